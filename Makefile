@@ -1,0 +1,67 @@
+# Every target sets itself up: a clean clone needs python3 (3.11 or newer, with venv and pip) and make.
+# The stamps in .venv remember what is installed, so a second run calls no pip.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+DEMO_EXTRAS := plot,text
+TEST_EXTRAS := plot,text,sklearn,web,dev
+
+# Two test processes with one thread each. Threads that compete for a core make small operations
+# up to 200 times slower, so raise WORKERS rather than the threads.
+WORKERS ?= 2
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST_ARGS ?=
+
+# The pins hold on every pip line, in isolated builds too: an unpinned torch may be gigabytes of CUDA.
+export PIP_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PIP_INSTALL := $(BIN)/python -m pip install --quiet
+
+DEMO_STAMP := $(VENV)/.installed-demo
+TEST_STAMP := $(VENV)/.installed-test
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fix bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(DEMO_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) -e '.[$(DEMO_EXTRAS)]'
+	@touch $@
+
+$(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) -e '.[$(TEST_EXTRAS)]'
+	@touch $@
+
+demo: $(DEMO_STAMP) ## see it work, in about a minute
+	$(BIN)/regard demo
+
+test: $(TEST_STAMP) ## every test and doctest, with branch coverage of the algebra and its backends
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term $(PYTEST_ARGS)
+
+check: $(TEST_STAMP) ## lint, format, types, and which module may import which
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(TEST_STAMP) ## let ruff repair and format what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(TEST_STAMP) ## measure every performance claim; let nothing else run meanwhile
+	$(BIN)/python -m benchmarks
+
+docs: $(TEST_STAMP) ## build the documentation
+	@if [ -f docs/build.py ]; then $(BIN)/python docs/build.py; else echo "docs/build.py: not written yet"; fi
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist site .coverage .coverage.* htmlcov .hypothesis .import_linter_cache
+	rm -rf .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
