@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 DEMO_EXTRAS := plot,text
-TEST_EXTRAS := plot,text,sklearn,web,dev
+TEST_EXTRAS := $(DEMO_EXTRAS),sklearn,web,dev
 
 # Two test processes with one thread each. Threads that compete for a core make small operations
 # up to 200 times slower, so raise WORKERS rather than the threads.
@@ -24,12 +24,15 @@ TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check fix bench docs clean
+.NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
 
+# Some systems package venv without its own pip; the one at hand then installs it.
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) \
+	    && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
 
 $(DEMO_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) -e '.[$(DEMO_EXTRAS)]'
@@ -37,7 +40,7 @@ $(DEMO_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 
 $(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) -e '.[$(TEST_EXTRAS)]'
-	@touch $@
+	@touch $(DEMO_STAMP) $@
 
 demo: $(DEMO_STAMP) ## see it work, in about a minute
 	$(BIN)/regard demo
@@ -49,7 +52,7 @@ check: $(TEST_STAMP) ## lint, format, types, and which module may import which
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 fix: $(TEST_STAMP) ## let ruff repair and format what it can
 	$(BIN)/ruff check --fix
