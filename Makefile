@@ -16,6 +16,7 @@ PYTEST_ARGS ?=
 
 # The pins hold on every pip line, in isolated builds too: an unpinned torch may be gigabytes of CUDA.
 export PIP_CONSTRAINT := constraints.txt
+export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP_INSTALL := $(BIN)/python -m pip install --quiet
 
@@ -42,7 +43,7 @@ $(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) -e '.[$(TEST_EXTRAS)]'
 	@touch $(DEMO_STAMP) $@
 
-demo: $(DEMO_STAMP) ## see it work, in about a minute
+demo: $(DEMO_STAMP) ## see it work
 	$(BIN)/regard demo
 
 test: $(TEST_STAMP) ## every test and doctest, with branch coverage of the algebra and its backends
