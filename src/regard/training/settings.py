@@ -1,0 +1,111 @@
+"""What a run is told: one frozen dataclass per concept, each field with its meaning and unit."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from regard.errors import wrong
+
+Shape = Literal["inverse-square-root", "cosine", "constant"]
+Parallel = Literal["none", "ddp", "fsdp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """AdamW, and what happens to the gradient before it."""
+
+    rate: float = 1e-3  # the peak of the schedule
+    decay: float = 0.01  # of matrices only: biases and gains are left alone
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-9
+    clip: float | None = 1.0  # largest norm of the gradient of the mean loss
+    accumulate: int = 1  # batches in one step
+
+    def __post_init__(self) -> None:
+        positive("rate", self.rate)
+        positive("accumulate", self.accumulate)
+        if self.clip is not None:
+            positive("clip", self.clip)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How the rate goes with the step: a straight warm-up, then `shape`."""
+
+    shape: Shape = "inverse-square-root"
+    warmup: int = 400  # steps
+    floor: float = 0.0  # where the cosine ends, as a fraction of the peak
+
+    def __post_init__(self) -> None:
+        if self.warmup < 0:
+            raise wrong("warmup", self.warmup, "a number of steps, 0 or more", "use 0 for no warm-up")
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """When to end: whatever comes first. One of `steps` and `epochs` must be set."""
+
+    steps: int | None = None
+    epochs: int | None = None
+    patience: int | None = None  # evaluations in a row without a better metric
+    target: float | None = None  # a metric that is good enough
+
+    def __post_init__(self) -> None:
+        if self.steps is None and self.epochs is None:
+            raise wrong("stop", "neither steps nor epochs", "one of them", "set stop.steps or stop.epochs")
+        for name in ("steps", "epochs", "patience"):
+            value = getattr(self, name)
+            if value is not None:
+                positive(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """How often things happen, in steps. A checkpoint is always written after an evaluation."""
+
+    log: int = 10
+    evaluate: int | None = None  # none: at the end of each epoch
+    save: int | None = None  # further checkpoints between evaluations
+    minutes: float = 10.0  # and one when this much time has passed, so that little is ever lost
+
+    def __post_init__(self) -> None:
+        for name in ("log", "evaluate", "save", "minutes"):
+            value = getattr(self, name)
+            if value is not None:
+                positive(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Everything about a run that is not the task's own data and model."""
+
+    folder: Path = Path("runs/latest")
+    seed: int = 1
+    device: str = "auto"  # cuda where there is one, else cpu
+    threads: int = 0  # 0: as torch finds them
+    parallel: Parallel = "none"
+    keep: int = 3  # checkpoints whose weights are kept for averaging: the last so many and the best so many
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    schedule: Schedule = field(default_factory=Schedule)
+    stop: Stop = field(default_factory=lambda: Stop(epochs=10))
+    every: Every = field(default_factory=Every)
+
+    def __post_init__(self) -> None:
+        positive("keep", self.keep)
+        if self.threads < 0:
+            raise wrong("threads", self.threads, "0 or more", "use 0 to let torch choose")
+
+
+@runtime_checkable
+class RunConfig(Protocol):
+    """Any frozen dataclass with a `training` part: a task adds its own data and model beside it."""
+
+    @property
+    def training(self) -> Training: ...
+
+
+def positive(name: str, value: float) -> None:
+    """Raises unless `value` is above zero."""
+    if not value > 0:
+        raise wrong(name, value, "a number above 0", f"give {name} a value of 1 or more")
