@@ -105,7 +105,7 @@ class RunConfig(Protocol):
     def training(self) -> Training: ...
 
 
-def positive(name: str, value: float) -> None:
+def positive(name: str, value: int | float) -> None:
     """Raises unless `value` is above zero."""
     if not value > 0:
         raise wrong(name, value, "a number above 0", f"give {name} a value of 1 or more")

@@ -1,5 +1,6 @@
 """What can be trained: data, a model, a loss, and how good it is. Nothing here knows what the data is."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A sum over `count` things (tokens, pixels, points): sums add over batches and processes, means don't."""
+    """A sum over `count` things (tokens, pixels, points): sums add over batches, means do not."""
 
     total: Tensor
     count: int | Tensor
@@ -26,8 +27,8 @@ class Goal(NamedTuple):
     better: Literal["higher", "lower"]
 
     def improves(self, value: float, best: float | None) -> bool:
-        if best is None:
-            return True
+        if best is None or math.isnan(value):
+            return not math.isnan(value)
         return value > best if self.better == "higher" else value < best
 
     def reached(self, value: float, target: float) -> bool:

@@ -1,70 +1,70 @@
 """Models and optimizers as flat dictionaries of tensors, in safetensors files: nothing that can run code."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from regard.errors import wrong
 
-ALIASES = "aliases"
+
+def distinct(model: nn.Module) -> dict[str, Tensor]:
+    """The model's tensors that a checkpoint needs, tied ones under their first name only."""
+    lasting = model.state_dict().keys()
+    tensors = (*model.named_parameters(), *model.named_buffers())
+    return {name: tensor.detach() for name, tensor in tensors if name in lasting}
 
 
 def pack(tensors: Mapping[str, Tensor]) -> bytes:
-    """A safetensors file. Tied tensors are written once; the file's header says which names share one."""
-    first: dict[tuple[int, tuple[int, ...], tuple[int, ...]], str] = {}
-    kept, aliases = {}, {}
-    for name, tensor in tensors.items():
-        detached = tensor.detach()
-        place = (detached.data_ptr(), tuple(detached.shape), detached.stride())
-        owner = first.setdefault(place, name) if detached.numel() else name
-        if owner == name:
-            # A copy where memory overlaps in any other way: safetensors refuses shared storage.
-            whole = detached.untyped_storage().nbytes() == detached.numel() * detached.element_size()
-            kept[name] = detached.contiguous() if whole else detached.contiguous().clone()
-        else:
-            aliases[name] = owner
-    return to_bytes({name: tensor.cpu() for name, tensor in kept.items()}, {ALIASES: json.dumps(aliases)})
+    """The bytes of a safetensors file."""
+    return to_bytes({name: owned(tensor) for name, tensor in tensors.items()})
+
+
+def owned(tensor: Tensor) -> Tensor:
+    """The tensor in memory of its own: safetensors refuses shared storage."""
+    whole = tensor.detach().cpu().contiguous()
+    alone = whole.untyped_storage().nbytes() == whole.numel() * whole.element_size()
+    return whole if alone else whole.clone()
 
 
 def unpack(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, tied names included."""
+    """The tensors of a safetensors file."""
     try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
-            aliases = json.loads((file.metadata() or {}).get(ALIASES, "{}"))
+        return load_file(path)
     except FileNotFoundError:
         raise wrong(
-            "weights", f"{path}, which does not exist", "a .safetensors file", "check the path"
+            "weights", f"{path}, which is not there", "a .safetensors file", "check the path"
         ) from None
-    except (SafetensorError, json.JSONDecodeError) as error:
+    except SafetensorError as error:
         fix = "use a file that regard wrote, or restore it from a copy"
         raise wrong("weights", f"{path} ({error})", "a whole safetensors file", fix) from None
-    return tensors | {name: tensors[owner] for name, owner in aliases.items()}
 
 
 def restore(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
     """Gives the model its weights, or says in one sentence why they are not its own."""
-    expected = model.state_dict()
-    problem = next(
-        (f"no {name}" for name in expected if name not in tensors),
-        next((f"an unknown {name}" for name in tensors if name not in expected), None),
-    ) or next(
-        (
-            f"{name} of shape {tuple(tensors[name].shape)} instead of {tuple(tensor.shape)}"
-            for name, tensor in expected.items()
-            if tensors[name].shape != tensor.shape
-        ),
-        None,
-    )
+    expected = distinct(model)
+    problem = mismatch(expected, tensors)
     if problem:
         fix = "use the config.toml of the run that wrote them"
         raise wrong("weights", f"{origin} with {problem}", "the weights of this model", fix)
-    model.load_state_dict(dict(tensors))
+    # Tied names are one tensor: filling the first fills all.
+    with torch.no_grad():
+        for name, tensor in expected.items():
+            tensor.copy_(tensors[name])
+
+
+def mismatch(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
+    """The first thing that two sets of tensors do not have in common, in words."""
+    for name in expected:
+        if name not in found:
+            return f"no {name}"
+        if found[name].shape != expected[name].shape:
+            return f"{name} of shape {tuple(found[name].shape)} instead of {tuple(expected[name].shape)}"
+    return next((f"an unknown {name}" for name in found if name not in expected), None)
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
@@ -85,3 +85,15 @@ def restore_optimizer(
         parameter, _, key = name.rpartition("/")
         owner = parameters[parameter]
         optimizer.state[owner][key] = tensor.to(owner.device)
+
+
+def unsharded(tensor: Tensor) -> Tensor:
+    """All of a tensor of which this process may hold a part. All processes must ask together."""
+    full: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return full
+
+
+def own_shard(tensor: Tensor) -> Tensor:
+    """The part of a tensor that this process holds, sharing its memory."""
+    part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return part

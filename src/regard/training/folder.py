@@ -1,0 +1,159 @@
+"""The run folder, which documents itself and appears whole, by one rename.
+
+runs/example/
+    config.toml           every setting of the run
+    command.txt           each command that worked on it, and what a resumption changed
+    versions.json         the format of this folder, and the software and threads it was made with
+    metrics.jsonl         one JSON object a line: what `Stepped` and `Evaluated` said
+    weights.safetensors   the best weights so far; the last, where nothing was evaluated
+    checkpoints/          what a resumption needs
+    …                     what the task saved, such as a vocabulary
+"""
+
+import json
+import os
+import platform
+import shlex
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import regard
+from regard.errors import InputError, wrong
+from regard.training.checkpoint import FORMAT, best_first, checkpoints, read_tensors
+from regard.training.config import configure, differences
+from regard.training.settings import RunConfig
+from regard.training.storage import replace, replace_by_copy, settle, storing, write
+from regard.training.task import Goal, Task
+from regard.training.tensors import pack
+from regard.training.toml import to_toml
+
+
+def create(folder: Path, config: RunConfig, task: Task[Any]) -> None:
+    """Makes a new run folder. Until it is complete, nothing has its name."""
+    refuse_used(folder)
+    temporary = folder.with_name(f".{folder.name}.starting")
+    with storing("run", folder):
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        task.save(temporary)
+        write(temporary / "config.toml", to_toml(config).encode())
+        write(temporary / "versions.json", json.dumps(versions(), indent=1).encode())
+        write(temporary / "command.txt", command_line(0).encode())
+        write(temporary / "metrics.jsonl", b"")
+        settle(temporary)
+        temporary.rename(folder)
+        settle(folder.parent)
+
+
+def refuse_used(folder: Path) -> None:
+    """Raises where a new run would lie on top of something."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise wrong("folder", f"{folder}, which is a file", "a new folder", "give another folder")
+    if (folder / "versions.json").is_file():
+        step = int(checkpoints(folder)[-1].name) if checkpoints(folder) else 0
+        fix = f"{how_to_go_on(folder)}, or give another folder"
+        raise wrong("folder", f"{folder}, which holds a run at step {step}", "a new folder", fix)
+    if any(folder.iterdir()):
+        raise wrong("folder", f"{folder}, which holds other files", "a new folder", "give another folder")
+
+
+def how_to_go_on(folder: Path) -> str:
+    return f"regard resume {shlex.quote(str(folder))}"
+
+
+def recorded_versions(folder: Path) -> dict[str, Any]:
+    """The `versions.json` of a run folder, or one sentence on why it is none that can be used."""
+    try:
+        found = dict(json.loads((folder / "versions.json").read_text(encoding="utf-8")))
+        version = found["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        expected = "a folder that regard train made"
+        raise wrong("resume", f"{folder}, which is no run folder", expected, "check the path") from None
+    if version != FORMAT:
+        fix = f"use regard {found.get('regard')}, which made it, or start a new run"
+        raise wrong("resume", f"{folder} of format {version}", f"format {FORMAT}", fix)
+    return found
+
+
+def reopen(folder: Path, config: RunConfig, step: int) -> list[str]:
+    """Writes down that a run is resumed and with what; returns what differs from before, in words."""
+    before, now = recorded_versions(folder), versions()
+    notes = [
+        f"{name} was {before.get(name)}, is {now[name]}" for name in now if now[name] != before.get(name)
+    ]
+    changes = [f"{name} was {old}, is {new}" for name, (old, new) in changed_settings(folder, config).items()]
+    with storing("run", folder):
+        log = (folder / "command.txt").read_text(encoding="utf-8") + command_line(step)
+        replace(folder / "command.txt", (log + "".join(f"# {note}\n" for note in notes + changes)).encode())
+        replace(folder / "config.toml", to_toml(config).encode())
+    return notes + changes
+
+
+def changed_settings(folder: Path, config: RunConfig) -> dict[str, tuple[object, object]]:
+    """What differs between the folder's config.toml and `config`, apart from where the folder lies."""
+    try:
+        changes = differences(configure(config, folder / "config.toml"), config)
+    except InputError:
+        return {"config.toml": ("another kind of config", "this one")}
+    changes.pop("training.folder", None)
+    return changes
+
+
+def versions() -> dict[str, Any]:
+    """What the last bits of a result depend on."""
+    return {
+        "format": FORMAT,
+        "regard": regard.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+    }
+
+
+def command_line(step: int) -> str:
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    return f"# {time} from step {step}\n{shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}\n"
+
+
+def publish(run: Path, goal: Goal) -> None:
+    """Makes `weights.safetensors` the best weights of the run, or the last where nothing was evaluated."""
+    candidates = best_first(run, goal)[:1] or checkpoints(run)[-1:]
+    for path in candidates:
+        plain = path / "weights.safetensors"
+        if plain.is_file():
+            replace_by_copy(run / "weights.safetensors", plain)
+        else:
+            replace(run / "weights.safetensors", pack(read_tensors(path, "weights")))
+
+
+class Journal:
+    """`metrics.jsonl`, open for appending. A checkpoint knows how long it was, so it can be cut back."""
+
+    def __init__(self, run: Path, length: int) -> None:
+        self.path = run / "metrics.jsonl"
+        with storing("metrics", self.path):
+            self.file = self.path.open("ab")
+            self.file.truncate(min(length, self.path.stat().st_size))
+
+    def append(self, values: dict[str, Any]) -> None:
+        with storing("metrics", self.path):
+            self.file.write(json.dumps(values).encode() + b"\n")
+            self.file.flush()
+
+    def length(self) -> int:
+        """The bytes so far, which are on the disk when this returns."""
+        with storing("metrics", self.path):
+            os.fsync(self.file.fileno())
+        return self.path.stat().st_size
+
+    def close(self) -> None:
+        self.file.close()

@@ -1,0 +1,45 @@
+"""Ctrl-C and a polite kill end a run at its next step, with everything saved."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupt:
+    """Whether the run was asked to end."""
+
+    asked: bool = False
+
+
+@contextmanager
+def listening(*, patient: bool) -> Iterator[Interrupt]:
+    """Listens for SIGINT and SIGTERM while the block runs.
+
+    A second signal ends the process at once, as ever. Not so with `patient`: a process among others is sent
+    the same signal twice, by the terminal and by the launcher.
+    """
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt  # only the main thread may listen; whoever runs training in another has a `stop`
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        interrupt.asked = True
+        if not patient:
+            restore()
+
+    for number in SIGNALS:
+        signal.signal(number, ask)
+    try:
+        yield interrupt
+    finally:
+        restore()

@@ -1,0 +1,57 @@
+"""Several processes on this machine, without torchrun. With torchrun nothing of this is needed."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from torch.distributed.elastic.multiprocessing import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from regard.errors import RegardError, sentence
+
+
+class ProcessError(RegardError, RuntimeError):
+    """A process died and was not to be restarted."""
+
+
+def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts: int = 0) -> None:
+    """Runs `entry(*arguments)` in each of `processes` new processes and waits for them.
+
+    If one dies, all are restarted, up to `restarts` times; `train` then goes on from its last checkpoint.
+    `entry` must be a function that another process can import.
+    """
+    cores = os.cpu_count() or 1
+    # Threads that compete for a core make small operations up to 200 times slower.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // processes)))
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        max_restarts=restarts,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        start_method="spawn",
+        monitor_interval=0.2,
+    )
+    try:
+        answers = elastic_launch(config, work)(entry, arguments)
+    except SignalException:
+        return  # Ctrl-C: the processes have saved and said how to go on
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        got = f"process {rank} ended by {failure.signal_name() if failure.exitcode < 0 else failure.exitcode}"
+        fix = "look at its output above; allow restarts to go on from the last checkpoint"
+        raise ProcessError(sentence("processes", got, "all to finish", fix)) from None
+    problem = next((answer for answer in answers.values() if answer), None)
+    if problem:
+        raise problem
+
+
+def work(entry: Callable[..., None], arguments: tuple[Any, ...]) -> RegardError | None:
+    """What each process does. An error in the input is an answer: a restart would not mend it."""
+    try:
+        entry(*arguments)
+    except RegardError as error:
+        return error
+    return None

@@ -1,0 +1,180 @@
+"""A run while it lives: the parts, how they are built or restored, and how they are saved."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.training.checkpoint import (
+    begin,
+    checkpoints,
+    path_of,
+    prune,
+    read_state,
+    read_tensors,
+    seal,
+    verify,
+)
+from regard.training.folder import Journal, create, publish, recorded_versions, reopen
+from regard.training.progress import Progress, reseed
+from regard.training.runtime import Runtime
+from regard.training.settings import Optimizer, RunConfig, Training
+from regard.training.storage import storing, write
+from regard.training.task import Task
+from regard.training.tensors import distinct, optimizer_tensors, pack, restore, restore_optimizer
+
+
+class Objective(nn.Module):
+    """Model and loss as one module, so that a task may call any method of its model.
+
+    The wrappers that average gradients look only at the forward of what they wrap.
+    """
+
+    def __init__(self, task: Task[Any], model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self.task = task
+
+    def forward(self, batch: Any) -> tuple[Tensor, int | Tensor]:
+        loss = self.task.loss(self.model, batch)
+        return loss.total, loss.count
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What the loop works with. Only the first process has a journal."""
+
+    task: Task[Any]
+    settings: Training
+    runtime: Runtime
+    run: Path
+    model: nn.Module
+    wrapped: nn.Module
+    optimizer: torch.optim.Optimizer
+    journal: Journal | None
+
+
+def prepared(
+    task: Task[Any], config: RunConfig, runtime: Runtime, resume: Path | None
+) -> tuple[Session, Progress, list[str]]:
+    """A session at its beginning, or where the last checkpoint of `resume` left it, and what to note."""
+    settings = config.training
+    run = resume or settings.folder
+    if resume is None:
+        runtime.led(lambda: create(run, config, task))
+    last = runtime.led(lambda: newest_whole(run))
+    state = read_state(last) if last else {}
+    progress = Progress.from_json(state["progress"]) if state else Progress()
+    notes = runtime.led(lambda: reopen(run, config, progress.step) if resume else [])
+    reseed(settings.seed, -1, 0)
+    model = task.model().to(runtime.device)
+    if last and not runtime.sharded:
+        restore(model, read_tensors(last, "weights"), last)
+    wrapped = runtime.wrap(Objective(task, model))
+    optimizer = adamw(model, settings.optimizer)
+    if last:
+        restore_moments(runtime, model, optimizer, last)
+    runtime.led(lambda: refresh(run, task))
+    journal = Journal(run, state.get("metrics_bytes", 0)) if runtime.leads else None
+    return Session(task, settings, runtime, run, model, wrapped, optimizer, journal), progress, notes
+
+
+def newest_whole(run: Path) -> Path | None:
+    """The last checkpoint of a run, every file checked; none if the run never came so far."""
+    recorded_versions(run)
+    found = checkpoints(run)
+    if not found:
+        return None
+    verify(found[-1])
+    return found[-1]
+
+
+def refresh(run: Path, task: Task[Any]) -> None:
+    """The published weights again: the process may have died between a checkpoint and this."""
+    with storing("weights", run):
+        publish(run, task.goal)
+
+
+def adamw(model: nn.Module, settings: Optimizer) -> torch.optim.Optimizer:
+    """AdamW (Loshchilov & Hutter 2019), with decay for matrices only."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    matrices = [parameter for parameter in trained if parameter.ndim > 1]
+    others = [parameter for parameter in trained if parameter.ndim <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": settings.decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=settings.rate,
+        betas=(settings.beta1, settings.beta2),
+        eps=settings.epsilon,
+        fused=True,
+    )
+
+
+def restore_moments(runtime: Runtime, model: nn.Module, optimizer: torch.optim.Optimizer, last: Path) -> None:
+    """The optimizer's state, and with sharded models the weights too: each process reads only its part."""
+    if not runtime.sharded:
+        restore_optimizer(optimizer, model, read_tensors(last, "optimizer"))
+        return
+    from regard.training.sharding import blank_moments, load_shards
+
+    blank_moments(optimizer, model)
+    for what, tensors in (("weights", distinct(model)), ("optimizer", optimizer_tensors(optimizer, model))):
+        load_shards(tensors, last / what if (last / what).is_dir() else last)
+
+
+def save(session: Session, progress: Progress, *, due: bool) -> Path:
+    """Writes a checkpoint, prunes older ones and publishes the best weights."""
+    run, runtime, final = session.run, session.runtime, path_of(session.run, progress.step)
+    if runtime.led(final.exists):
+        return final  # resumed and interrupted again before any step
+    state = {
+        "progress": progress.as_json(),
+        "metrics_bytes": session.journal.length() if session.journal else None,
+        "due": due,
+    }
+    if runtime.sharded:
+        temporary = runtime.led(lambda: started_saving(run, progress.step))
+        fill_shards(session, temporary)
+        return runtime.led(lambda: finished_saving(session, temporary, state))
+    return runtime.led(lambda: save_plain(session, progress.step, state))
+
+
+def save_plain(session: Session, step: int, state: Mapping[str, Any]) -> Path:
+    """A checkpoint by one process. If it fails, no trace of it is left."""
+    temporary = started_saving(session.run, step)
+    try:
+        with storing(f"checkpoint {step}", session.run):
+            write(temporary / "weights.safetensors", pack(distinct(session.model)))
+            moments = optimizer_tensors(session.optimizer, session.model)
+            write(temporary / "optimizer.safetensors", pack(moments))
+        return finished_saving(session, temporary, state)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def started_saving(run: Path, step: int) -> Path:
+    with storing(f"checkpoint {step}", run):
+        return begin(run, step)
+
+
+def fill_shards(session: Session, temporary: Path) -> None:
+    from regard.training.sharding import save_shards
+
+    save_shards(distinct(session.model), temporary / "weights")
+    save_shards(optimizer_tensors(session.optimizer, session.model), temporary / "optimizer")
+
+
+def finished_saving(session: Session, temporary: Path, state: Mapping[str, Any]) -> Path:
+    with storing("checkpoint", session.run):
+        final = seal(temporary, state)
+        prune(session.run, session.settings.keep, session.task.goal)
+        publish(session.run, session.task.goal)
+    return final

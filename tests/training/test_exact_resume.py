@@ -1,0 +1,112 @@
+"""Killed with -9 at any moment and resumed, a run ends with the same bits as one that was never killed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toy_training import Toy, contents, events_of, toy_config
+
+from regard.training import Finished, Noted, Saved, Started, Stepped, train, unpack
+
+SCRIPT = Path(__file__).parent / "toy_training.py"
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def run(*arguments: object) -> list[dict[str, Any]]:
+    output, _ = start(*arguments).communicate(timeout=100)
+    return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "undisturbed"
+    finished = events_of(folder)[-1]
+    assert isinstance(finished, Finished)
+    assert finished.reason == "steps"
+    return folder
+
+
+def test_killed_at_random_moments_ends_with_the_same_bits(tmp_path: Path, undisturbed: Path) -> None:
+    moments = random.Random(7)
+    delays = [moments.uniform(0.0, 0.25) for _ in range(20)]
+    events = run(tmp_path / "run", "--kill-after", *delays)
+    assert events[-1]["times"] >= 10
+    assert contents(tmp_path / "run") == contents(undisturbed)
+
+
+def test_a_fresh_interpreter_goes_on_with_the_same_bits(tmp_path: Path, undisturbed: Path) -> None:
+    with start(tmp_path / "run") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["event"] == "saved":
+                process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    events = run(tmp_path / "run", "--resume")
+    assert events[0]["event"] == "started"
+    assert events[0]["step"] > 0
+    assert events[-1]["reason"] == "steps"
+    assert contents(tmp_path / "run") == contents(undisturbed)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_saves_and_says_how_to_go_on(
+    tmp_path: Path, undisturbed: Path, number: signal.Signals
+) -> None:
+    folder, config = tmp_path / "my run", toy_config(tmp_path / "my run")
+    handler = signal.getsignal(number)
+    events = []
+    for event in train(Toy(config), config):
+        events.append(event)
+        if isinstance(event, Stepped) and event.step == 9:
+            os.kill(os.getpid(), number)
+    assert events[-2] == Saved(10, folder / "checkpoints" / "000000010")
+    assert events[-1] == Finished("interrupted", 10, events[-1].best, folder, f"regard resume '{folder}'")
+    assert signal.getsignal(number) is handler
+    resumed = events_of(folder, resume=True)
+    assert resumed[0].step == 10
+    assert contents(folder) == contents(undisturbed)
+
+
+def test_whoever_reads_the_events_can_stop_the_run(tmp_path: Path) -> None:
+    config = toy_config(tmp_path / "run")
+    events = list(train(Toy(config), config, stop=lambda: True))
+    assert events[-1].reason == "interrupted"
+    assert events[-1].step == 1
+
+
+def test_a_finished_run_has_nothing_left_to_do(undisturbed: Path) -> None:
+    before = contents(undisturbed)
+    assert [type(event) for event in events_of(undisturbed, resume=True)] == [Started, Finished]
+    assert contents(undisturbed) == before
+
+
+def test_more_steps_may_be_asked_for_later(tmp_path: Path) -> None:
+    events_of(tmp_path / "run", training__stop__steps=24)
+    events = events_of(tmp_path / "run", resume=True, training__stop__steps=32)
+    assert events[1] == Noted("training.stop.steps was 24, is 32")
+    events_of(tmp_path / "direct", training__stop__steps=32)
+    assert contents(tmp_path / "run") == contents(tmp_path / "direct")
+    assert "# training.stop.steps was 24, is 32" in (tmp_path / "run" / "command.txt").read_text()
+
+
+def test_what_a_reader_of_events_draws_changes_nothing(tmp_path: Path, undisturbed: Path) -> None:
+    config = toy_config(tmp_path / "run")
+    for _ in train(Toy(config), config):
+        torch.rand(3)
+    assert contents(tmp_path / "run") == contents(undisturbed)
+
+
+def test_tied_weights_are_stored_once(undisturbed: Path) -> None:
+    assert "out.weight" not in unpack(undisturbed / "weights.safetensors")
