@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.numerics.threshold import Rule, gradients_of, weights_of
+from regard.numerics import simplex_rows
+from regard.numerics.threshold import Rule
 from regard.shapes import Bool, Float
 
 Scores = Float[Tensor, "..."]
@@ -135,9 +136,11 @@ def _normalize(scores: Scores, allowed: Allowed | None, alpha: Tensor | None, ru
 class _Normalize(torch.autograd.Function):
     """Weights forward; backward from the weights alone, so that the scores need not be kept."""
 
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
-        return weights_of(scores.to(_working(scores)), allowed, alpha, rule).to(scores.dtype)
+        return simplex_rows.weights(scores.to(_working(scores)), allowed, alpha, rule).to(scores.dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -145,8 +148,8 @@ class _Normalize(torch.autograd.Function):
         ctx.save_for_backward(output, inputs[2])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None, Tensor | None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None, None]:
         weights, alpha = ctx.saved_tensors
         work = _working(weights)
-        by_scores, by_alpha = gradients_of(weights.to(work), grad.to(work), alpha, ctx.rule)
+        by_scores, by_alpha = simplex_rows.gradients(weights.to(work), grad.to(work), alpha, ctx.rule)
         return by_scores.to(grad.dtype), None, by_alpha, None

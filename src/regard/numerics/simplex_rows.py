@@ -1,0 +1,126 @@
+"""Who computes rows of weights: our own loops on the CPU; torch elsewhere and where it must look inside."""
+
+import ctypes
+
+import torch
+from torch import Tensor
+
+from regard.numerics import native
+from regard.numerics.threshold import Rule, gradients_of, weights_of
+
+WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
+WORTH_THREADS = 1 << 15
+SUFFIX = {torch.float32: "float", torch.float64: "double"}
+
+
+def weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
+    """Weights from scores, mask and alpha of one shape (alpha with a last axis of 1)."""
+    if _traced(scores):
+        found: Tensor = _weights_operator(scores, allowed, alpha, int(rule))
+        return found
+    return _weights(scores, allowed, alpha, rule)
+
+
+def gradients(
+    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule
+) -> tuple[Tensor, Tensor | None]:
+    """Gradients by scores and, if there is an alpha, by alpha."""
+    if _traced(weights):
+        by_scores, by_alpha = _gradients_operator(weights, grad, alpha, int(rule))
+        return by_scores, None if alpha is None else by_alpha
+    # With a graph of the gradient on its way (a second derivative), torch has to see every step.
+    return (
+        gradients_of(weights, grad, alpha, rule)
+        if torch.is_grad_enabled()
+        else _gradients(weights, grad, alpha, rule)
+    )
+
+
+def _traced(tensor: Tensor) -> bool:
+    """Whether to show a compiler one operator: on the CPU our loops beat what it would make of Newton's."""
+    return torch.compiler.is_compiling() and tensor.device.type == "cpu"
+
+
+def _library(tensor: Tensor) -> native.Library | None:
+    if tensor.device.type != "cpu" or tensor.dtype not in SUFFIX:
+        return None
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):  # under vmap there is no memory to point to
+        return None
+    return native.library(build=tensor.numel() >= WORTH_COMPILING)
+
+
+def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
+    library = _library(scores)
+    if library is None:
+        return weights_of(scores, allowed, alpha, rule)
+    scores, alpha = scores.contiguous(), None if alpha is None else alpha.contiguous()
+    if allowed is not None and allowed.stride(-1) != 1:
+        allowed = allowed.contiguous()
+    result = torch.empty(scores.shape, dtype=scores.dtype)
+    _call(library, "forward", rule, _layout(scores, allowed), scores, allowed, alpha, result)
+    return result
+
+
+def _gradients(
+    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule
+) -> tuple[Tensor, Tensor | None]:
+    library = _library(weights)
+    if library is None:
+        return gradients_of(weights, grad, alpha, rule)
+    weights, grad = weights.contiguous(), grad.contiguous()
+    alpha = None if alpha is None else alpha.contiguous()
+    by_scores = torch.empty(weights.shape, dtype=weights.dtype)
+    by_alpha = None if alpha is None else torch.empty(alpha.shape, dtype=weights.dtype)
+    _call(library, "backward", rule, _layout(weights, None), weights, grad, alpha, by_scores, by_alpha)
+    return by_scores, by_alpha
+
+
+def _layout(table: Tensor, mask: Tensor | None) -> tuple[int, ...]:
+    """What `Layout` in simplex.cpp reads. The mask has the table's shape, if need be by strides of 0."""
+    *lead, size = table.shape
+    threads = torch.get_num_threads() if table.numel() >= WORTH_THREADS else 1
+    rows = table.numel() // size
+    return (
+        (threads, rows, size, 0)
+        if mask is None
+        else (threads, rows, size, len(lead), *lead, *mask.stride()[:-1])
+    )
+
+
+def _call(
+    library: native.Library, name: str, rule: Rule, layout: tuple[int, ...], *tensors: Tensor | None
+) -> None:
+    dtype = next(tensor.dtype for tensor in tensors if tensor is not None)
+    kinds = [native.POINTER] * (len(tensors) + 1)
+    function = library.function(f"regard_simplex_{name}_{SUFFIX[dtype]}", ctypes.c_int32, *kinds)
+    pointers = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+    function(rule, (ctypes.c_int64 * len(layout))(*layout), *pointers)
+
+
+WEIGHTS = "(Tensor scores, Tensor? allowed, Tensor? alpha, int rule) -> Tensor"
+GRADIENTS = "(Tensor weights, Tensor grad, Tensor? alpha, int rule) -> (Tensor, Tensor)"
+
+
+@torch.library.custom_op("regard::simplex_weights", mutates_args=(), schema=WEIGHTS)
+def _weights_operator(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: int) -> Tensor:
+    return _weights(scores, allowed, alpha, Rule(rule))
+
+
+@_weights_operator.register_fake
+def _(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: int) -> Tensor:
+    return torch.empty(scores.shape, dtype=scores.dtype)
+
+
+@torch.library.custom_op("regard::simplex_gradients", mutates_args=(), schema=GRADIENTS)
+def _gradients_operator(
+    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int
+) -> tuple[Tensor, Tensor]:
+    by_scores, by_alpha = _gradients(weights, grad, alpha, Rule(rule))
+    return by_scores, weights.new_empty(0) if by_alpha is None else by_alpha
+
+
+@_gradients_operator.register_fake
+def _(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int) -> tuple[Tensor, Tensor]:
+    return torch.empty(weights.shape, dtype=weights.dtype), weights.new_empty(
+        0 if alpha is None else alpha.shape
+    )
