@@ -27,7 +27,6 @@ Noise = Float[Tensor, "*lead L S"]
 # The golden ratio in 32 bits, as a signed number: sets the second key's seed apart from the first's.
 GOLDEN = -0x61C88647
 WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
-WORTH_THREADS = 1 << 15
 
 
 def draw_seed(device: torch.device | str = "cpu") -> Int[Tensor, ""]:
@@ -117,7 +116,6 @@ def _native(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate:
     run = library.function("regard_noise", *kinds)
     rows, columns = rows.to(torch.int64).contiguous(), columns.to(torch.int64).contiguous()
     noise = torch.empty(*lead, len(rows), len(columns))
-    threads = torch.get_num_threads() if size >= WORTH_THREADS else 1
     table = (prod(lead), len(rows), rows.data_ptr(), len(columns), columns.data_ptr())
-    run(threads, int(seed), *table, rate, 1 / (1 - rate), noise.data_ptr())
+    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), noise.data_ptr())
     return noise

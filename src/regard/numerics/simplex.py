@@ -75,7 +75,7 @@ def entmax(scores: Scores, allowed: Allowed | None, alpha: float | Float[Tensor,
     $$ p_j = [(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)} $$
 
     with $\alpha$ = `alpha` ≥ 1, a number or a tensor that broadcasts over `(..., 1)`, which then gets
-    its gradient, at α = 1 too (Correia, Niculae & Martins 2019, eq. 9).
+    its gradient, at α = 1 too (Correia, Niculae & Martins 2019, prop. 1).
 
     >>> entmax(torch.tensor([1.0, 0.5, -1.0]), None, 2.0)
     tensor([0.7500, 0.2500, 0.0000])

@@ -9,7 +9,6 @@ from regard.numerics import native
 from regard.numerics.threshold import Rule, gradients_of, weights_of
 
 WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
-WORTH_THREADS = 1 << 15
 SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
@@ -78,8 +77,7 @@ def _gradients(
 def _layout(table: Tensor, mask: Tensor | None) -> tuple[int, ...]:
     """What `Layout` in simplex.cpp reads. The mask has the table's shape, if need be by strides of 0."""
     *lead, size = table.shape
-    threads = torch.get_num_threads() if table.numel() >= WORTH_THREADS else 1
-    rows = table.numel() // size
+    threads, rows = torch.get_num_threads(), table.numel() // size
     return (
         (threads, rows, size, 0)
         if mask is None

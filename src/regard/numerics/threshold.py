@@ -117,7 +117,7 @@ def gradients_of(weights: Rows, grad: Rows, alpha: Column | None, rule: Rule) ->
 
     with $g$ = `grad`, $q_j = p_j^{2-\alpha}$, $\bar g = \sum q g / \sum q$ and
     $\varphi(y) = (e^y - 1 - y) / y^2$.
-    Peters et al. 2019, prop. 2, and Correia et al. 2019, eq. 9, written so that nothing cancels as α → 1.
+    Peters et al. 2019, prop. 2, and Correia et al. 2019, prop. 1, written so that nothing cancels as α → 1.
     Where the weight is 0, the gradient that arrives is never read.
     """
     live = weights != 0

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "threads.hpp"
+
 namespace {
 
 inline uint32_t mix(uint32_t word) {
@@ -31,7 +33,7 @@ extern "C" int regard_noise(int64_t threads, int64_t seed, int64_t lead, int64_t
                             int64_t columns, const int64_t* column, float rate, float scale, float* noise) {
     std::vector<uint32_t> place(column, column + columns);
     const int64_t all = lead * rows, block = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, columns));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, block)
+#pragma omp parallel for num_threads(regard::threads_for(all * columns, threads)) schedule(dynamic, block)
     for (int64_t at = 0; at < all; ++at) {
         const RowKeys key(uint64_t(seed), uint32_t(at / rows), uint32_t(row[at % rows]));
         float* to = noise + at * columns;

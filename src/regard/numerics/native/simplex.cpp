@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "logarithm.hpp"
+#include "threads.hpp"
 
 namespace {
 
@@ -249,7 +250,7 @@ struct Layout {
     // Hands out blocks of rows as threads become free: rows with a wide support take longer than others.
     template <class T, class Each> void run(Each each) const {
         const int64_t block = std::max<int64_t>(1, 16384 / size), blocks = (rows + block - 1) / block;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads_for(rows * size, threads)) schedule(dynamic)
         for (int64_t at = 0; at < blocks; ++at) {
             Work<T> work(size);
             for (int64_t row = at * block; row < std::min(rows, (at + 1) * block); ++row) each(work, row);
