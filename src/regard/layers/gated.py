@@ -1,0 +1,163 @@
+r"""Gated heads with a memory: several glimpses at a sequence, and a gate that decides what is kept of each.
+
+The mechanism is that of a Chinese article on attention in PyTorch, whose formulas, prose and code contradict one
+another. This is the reading that trains. What was chosen, and against what:
+
+1. Weights. The formulas take a softmax, prose and code a sigmoid. Here the softmax weighs positions and the sigmoid
+   gates what is read there ("gate, then multiply by the input").
+2. Axis. $\alpha^i_j$ runs over the hidden units j, "the weight of each position" over positions. Here over positions.
+3. Heads. $F$ is $T \times n_h$ with $n_h$ hidden units, but there are K heads. Here $F$ has a row for each head.
+4. Terms. The first formula of $F$ adds input, mean and previous output inside one tanh; the second multiplies three
+   scores (⊗) and stops at $x_{T / n_h}$. Here the first: it is additive attention.
+5. Offset. $\theta$ is indexed by head and unit, by unit, and by term, and called a bias of position. Here by head and
+   position.
+6. Reading. $R = \sum_k A^i (\mathrm{softmax}(H) + b_r)$ sums over k what has an index i, and reads a softmax of the
+   features. Here each head reads gated inputs, and the heads stay apart.
+7. Update. $U_t$ is a vector, then a matrix in $y_t = g(c_o + U x_t)$. Here the vector, through a matrix of the output.
+8. Pool. $K \times T \times n_h$ in the prose, one vector in the code. Here a vector for each head.
+9. Selection. In the prose a probability from input and previous output; in the code the weights of the step before,
+   indexed by the width of the memory. Here the former, one for each head.
+10. Code. `view(batch, length)` of heads that are `width / heads` wide; `reshape(-1, width)`, which mixes the samples;
+    `prev_state=(None, None)`, which is not None; a classifier fed with pictures that were never flattened; and a loss
+    that never sees the attention. None of it is kept.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from regard.errors import wrong
+from regard.layers.attention import FULL, Mechanism, Memory, cleaned
+from regard.layers.projections import dense, split
+from regard.masks import Mask
+from regard.normalizers import Softmax
+from regard.operator import Attended
+from regard.scores import Additive
+from regard.scores.additive import small
+from regard.shapes import Float, Tensor
+
+
+class GatedState(NamedTuple):
+    """All that a glimpse leaves behind: what each head kept, and the output so far."""
+
+    memory: Float[Tensor, "batch heads size"]
+    output: Float[Tensor, "batch hidden"]
+
+
+class GatedSource(NamedTuple):
+    """A sequence, made ready once for all glimpses: its keys and values, and what its mean adds to each query."""
+
+    memory: Memory
+    mean: Float[Tensor, "batch heads 1 hidden"]
+
+
+class Glimpse(NamedTuple):
+    """One look: the attention of each head, how much of it was let in, and the state after it."""
+
+    attended: Attended
+    gate: Float[Tensor, "batch heads"]
+    state: GatedState
+
+
+class Gated(NamedTuple):
+    """What all glimpses gave: the answer, and for pictures the weights and gates of each head and step."""
+
+    output: Float[Tensor, "batch out"]
+    weights: Float[Tensor, "batch steps heads key"]
+    gates: Float[Tensor, "batch steps heads"]
+    state: GatedState
+
+
+class GatedHeads(nn.Module):
+    r"""Heads that look several times and keep what a gate lets in.
+
+    $$ f_{ki} = \mathrm{softmax}_i\left(\frac{q_k^\top \tanh(W_k x_i + W'_k \bar x + W''_k y_{t-1} + \theta_{ki})}
+    {\sqrt d}\right), \qquad a_k = \sum_i f_{ki}\, \sigma(G_k x_i + b_k) \circ x_i $$
+    $$ p_k = \sigma(s^\top [a_k; y_{t-1}] + c_k), \qquad m_k \leftarrow m_k + p_k a_k $$
+    $$ u = \tanh(W_m [m_1; \dots; m_K] + W_h y_{t-1} + b), \qquad y_t = \sigma(W_o u + c_o) $$
+
+    with $W$ = `inputs`, $W'$ = `mean`, $W''$ = `previous`, $θ$ = `offset` for at most `positions` positions, $q$ in
+    the mechanism's score, $G$ = `value_gate`, $s$ = `select`, $W_m$ and $W_h$ = `update`, $W_o$ = `squash`, $d$ =
+    `hidden`. The answer is a last matrix times $y$ after `steps` glimpses. The first state is zeros.
+
+    >>> layer = GatedHeads(28, 10, heads=4, hidden=32, positions=28)
+    >>> gated = layer(torch.randn(2, 28, 28))
+    >>> gated.output.shape, gated.weights.shape
+    (torch.Size([2, 10]), torch.Size([2, 3, 4, 28]))
+    """
+
+    def __init__(
+        self,
+        size: int,
+        out: int,
+        *,
+        heads: int = 4,
+        hidden: int = 64,
+        positions: int,
+        steps: int = 3,
+        mechanism: Mechanism | None = None,
+    ) -> None:
+        super().__init__()
+        if steps < 1:
+            raise wrong("steps", steps, "at least 1", "count the glimpses")
+        self.size, self.heads, self.hidden, self.steps = size, heads, hidden, steps
+        self.inputs = dense(size, heads * hidden, bias=False)
+        self.mean = dense(size, heads * hidden, bias=False)
+        self.previous = dense(hidden, heads * hidden, bias=False)
+        self.offset = nn.Parameter(torch.empty(heads, positions, hidden).normal_(std=0.1))
+        self.value_gate = dense(size, heads * size)
+        self.select, self.shift = small(size + hidden), nn.Parameter(torch.zeros(heads))
+        self.update = dense(heads * size + hidden, hidden)
+        self.squash = dense(hidden, hidden)
+        self.answer = dense(hidden, out)
+        score, flat = Additive(hidden, heads=heads), Softmax(temperature=math.sqrt(hidden))
+        self.mechanism = Mechanism(score, normalizer=flat) if mechanism is None else mechanism
+
+    def begin(self, source: GatedSource) -> GatedState:
+        """Nothing kept, nothing said."""
+        batch = source.mean.shape[0]
+        new = source.mean.new_zeros
+        return GatedState(new(batch, self.heads, self.size), new(batch, self.hidden))
+
+    def remember(self, source: Float[Tensor, "batch key size"], *, mask: Mask = FULL) -> GatedSource:
+        """Keys and gated values of each head, once for all glimpses; the mean is that of the real positions."""
+        length, most = source.shape[-2], self.offset.shape[-2]
+        if length > most:
+            fix = f"build the layer with positions={length}"
+            raise wrong("source", f"{length} positions", f"at most positions={most}", fix)
+        source = cleaned(source, mask)
+        key = split(self.inputs(source), self.heads) + self.offset[:, :length]
+        value = torch.sigmoid(split(self.value_gate(source), self.heads)) * source[:, None]
+        real = mask.table(1, length, device=source.device).sum((-1, -2)).clamp_min(1)
+        mean = self.mean(source.sum(-2, keepdim=True) / real[..., None, None])
+        return GatedSource(Memory(key, value, mask), split(mean, self.heads))
+
+    def step(self, source: GatedSource, state: GatedState) -> Glimpse:
+        """One glimpse."""
+        memory, (kept, said) = source.memory, state
+        query = source.mean + split(self.previous(said)[:, None], self.heads)
+        attended = self.mechanism.attend(query, memory.key, memory.value, mask=memory.mask.over_heads())
+        read = attended.output.squeeze(-2)
+        features = torch.cat([read, said[:, None].expand(-1, self.heads, -1)], dim=-1)
+        gate = torch.sigmoid(features @ self.select + self.shift)
+        kept = kept + gate[..., None] * read
+        update = torch.tanh(self.update(torch.cat([kept.flatten(1), said], dim=-1)))
+        return Glimpse(attended, gate, GatedState(kept, torch.sigmoid(self.squash(update))))
+
+    def forward(
+        self, source: Float[Tensor, "batch key size"], *, mask: Mask = FULL, state: GatedState | None = None
+    ) -> Gated:
+        ready = self.remember(source, mask=mask)
+        state = self.begin(ready) if state is None else state
+        glimpses: list[Glimpse] = []
+        for _ in range(self.steps):
+            glimpses.append(self.step(ready, state))
+            state = glimpses[-1].state
+        return Gated(
+            self.answer(state.output),
+            torch.stack([glimpse.attended.weights.dense().squeeze(-2) for glimpse in glimpses], dim=1),
+            torch.stack([glimpse.gate for glimpse in glimpses], dim=1),
+            state,
+        )

@@ -1,0 +1,85 @@
+"""What was looked at before, told to the keys: location-aware attention and coverage.
+
+Neither needs a score of its own: features of the weights so far are added to the keys of the memory, and the
+additive score does the rest. The weights so far are passed in and out, never stashed.
+"""
+
+from torch import nn
+
+from regard.errors import wrong
+from regard.layers.attention import Memory
+from regard.layers.projections import dense
+from regard.shapes import Float, Tensor
+
+
+def unseen(memory: Memory) -> Float[Tensor, "*lead key"]:
+    """The weights before the first step: nothing was looked at.
+
+    >>> unseen(Memory(torch.ones(2, 3, 5), torch.ones(2, 3, 7)))
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    return memory.key.new_zeros(memory.key.shape[:-1])
+
+
+class LocationAware(nn.Module):
+    r"""Features of where the last step looked, by convolution along the keys.
+
+    $$ f_i = F * \alpha_{i-1}, \qquad e_{ij} = w^\top \tanh(W s_{i-1} + V h_j + U f_{ij} + b) $$
+
+    with $F$ = `filters`, $U$ = `features`, $\alpha$ = `previous`, and $V h_j + b$ the memory's key. Chorowski et al.
+    2015, eq. 8-9.
+
+    >>> memory = Memory(torch.zeros(2, 7, 5), torch.zeros(2, 7, 3))
+    >>> LocationAware(5)(memory, unseen(memory)).key.shape
+    torch.Size([2, 7, 5])
+    """
+
+    def __init__(self, hidden: int, *, channels: int = 10, width: int = 31) -> None:
+        super().__init__()
+        if width < 1 or width % 2 == 0:
+            raise wrong("width", width, "an odd number, so that the filter has a middle", f"use {width + 1}")
+        self.filters = nn.Conv1d(1, channels, width, padding=width // 2, bias=False)
+        self.features = dense(channels, hidden, bias=False)
+
+    def forward(self, memory: Memory, previous: Float[Tensor, "*lead key"]) -> Memory:
+        around = self.filters(previous.reshape(-1, 1, previous.shape[-1])).transpose(-1, -2)
+        features: Tensor = self.features(around)
+        return memory.plus(features.reshape(*previous.shape, -1))
+
+
+class Coverage(nn.Module):
+    r"""How much each key was looked at so far.
+
+    $$ c_i = \sum_{i' < i} \alpha_{i'}, \qquad e_{ij} = w^\top \tanh(W s_i + V h_j + u\, c_{ij} + b) $$
+
+    with $u$ = `features` and $c$ = `coverage`, which the caller adds the weights of each step to. See et al. 2017, eq.
+    10-11; Tu et al. 2016, eq. 7 without fertility.
+
+    >>> memory = Memory(torch.zeros(2, 7, 5), torch.zeros(2, 7, 3))
+    >>> Coverage(5)(memory, unseen(memory)).key.shape
+    torch.Size([2, 7, 5])
+    """
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.features = dense(1, hidden, bias=False)
+
+    def forward(self, memory: Memory, coverage: Float[Tensor, "*lead key"]) -> Memory:
+        features: Tensor = self.features(coverage[..., None])
+        return memory.plus(features)
+
+
+def coverage_loss(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:
+    r"""What each step looks at again.
+
+    $$ \ell_i = \sum_j \min(\alpha_{ij}, c_{ij}), \qquad c_i = \sum_{i' < i} \alpha_{i'} $$
+
+    with $\alpha$ = `weights` of all steps. See et al. 2017, eq. 12. It is 0 at the first step and at most the total of
+    a row: average it over the steps that are no padding.
+
+    >>> coverage_loss(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
+    tensor([0.0000, 0.5000])
+    """
+    covered = weights.cumsum(-2) - weights
+    return weights.minimum(covered).sum(-1)

@@ -1,0 +1,53 @@
+"""Pooling: a sequence becomes a few vectors, each asked for by a query that is learned."""
+
+import torch
+from torch import nn
+
+from regard.layers.attention import FULL, Mechanism, cleaned
+from regard.layers.projections import part
+from regard.masks import Mask
+from regard.operator import Attended
+from regard.scores import Dot
+from regard.shapes import Float, Tensor
+
+
+class Pooling(nn.Module):
+    r"""Learned queries that read the sequence.
+
+    $$ z = \sum_i \alpha_i x_i, \qquad \alpha_i = \frac{\exp(q^\top f(x_i))}{\sum_{i'} \exp(q^\top f(x_{i'}))} $$
+
+    with $q$ = `query` (one or several), $f$ = `key` (the identity, where none is given) and any other mechanism in
+    the place of dot product and softmax. Yang et al. 2016, eq. 5-7; several queries: Lin et al. 2017, eq. 6-7.
+
+    >>> Pooling(3, queries=2)(torch.ones(5, 7, 3)).shape
+    torch.Size([5, 2, 3])
+    """
+
+    def __init__(
+        self, width: int, *, queries: int = 1, key: nn.Module | None = None, mechanism: Mechanism | None = None
+    ) -> None:
+        super().__init__()
+        bound = width**-0.5
+        self.query = nn.Parameter(torch.empty(queries, width).uniform_(-bound, bound))
+        self.key = part(key)
+        self.mechanism = Mechanism(Dot()) if mechanism is None else mechanism
+
+    @classmethod
+    def additive(cls, size: int, hidden: int, *, queries: int = 1, mechanism: Mechanism | None = None) -> "Pooling":
+        r"""With $f(x) = \tanh(W x + b)$, so that $\alpha_i \propto \exp(q^\top \tanh(W x_i + b))$.
+
+        >>> Pooling.additive(3, 11)(torch.ones(5, 7, 3)).shape
+        torch.Size([5, 1, 3])
+        """
+        key = nn.Sequential(nn.Linear(size, hidden), nn.Tanh())
+        return cls(hidden, queries=queries, key=key, mechanism=mechanism)
+
+    def attend(self, source: Float[Tensor, "*lead key size"], *, mask: Mask = FULL) -> Attended:
+        """The vectors `(*lead, queries, size)` and the weights that they come from."""
+        source = cleaned(source, mask)
+        return self.mechanism.attend(self.query, self.key(source), source, mask=mask)
+
+    def forward(
+        self, source: Float[Tensor, "*lead key size"], *, mask: Mask = FULL
+    ) -> Float[Tensor, "*lead queries size"]:
+        return self.attend(source, mask=mask).output

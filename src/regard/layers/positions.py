@@ -1,0 +1,135 @@
+"""Where things stand, told to vectors: sinusoidal, learned, rotary."""
+
+import torch
+from torch import nn
+
+from regard.errors import wrong
+from regard.shapes import Float, Tensor
+
+
+def frequencies(dim: int, *, base: float = 10000.0) -> Float[Tensor, " half"]:
+    r"""$\omega_j = b^{-2j/d}$ for $j = 0 \dots d/2 - 1$, with $b$ = `base` and $d$ = `dim`, in float64.
+
+    >>> frequencies(4, base=100.0).tolist()
+    [1.0, 0.1]
+    """
+    if dim < 2 or dim % 2:
+        raise wrong("dim", dim, "an even number, because sine and cosine come in pairs", f"use {dim + dim % 2 or 2}")
+    return base ** -(torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+
+
+def sinusoids(length: int, dim: int, *, start: int = 0, base: float = 10000.0) -> Float[Tensor, "length dim"]:
+    r"""A vector for each of the positions `start … start + length − 1`, in float64.
+
+    $$ p_{i, 2j} = \sin(i \omega_j), \qquad p_{i, 2j + 1} = \cos(i \omega_j), \qquad \omega_j = b^{-2j/d} $$
+
+    with $d$ = `dim` and $b$ = `base`. Vaswani et al. 2017, §3.5.
+
+    >>> sinusoids(1, 4)
+    tensor([[0., 1., 0., 1.]], dtype=torch.float64)
+    """
+    angles = _angles(length, frequencies(dim, base=base), start)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+def rotation(delta: int | float, dim: int, *, base: float = 10000.0) -> Float[Tensor, "dim dim"]:
+    r"""The one matrix that moves every position by δ, in float64.
+
+    $$ p_{i + \delta} = R_\delta\, p_i, \qquad R_\delta = \operatorname{diag}_j \begin{bmatrix} \cos \delta\omega_j &
+    \sin \delta\omega_j \\ -\sin \delta\omega_j & \cos \delta\omega_j \end{bmatrix} $$
+
+    with δ = `delta`: a shift is a rotation that does not depend on where it starts, so that a linear layer can look
+    a fixed distance away. Rotations compose: $R_{\delta + \epsilon} = R_\delta R_\epsilon$.
+
+    >>> bool(torch.allclose(sinusoids(9, 6) @ rotation(3, 6).T, sinusoids(9, 6, start=3)))
+    True
+    """
+    angle = delta * frequencies(dim, base=base)
+    cosine, sine = angle.cos(), angle.sin()
+    blocks = torch.stack([torch.stack([cosine, sine], dim=-1), torch.stack([-sine, cosine], dim=-1)], dim=-2)
+    matrix: Tensor = torch.block_diag(*blocks)
+    return matrix
+
+
+class Sinusoidal(nn.Module):
+    """`sinusoids`, added. `start` is the position of the first vector: that of a cached step is the cache's length.
+
+    >>> Sinusoidal(4)(torch.zeros(1, 2, 4))[0, 0]
+    tensor([0., 1., 0., 1.])
+    """
+
+    def __init__(self, size: int, *, base: float = 10000.0) -> None:
+        super().__init__()
+        frequencies(size, base=base)
+        self.size, self.base = size, base
+
+    def forward(
+        self, sequence: Float[Tensor, "*lead length size"], *, start: int = 0
+    ) -> Float[Tensor, "*lead length size"]:
+        table = sinusoids(sequence.shape[-2], self.size, start=start, base=self.base)
+        return sequence + table.to(sequence)
+
+
+class Learned(nn.Module):
+    r"""A trained vector for each position, added.
+
+    $$ x'_i = x_i + t_i $$
+
+    with $t$ = `table`, for at most `most` positions. Gehring et al. 2017, §3.1.
+
+    >>> Learned(5, 3)(torch.zeros(2, 5, 3)).shape
+    torch.Size([2, 5, 3])
+    """
+
+    def __init__(self, most: int, size: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(most, size).normal_(std=0.02))
+
+    def forward(
+        self, sequence: Float[Tensor, "*lead length size"], *, start: int = 0
+    ) -> Float[Tensor, "*lead length size"]:
+        stop = start + sequence.shape[-2]
+        if stop > self.table.shape[0]:
+            most = self.table.shape[0]
+            raise wrong(
+                "sequence", f"{stop} positions", f"at most {most}", f"build Learned({stop}, …), or cut the sequence"
+            )
+        return sequence + self.table[start:stop]
+
+
+class Rotary(nn.Module):
+    r"""Queries and keys turned by an angle that grows with their position, so that their product sees the distance.
+
+    $$ \begin{bmatrix} x'_{2j} \\ x'_{2j+1} \end{bmatrix} = \begin{bmatrix} \cos i\omega_j & -\sin i\omega_j \\
+    \sin i\omega_j & \cos i\omega_j \end{bmatrix} \begin{bmatrix} x_{2j} \\ x_{2j+1} \end{bmatrix}, \qquad
+    \langle x'_i, y'_j \rangle \text{ depends on } i - j \text{ alone} $$
+
+    with $\omega$ = `frequencies` of the width and $i$ counted from `start`. Su et al. 2021, eq. 14-15. Neighboring
+    coordinates are paired, as there and in `rotation`.
+
+    Lowers to: rotate in the layer, then the dot product.
+
+    >>> Rotary(2)(torch.tensor([[1.0, 0.0]]), start=0)
+    tensor([[1., 0.]])
+    """
+
+    def __init__(self, dim: int, *, base: float = 10000.0) -> None:
+        super().__init__()
+        frequencies(dim, base=base)
+        self.dim, self.base = dim, base
+
+    def forward(self, heads: Float[Tensor, "*lead length dim"], *, start: int = 0) -> Float[Tensor, "*lead length dim"]:
+        if heads.shape[-1] != self.dim:
+            fix = f"build Rotary({heads.shape[-1]})"
+            raise wrong("rotary.dim", self.dim, f"the width of one head, {heads.shape[-1]}", fix)
+        angles = _angles(heads.shape[-2], frequencies(self.dim, base=self.base), start)
+        wide = torch.promote_types(heads.dtype, torch.float32)
+        cosine, sine = (table.to(device=heads.device, dtype=wide) for table in (angles.cos(), angles.sin()))
+        even, odd = heads.unflatten(-1, (-1, 2)).unbind(-1)
+        turned = torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1)
+        return turned.flatten(-2).to(heads.dtype)
+
+
+def _angles(length: int, omega: Float[Tensor, " half"], start: int) -> Float[Tensor, "length half"]:
+    """Position times frequency. In float64: the sine of a large angle in float32 would lose its digits."""
+    return torch.arange(start, start + length, dtype=torch.float64)[:, None] * omega

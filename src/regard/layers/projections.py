@@ -1,0 +1,196 @@
+"""From sequences to heads, and back: the only place where an attention layer multiplies by a matrix."""
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import torch.nn.functional as F
+from torch import nn
+
+from regard.errors import wrong
+from regard.shapes import Float, Tensor
+
+Sequence = Float[Tensor, "..."]
+
+
+class Projected(NamedTuple):
+    """One sequence as queries, keys and values, each `(*lead, heads, length, width)`."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+
+class Heads(nn.Module):
+    """How a sequence becomes heads and heads become a sequence.
+
+    There are `heads` for queries and `groups` of them for keys and values: as many (multi-head), one (multi-query,
+    Shazeer 2019) or a divisor (grouped, Ainslie et al. 2023). Head h reads the keys of group h // (heads / groups).
+    """
+
+    def __init__(self, output: nn.Module, *, heads: int, groups: int | None = None) -> None:
+        super().__init__()
+        groups = heads if groups is None else groups
+        if heads < 1 or groups < 1 or heads % groups:
+            raise wrong("groups", groups, f"a divisor of heads={heads}", f"use one of {divisors(heads)}")
+        self.heads, self.groups = heads, groups
+        self.output = output
+
+    @abstractmethod
+    def queries(self, query: Sequence) -> Tensor:
+        """What asks, in heads."""
+
+    @abstractmethod
+    def memory(self, source: Sequence, content: Sequence) -> tuple[Tensor, Tensor]:
+        """What is asked (keys, from `source`) and what it answers (values, from `content`), in groups."""
+
+    def together(self, sequence: Sequence) -> Projected:
+        """One sequence that asks itself."""
+        return Projected(self.queries(sequence), *self.memory(sequence, sequence))
+
+    def merge(self, output: Tensor) -> Tensor:
+        """The heads side by side, through the last projection."""
+        merged: Tensor = self.output(output.transpose(-2, -3).flatten(-2))
+        return merged
+
+    def shared(self, tensor: Tensor) -> Tensor:
+        """Keys or values of each group, so that every head of the group can read them."""
+        if self.groups in (1, self.heads):
+            return tensor
+        return tensor.repeat_interleave(self.heads // self.groups, dim=-3)
+
+
+class Projections(Heads):
+    r"""Any module, or none, for each of query, key, value and output.
+
+    $$ q = W_q x, \quad k = W_k s, \quad v = W_v c, \quad o = W_o [o_1; \dots; o_h] $$
+
+    A part that is left out is the identity: Luong's *dot* is `Projections()`, Bahdanau's attention has `query` and
+    `key` and reads the values as they are.
+
+    >>> Projections(query=nn.Linear(5, 3)).queries(torch.ones(2, 7, 5)).shape
+    torch.Size([2, 1, 7, 3])
+    """
+
+    def __init__(
+        self,
+        query: nn.Module | None = None,
+        key: nn.Module | None = None,
+        value: nn.Module | None = None,
+        output: nn.Module | None = None,
+        *,
+        heads: int = 1,
+        groups: int | None = None,
+    ) -> None:
+        super().__init__(part(output), heads=heads, groups=groups)
+        self.query, self.key, self.value = part(query), part(key), part(value)
+
+    @classmethod
+    def linear(
+        cls,
+        size: int,
+        *,
+        heads: int = 1,
+        groups: int | None = None,
+        source: int | None = None,
+        content: int | None = None,
+        widths: tuple[int, int] | None = None,
+        bias: bool = True,
+    ) -> "Projections":
+        """Four matrices. `source` and `content` are the widths of what keys and values are made from (the size),
+        `widths` those of one head's key and value (size / heads)."""
+        key, value = (head_width(size, heads),) * 2 if widths is None else widths
+        source = size if source is None else source
+        made = groups or heads
+        return cls(
+            dense(size, heads * key, bias=bias),
+            dense(source, made * key, bias=bias),
+            dense(source if content is None else content, made * value, bias=bias),
+            dense(heads * value, size, bias=bias),
+            heads=heads,
+            groups=groups,
+        )
+
+    def queries(self, query: Sequence) -> Tensor:
+        return split(self.query(query), self.heads)
+
+    def memory(self, source: Sequence, content: Sequence) -> tuple[Tensor, Tensor]:
+        return split(self.key(source), self.groups), split(self.value(content), self.groups)
+
+
+class Packed(Heads):
+    """Query, key and value matrices in one, for a source as wide as the query: a sequence that asks itself is
+    multiplied once.
+
+    >>> [tuple(part.shape) for part in Packed(6, heads=2, groups=1).together(torch.ones(5, 7, 6))]
+    [(5, 2, 7, 3), (5, 1, 7, 3), (5, 1, 7, 3)]
+    """
+
+    def __init__(self, size: int, *, heads: int = 1, groups: int | None = None, bias: bool = True) -> None:
+        width = head_width(size, heads)
+        super().__init__(dense(size, size, bias=bias), heads=heads, groups=groups)
+        self.widths = (size, width * self.groups, width * self.groups)
+        self.input = nn.Linear(size, sum(self.widths), bias=bias)
+        for matrix in self.input.weight.detach().split(self.widths):
+            nn.init.xavier_uniform_(matrix)
+        if bias:
+            nn.init.zeros_(self.input.bias)
+
+    def rows(self, start: int, stop: int | None) -> tuple[Tensor, Tensor | None]:
+        """Some rows of the one matrix, and of its bias where it has one."""
+        bias = None if self.input.bias is None else self.input.bias[start:stop]
+        return self.input.weight[start:stop], bias
+
+    def queries(self, query: Sequence) -> Tensor:
+        return split(F.linear(query, *self.rows(0, self.widths[0])), self.heads)
+
+    def memory(self, source: Sequence, content: Sequence) -> tuple[Tensor, Tensor]:
+        query, width, _ = self.widths
+        if content is source:
+            key, value = F.linear(source, *self.rows(query, None)).chunk(2, dim=-1)
+        else:
+            key = F.linear(source, *self.rows(query, query + width))
+            value = F.linear(content, *self.rows(query + width, None))
+        return split(key, self.groups), split(value, self.groups)
+
+    def together(self, sequence: Sequence) -> Projected:
+        query, key, value = self.input(sequence).split(self.widths, dim=-1)
+        return Projected(split(query, self.heads), split(key, self.groups), split(value, self.groups))
+
+
+def part(module: nn.Module | None) -> nn.Module:
+    """The module, or none at all."""
+    return nn.Identity() if module is None else module
+
+
+def dense(size: int, out: int, *, bias: bool = True) -> nn.Linear:
+    """A matrix that keeps the variance (Glorot & Bengio 2010) and a bias that starts at zero."""
+    linear = nn.Linear(size, out, bias=bias)
+    nn.init.xavier_uniform_(linear.weight)
+    if bias:
+        nn.init.zeros_(linear.bias)
+    return linear
+
+
+def split(sequence: Tensor, heads: int) -> Tensor:
+    """`(*lead, length, heads · width)` as `(*lead, heads, length, width)`, without a copy."""
+    width, rest = divmod(sequence.shape[-1], heads)
+    if rest:
+        fix = "project to a multiple of the heads"
+        raise wrong("projection", f"width {sequence.shape[-1]}", f"a multiple of heads={heads}", fix)
+    return sequence.view(*sequence.shape[:-1], heads, width).transpose(-2, -3)
+
+
+def head_width(size: int, heads: int) -> int:
+    """The width of one head, where the heads divide the size."""
+    if heads < 1 or size % heads:
+        raise wrong("heads", heads, f"a divisor of size={size}", f"use one of {divisors(size)}")
+    return size // heads
+
+
+def divisors(number: int) -> str:
+    """All of them, for a message.
+
+    >>> divisors(6)
+    '1, 2, 3, 6'
+    """
+    return ", ".join(str(small) for small in range(1, number + 1) if number % small == 0)
