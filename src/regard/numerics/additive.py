@@ -1,0 +1,209 @@
+r"""Additive scores without a tanh for each pair, and without a (queries × keys × hidden) tensor.
+
+$$ s_{ij} = \sum_h w_h \tanh(q_{ih} + k_{jh}), \qquad \tanh(a + b) = \frac{e^{2a} e^{2b} - 1}{e^{2a} e^{2b} + 1} $$
+
+with $q$ = `query`, $k$ = `key`, $w$ = `weight`. The exponentials are of (queries + keys) × hidden numbers; what is left
+for each pair is a multiplication or two and a share of a division. On the CPU this runs as compiled C++ (`native`)
+where a compiler is found and the work is worth it, else as blocks of torch operations that stay in the cache.
+"""
+
+import functools
+from typing import Any
+
+import torch
+from torch.nn import Parameter
+
+from regard.errors import wrong, wrong_kind
+from regard.numerics import additive_blocks, native
+from regard.numerics.native import additive as compiled
+from regard.shapes import Float, Keys, Queries, Scores, Tensor
+
+LOAD = 2**16  # pairs of hidden units from which a library on disk is worth loading, some 20 ms once
+BUILD = 2**22  # … from which it is worth compiling, some seconds once for each machine
+OFTEN = 2**25  # … the same, for many small calls together
+
+_small_calls = 0  # pairs of hidden units seen in calls that were too small to compile for
+
+
+def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim"]) -> Scores:
+    """$w^\\top \\tanh(q_i + k_j)$ for each query and key. Low precision is computed in float32 and rounded once.
+
+    >>> additive_scores(torch.tensor([[0.0], [100.0]]), torch.tensor([[0.0], [-100.0]]), torch.tensor([2.0]))
+    tensor([[ 0., -2.],
+            [ 2.,  0.]])
+    """
+    _check(query, key, weight)
+    if torch.compiler.is_compiling():
+        return _scores_operator(query, key, weight)
+    result: Tensor = _AdditiveScores.apply(query, key, weight)  # type: ignore[no-untyped-call]
+    return result
+
+
+def choice(work: int, device: str, dtype: torch.dtype) -> tuple[str, str]:
+    """Which form a call of this size takes, and why; `work` is queries × keys × hidden × batch.
+
+    >>> choice(2**30, "cuda", torch.float32)
+    ('torch blocks', 'the compiled kernel is for the CPU')
+    """
+    if not device.startswith("cpu"):
+        return "torch blocks", "the compiled kernel is for the CPU"
+    if not dtype.is_floating_point:
+        return "torch blocks", f"the compiled kernel is for floats, not {dtype}"
+    if native.loaded():
+        return "native", "the compiled kernel is loaded"
+    if native.given_up():
+        return "torch blocks", native.given_up()
+    if work >= BUILD:
+        return "native", f"{work:,} pairs of hidden units are worth compiling for"
+    return "torch blocks", f"{work:,} pairs of hidden units are too few to compile for"
+
+
+def _check(query: Tensor, key: Tensor, weight: Tensor) -> None:
+    for name, tensor in (("key", key), ("weight", weight)):
+        if tensor.shape[-1] != query.shape[-1]:
+            raise wrong(
+                name, f"width {tensor.shape[-1]}", f"the query's {query.shape[-1]}", "project both to one width"
+            )
+    for name, tensor in (("query", query), ("key", key), ("weight", weight)):
+        if not tensor.is_floating_point():
+            raise wrong_kind(name, str(tensor.dtype), "a float dtype", f"pass {name}.float()")
+
+
+def _library(query: Tensor, key: Tensor, weight: Tensor) -> native.Library | None:
+    """The compiled kernel, if this call is one for it."""
+    global _small_calls
+    found = native.loaded()
+    if query.device.type != "cpu" or not all(type(part) in (Tensor, Parameter) for part in (query, key, weight)):
+        return None  # tensors that only stand for numbers have no memory to point at
+    if found is None and not native.given_up():
+        work = compiled.work(query, key, weight)
+        _small_calls += work
+        if work >= LOAD or _small_calls >= OFTEN:
+            found = native.library(build=work >= BUILD or _small_calls >= OFTEN)
+    return found
+
+
+def _wide(*tensors: Tensor) -> tuple[torch.dtype, list[Tensor]]:
+    """The dtype of the result, and the tensors in the dtype to compute in."""
+    dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
+    wide = torch.promote_types(dtype, torch.float32)
+    return dtype, [tensor.to(wide) for tensor in tensors]
+
+
+def _scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    dtype, (query, key, weight) = _wide(query, key, weight)
+    library = _library(query, key, weight)
+    if library is None:
+        return additive_blocks.scores(query, key, weight).to(dtype)
+    return compiled.scores(library, query, key, weight).to(dtype)
+
+
+def _gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    kinds = query.dtype, key.dtype, weight.dtype
+    _, (upstream, query, key, weight) = _wide(upstream, query, key, weight)
+    library = _library(query, key, weight)
+    if library is None:
+        made = additive_blocks.gradients(upstream, query, key, weight)
+    else:
+        made = compiled.gradients(library, upstream, query, key, weight)
+    return made[0].to(kinds[0]), made[1].to(kinds[1]), made[2].to(kinds[2])
+
+
+class _AdditiveScores(torch.autograd.Function):
+    @staticmethod
+    def forward(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+        return _scores(query, key, weight)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Any:
+        return _AdditiveGradients.apply(upstream, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def vmap(info: Any, axes: tuple[int | None, ...], *tensors: Tensor) -> tuple[Tensor, int]:
+        query, key, weight = _side_by_side(info.batch_size, axes, tensors, (2, 2, 1))
+        return _AdditiveScores.apply(query, key, weight), 0  # type: ignore[no-untyped-call]
+
+
+class _AdditiveGradients(torch.autograd.Function):
+    """The gradients as a function of their own, so that they have gradients and can be mapped too."""
+
+    @staticmethod
+    def forward(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return _gradients(upstream, query, key, weight)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *upstream: Tensor) -> Any:
+        """Second derivatives are rare: they come from the definition, with all the memory it takes."""
+        with torch.enable_grad():
+            first, query, key, weight = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
+            hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
+            scores = (hidden * weight[..., None, None, :]).sum(-1)
+            made = torch.autograd.grad(scores, (query, key, weight), first, create_graph=True)
+        return torch.autograd.grad(made, (first, query, key, weight), upstream)
+
+    @staticmethod
+    def vmap(info: Any, axes: tuple[int | None, ...], *tensors: Tensor) -> tuple[Any, tuple[int, int, int]]:
+        wide = _side_by_side(info.batch_size, axes, tensors, (2, 2, 2, 1))
+        made = _AdditiveGradients.apply(*wide)  # type: ignore[no-untyped-call]
+        shapes = [_one(tensor, axis).shape for tensor, axis in zip(tensors[1:], axes[1:], strict=True)]
+        return tuple(part.reshape(-1, *shape) for part, shape in zip(made, shapes, strict=True)), (0, 0, 0)
+
+
+def _one(tensor: Tensor, axis: int | None) -> Tensor:
+    return tensor if axis is None else tensor.select(axis, 0)
+
+
+def _side_by_side(
+    count: int, axes: tuple[int | None, ...], tensors: tuple[Tensor, ...], cores: tuple[int, ...]
+) -> list[Tensor]:
+    """The mapped axis first, then leading axes in equal number, then the `cores` last axes, so that all broadcast."""
+    ones = [_one(tensor, axis) for tensor, axis in zip(tensors, axes, strict=True)]
+    lead = max(one.dim() - core for one, core in zip(ones, cores, strict=True))
+    wide = []
+    for tensor, axis, one, core in zip(tensors, axes, ones, cores, strict=True):
+        first = tensor.expand(count, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
+        wide.append(first.reshape(count, *(1,) * (lead + core - one.dim()), *one.shape))
+    return wide
+
+
+@torch.library.custom_op("regard::additive_scores", mutates_args=())
+def _scores_operator(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    return _scores(query, key, weight)
+
+
+@torch.library.custom_op("regard::additive_gradients", mutates_args=())
+def _gradients_operator(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return _gradients(upstream, query, key, weight)
+
+
+@_scores_operator.register_fake
+def _(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
+    dtype = functools.reduce(torch.promote_types, (query.dtype, key.dtype, weight.dtype))
+    return query.new_empty((*lead, query.shape[-2], key.shape[-2]), dtype=dtype)
+
+
+@_gradients_operator.register_fake
+def _(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return query.new_empty(query.shape), key.new_empty(key.shape), weight.new_empty(weight.shape)
+
+
+def _save(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _pull_back(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    made: tuple[Tensor, Tensor, Tensor] = _gradients_operator(upstream, *ctx.saved_tensors)
+    return made
+
+
+_scores_operator.register_autograd(_pull_back, setup_context=_save)

@@ -1,0 +1,256 @@
+// Additive scores. A vector holds the same hidden unit of several keys, so sums over hidden units need no shuffling.
+
+#include "additive.hpp"
+#include "threads.hpp"
+
+namespace regard::additive {
+namespace {
+
+constexpr int group = 4;       // ratios that share a division
+constexpr int rows_at_once = 2;  // queries that share the loads of a key's factors
+constexpr int64_t few = 3;     // with fewer queries the factors of the keys cost more than they save
+constexpr int64_t direct_keys = 32;
+
+// sum_h (slope F + shift) / (scale F + 1) for `rows_at_once` queries and a vector of keys. A row holds its scales,
+// then its slopes, then its shifts. Clamped, the product is cut before it is used; the shift is minus the weight.
+template <class T, bool clamped>
+inline void ratios(const T* rows, int64_t padded, const T* panel, int64_t hidden, Vector<T>* totals) {
+    using V = Vector<T>;
+    constexpr int width = Lanes<T>::count;
+    for (int row = 0; row < rows_at_once; ++row) totals[row] = fill<T>(0);
+    for (int64_t h = 0; h < hidden; h += group) {
+        V factor[group];
+        for (int n = 0; n < group; ++n) factor[n] = load<T>(panel + (h + n) * width);
+#pragma GCC unroll 4
+        for (int row = 0; row < rows_at_once; ++row) {
+            const T *scale = rows + row * 3 * padded + h, *slope = scale + padded, *shift = slope + padded;
+            V top[group], bottom[group];
+#pragma GCC unroll 4
+            for (int n = 0; n < group; ++n) {
+                if (clamped) {
+                    const V product = at_most<T>(Limits<T>::product, factor[n] * scale[n]);
+                    top[n] = shift[n] - product * shift[n];
+                    bottom[n] = product + T(1);
+                } else {
+                    top[n] = factor[n] * slope[n] + shift[n];
+                    bottom[n] = factor[n] * scale[n] + T(1);
+                }
+            }
+            const V left = bottom[0] * bottom[1], right = bottom[2] * bottom[3];
+            const V left_top = bottom[1] * top[0] + bottom[0] * top[1];
+            const V right_top = bottom[3] * top[2] + bottom[2] * top[3];
+            totals[row] += (left_top * right + right_top * left) / (left * right);
+        }
+    }
+}
+
+// w tanh(q + k) = w m / (m + 2) with m = exp(2 (q + k)) - 1, exact for any finite input.
+template <class T> struct Ratio {
+    Vector<T> top, bottom;
+    inline Ratio(Vector<T> query, Vector<T> key, Vector<T> weight) {
+        const Vector<T> sum = query + key;
+        constexpr T limit = Limits<T>::exponent;
+        const Exponential<T> power(at_least<T>(-limit, at_most<T>(limit, sum + sum)));
+        const Vector<T> less_one = power.minus_one();
+        top = weight * less_one;
+        bottom = less_one + T(2);
+    }
+};
+
+template <class T> T direct_score(const T* query, const T* key, const T* weight, int64_t hidden) {
+    using V = Vector<T>;
+    constexpr int width = Lanes<T>::count;
+    V total = fill<T>(0);
+    int64_t h = 0;
+    const auto ratio = [&](int64_t at) {
+        return Ratio<T>(load<T>(query + at), load<T>(key + at), load<T>(weight + at));
+    };
+    for (; h + group * width <= hidden; h += group * width) {
+        const Ratio<T> a = ratio(h), b = ratio(h + width), c = ratio(h + 2 * width), d = ratio(h + 3 * width);
+        const V left = a.bottom * b.bottom, right = c.bottom * d.bottom;
+        const V left_top = a.top * b.bottom + b.top * a.bottom, right_top = c.top * d.bottom + d.top * c.bottom;
+        total += (left_top * right + right_top * left) / (left * right);
+    }
+    for (; h < hidden; h += width) {
+        const int64_t count = std::min<int64_t>(width, hidden - h);
+        const Ratio<T> last(load_tail<T>(query + h, count), load_tail<T>(key + h, count), load<T>(weight + h));
+        total += last.top / last.bottom;
+    }
+    return sum<T>(total);
+}
+
+template <class T> class Forward {
+  public:
+    Forward(const T* query, const T* key, const T* weight, T* scores, const Problem& problem)
+        : p(problem), queries(query_rows(query, p)), keys(key_rows(key, p)), weights(weight_rows(weight, p)),
+          scores(scores), batch(p.batch()), padded(rounded_up(p.hidden, std::max(group, width))),
+          grouped(rounded_up(p.hidden, group)), threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)),
+          chunk(chunk_for()), chunks(pieces(p.queries, chunk)), panels(pieces(p.keys, width)),
+          direct(p.queries < few), packed(direct ? 0 : batch * panels * padded * width),
+          key_reach(batch * panels), query_reach(batch * chunks),
+          scratch(threads * scratch_size()) {}
+
+    void run() {
+#pragma omp parallel num_threads(threads) if (threads > 1)
+        {
+            T* own = scratch + thread_number() * scratch_size();
+            if (direct) {
+                run_direct(own);
+            } else {
+                measure();
+                pack(own);
+                score(own);
+            }
+        }
+    }
+
+  private:
+    static constexpr int width = Lanes<T>::count;
+    const Problem& p;
+    const Rows<T> queries, keys, weights;
+    T* scores;
+    const int64_t batch, padded, grouped;
+    const int threads;
+    const int64_t chunk, chunks, panels;
+    const bool direct;
+    const Buffer<T> packed, key_reach, query_reach, scratch;
+
+    int64_t chunk_for() const {
+        int64_t size = 32;
+        while (size > rows_at_once && batch * pieces(p.queries, size) < 2 * threads) size /= 2;
+        return size;
+    }
+    int64_t scratch_size() const { return padded * (1 + std::max<int64_t>(3 * chunk, width)); }
+
+    // The weights over a power of two that brings them below one, so that no product of four ratios can overflow.
+    T normal_weights(int64_t b, T* to) const {
+        const T* weight = weights.at(b, 0);
+        const T scale = power_of_two_above(reach<T>(weight, p.hidden) / 2);
+        for (int64_t h = 0; h < padded; ++h) to[h] = h < p.hidden ? weight[h] / scale : T(0);
+        return scale;
+    }
+
+    void measure() {
+#pragma omp for nowait
+        for (int64_t u = 0; u < batch * panels; ++u) {
+            const int64_t first = u % panels * width, last = std::min(first + width, p.keys);
+            key_reach[u] = reach<T>(keys, u / panels, first, last, p.hidden);
+        }
+#pragma omp for
+        for (int64_t u = 0; u < batch * chunks; ++u) {
+            const int64_t first = u % chunks * chunk, last = std::min(first + chunk, p.queries);
+            query_reach[u] = reach<T>(queries, u / chunks, first, last, p.hidden);
+        }
+    }
+
+    bool small(int64_t b) const {
+        const T* of_keys = key_reach + b * panels;
+        const T* of_queries = query_reach + b * chunks;
+        return std::all_of(of_keys, of_keys + panels, is_small<T>) &&
+               std::all_of(of_queries, of_queries + chunks, is_small<T>);
+    }
+
+    // The factors of `width` keys side by side, hidden unit after hidden unit.
+    void pack(T* own) {
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < batch * panels; ++u) {
+            const int64_t b = u / panels, first = u % panels * width, count = std::min<int64_t>(width, p.keys - first);
+            const bool is_small = small(b);
+            std::memset(own, 0, size_t(width * padded) * sizeof(T));
+            for (int64_t j = 0; j < count; ++j)
+                factors<T>(keys.at(b, first + j), p.hidden, padded, is_small, own + j * padded, width);
+            T* to = packed + u * padded * width;
+            for (int64_t j = 0; j < width; ++j)
+                for (int64_t h = 0; h < grouped; ++h) to[h * width + j] = own[j * padded + h];
+        }
+    }
+
+    void prepare_row(int64_t b, int64_t i, bool is_small, const T* weight, T* row) const {
+        T *scale = row, *slope = row + padded, *shift = slope + padded;
+        factors<T>(queries.at(b, i), p.hidden, padded, is_small, scale, width);
+        for (int64_t h = 0; h < padded; ++h) {
+            slope[h] = is_small ? weight[h] : weight[h] * scale[h];
+            shift[h] = is_small ? weight[h] * scale[h] : -weight[h];
+        }
+    }
+
+    void score(T* own) {
+        T *weight = own, *rows = own + padded;
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < batch * chunks; ++u) {
+            const int64_t b = u / chunks, first = u % chunks * chunk, last = std::min(first + chunk, p.queries);
+            const bool is_small = small(b);
+            const T unit = normal_weights(b, weight);
+            for (int64_t i = first; i < first + chunk; ++i)
+                prepare_row(b, std::min(i, last - 1), is_small, weight, rows + (i - first) * 3 * padded);
+            for (int64_t n = 0; n < panels; ++n) {
+                const Form form = form_for<T>(is_small, query_reach[u], key_reach[b * panels + n]);
+                if (form == Form::direct) {
+                    score_direct(b, first, last, n * width, std::min((n + 1) * width, p.keys), weight, unit);
+                } else {
+                    score_panel(b, first, last, n, form, rows, unit);
+                }
+            }
+        }
+    }
+
+    void score_panel(int64_t b, int64_t first, int64_t last, int64_t n, Form form, const T* rows, T unit) const {
+        const T* panel = packed + (b * panels + n) * padded * width;
+        const int64_t count = std::min<int64_t>(width, p.keys - n * width);
+        for (int64_t i = first; i < last; i += rows_at_once) {
+            Vector<T> totals[rows_at_once];
+            const T* at = rows + (i - first) * 3 * padded;
+            if (form == Form::clamped) ratios<T, true>(at, padded, panel, grouped, totals);
+            else ratios<T, false>(at, padded, panel, grouped, totals);
+            for (int64_t row = i; row < std::min<int64_t>(i + rows_at_once, last); ++row) {
+                T* to = scores + (b * p.queries + row) * p.keys + n * width;
+                const Vector<T> total = totals[row - i] * unit;
+                if (count == width) store<T>(to, total);
+                else std::memcpy(to, &total, size_t(count) * sizeof(T));
+            }
+        }
+    }
+
+    void score_direct(
+        int64_t b, int64_t first, int64_t last, int64_t start, int64_t stop, const T* weight, T unit) const {
+        for (int64_t i = first; i < last; ++i) {
+            T* to = scores + (b * p.queries + i) * p.keys;
+            const T* query = queries.at(b, i);
+            for (int64_t j = start; j < stop; ++j)
+                to[j] = unit * direct_score<T>(query, keys.at(b, j), weight, p.hidden);
+        }
+    }
+
+    void run_direct(T* own) {
+        const int64_t blocks = pieces(p.keys, direct_keys);
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < batch * blocks; ++u) {
+            const int64_t b = u / blocks, start = u % blocks * direct_keys;
+            const T unit = normal_weights(b, own);
+            score_direct(b, 0, p.queries, start, std::min(start + direct_keys, p.keys), own, unit);
+        }
+    }
+};
+
+template <class T> int scores(const T* query, const T* key, const T* weight, T* to, const Problem* problem) {
+    try {
+        Forward<T>(query, key, weight, to, *problem).run();
+        return 0;
+    } catch (const std::bad_alloc&) {
+        return 1;
+    }
+}
+
+}  // namespace
+}  // namespace regard::additive
+
+using regard::additive::Problem;
+
+extern "C" int regard_additive_scores_float(
+    const float* query, const float* key, const float* weight, float* scores, const Problem* problem) {
+    return regard::additive::scores<float>(query, key, weight, scores, problem);
+}
+extern "C" int regard_additive_scores_double(
+    const double* query, const double* key, const double* weight, double* scores, const Problem* problem) {
+    return regard::additive::scores<double>(query, key, weight, scores, problem);
+}

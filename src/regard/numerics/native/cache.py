@@ -1,0 +1,98 @@
+"""Compiled libraries on disk: found by what they were made from, and never half of one.
+
+An entry is a folder with the library and its SHA-256. It appears by one rename of a finished folder, so a reader sees
+all of it or nothing, whoever else is compiling; and what a disk or a person damaged later fails the sum.
+"""
+
+import contextlib
+import hashlib
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+VARIABLE = "REGARD_CACHE"
+LIBRARY = "library.so"
+SUM = "library.sha256"
+
+
+def folder() -> Path:
+    """Where libraries are kept: `REGARD_CACHE`, else the platform's own place for caches."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "regard"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
+
+
+def key(files: Iterable[Path], *facts: str) -> str:
+    """One name for everything that the library depends on."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
+    for fact in facts:
+        digest.update(f"{fact}\0".encode())
+    return digest.hexdigest()[:32]
+
+
+def processor() -> str:
+    """The processor and what it can do: code for this one may not run on another."""
+    names = ("model name", "flags", "Features", "CPU implementer", "CPU part", "isa")
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+        found = sorted({line for line in lines if line.split(":")[0].strip() in names})
+        if found:
+            return "\n".join(found)
+    return " ".join((platform.system(), platform.machine(), platform.processor(), platform.node()))
+
+
+def find(entry: Path) -> Path | None:
+    """The library of an entry, if it is whole."""
+    with contextlib.suppress(OSError):
+        library = entry / LIBRARY
+        if (entry / SUM).read_text().strip() == _sum(library):
+            return library
+    return None
+
+
+def workshop(parent: Path) -> Path:
+    """A new private folder to compile in: beside the entries, so that a rename suffices; elsewhere if that fails."""
+    with contextlib.suppress(OSError):
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _sweep(parent)
+        return Path(tempfile.mkdtemp(prefix="building-", dir=parent))
+    return Path(tempfile.mkdtemp(prefix="regard-"))
+
+
+def publish(library: Path, entry: Path) -> Path:
+    """Make `library`, finished in its workshop, the entry's; returns the library to load.
+
+    Whatever another process does meanwhile, the answer is a whole library: the entry's, or our own unpublished one.
+    """
+    own = library.parent
+    (own / SUM).write_text(_sum(library))
+    with contextlib.suppress(OSError):
+        if entry.exists() and find(entry) is None:
+            damaged = Path(tempfile.mkdtemp(prefix="damaged-", dir=entry.parent))
+            os.rename(entry, damaged / entry.name)
+            shutil.rmtree(damaged, ignore_errors=True)
+        os.rename(own, entry)
+        return entry / LIBRARY
+    return find(entry) or library
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what a killed compiler left behind: a day is longer than any compilation."""
+    for pattern in ("building-*", "damaged-*"):
+        for left in parent.glob(pattern):
+            if time.time() - left.stat().st_mtime > 86_400:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _sum(library: Path) -> str:
+    return hashlib.sha256(library.read_bytes()).hexdigest()

@@ -1,0 +1,114 @@
+// Vectors as wide as the processor's registers, in the extension that GCC and Clang share, and the exponential on them.
+
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace regard {
+
+#if defined(__AVX512F__)
+constexpr int register_bytes = 64;
+#elif defined(__AVX__)
+constexpr int register_bytes = 32;
+#else
+constexpr int register_bytes = 16;
+#endif
+
+template <class T> struct Lanes;
+template <> struct Lanes<float> {
+    typedef float vector __attribute__((vector_size(register_bytes)));
+    typedef float loose __attribute__((vector_size(register_bytes), aligned(4), may_alias));
+    typedef int32_t integers __attribute__((vector_size(register_bytes)));
+    static constexpr int count = register_bytes / 4, mantissa = 23, bias = 127, terms = 7;
+    // log 2 in two parts: the first has so few digits that its product with a whole exponent is exact.
+    static constexpr float log2_high = 0x1.62ep-1f, log2_low = 0x1.0bfbe8e7bcd5ep-15f, exponent_limit = 86.0f;
+    static constexpr float rounding = 0x1.8p23f;  // adding it rounds to a whole number, left in the low bits
+};
+template <> struct Lanes<double> {
+    typedef double vector __attribute__((vector_size(register_bytes)));
+    typedef double loose __attribute__((vector_size(register_bytes), aligned(8), may_alias));
+    typedef int64_t integers __attribute__((vector_size(register_bytes)));
+    static constexpr int count = register_bytes / 8, mantissa = 52, bias = 1023, terms = 13;
+    static constexpr double log2_high = 0x1.62e42feep-1, log2_low = 0x1.a39ef35793c76p-33, exponent_limit = 700.0;
+    static constexpr double rounding = 0x1.8p52;
+};
+template <class T> using Vector = typename Lanes<T>::vector;
+
+template <class T> inline Vector<T> load(const T* from) {
+    return *reinterpret_cast<const typename Lanes<T>::loose*>(from);
+}
+template <class T> inline void store(T* to, Vector<T> value) {
+    *reinterpret_cast<typename Lanes<T>::loose*>(to) = value;
+}
+template <class T> inline Vector<T> fill(T value) { return Vector<T>{} + value; }
+
+// Both keep a NaN in `value`, as the hardware's min and max do with their second operand.
+template <class T> inline Vector<T> at_most(T bound, Vector<T> value) {
+    const Vector<T> bounds = fill<T>(bound);
+    return bounds < value ? bounds : value;
+}
+template <class T> inline Vector<T> at_least(T bound, Vector<T> value) {
+    const Vector<T> bounds = fill<T>(bound);
+    return bounds > value ? bounds : value;
+}
+
+// By halves: a chain of additions would wait for each.
+template <class T> inline T sum(Vector<T> value) {
+    T lanes[Lanes<T>::count];
+    store<T>(lanes, value);
+#pragma GCC unroll 5
+    for (int half = Lanes<T>::count / 2; half > 0; half /= 2)
+        for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    return lanes[0];
+}
+
+// The Taylor series of (e^x - 1) / x, by Horner's rule, with `terms` terms.
+template <class T, int terms> inline Vector<T> series(Vector<T> x) {
+    double coefficient[terms + 1] = {1.0};
+    for (int n = 1; n < terms; ++n) coefficient[n] = coefficient[n - 1] / (n + 1);
+    Vector<T> total = fill<T>(T(coefficient[terms - 1]));
+#pragma GCC unroll 24
+    for (int n = terms - 2; n >= 0; --n) total = total * x + T(coefficient[n]);
+    return total;
+}
+
+// e^x - 1 = scale * tail + (scale - 1), with scale a power of two and |tail| < 1/2: both what is needed for e^x and
+// for e^x - 1 without cancellation near x = 0. |x| must not exceed the exponent limit.
+template <class T> struct Exponential {
+    Vector<T> scale, tail;
+    explicit inline Exponential(Vector<T> x) {
+        using L = Lanes<T>;
+        const Vector<T> shifted = x * T(1.44269504088896340736) + L::rounding;
+        const Vector<T> whole = shifted - L::rounding;
+        const Vector<T> rest = (x - whole * L::log2_high) - whole * L::log2_low;
+        tail = rest * series<T, L::terms>(rest);
+        typename L::integers bits;
+        std::memcpy(&bits, &shifted, sizeof bits);
+        bits = (bits + L::bias) << L::mantissa;
+        std::memcpy(&scale, &bits, sizeof bits);
+    }
+    inline Vector<T> value() const { return scale * tail + scale; }
+    inline Vector<T> minus_one() const { return scale * tail + (scale - T(1)); }
+};
+
+// Memory that starts on a cache line and is given back at the end of the scope.
+template <class T> class Buffer {
+  public:
+    explicit Buffer(int64_t count) {
+        const size_t bytes = (size_t(count < 1 ? 1 : count) * sizeof(T) + 63) / 64 * 64;
+        data_ = static_cast<T*>(std::aligned_alloc(64, bytes));
+        if (!data_) throw std::bad_alloc();
+    }
+    ~Buffer() { std::free(data_); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    operator T*() const { return data_; }
+
+  private:
+    T* data_;
+};
+
+}  // namespace regard
