@@ -1,3 +1,143 @@
-"""Attention mechanisms for PyTorch: one algebra, fast backends, and tools to look at what is attended to."""
+"""regard: every attention mechanism under one operator, each proven equal to its definition.
+
+Names are found when they are first used, so that `import regard` and the command line do not wait for torch.
+
+>>> from regard import Causal, Gaussian, attend
+>>> x = torch.arange(3.0)[:, None]
+>>> attend(x, x, x, score=Gaussian(width=10.0), mask=Causal()).output.flatten()
+tensor([0., 1., 2.])
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.aggregates import Argmax, Baseline, Gumbel, GumbelStraight, Reading, Sample, Soft, reinforce
+    from regard.biases import ALiBi, Bias, Dense, Prior, Relative
+    from regard.errors import InputError, KindError, PlanError, RegardError
+    from regard.lowering import Plan, lower
+    from regard.masks import Around, Causal, Documents, Full, Lengths, Mask, Prefix, Table, Window
+    from regard.normalizers import (
+        ChunkwiseMonotonic,
+        Entmax,
+        Entmax15,
+        HardMonotonic,
+        LocalGaussian,
+        Monotonic,
+        Normalizer,
+        RowTotal,
+        Sigmoid,
+        Softmax,
+        SoftmaxPlusOne,
+        Sparsemax,
+    )
+    from regard.operator import Attended, attend
+    from regard.parts import Facts, Parts
+    from regard.scores import (
+        Additive,
+        Bilinear,
+        Capped,
+        Concat,
+        Cosine,
+        Dot,
+        DotForm,
+        DotScore,
+        Features,
+        Gaussian,
+        Laplacian,
+        Location,
+        ScaledDot,
+        Score,
+    )
+    from regard.weights import Weights
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "aggregates": "Argmax Baseline Gumbel GumbelStraight Reading Sample Soft reinforce",
+    "biases": "ALiBi Bias Dense Prior Relative",
+    "errors": "InputError KindError PlanError RegardError",
+    "lowering": "Plan lower",
+    "masks": "Around Causal Documents Full Lengths Mask Prefix Table Window",
+    "normalizers": "ChunkwiseMonotonic Entmax Entmax15 HardMonotonic LocalGaussian "
+    "Monotonic Normalizer RowTotal Sigmoid Softmax SoftmaxPlusOne Sparsemax",
+    "operator": "Attended attend",
+    "parts": "Facts Parts",
+    "scores": "Additive Bilinear Capped Concat Cosine Dot DotForm DotScore Features Gaussian "
+    "Laplacian Location ScaledDot Score",
+    "weights": "Weights",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    return getattr(import_module(f"regard.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOME_OF]
+
+
+__all__ = [
+    "ALiBi",
+    "Additive",
+    "Argmax",
+    "Around",
+    "Attended",
+    "Baseline",
+    "Bias",
+    "Bilinear",
+    "Capped",
+    "Causal",
+    "ChunkwiseMonotonic",
+    "Concat",
+    "Cosine",
+    "Dense",
+    "Documents",
+    "Dot",
+    "DotForm",
+    "DotScore",
+    "Entmax",
+    "Entmax15",
+    "Facts",
+    "Features",
+    "Full",
+    "Gaussian",
+    "Gumbel",
+    "GumbelStraight",
+    "HardMonotonic",
+    "InputError",
+    "KindError",
+    "Laplacian",
+    "Lengths",
+    "LocalGaussian",
+    "Location",
+    "Mask",
+    "Monotonic",
+    "Normalizer",
+    "Parts",
+    "Plan",
+    "PlanError",
+    "Prefix",
+    "Prior",
+    "Reading",
+    "RegardError",
+    "Relative",
+    "RowTotal",
+    "Sample",
+    "ScaledDot",
+    "Score",
+    "Sigmoid",
+    "Soft",
+    "Softmax",
+    "SoftmaxPlusOne",
+    "Sparsemax",
+    "Table",
+    "Weights",
+    "Window",
+    "attend",
+    "lower",
+    "reinforce",
+]

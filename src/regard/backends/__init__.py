@@ -1,0 +1,17 @@
+"""Ways to compute an attention. Each has one `run`, and none imports another."""
+
+from regard.backends import eager, flex, linear, local, sdpa, stream
+from regard.backends.result import Result, Run
+from regard.lowering import Backend
+
+RUNS: dict[Backend, Run] = {
+    "eager": eager.run,
+    "sdpa": sdpa.run,
+    "local": local.run,
+    "linear": linear.run,
+    "stream": stream.run,
+    "rows": stream.run,
+    "flex": flex.run,
+}
+
+__all__ = ["RUNS", "Result", "Run"]

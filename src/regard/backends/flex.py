@@ -1,0 +1,59 @@
+"""FlexAttention: thin, for CUDA. Its forward is tested on the CPU; its CUDA kernels could not be run where this was
+written."""
+
+from collections.abc import Callable
+
+from regard.backends.result import Result
+from regard.lowering.fuse import scores_of
+from regard.masks import Full, Mask
+from regard.pairs import Pairs
+from regard.parts import Call
+from regard.shapes import Tensor
+
+Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def run(call: Call) -> Result:
+    """Dot form in, block mask from the mask's own rule."""
+    # Imported here: it loads the compiler front end, which nobody else needs.
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    pairs = Pairs(call.queries, call.keys, device=call.query.device)
+    form, _ = scores_of(call.parts, call.query, call.key, pairs)
+    form = form.folded(keep_row=False).unscaled()
+    mask = None
+    if not isinstance(call.parts.mask, Full):
+        rule, device = pair_rule(call.parts.mask, call.queries, call.keys), str(call.query.device)
+        mask = create_block_mask(rule, None, None, call.queries, call.keys, device=device)
+    value = call.value.expand(*form.query.shape[:2], *call.value.shape[-2:])
+    output = flex_attention(form.query, form.key, value, block_mask=mask, scale=1.0)
+    if not isinstance(output, Tensor):
+        raise TypeError(f"flex_attention: got {type(output).__name__}, expected a tensor; fix: use backend='sdpa'")
+    return Result(output)
+
+
+class OnePair(Pairs):
+    """A single pair, whose indices are the tensors that FlexAttention traces with."""
+
+    __slots__ = ("_column", "_row")
+
+    def __init__(self, queries: int, keys: int, row: Tensor, column: Tensor) -> None:
+        super().__init__(queries, keys, device=row.device)
+        self._row, self._column = row, column
+
+    @property
+    def row(self) -> Tensor:
+        return self._row[None, None]
+
+    @property
+    def column(self) -> Tensor:
+        return self._column[None, None]
+
+
+def pair_rule(mask: Mask, queries: int, keys: int) -> Rule:
+    """The mask as a rule for one pair at a time."""
+
+    def rule(batch: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
+        return mask.allowed(OnePair(queries, keys, row, column))[0, 0]
+
+    return rule

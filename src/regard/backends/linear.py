@@ -1,0 +1,31 @@
+"""Linear attention: the products reassociated, so that no table of pairs is ever needed."""
+
+import torch
+
+from regard.backends.result import Result
+from regard.masks import Causal, Full, Mask
+from regard.masks.base import Both
+from regard.numerics import linear
+from regard.pairs import Pairs
+from regard.parts import Call
+from regard.scores.base import as_dot
+from regard.shapes import Bool, Tensor
+
+
+def run(call: Call) -> Result:
+    """Running sums of keys times values; a causal mask makes them follow the query."""
+    form = as_dot(call.parts.score).dot_form(call.query, call.key).folded(keep_row=True).unscaled()
+    allowed = key_mask(call.parts.mask, call.keys, call.query.device)
+    if call.parts.mask.causal and call.queries > 1:
+        return Result(linear.causal(form.query, form.key, call.value, allowed).output)
+    return Result(linear.full(form.query, form.key, call.value, allowed).output)
+
+
+def key_mask(mask: Mask, keys: int, device: torch.device) -> Bool[Tensor, "*#lead key"] | None:
+    """Which keys are allowed at all, causality apart."""
+    if isinstance(mask, Full | Causal):
+        return None
+    if isinstance(mask, Both):
+        left, right = key_mask(mask.left, keys, device), key_mask(mask.right, keys, device)
+        return right if left is None else left if right is None else left & right
+    return mask.allowed(Pairs(1, keys, device=device)).squeeze(-2)

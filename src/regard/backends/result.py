@@ -1,0 +1,20 @@
+"""What every backend is given and gives back."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from regard.parts import Call
+from regard.scores.base import DotForm
+from regard.shapes import Float, Tensor
+
+
+class Result(NamedTuple):
+    """The output; the log-probability of picks; and, where a kernel gave them, the totals that weights come from."""
+
+    output: Float[Tensor, "*lead query value"]
+    log_prob: Float[Tensor, "*lead query"] | None = None
+    form: DotForm | None = None
+    total: Float[Tensor, "*lead query"] | None = None
+
+
+Run = Callable[[Call], Result]

@@ -1,0 +1,27 @@
+"""Blocks of queries whose scores come from the score's own fast derivation: any score, normalizer and reading.
+
+It serves two names. A plan says `stream` where the score or dropout keeps a fused kernel away, and `rows` where the
+normalizer or the reading needs the weights of whole rows.
+"""
+
+from regard.backends.result import Result
+from regard.definition import read, widened
+from regard.lowering.spans import row_spans
+from regard.numerics.blocks import Read, Span, blocked
+from regard.pairs import Pairs
+from regard.parts import Call
+from regard.shapes import Tensor
+
+
+def run(call: Call) -> Result:
+    """The definition block by block, computed in at least float32 and rounded once at the end."""
+    score = widened(call.parts.score.stream)
+
+    def block(span: Span, query: Tensor, key: Tensor, value: Tensor) -> Read:
+        rows, columns = (span.start, span.stop), (span.first, span.last)
+        pairs = Pairs(call.queries, call.keys, rows=rows, columns=columns, device=query.device)
+        output, log_prob = read(call, score, query, key, value, pairs)
+        return Read(output.to(value.dtype), log_prob)
+
+    spans = row_spans(call.parts, call.query, call.key)
+    return Result(*blocked(block, spans, call.query, call.key, call.value, call.parts.tensors()))

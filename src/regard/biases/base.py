@@ -1,0 +1,29 @@
+"""What every bias can do."""
+
+from abc import abstractmethod
+from typing import Literal
+
+from regard.pairs import Pairs
+from regard.shapes import Float, Tensor
+from regard.terms import Term
+
+BiasForm = Literal["column", "dense"]
+
+
+class Bias(Term):
+    """A number for each pair, from indices alone. `forward` is the definition."""
+
+    @abstractmethod
+    def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        """The numbers for these pairs, in a shape that broadcasts to `(*lead, row, column)`."""
+
+    def form(self, *, causal: bool, shift_invariant: bool) -> BiasForm:
+        """Whether, under such a mask and normalizer, a number for each key says the same."""
+        return "dense"
+
+    def column(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        """The number for each key, `(*lead, column)`, where the form is `column`."""
+        raise NotImplementedError
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        """Raise where this bias does not fit a table of that size."""

@@ -1,0 +1,64 @@
+"""Biases that are given: one number for each key, or for each pair."""
+
+from regard.biases.base import Bias, BiasForm
+from regard.errors import wrong
+from regard.pairs import Pairs
+from regard.shapes import Float, Tensor, check_lead
+
+
+class Prior(Bias):
+    r"""What is known of each key before any query asks.
+
+    $$ b_{ij} = u_j $$
+
+    with $u$ = `prior`, `(*lead, keys)`, fixed or learned.
+
+    Lowers to: one more coordinate of the keys.
+    """
+
+    def __init__(self, prior: Float[Tensor, "*lead key"]) -> None:
+        super().__init__()
+        self.prior = prior
+
+    def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        return self.prior[..., None, pairs.column[0]]
+
+    def form(self, *, causal: bool, shift_invariant: bool) -> BiasForm:
+        return "column"
+
+    def column(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        return self.prior[..., pairs.column[0]]
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_lead("bias.prior", tuple(self.prior.shape[:-1]), lead)
+        if self.prior.shape[-1] != keys:
+            raise wrong(
+                "bias.prior",
+                f"{self.prior.shape[-1]} numbers",
+                f"keys={keys}",
+                "give one number for each key",
+            )
+
+
+class Dense(Bias):
+    r"""A number for each pair, written out.
+
+    $$ b_{ij} = t_{ij} $$
+
+    with $t$ = `table`, `(*lead, queries, keys)`, fixed or learned; −inf forbids the pair.
+
+    Lowers to: a dense float mask where no gradient is asked for; query blocks where one is.
+    """
+
+    def __init__(self, table: Float[Tensor, "*lead query key"]) -> None:
+        super().__init__()
+        self.table = table
+
+    def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        return self.table[..., pairs.row[:, 0], :][..., pairs.column[0]]
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_lead("bias.table", tuple(self.table.shape[:-2]), lead)
+        if tuple(self.table.shape[-2:]) != (queries, keys):
+            got, expected = tuple(self.table.shape[-2:]), f"(queries, keys) = ({queries}, {keys})"
+            raise wrong("bias.table", got, expected, "give it one row for each query and one column for each key")

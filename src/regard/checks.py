@@ -1,0 +1,90 @@
+"""What can be wrong with the input of `attend`, one sentence each."""
+
+import torch
+
+from regard.aggregates import Reading
+from regard.biases import Bias
+from regard.errors import wrong, wrong_kind
+from regard.masks import Full, as_mask
+from regard.normalizers import Normalizer
+from regard.parts import Parts
+from regard.scores import Score
+from regard.shapes import Tensor, describe
+
+KINDS = (("score", Score), ("normalizer", Normalizer), ("aggregate", Reading))
+
+
+def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> tuple[int, ...]:
+    """Raise where the call makes no sense; otherwise the lead axes that all of it broadcasts to."""
+    _check_parts(parts)
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        _check_tensor(name, tensor, query)
+    if key.shape[-2] != value.shape[-2]:
+        fix = "give each key its value"
+        raise wrong("value", f"{value.shape[-2]} values", f"as many as keys, {key.shape[-2]}", fix)
+    if not 0 <= dropout < 1:
+        raise wrong("dropout", dropout, "a rate from 0 to below 1", "use 0 in evaluation")
+    lead = _lead(query, key, value)
+    parts.score.check(query, key)
+    queries, keys = query.shape[-2], key.shape[-2]
+    if not isinstance(parts.mask, Full):
+        parts.mask.check(lead, queries, keys)
+    if parts.bias is not None:
+        parts.bias.check(lead, queries, keys)
+    parts.normalizer.check(lead, queries, keys)
+    return lead
+
+
+def _check_parts(parts: Parts) -> None:
+    as_mask(parts.mask)
+    for name, kind in KINDS:
+        part = getattr(parts, name)
+        if not isinstance(part, kind):
+            raise wrong_kind(name, describe(part), f"a {kind.__name__}", f"pass an instance, such as {EXAMPLES[name]}")
+    if parts.bias is not None and not isinstance(parts.bias, Bias):
+        raise wrong_kind("bias", describe(parts.bias), "a Bias", "write Dense(tensor) for a table of numbers")
+
+
+EXAMPLES = {"score": "Dot()", "normalizer": "Softmax()", "aggregate": "Soft()"}
+
+
+def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
+    if not isinstance(tensor, Tensor):
+        raise wrong_kind(name, describe(tensor), "a float tensor", "write torch.as_tensor(...)")
+    if not tensor.is_floating_point():
+        raise wrong_kind(name, describe(tensor), "a float tensor", "write tensor.float(), or embed the tokens first")
+    if tensor.dim() < 2:
+        raise wrong(name, describe(tensor), f"at least ({AXES[name]})", "add the missing axis with tensor[None]")
+    if 0 in tensor.shape[-2:]:
+        raise wrong(name, describe(tensor), f"at least one in ({AXES[name]})", "skip the call when there is nothing")
+    if tensor.dtype != query.dtype:
+        fix = f"write {name}.to(query.dtype)"
+        raise wrong_kind(name, describe(tensor), f"the query's dtype, {_name(query.dtype)}", fix)
+    if tensor.device != query.device:
+        raise wrong(
+            name,
+            f"device {tensor.device}",
+            f"the query's device, {query.device}",
+            f"write {name}.to(query.device)",
+        )
+
+
+AXES = {"query": "queries, width", "key": "keys, width", "value": "keys, width"}
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _lead(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
+    first, second, third = query.shape[:-2], key.shape[:-2], value.shape[:-2]
+    if first == second == third:
+        return tuple(first)
+    try:
+        return tuple(torch.broadcast_shapes(first, second, third))
+    except RuntimeError:
+        got, fix = (
+            f"lead axes {tuple(first)}, {tuple(second)}, {tuple(third)}",
+            "make them equal, or 1 where shared",
+        )
+        raise wrong("query, key, value", got, "axes that broadcast", fix) from None

@@ -1,0 +1,22 @@
+"""`regard list`: the catalog."""
+
+from rich.console import Console
+from rich.table import Table
+
+
+def show(family: str | None = None) -> None:
+    """Show the catalog, by family.
+
+    Parameters
+    ----------
+    family
+        Only this one: score, bias, mask, normalizer or reading.
+    """
+    from regard.describing import entries, families
+
+    console = Console()
+    for name in families(family):
+        table = Table("name", "part", "what it is", title=name, title_justify="left", box=None, pad_edge=False)
+        for entry in entries(name):
+            table.add_row(f"[bold]{entry.name}[/bold]", entry.part, entry.summary)
+        console.print(table, "")

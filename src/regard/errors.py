@@ -1,0 +1,49 @@
+"""One builder and one wording for everything that the caller can mend: `name: got …, expected …; fix: …`."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class RegardError(Exception):
+    """Anything that this library raises on purpose."""
+
+
+class InputError(RegardError, ValueError):
+    """A value that cannot be used."""
+
+
+class KindError(RegardError, TypeError):
+    """An object of the wrong type or dtype."""
+
+
+class PlanError(RegardError, NotImplementedError):
+    """A backend was asked for by name and cannot compute these parts."""
+
+
+def sentence(name: str, got: object, expected: str, fix: str) -> str:
+    """The one wording.
+
+    >>> sentence("heads", 3, "a divisor of size=64", "use one of 1, 2, 4, 8")
+    'heads: got 3, expected a divisor of size=64; fix: use one of 1, 2, 4, 8'
+    """
+    return f"{name}: got {got}, expected {expected}; fix: {fix}"
+
+
+def wrong(name: str, got: object, expected: str, fix: str) -> InputError:
+    """A value error in the one wording, to be raised by the caller."""
+    return InputError(sentence(name, got, expected, fix))
+
+
+def wrong_kind(name: str, got: object, expected: str, fix: str) -> KindError:
+    """A type error in the one wording, to be raised by the caller."""
+    return KindError(sentence(name, got, expected, fix))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that was most likely meant.
+
+    >>> nearest("haeds", ["size", "heads"])
+    'heads'
+    """
+    names = list(known)
+    return (difflib.get_close_matches(name, names, n=1, cutoff=0.0) or names)[0]

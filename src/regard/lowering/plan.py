@@ -1,0 +1,31 @@
+"""A plan is a value: the backend and the reasons."""
+
+from typing import Literal, NamedTuple, get_args
+
+Backend = Literal["eager", "sdpa", "local", "linear", "stream", "rows", "flex"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+
+
+class Step(NamedTuple):
+    """What becomes of one piece, and why."""
+
+    piece: str
+    becomes: str
+    because: str
+
+
+class Plan(NamedTuple):
+    """Which backend computes an attention, with the reasons."""
+
+    backend: Backend
+    steps: tuple[Step, ...]
+
+    def explain(self) -> str:
+        """The plan in words, a line for each piece.
+
+        >>> print(Plan("sdpa", (Step("score", "itself", "it is a dot product"),)).explain())
+        backend sdpa
+          score: itself, because it is a dot product
+        """
+        lines = [f"  {step.piece}: {step.becomes}, because {step.because}" for step in self.steps]
+        return "\n".join([f"backend {self.backend}", *lines])

@@ -1,0 +1,157 @@
+"""The rules: pure functions of parts and facts. They look at no number in any tensor."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+
+from regard.errors import PlanError, sentence, wrong
+from regard.lowering.plan import BACKENDS, Backend, Plan, Step
+from regard.lowering.reasons import describe
+from regard.masks import Causal, Full
+from regard.masks.base import Both, Mask
+from regard.parts import Facts, Parts
+
+LARGE_TABLE = 2**24  # pairs; a float mask of them takes 64 MB, and blocks of queries need none of it
+FUSED = ("softmax", "softmax-plus-one", "local-p")
+Refusal = str | None
+
+
+def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "auto") -> Plan:
+    """The plan for these parts. A backend that is asked for by name and cannot compute them raises."""
+    if backend == "auto":
+        chosen, because = choose(parts, facts)
+    elif backend in BACKENDS:
+        chosen, because = backend, "it was asked for"
+        refusal = REFUSALS[backend](parts, facts)
+        if refusal is not None:
+            fix = 'use backend="auto", which finds one that can'
+            raise PlanError(sentence("backend", repr(backend), f"one that can compute this: {refusal}", fix))
+    else:
+        names = ", ".join(("auto", *BACKENDS))
+        raise wrong("backend", repr(backend), f"one of {names}", 'use "auto"')
+    return Plan(chosen, (Step("backend", chosen, because), *describe(parts, facts, chosen)))
+
+
+def choose(parts: Parts, facts: Facts) -> tuple[Backend, str]:
+    """The fastest backend that can, and what decided."""
+    if refuse_linear(parts, facts) is None:
+        return "linear", "the products can be reassociated, so that the cost is linear in the length"
+    refusal = refuse_sdpa(parts, facts)
+    if refusal is None:
+        return choose_fused(parts, facts)
+    if parts.normalizer.form == "sequential":
+        return "eager", "each row of the weights depends on the row before"
+    if parts.normalizer.form == "rows" or parts.aggregate.form == "choice":
+        return "rows", f"{refusal}; blocks of whole rows bound the memory"
+    return "stream", f"{refusal}; blocks of queries bound the memory"
+
+
+def choose_fused(parts: Parts, facts: Facts) -> tuple[Backend, str]:
+    """Among those that end in a fused kernel."""
+    width = parts.mask.width
+    if width is not None and facts.keys >= 512 and 4 * width <= facts.keys:
+        return "local", f"a query sees at most {width} of {facts.keys} keys, so only those are read"
+    if needs_table(parts, facts) and facts.queries * facts.keys > LARGE_TABLE:
+        return "local", "a mask of this size would not be linear in the length, blocks of it are"
+    if parts.normalizer.form == "local-p":
+        return "sdpa", "it is two softmaxes of a dot product, with and without the Gaussian"
+    return "sdpa", "it is a softmax of a dot product"
+
+
+def needs_table(parts: Parts, facts: Facts) -> bool:
+    """Whether something must be written out for each pair."""
+    free = parts.mask.columnwise or is_causal(parts.mask, facts)
+    return not free or dense_bias(parts) or parts.normalizer.form == "local-p"
+
+
+def is_causal(mask: Mask, facts: Facts) -> bool:
+    """Whether a kernel's own causal flag says the same (its first query sits on the first key)."""
+    return isinstance(mask, Causal) and facts.queries in (1, facts.keys)
+
+
+def refuse_eager(parts: Parts, facts: Facts) -> Refusal:
+    """The definition computes everything."""
+    return None
+
+
+def refuse_linear(parts: Parts, facts: Facts) -> Refusal:
+    """Linear attention needs a row total of a dot form, and a mask that is a cut or a triangle."""
+    if parts.normalizer.form != "row-total":
+        return "only the row total can be reassociated"
+    if parts.score.form != "dot" or parts.bias is not None:
+        return "the score has no dot form" if parts.score.form != "dot" else "a bias would have to be a feature"
+    if not linear_mask(parts.mask):
+        return "the mask is neither causal nor the same for all queries"
+    return refuse_blocks_of_choice(parts, facts)
+
+
+def linear_mask(mask: Mask) -> bool:
+    """Whether running sums can follow it: some keys for all queries, or those up to the query, or both."""
+    if isinstance(mask, Both):
+        return linear_mask(mask.left) and linear_mask(mask.right)
+    return mask.columnwise or isinstance(mask, Causal)
+
+
+def refuse_blocks_of_choice(parts: Parts, facts: Facts) -> Refusal:
+    """What no kernel that hides the weights can do."""
+    if parts.aggregate.form == "choice":
+        return "a hard reading needs the weights themselves"
+    return "dropout on weights needs the weights themselves" if facts.dropout else None
+
+
+def refuse_sdpa(parts: Parts, facts: Facts) -> Refusal:
+    """A fused kernel needs a softmax of a dot form, and gives no gradient to a mask."""
+    if parts.score.form != "dot":
+        return "the score has no dot form"
+    if parts.normalizer.form not in FUSED:
+        return "the normalizer is no softmax"
+    if dense_bias(parts) and facts.grad and (parts.normalizer.wants_grad or (parts.bias and parts.bias.wants_grad)):
+        return "a fused kernel gives no gradient to a dense bias"
+    refusal = refuse_local_p(facts) if parts.normalizer.form == "local-p" else None
+    return refusal or refuse_blocks_of_choice(parts, facts)
+
+
+def refuse_local_p(facts: Facts) -> Refusal:
+    """Its two totals need a gradient, and its Gaussian more digits than half precision has."""
+    if facts.device != "cpu" or facts.traced:
+        return "the row totals of this device's kernel have no gradient"
+    if facts.dtype in (torch.float16, torch.bfloat16):
+        return "half precision would lose the digits of the Gaussian"
+    return None
+
+
+def dense_bias(parts: Parts) -> bool:
+    """Whether the bias must be written out for each pair."""
+    if parts.bias is None:
+        return False
+    shift = parts.normalizer.shift_invariant
+    return parts.bias.form(causal=parts.mask.causal, shift_invariant=shift) == "dense"
+
+
+def refuse_blocks(parts: Parts, facts: Facts) -> Refusal:
+    """Blocks of queries need rows that do not depend on one another."""
+    return "each row of the weights depends on the row before" if parts.normalizer.form == "sequential" else None
+
+
+def refuse_flex(parts: Parts, facts: Facts) -> Refusal:
+    """FlexAttention: a thin path for CUDA; no backward on the CPU in torch 2.13."""
+    refusal = refuse_sdpa(parts, facts)
+    if refusal is not None or parts.normalizer.form != "softmax" or parts.bias is not None:
+        return refusal or "flex is used for plain softmax without a bias"
+    if facts.device == "cpu" and facts.grad:
+        return "FlexAttention has no backward on the CPU"
+    if not isinstance(parts.mask, Full | Causal) and parts.mask.width is None:
+        return "flex is used for full, causal and window masks"
+    return None if len(facts.lead) == 2 else "flex wants (batch, heads) in front"
+
+
+REFUSALS: dict[Backend, Callable[[Parts, Facts], Refusal]] = {
+    "eager": refuse_eager,
+    "sdpa": refuse_sdpa,
+    "local": refuse_sdpa,
+    "linear": refuse_linear,
+    "stream": refuse_blocks,
+    "rows": refuse_blocks,
+    "flex": refuse_flex,
+}

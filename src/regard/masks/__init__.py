@@ -1,0 +1,35 @@
+"""Masks say which pairs may attend. True = may attend, always."""
+
+from regard.masks.base import Mask, Table, as_mask
+from regard.masks.convert import (
+    from_huggingface,
+    from_multihead,
+    from_sdpa,
+    from_valid_lengths,
+    to_huggingface,
+    to_multihead,
+    to_sdpa,
+    to_valid_lengths,
+)
+from regard.masks.kinds import Around, Causal, Documents, Full, Lengths, Prefix, Window
+
+__all__ = [
+    "Around",
+    "Causal",
+    "Documents",
+    "Full",
+    "Lengths",
+    "Mask",
+    "Prefix",
+    "Table",
+    "Window",
+    "as_mask",
+    "from_huggingface",
+    "from_multihead",
+    "from_sdpa",
+    "from_valid_lengths",
+    "to_huggingface",
+    "to_multihead",
+    "to_sdpa",
+    "to_valid_lengths",
+]

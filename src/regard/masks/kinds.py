@@ -1,0 +1,230 @@
+"""The masks of the catalog."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import torch
+
+from regard.errors import wrong, wrong_kind
+from regard.masks.base import Mask
+from regard.pairs import Pairs
+from regard.shapes import Allowed, Int, Tensor, check_lead, describe
+
+
+@dataclass(frozen=True, slots=True)
+class Full(Mask):
+    """Every query may attend to every key."""
+
+    def allowed(self, pairs: Pairs) -> Allowed:
+        return torch.ones(1, 1, dtype=torch.bool, device=pairs.row.device)
+
+    @property
+    def columnwise(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Causal(Mask):
+    """A query sees its own position and what comes before.
+
+    >>> Causal().table(2, 3).int()
+    tensor([[1, 1, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
+
+    def allowed(self, pairs: Pairs) -> Allowed:
+        return pairs.column <= pairs.position
+
+    @property
+    def causal(self) -> bool:
+        return True
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        return 0, max(0, min(keys, stop + keys - queries))
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Mask):
+    """A query sees `before` keys before its own position and `after` keys after it (Luong's local-m; Longformer).
+
+    >>> Window(before=1, after=0).table(3, 3).int()
+    tensor([[1, 0, 0],
+            [1, 1, 0],
+            [0, 1, 1]], dtype=torch.int32)
+    """
+
+    before: int
+    after: int
+
+    def __post_init__(self) -> None:
+        for name, size in (("before", self.before), ("after", self.after)):
+            if size < 0:
+                raise wrong(name, size, "at least 0", "count the keys on that side of the query")
+
+    def allowed(self, pairs: Pairs) -> Allowed:
+        distance = pairs.column - pairs.position
+        return (distance >= -self.before) & (distance <= self.after)
+
+    @property
+    def key(self) -> Hashable:
+        return "Window", self.width, self.causal
+
+    @property
+    def causal(self) -> bool:
+        return self.after == 0
+
+    @property
+    def width(self) -> int:
+        return self.before + self.after + 1
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        shift = keys - queries
+        low = min(keys, max(0, start + shift - self.before))
+        return low, max(low, min(keys, stop + shift + self.after))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Around(Mask):
+    """A query sees the keys at most `radius` from its own `center`, given per query (Luong's local attention).
+
+    The window is `[center − radius, center + radius]`, as in Luong et al. 2015, §3.2; `center` may be fractional.
+    """
+
+    center: Tensor
+    radius: int
+
+    def __post_init__(self) -> None:
+        if self.radius < 0:
+            raise wrong("radius", self.radius, "at least 0", "count the keys on each side of the center")
+
+    def allowed(self, pairs: Pairs) -> Allowed:
+        own = self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1)
+        return (pairs.column - own).abs() <= self.radius
+
+    @property
+    def key(self) -> Hashable:
+        return "Around", self.radius
+
+    @property
+    def width(self) -> int:
+        return 2 * self.radius + 1
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        if torch.compiler.is_compiling():
+            return 0, keys
+        own = self.center.detach()[..., start:stop]
+        low = min(keys, max(0, int(own.amin().floor()) - self.radius))
+        return low, max(low, min(keys, int(own.amax().ceil()) + self.radius + 1))
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_lead("mask.center", tuple(self.center.shape[:-1]), lead)
+        if self.center.shape[-1] != queries:
+            fix = "give one center for each query"
+            raise wrong("mask.center", f"{self.center.shape[-1]} centers", f"queries={queries}", fix)
+
+    def over_heads(self) -> Mask:
+        return Around(self.center.unsqueeze(-2), self.radius) if self.center.dim() > 1 else self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lengths(Mask):
+    """Only the first `lengths` keys are real; the rest is padding. A length of zero allows nothing.
+
+    >>> Lengths(torch.tensor([1, 3])).table(1, 3).int().squeeze(1)
+    tensor([[1, 0, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
+
+    lengths: Int[Tensor, "..."]
+
+    def __post_init__(self) -> None:
+        check_counts("lengths", self.lengths)
+
+    def allowed(self, pairs: Pairs) -> Allowed:
+        return pairs.column < self.lengths[..., None, None]
+
+    @property
+    def columnwise(self) -> bool:
+        return True
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        return 0, keys if torch.compiler.is_compiling() else min(keys, int(self.lengths.max()))
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_lead("mask.lengths", tuple(self.lengths.shape), lead)
+        if not torch.compiler.is_compiling() and int(self.lengths.max()) > keys:
+            fix = "count only the keys that are there"
+            raise wrong("mask.lengths", int(self.lengths.max()), f"at most keys={keys}", fix)
+
+    def over_heads(self) -> Mask:
+        return Lengths(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefix(Mask):
+    """The first `lengths` keys are seen by all queries, the rest causally (prefix language models, T5)."""
+
+    lengths: Int[Tensor, "..."]
+
+    def __post_init__(self) -> None:
+        check_counts("lengths", self.lengths)
+
+    def allowed(self, pairs: Pairs) -> Allowed:
+        return (pairs.column < self.lengths[..., None, None]) | (pairs.column <= pairs.position)
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        Lengths(self.lengths).check(lead, queries, keys)
+
+    def over_heads(self) -> Mask:
+        return Prefix(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents(Mask):
+    """Queries see the keys of their own document: packed sequences.
+
+    `keys` names the document of each key; `queries` of each query, and where it is left out the queries are the
+    last keys.
+
+    >>> Documents(torch.tensor([0, 0, 1])).table(3, 3).int()
+    tensor([[1, 1, 0],
+            [1, 1, 0],
+            [0, 0, 1]], dtype=torch.int32)
+    """
+
+    keys: Int[Tensor, "*lead key"]
+    queries: Int[Tensor, "*lead query"] | None = None
+
+    def allowed(self, pairs: Pairs) -> Allowed:
+        own = (
+            self.keys[..., pairs.position.flatten()] if self.queries is None else self.queries[..., pairs.row.flatten()]
+        )
+        return own[..., :, None] == self.keys[..., None, pairs.column.flatten()]
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_lead("mask.keys", tuple(self.keys.shape[:-1]), lead)
+        if self.keys.shape[-1] != keys:
+            raise wrong(
+                "mask.keys",
+                f"{self.keys.shape[-1]} documents",
+                f"keys={keys}",
+                "name a document for each key",
+            )
+        if self.queries is None and queries > keys:
+            raise wrong("mask.queries", None, f"documents of {queries} queries", "pass Documents(keys, queries)")
+        if self.queries is not None and self.queries.shape[-1] != queries:
+            got, fix = f"{self.queries.shape[-1]} documents", "name a document for each query"
+            raise wrong("mask.queries", got, f"queries={queries}", fix)
+
+    def over_heads(self) -> Mask:
+        if self.keys.dim() < 2:
+            return self
+        return Documents(self.keys.unsqueeze(-2), None if self.queries is None else self.queries.unsqueeze(-2))
+
+
+def check_counts(name: str, counts: Tensor) -> None:
+    """Raise unless these are whole numbers of keys."""
+    if not isinstance(counts, Tensor) or counts.is_floating_point() or counts.dtype == torch.bool:
+        raise wrong_kind(name, describe(counts), "an integer tensor", "write torch.tensor([...])")
+    if not torch.compiler.is_compiling() and counts.numel() and int(counts.min()) < 0:
+        raise wrong(name, int(counts.min()), "at least 0", "a length counts keys; an empty sequence has length 0")

@@ -1,0 +1,1 @@
+"""Pure functions of tensors: the arithmetic beneath the algebra."""

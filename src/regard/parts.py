@@ -1,0 +1,72 @@
+"""The parts of one attention, and the facts of one call: all that a plan depends on."""
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import torch
+
+from regard.aggregates import Reading
+from regard.biases import Bias
+from regard.masks import Mask
+from regard.normalizers import Normalizer
+from regard.scores import Score
+from regard.shapes import Tensor
+
+
+class Parts(NamedTuple):
+    """attention = aggregate( normalizer( score(q, k) + bias(i, j), mask(i, j) ), v )."""
+
+    score: Score
+    bias: Bias | None
+    mask: Mask
+    normalizer: Normalizer
+    aggregate: Reading
+
+    @property
+    def key(self) -> Hashable:
+        """What a plan may depend on."""
+        # Only beside a bias does it matter whether anything is learned, and finding out takes a while.
+        bias = None if self.bias is None else (self.bias.key, self.bias.wants_grad, self.normalizer.wants_grad)
+        return self.score.key, bias, self.mask.key, self.normalizer.key, self.aggregate.key
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Every tensor of the parts that a gradient may flow to."""
+        bias = () if self.bias is None else self.bias.tensors()
+        found = (*self.score.tensors(), *bias, *self.normalizer.tensors(), *self.aggregate.tensors())
+        return tuple({id(tensor): tensor for tensor in found}.values())
+
+
+class Facts(NamedTuple):
+    """The sizes and circumstances of one call; no tensors."""
+
+    lead: tuple[int, ...]
+    queries: int
+    keys: int
+    dim: int
+    value: int
+    dtype: torch.dtype = torch.float32
+    device: str = "cpu"
+    dropout: bool = False
+    grad: bool = False
+    traced: bool = False
+
+
+class Call(NamedTuple):
+    """One attention to compute. `seed` addresses the noise of dropout and of random readings."""
+
+    parts: Parts
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    dropout: float = 0.0
+    seed: Tensor | None = None
+
+    @property
+    def queries(self) -> int:
+        """How many queries."""
+        return self.query.shape[-2]
+
+    @property
+    def keys(self) -> int:
+        """How many keys."""
+        return self.key.shape[-2]

@@ -1,0 +1,57 @@
+"""The words for axes. Only this file invents them.
+
+`lead` is everything before the last two axes: batch, heads, groups. Two tensors meet by broadcasting, so
+grouped heads are a lead axis of size one and not a flag.
+"""
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.errors import wrong
+
+Queries = Float[Tensor, "*#lead query dim"]
+Keys = Float[Tensor, "*#lead key dim"]
+WideKeys = Float[Tensor, "*#lead key key_dim"]
+Values = Float[Tensor, "*#lead key value"]
+Scores = Float[Tensor, "*#lead query key"]
+Distribution = Float[Tensor, "*#lead query key"]
+Allowed = Bool[Tensor, "*#lead #query #key"]
+Output = Float[Tensor, "*lead query value"]
+Indices = Int[Tensor, "..."]
+
+__all__ = [
+    "Allowed",
+    "Bool",
+    "Distribution",
+    "Float",
+    "Indices",
+    "Int",
+    "Keys",
+    "Output",
+    "Queries",
+    "Scores",
+    "Tensor",
+    "Values",
+    "WideKeys",
+    "check_lead",
+    "describe",
+]
+
+
+def describe(thing: object) -> str:
+    """An object in a few words, for messages.
+
+    >>> describe(torch.zeros(2, 3))
+    'a float32 tensor of shape (2, 3)'
+    """
+    if isinstance(thing, Tensor):
+        return f"a {str(thing.dtype).removeprefix('torch.')} tensor of shape {tuple(thing.shape)}"
+    return repr(thing) if thing is None or isinstance(thing, int | float | str) else f"a {type(thing).__name__}"
+
+
+def check_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
+    """Raise where a term's lead axes do not broadcast to those of the queries and keys."""
+    padded = (1,) * (len(lead) - len(own)) + own
+    if len(own) > len(lead) or any(a not in (1, b) for a, b in zip(padded, lead, strict=True)):
+        fix = "give it size-1 axes where it is shared, for example lengths[:, None] for (batch, heads)"
+        raise wrong(name, f"lead axes {own}", f"axes that broadcast to {lead}", fix)

@@ -1,0 +1,47 @@
+"""A NaN or inf in a key or value must not reach a query that may not see it: 0 × NaN is NaN in every kernel."""
+
+import math
+from typing import NamedTuple
+
+import torch
+
+from regard.lowering.spans import spans_of
+from regard.masks import Full
+from regard.pairs import Pairs
+from regard.parts import Parts
+from regard.shapes import Bool, Float, Tensor
+
+ROWS = 256  # queries looked at together; this path is taken only when something is already wrong
+
+
+class Shielded(NamedTuple):
+    """Keys and values that are all finite, and which queries may see one that was not (None: none was)."""
+
+    key: Float[Tensor, "*#lead key dim"]
+    value: Float[Tensor, "*#lead key value"]
+    exposed: Bool[Tensor, "*#lead query"] | None = None
+
+
+def shield(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Shielded:
+    """Keys and values with the broken ones set to zero, where a mask hides any."""
+    if isinstance(parts.mask, Full):
+        return Shielded(key, value)
+    if not torch.compiler.is_compiling() and _finite(key, value):
+        return Shielded(key, value)
+    sound = torch.isfinite(key).all(-1) & torch.isfinite(value).all(-1)
+    clean, content = torch.where(sound[..., None], key, 0.0), torch.where(sound[..., None], value, 0.0)
+    return Shielded(clean, content, _exposed(parts, queries, ~sound))
+
+
+def _finite(key: Tensor, value: Tensor) -> bool:
+    """One pass over each. A sum that overflows is a false alarm, which costs time and no more."""
+    return math.isfinite((key.detach().sum() + value.detach().sum()).item())
+
+
+def _exposed(parts: Parts, queries: int, broken: Bool[Tensor, "*#lead key"]) -> Bool[Tensor, "*#lead query"]:
+    keys, found = broken.shape[-1], []
+    for span in spans_of(parts, queries, keys, ROWS):
+        pairs = Pairs(queries, keys, rows=(span.start, span.stop), device=broken.device)
+        seen = (parts.mask.allowed(pairs) & broken[..., None, :]).any(-1)
+        found.append(seen.expand(*seen.shape[:-1], span.stop - span.start))
+    return torch.cat(found, dim=-1)

@@ -1,0 +1,217 @@
+"""Every code path against the definition in float64: values and all gradients."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+
+from regard import catalog
+from regard.aggregates import Soft
+from regard.catalog import Sizes
+from regard.errors import PlanError
+from regard.lowering import BACKENDS, Backend, lower
+from regard.masks import Mask
+from regard.operator import Attended, attend, facts_of
+from regard.parts import Parts
+from regard.scores import Score
+from regard.shapes import Tensor
+
+VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
+SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
+FAMILIES = ("score", "bias", "mask", "normalizer", "reading")
+
+
+class Case(NamedTuple):
+    """One combination of the catalog, by name."""
+
+    score: str
+    bias: str
+    mask: str
+    normalizer: str
+    reading: str
+
+    def __str__(self) -> str:
+        return " × ".join(self)
+
+
+class Error(NamedTuple):
+    """The worst differences of one path from the definition, relative to the size of the numbers."""
+
+    case: Case
+    backend: Backend
+    value: float
+    gradient: float
+
+    @property
+    def right(self) -> bool:
+        """Whether both are small enough. NaN is not."""
+        return self.value <= VALUE and self.gradient <= GRADIENT
+
+
+def build(case: Case, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:
+    """The parts of a case, their parameters moved off their starting values so that no gradient is zero by symmetry."""
+    torch.manual_seed(seed)
+    parts = Parts(
+        catalog.SCORES[case.score](sizes),
+        catalog.BIASES[case.bias](sizes),
+        catalog.MASKS[case.mask](sizes),
+        catalog.NORMALIZERS[case.normalizer](sizes),
+        catalog.READINGS[case.reading](),
+    )
+    for part in parts:
+        if isinstance(part, torch.nn.Module):
+            part.to(dtype)
+            move_loose(part, dtype)
+    return parts
+
+
+def move_loose(part: torch.nn.Module, dtype: torch.dtype) -> None:
+    """Tensors that are no parameters, in the dtype of the check and with a gradient."""
+    for parameter in part.parameters():
+        parameter.data.add_(0.1 * torch.rand_like(parameter))
+    for name, tensor in [*vars(part).items()]:
+        if isinstance(tensor, Tensor) and tensor.is_floating_point():
+            setattr(part, name, tensor.to(dtype).detach().requires_grad_())
+
+
+def inputs(sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values that want a gradient."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(length: int, width: int) -> Tensor:
+        drawn = torch.randn(*sizes.lead, length, width, generator=generator, dtype=torch.float64)
+        return drawn.to(dtype).requires_grad_()
+
+    return normal(sizes.queries, sizes.query), normal(sizes.keys, sizes.key), normal(sizes.keys, sizes.value)
+
+
+def run(parts: Parts, tensors: Sequence[Tensor], backend: Backend, *, dropout: float = 0.0) -> Attended:
+    """One call, from a fixed state of the random numbers."""
+    torch.manual_seed(2)
+    score, bias, mask, normalizer, aggregate = parts
+    return attend(
+        *tensors,
+        score=score,
+        bias=bias,
+        mask=mask,
+        normalizer=normalizer,
+        aggregate=aggregate,
+        dropout=dropout,
+        backend=backend,
+    )
+
+
+def gradients(parts: Parts, tensors: Sequence[Tensor], attended: Attended) -> list[Tensor | None]:
+    """Of a fixed mixture of output and log-probability, to every input and every tensor of the parts."""
+    generator = torch.Generator().manual_seed(3)
+    loss = _mixed(attended.output, generator)
+    if attended.log_prob is not None:
+        loss = loss + _mixed(attended.log_prob, generator)
+    wanted = [tensor for tensor in (*tensors, *parts.tensors()) if tensor.requires_grad]
+    if not loss.requires_grad:
+        return [None] * len(wanted)
+    return list(torch.autograd.grad(loss, wanted, allow_unused=True))
+
+
+def _mixed(tensor: Tensor, generator: torch.Generator) -> Tensor:
+    mixture = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+    return (tensor * mixture.to(tensor.dtype)).sum()
+
+
+def difference(found: Tensor | None, true: Tensor | None) -> float:
+    """The largest difference over the largest number (at least one); a missing gradient counts as zeros."""
+    if found is None and true is None:
+        return 0.0
+    found = torch.zeros_like(true) if found is None else found  # type: ignore[arg-type]
+    true = torch.zeros_like(found) if true is None else true
+    found, true = found.detach().double(), true.detach().double()
+    return float((found - true).abs().max() / true.abs().max().clamp_min(1.0))
+
+
+def compare(case: Case, parts: Parts, sizes: Sizes, backend: Backend, *, dropout: float = 0.0) -> Error:
+    """One backend against the definition."""
+    tensors = inputs(sizes)
+    true, found = run(parts, tensors, "eager", dropout=dropout), run(parts, tensors, backend, dropout=dropout)
+    value = difference(found.output, true.output)
+    if true.log_prob is not None:
+        value = max(value, difference(found.log_prob, true.log_prob))
+    value = max(value, difference(found.weights.dense(), true.weights.dense()))
+    pairs = zip(gradients(parts, tensors, found), gradients(parts, tensors, true), strict=True)
+    return Error(case, backend, value, max((difference(a, b) for a, b in pairs), default=0.0))
+
+
+def able(parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64) -> list[Backend]:
+    """The backends besides eager that can compute these parts."""
+    facts = facts_of(sizes.lead, *inputs(sizes, dtype=dtype), dropout)
+    found: list[Backend] = []
+    for backend in BACKENDS:
+        try:
+            lower(parts, facts, backend=backend)
+        except PlanError:
+            continue
+        found.append(backend)
+    return [backend for backend in found if backend != "eager"]
+
+
+def product() -> Iterator[Case]:
+    """Every combination of the catalog."""
+    for names in itertools.product(*(catalog.FAMILIES[family] for family in FAMILIES)):
+        yield Case(*names)
+
+
+def pairwise(families: Sequence[Sequence[str]] | None = None) -> list[Case]:
+    """A few combinations in which every two names of different families meet at least once.
+
+    Greedy: each new case starts from a pair that has not met and takes, family by family, the name that brings the
+    most new meetings.
+    """
+    names = [list(f) for f in families or [list(catalog.FAMILIES[family]) for family in FAMILIES]]
+    missing = {
+        frozenset({(i, a), (j, b)})
+        for i, j in itertools.combinations(range(len(names)), 2)
+        for a in names[i]
+        for b in names[j]
+    }
+    cases = []
+    while missing:
+        chosen = dict(sorted(min(missing, key=sorted)))
+        for index in [i for i in range(len(names)) if i not in chosen]:
+            chosen[index] = max(names[index], key=lambda name: _new(missing, chosen, index, name))
+        met = {frozenset(pair) for pair in itertools.combinations(sorted(chosen.items()), 2)}
+        missing -= met
+        cases.append(Case(*(chosen[i] for i in range(len(names)))))
+    return cases
+
+
+def _new(missing: set[frozenset[tuple[int, str]]], chosen: Mapping[int, str], index: int, name: str) -> int:
+    return sum(frozenset({(index, name), item}) in missing for item in chosen.items())
+
+
+def verify(cases: Sequence[Case] | None = None, *, sizes: Sizes = SMALL) -> Iterator[Error]:
+    """Every path that these cases can take, one after the other."""
+    for case in pairwise() if cases is None else cases:
+        parts = build(case, sizes)
+        for backend in able(parts, sizes):
+            yield compare(case, parts, sizes, backend)
+
+
+def verify_score(score: Score, *, sizes: Sizes = SMALL, name: str = "score") -> Iterator[Error]:
+    """Somebody's own score under every mask and normalizer of the catalog."""
+    families = [
+        [name],
+        list(catalog.BIASES),
+        list(catalog.MASKS),
+        list(catalog.NORMALIZERS),
+        ["soft", "argmax"],
+    ]
+    score.to(torch.float64)
+    for case in pairwise(families):
+        parts = build(case._replace(score="dot"), sizes)._replace(score=score)
+        for backend in able(parts, sizes):
+            yield compare(case, parts, sizes, backend)
+
+
+def soft_parts(score: Score, mask: Mask) -> Parts:
+    """Score and mask with everything else plain."""
+    return Parts(score, None, mask, catalog.NORMALIZERS["softmax"](SMALL), Soft())

@@ -1,0 +1,134 @@
+"""The weights of an attention, found again when they are asked for, at the price of what is asked."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+
+from regard.backends.result import Result
+from regard.definition import weigh, widened
+from regard.errors import wrong
+from regard.lowering.fuse import dense_table, mask_bias
+from regard.numerics.blocks import rows_per_block
+from regard.pairs import Pairs
+from regard.parts import Call
+from regard.scores.base import DotForm
+from regard.shapes import Float, Int, Tensor
+
+
+class Top(NamedTuple):
+    """The largest weights of each query, largest first, and the keys that they belong to."""
+
+    weights: Float[Tensor, "*lead query k"]
+    keys: Int[Tensor, "*lead query k"]
+
+
+class Totals(NamedTuple):
+    """What a fused kernel left behind: any weight is exp(score + bias − total)."""
+
+    form: DotForm
+    total: Float[Tensor, "*lead query"]
+
+
+class Weights:
+    """A handle on the weights; nothing is computed before it is asked for. Dropout is not in them.
+
+    `dense()` has a gradient; the others look and have none.
+
+    >>> from regard import attend
+    >>> q, k, v = torch.zeros(1, 2), torch.eye(2), torch.eye(2)
+    >>> attend(q, k, v).weights.dense()
+    tensor([[0.5000, 0.5000]])
+    """
+
+    __slots__ = ("_call", "_totals")
+
+    def __init__(self, call: Call, result: Result) -> None:
+        self._call = call
+        known = result.form is not None and result.total is not None
+        self._totals = Totals(result.form, result.total) if known else None  # type: ignore[arg-type]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(*lead, queries, keys)."""
+        lead = torch.broadcast_shapes(self._call.query.shape[:-2], self._call.key.shape[:-2])
+        return (*lead, self._call.queries, self._call.keys)
+
+    def dense(self) -> Float[Tensor, "*lead query key"]:
+        """All of them."""
+        return self._rows(0, self._call.queries)
+
+    def tile(self, rows: slice, columns: slice) -> Float[Tensor, "*lead row column"]:
+        """Those of some queries and some keys. Only they are computed where the kernel left its totals."""
+        start, stop, _ = _steps("rows", rows).indices(self._call.queries)
+        first, last, _ = _steps("columns", columns).indices(self._call.keys)
+        with torch.no_grad():
+            return self._tile(start, stop, first, last)
+
+    def top(self, k: int) -> Top:
+        """The k largest of each query."""
+        if not 1 <= k <= self._call.keys:
+            raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
+        found = [block.topk(k, dim=-1) for _, block in self._blocks()]
+        return Top(torch.cat([top.values for top in found], -2), torch.cat([top.indices for top in found], -2))
+
+    def entropy(self) -> Float[Tensor, "*lead query"]:
+        """How spread each query looks, in nats: 0 = one key, log(keys) = all alike."""
+        return torch.cat([torch.special.entr(block).sum(-1) for _, block in self._blocks()], dim=-1)
+
+    def received(self) -> Float[Tensor, "*lead key"]:
+        """How much weight each key gets from all queries together."""
+        total = None
+        for _, block in self._blocks():
+            mass = block.sum(-2, dtype=torch.promote_types(block.dtype, torch.float32))
+            total = mass if total is None else total.add_(mass)
+        if total is None:
+            raise wrong("queries", 0, "at least one query", "attend with some queries")
+        return total
+
+    def _blocks(self) -> Iterator[tuple[int, Tensor]]:
+        """Whole rows, a block of queries at a time, with the first query of each."""
+        queries, keys = self._call.queries, self._call.keys
+        if self._call.parts.normalizer.form == "sequential":
+            with torch.no_grad():
+                yield 0, self.dense()
+            return
+        per_row = keys * (torch.Size(self.shape[:-2]).numel() or 1)
+        depth = self._call.query.shape[-1] if self._call.parts.score.form == "pointwise" else 1
+        size = rows_per_block(per_row * depth, queries)
+        for start in range(0, queries, size):
+            with torch.no_grad():
+                yield start, self._tile(start, min(queries, start + size), 0, keys)
+
+    def _tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
+        if self._totals is None:
+            return self._rows(start, stop)[..., first:last]
+        return _from_totals(self._call, self._totals, start, stop, first, last)
+
+    def _rows(self, start: int, stop: int) -> Tensor:
+        """Whole rows by the definition. Rows of a sequential normalizer need all rows before them."""
+        call, sequential = self._call, self._call.parts.normalizer.form == "sequential"
+        rows = (0, call.queries) if sequential else (start, stop)
+        pairs = Pairs(call.queries, call.keys, rows=rows, device=call.query.device)
+        query = call.query[..., rows[0] : rows[1], :]
+        table = weigh(call.parts, widened(call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
+        table = table[..., start:stop, :] if sequential else table
+        return table.expand(*self.shape[:-2], *table.shape[-2:])
+
+
+def _from_totals(call: Call, totals: Totals, start: int, stop: int, first: int, last: int) -> Tensor:
+    form, parts = totals.form, call.parts
+    pairs = Pairs(call.queries, call.keys, rows=(start, stop), columns=(first, last), device=call.query.device)
+    query, key = form.query[..., start:stop, :], form.key[..., first:last, :]
+    query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
+    scores = query @ key.transpose(-1, -2)
+    scores = scores.mul_(form.scale) if isinstance(form.scale, float) else scores * form.scale
+    bias = mask_bias(parts, dense_table(parts, scores, pairs), scores, pairs)
+    scores = scores if bias is None else scores + bias
+    return scores.sub_(totals.total[..., start:stop, None]).exp_()
+
+
+def _steps(name: str, part: slice) -> slice:
+    if part.step not in (None, 1):
+        raise wrong(name, f"a step of {part.step}", "a step of 1", "take the tile and index it")
+    return part

@@ -1,0 +1,73 @@
+"""Every combination of the catalog, by every backend that can compute it, equals its definition."""
+
+import itertools
+
+import pytest
+import torch
+
+from regard import attend, catalog, verify
+from regard.lowering import Backend
+from regard.verify import Case, able, build, compare
+
+WIDE = verify.SMALL._replace(query=5, key=3)
+TALL = verify.SMALL._replace(queries=13, keys=7, lead=(3,))
+TWO_WIDTHS = ("additive", "concat", "bilinear", "low-rank", "location")
+
+
+def agree(case: Case, sizes: catalog.Sizes, dropout: float = 0.0) -> int:
+    """How many paths were compared."""
+    parts = build(case, sizes)
+    backends = able(parts, sizes, dropout=dropout)
+    for backend in backends:
+        error = compare(case, parts, sizes, backend, dropout=dropout)
+        assert error.right, error
+    return len(backends)
+
+
+@pytest.mark.parametrize("case", verify.pairwise(), ids=str)
+def test_every_pair_of_parts_agrees_with_the_definition(case: Case) -> None:
+    agree(case, verify.SMALL)
+
+
+@pytest.mark.parametrize("score", catalog.SCORES)
+@pytest.mark.parametrize("normalizer", catalog.NORMALIZERS)
+def test_the_full_product_agrees_with_the_definition(score: str, normalizer: str) -> None:
+    tiny = catalog.Sizes(query=3, key=3, value=2, lead=(2,), queries=3, keys=5)
+    paths = sum(
+        agree(Case(score, "none", mask, normalizer, reading), tiny)
+        for mask, reading in itertools.product(catalog.MASKS, catalog.READINGS)
+    )
+    if catalog.NORMALIZERS[normalizer](tiny).form != "sequential":
+        assert paths >= 2 * len(catalog.MASKS) * len(catalog.READINGS)
+
+
+@pytest.mark.parametrize(
+    "case", verify.pairwise([list(TWO_WIDTHS), *map(list, list(catalog.FAMILIES.values())[1:])]), ids=str
+)
+def test_query_and_key_may_have_different_widths(case: Case) -> None:
+    agree(case, WIDE)
+
+
+@pytest.mark.parametrize("case", verify.pairwise()[::3], ids=str)
+def test_more_queries_than_keys_is_no_special_case(case: Case) -> None:
+    agree(case, TALL)
+
+
+@pytest.mark.parametrize("case", verify.pairwise()[::2], ids=str)
+def test_dropout_drops_the_same_pairs_in_every_backend(case: Case) -> None:
+    agree(case, verify.SMALL, dropout=0.3)
+
+
+@pytest.mark.parametrize("backend", ["eager", "stream", "rows"])
+def test_dropout_keeps_the_mean_and_varies_with_the_seed(backend: Backend) -> None:
+    parts = build(Case("dot", "none", "full", "softmax", "soft"), verify.SMALL)
+    tensors = verify.inputs(verify.SMALL)
+    plain = verify.run(parts, tensors, "eager").output
+    runs = []
+    for seed in range(200):
+        torch.manual_seed(seed)
+        runs.append(attend(*tensors, score=parts.score, dropout=0.4, backend=backend).output)
+    stacked = torch.stack(runs).detach()
+    spread = stacked.std(0) / len(runs) ** 0.5
+    assert (stacked.std(0) > 0).all()
+    assert ((stacked.mean(0) - plain).abs() <= 5 * spread).all()

@@ -1,0 +1,47 @@
+"""In low precision a fast path may err at most twice as much as the definition does, plus one rounding."""
+
+import pytest
+import torch
+
+from regard import catalog, verify
+from regard.parts import Parts
+from regard.shapes import Tensor
+from regard.verify import Case, able, build
+
+SIZES = verify.SMALL._replace(query=17, key=17, value=13, queries=23, keys=37)
+DTYPES = [torch.float32, torch.bfloat16, torch.float16]
+SOFT = [list(catalog.SCORES), list(catalog.BIASES), list(catalog.MASKS), list(catalog.NORMALIZERS), ["soft"]]
+
+
+def exact(parts: Parts) -> Parts:
+    """The same parts with the same, already rounded, numbers in float64."""
+    for part in parts:
+        if isinstance(part, torch.nn.Module):
+            part.to(torch.float64)
+            for name, tensor in [*vars(part).items()]:
+                if isinstance(tensor, Tensor) and tensor.is_floating_point():
+                    setattr(part, name, tensor.detach().double())
+    return parts
+
+
+def worst(found: Tensor, true: Tensor) -> float:
+    return float((found.double() - true).detach().abs().max())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("case", verify.pairwise(SOFT), ids=str)
+def test_low_precision_errs_no_more_than_the_definition(case: Case, dtype: torch.dtype) -> None:
+    if "hard" in case.normalizer:
+        pytest.skip("a threshold at one half may fall either way when scores are rounded; float64 covers it")
+    parts, tensors = build(case, SIZES, dtype=dtype), verify.inputs(SIZES, dtype=dtype)
+    found = {
+        backend: verify.run(parts, tensors, backend).output.detach()
+        for backend in ["eager", *able(parts, SIZES, dtype=dtype)]
+    }
+    wide = [tensor.detach().double() for tensor in tensors]
+    true = verify.run(exact(parts), wide, "eager").output.detach()
+    rounding = torch.finfo(dtype).eps * float(true.abs().max())
+    allowed = 2 * (worst(found["eager"], true) + rounding)
+    for backend, output in found.items():
+        assert output.dtype == dtype
+        assert worst(output, true) <= allowed, backend
