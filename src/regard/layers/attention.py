@@ -63,6 +63,14 @@ class Mechanism(nn.Module):
             aggregate=aggregate or self.aggregate,
         )
 
+    def names(self) -> list[str]:
+        """Its parts in words, for messages."""
+        parts = (self.score, self.bias, self.normalizer, self.aggregate)
+        names = [type(part).__name__ for part in parts if part is not None]
+        temperature = self.normalizer.temperature if isinstance(self.normalizer, Softmax) else 1.0
+        plain = not isinstance(temperature, Tensor) and temperature == 1.0
+        return names if plain else [f"{n} at temperature {temperature}" if n == "Softmax" else n for n in names]
+
     def attend(
         self, query: Queries, key: WideKeys, value: Values, *, mask: Mask = FULL, dropout: float = 0.0
     ) -> Attended:
@@ -168,13 +176,10 @@ class Attention(nn.Module):
 
     def to_torch(self) -> nn.MultiheadAttention:
         """The same numbers as a module of torch, batch first; raise where torch has no such module."""
-        mechanism, plain = self.mechanism, (ScaledDot, type(None), Softmax, Soft)
-        parts = (mechanism.score, mechanism.bias, mechanism.normalizer, mechanism.aggregate)
-        known = all(type(part) is kind for part, kind in zip(parts, plain, strict=True))
-        if not known or getattr(mechanism.normalizer, "temperature", 1.0) != 1.0 or self.rotary is not None:
-            got = ", ".join(type(part).__name__ for part in (*parts, self.rotary) if part is not None)
-            fix = "keep it in regard"
-            raise wrong("mechanism", got, "scaled dot product and softmax, all that torch's module has", fix)
+        parts = self.mechanism.names() + ([] if self.rotary is None else ["Rotary"])
+        if parts != ["ScaledDot", "Softmax", "Soft"]:
+            expected, fix = "scaled dot product and softmax, all that torch's module has", "keep it in regard"
+            raise wrong("mechanism", ", ".join(parts), expected, fix)
         return to_multihead(self.projections, dropout=self.dropout).train(self.training)
 
     def remember(
@@ -228,7 +233,7 @@ class Attention(nn.Module):
         """A sequence that reads itself, and what came `before`; with the memory of both, for what comes next.
 
         The same numbers as `remember`, `append` and `attend`, in one matrix product. `real` says which positions of
-        the sequence are no padding.
+        the sequence are no padding; the others ask with zeros.
         """
         start = 0 if before is None else before.length
         query, key, value = self.projections.together(cleaned(sequence, real))

@@ -17,7 +17,7 @@ def from_multihead(module: nn.MultiheadAttention) -> Heads:
             raise wrong(name, True, "False", "append that key and value with Memory.append")
     made = _packed(module) if module.in_proj_weight is not None else _separate(module)
     _copy(made.output, module.out_proj.weight, module.out_proj.bias)
-    return made.to(module.out_proj.weight)
+    return made
 
 
 def to_multihead(projections: Heads, *, dropout: float = 0.0) -> nn.MultiheadAttention:
@@ -41,6 +41,7 @@ def to_multihead(projections: Heads, *, dropout: float = 0.0) -> nn.MultiheadAtt
 
 def _packed(module: nn.MultiheadAttention) -> Packed:
     made = Packed(module.embed_dim, heads=module.num_heads, bias=module.in_proj_bias is not None)
+    made.to(module.in_proj_weight)
     _copy(made.input, module.in_proj_weight, module.in_proj_bias)
     return made
 
@@ -49,6 +50,7 @@ def _separate(module: nn.MultiheadAttention) -> Projections:
     bias = module.in_proj_bias is not None
     widths = {"source": module.kdim, "content": module.vdim}
     made = Projections.linear(module.embed_dim, heads=module.num_heads, bias=bias, **widths)
+    made.to(module.q_proj_weight)
     biases = module.in_proj_bias.chunk(3) if bias else (None, None, None)
     weights = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
     for linear, weight, own in zip((made.query, made.key, made.value), weights, biases, strict=True):
