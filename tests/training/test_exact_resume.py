@@ -61,9 +61,7 @@ def test_a_fresh_interpreter_goes_on_with_the_same_bits(tmp_path: Path, undistur
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_saves_and_says_how_to_go_on(
-    tmp_path: Path, undisturbed: Path, number: signal.Signals
-) -> None:
+def test_an_interruption_saves_and_says_how_to_go_on(tmp_path: Path, undisturbed: Path, number: signal.Signals) -> None:
     folder, config = tmp_path / "my run", toy_config(tmp_path / "my run")
     handler = signal.getsignal(number)
     events = []

@@ -50,9 +50,7 @@ class ToyModel:
 class ToyConfig:
     model: ToyModel = field(default_factory=ToyModel)
     training: Training = field(
-        default_factory=lambda: Training(
-            seed=3, keep=2, stop=Stop(steps=40), every=Every(log=3, evaluate=8, save=3)
-        )
+        default_factory=lambda: Training(seed=3, keep=2, stop=Stop(steps=40), every=Every(log=3, evaluate=8, save=3))
     )
 
 
@@ -69,7 +67,7 @@ class Net(nn.Module):
         self.register_buffer("seen", torch.zeros(()))
 
     def read(self, words: Tensor) -> Tensor:
-        self.seen += 1
+        self.seen += self.training
         states: Tensor = self.recurrent(self.dropout(self.embedding(words)))[0]
         return states
 
@@ -85,9 +83,7 @@ class Toy:
         self.config = config
         generator = torch.Generator().manual_seed(5)
         lengths = torch.randint(3, 8, (ITEMS,), generator=generator).tolist()
-        self.items = [
-            torch.randint(1, WORDS, (length,), generator=generator).sort().values for length in lengths
-        ]
+        self.items = [torch.randint(1, WORDS, (length,), generator=generator).sort().values for length in lengths]
 
     def model(self) -> nn.Module:
         return Net(self.config.model.dropout)

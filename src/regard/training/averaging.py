@@ -35,9 +35,7 @@ def mean(paths: Sequence[Path]) -> dict[str, Tensor]:
         other = read_tensors(path, "weights")
         problem = mismatch(first, other)
         if problem:
-            raise wrong(
-                "average", f"{path} with {problem}", f"the same tensors as {paths[0]}", "leave it out"
-            )
+            raise wrong("average", f"{path} with {problem}", f"the same tensors as {paths[0]}", "leave it out")
         for name, total in sums.items():
             total += other[name].double()
     with torch.no_grad():

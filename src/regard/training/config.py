@@ -14,9 +14,7 @@ from regard.training.toml import NOTHING
 Config = TypeVar("Config")
 
 
-def configure(
-    base: Config, file: Path | None = None, overrides: Mapping[str, object] | None = None
-) -> Config:
+def configure(base: Config, file: Path | None = None, overrides: Mapping[str, object] | None = None) -> Config:
     """`base` (a preset) with the fields that a TOML file names, then those of `overrides`.
 
     `overrides` has dotted names, as flags do: `{"model.heads": "8"}`. Text is read as the field's type.
@@ -38,9 +36,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise wrong("config", f"{file}, which does not exist", "a TOML file", "check the path") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise wrong(
-            "config", f"{file} with an error ({error})", "a TOML file", "correct that place"
-        ) from None
+        raise wrong("config", f"{file} with an error ({error})", "a TOML file", "correct that place") from None
 
 
 def flattened(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:
@@ -77,9 +73,7 @@ def changed(config: Any, path: str, values: Mapping[str, object]) -> Any:
         if is_dataclass(old):
             new[entry.name] = changed(old, f"{name}.", values)
         else:
-            new[entry.name] = (
-                understood(name, values[name], hints[entry.name], old) if name in values else old
-            )
+            new[entry.name] = understood(name, values[name], hints[entry.name], old) if name in values else old
     try:
         return type(config)(**new)
     except InputError as error:
@@ -124,9 +118,7 @@ def converted(value: Any, kind: Any) -> object:
 
 def converted_items(value: Any, kinds: tuple[Any, ...]) -> tuple[object, ...]:
     """A list, or text with commas, as a tuple."""
-    items = (
-        [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else list(value)
-    )
+    items = [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else list(value)
     if len(kinds) == 2 and kinds[1] is Ellipsis:
         kinds = (kinds[0],) * len(items)
     return tuple(converted(item, kind) for item, kind in zip(items, kinds, strict=True))
@@ -157,11 +149,7 @@ def suggestion(old: object, choices: tuple[Any, ...]) -> object:
     if old is not None:
         return old
     first = next(choice for choice in choices if choice is not type(None))
-    return (
-        get_args(first)[0]
-        if get_origin(first) is Literal
-        else {int: 1, float: 0.5, str: "text"}.get(first, NOTHING)
-    )
+    return get_args(first)[0] if get_origin(first) is Literal else {int: 1, float: 0.5, str: "text"}.get(first, NOTHING)
 
 
 def unknown_key(config: Any, name: str, value: object) -> InputError:

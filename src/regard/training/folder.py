@@ -85,9 +85,7 @@ def recorded_versions(folder: Path) -> dict[str, Any]:
 def reopen(folder: Path, config: RunConfig, step: int) -> list[str]:
     """Writes down that a run is resumed and with what; returns what differs from before, in words."""
     before, now = recorded_versions(folder), versions()
-    notes = [
-        f"{name} was {before.get(name)}, is {now[name]}" for name in now if now[name] != before.get(name)
-    ]
+    notes = [f"{name} was {before.get(name)}, is {now[name]}" for name in now if now[name] != before.get(name)]
     changes = [f"{name} was {old}, is {new}" for name, (old, new) in changed_settings(folder, config).items()]
     with storing("run", folder):
         log = (folder / "command.txt").read_text(encoding="utf-8") + command_line(step)

@@ -26,7 +26,7 @@ def listening(*, patient: bool) -> Iterator[Interrupt]:
     if threading.current_thread() is not threading.main_thread():
         yield interrupt  # only the main thread may listen; whoever runs training in another has a `stop`
         return
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {int(number): signal.getsignal(number) for number in SIGNALS}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -34,8 +34,11 @@ def listening(*, patient: bool) -> Iterator[Interrupt]:
 
     def ask(number: int, frame: FrameType | None) -> None:
         interrupt.asked = True
+        earlier = before[number]
         if not patient:
             restore()
+        elif callable(earlier) and earlier is not signal.default_int_handler:
+            earlier(number, frame)  # the launcher's, which listens around this
 
     for number in SIGNALS:
         signal.signal(number, ask)

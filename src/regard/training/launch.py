@@ -1,14 +1,18 @@
 """Several processes on this machine, without torchrun. With torchrun nothing of this is needed."""
 
+import logging
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from regard.errors import RegardError, sentence
+from regard.training.interrupt import listening
 
 
 class ProcessError(RegardError, RuntimeError):
@@ -24,11 +28,13 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
     cores = os.cpu_count() or 1
     # Threads that compete for a core make small operations up to 200 times slower.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // processes)))
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.ERROR)
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
         nproc_per_node=processes,
         max_restarts=restarts,
+        run_id=uuid4().hex,
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",
         start_method="spawn",
@@ -50,8 +56,13 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
 
 def work(entry: Callable[..., None], arguments: tuple[Any, ...]) -> RegardError | None:
     """What each process does. An error in the input is an answer: a restart would not mend it."""
-    try:
-        entry(*arguments)
-    except RegardError as error:
-        return error
+    with listening(patient=True) as interrupt:
+        try:
+            entry(*arguments)
+        except RegardError as error:
+            return error
+    if interrupt.asked:
+        # The launcher has had the signal too and no longer takes answers; torch would wait 30 s for it.
+        sys.stdout.flush()
+        os._exit(0)
     return None

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError, wrong
+from regard.training.rendezvous import fresh_store
 from regard.training.settings import Parallel, Training
 from regard.training.task import Part
 
@@ -120,9 +121,11 @@ def joined(settings: Training) -> Iterator[Runtime]:
     if settings.parallel == "none":
         fix = "use ddp, or fsdp to shard the model"
         raise wrong("training.parallel", f"none with {world} processes", "ddp or fsdp", fix)
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    rank = int(os.environ["RANK"])
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    distributed.init_process_group(backend, store=fresh_store(rank, world), rank=rank, world_size=world)
     try:
-        yield Runtime(Part(distributed.get_rank(), world), device, settings.parallel)
+        yield Runtime(Part(rank, world), device, settings.parallel)
     finally:
         distributed.destroy_process_group()
 

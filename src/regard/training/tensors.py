@@ -36,9 +36,7 @@ def unpack(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except FileNotFoundError:
-        raise wrong(
-            "weights", f"{path}, which is not there", "a .safetensors file", "check the path"
-        ) from None
+        raise wrong("weights", f"{path}, which is not there", "a .safetensors file", "check the path") from None
     except SafetensorError as error:
         fix = "use a file that regard wrote, or restore it from a copy"
         raise wrong("weights", f"{path} ({error})", "a whole safetensors file", fix) from None
@@ -76,9 +74,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dic
     }
 
 
-def restore_optimizer(
-    optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]
-) -> None:
+def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """The inverse of `optimizer_tensors`."""
     parameters = dict(model.named_parameters())
     for name, tensor in tensors.items():

@@ -56,14 +56,10 @@ def written(value: object) -> str:
         case int():
             return str(value)
         case float():
-            return repr(
-                value
-            )  # shortest text that reads back to the same bits; inf and nan are TOML's words too
+            return repr(value)  # shortest text that reads back to the same bits; inf and nan are TOML's words too
         case str() | Path():
             # JSON escapes what TOML wants escaped, but for DEL.
             return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
         case list() | tuple():
             return "[" + ", ".join(written(item) for item in value) + "]"
-    raise wrong_kind(
-        "config", type(value).__name__, "a number, text, path, list or dataclass", "convert it first"
-    )
+    raise wrong_kind("config", type(value).__name__, "a number, text, path, list or dataclass", "convert it first")

@@ -1,0 +1,55 @@
+"""Where processes find each other after a restart.
+
+torchrun keeps one store over restarts (torch 2.13), and in it the addresses of processes that are dead; new ones
+may call those and fail. So the first process opens a new room in the store and lets each of the others in by a
+name that no process had before.
+"""
+
+import os
+from datetime import timedelta
+from uuid import uuid4
+
+from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
+from torch.distributed import DistStoreError
+
+PATIENCE = timedelta(minutes=5)
+A_MOMENT = timedelta(seconds=1)
+
+
+def fresh_store(rank: int, world: int) -> Store | None:
+    """A part of torchrun's store with nothing old in it; None where the store is not torchrun's."""
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+        return None
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = TCPStore(address, port, is_master=False, timeout=PATIENCE)
+    room = welcome(store, world) if rank == 0 else enter(store, rank)
+    return PrefixStore(room, store)
+
+
+def enter(store: Store, rank: int) -> str:
+    """Says who has come and waits to be told the room."""
+    name = uuid4().hex
+    store.set(f"here/{rank}", name)
+    store.wait([f"room/{name}"], PATIENCE)
+    room = str(store.get(f"room/{name}").decode())
+    store.set(f"inside/{room}/{name}", "")
+    return room
+
+
+def welcome(store: Store, world: int) -> str:
+    """Opens a room and waits until a living process of every rank is in it."""
+    room = uuid4().hex
+    for rank in range(1, world):
+        store.wait([f"here/{rank}"], PATIENCE)
+        while not let_in(store, store.get(f"here/{rank}").decode(), room):
+            pass  # that one is dead, or slow; look again who is there
+    return room
+
+
+def let_in(store: Store, name: str, room: str) -> bool:
+    store.set(f"room/{name}", room)
+    try:
+        store.wait([f"inside/{room}/{name}"], A_MOMENT)
+    except DistStoreError:
+        return False
+    return True

@@ -1,0 +1,84 @@
+"""Two real processes (gloo) train as one does, survive the death of one, and leave files for any number."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toy_training import events_of
+
+from regard.training import Evaluated, Stepped, checkpoints
+from regard.training.checkpoint import read_tensors
+
+SCRIPT = str(Path(__file__).parent / "toy_training.py")
+# No dropout, because two processes draw other numbers than one; a quick schedule, so that errors would show.
+SETTINGS = {
+    "model.dropout": 0.0,
+    "training.optimizer.rate": 0.01,
+    "training.optimizer.accumulate": 2,
+    "training.schedule.warmup": 5,
+    "training.every.log": 2,
+}
+FLAGS = [f"{name}={value}" for name, value in SETTINGS.items()]
+UNDERSCORED = {name.replace(".", "__"): value for name, value in SETTINGS.items()}
+
+
+def run(command: list[object]) -> list[dict[str, Any]]:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    finished = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, env=environment, timeout=110, check=False
+    )
+    lines = [line for line in finished.stdout.splitlines() if line.startswith("{")]
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return [json.loads(line) for line in lines]
+
+
+def curve_of(folder: Path) -> list[tuple[int, float]]:
+    """Step and loss, of training and of evaluation, from the file: no step twice, none left out."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [(line["step"], line["metrics"]["loss"] if "metrics" in line else line["loss"]) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "alone"
+    events = events_of(folder, **UNDERSCORED)
+    losses = [event.loss for event in events if isinstance(event, Stepped)]
+    assert losses[-1] < 0.9 * losses[0], "it must learn something, or equal curves prove nothing"
+    assert any(isinstance(event, Evaluated) for event in events)
+    return folder
+
+
+def assert_same(folder: Path, alone: Path) -> None:
+    steps, losses = zip(*curve_of(folder), strict=True)
+    expected_steps, expected = zip(*curve_of(alone), strict=True)
+    assert steps == expected_steps
+    torch.testing.assert_close(torch.tensor(losses), torch.tensor(expected), rtol=1e-4, atol=1e-5)
+    last, expected_last = checkpoints(folder)[-1], checkpoints(alone)[-1]
+    torch.testing.assert_close(
+        read_tensors(last, "weights"), read_tensors(expected_last, "weights"), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_two_processes_under_torchrun_are_one_even_if_one_dies(tmp_path: Path, alone: Path) -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    parallel = [*FLAGS, "training.parallel=ddp"]
+    events = run([*torchrun, "--max-restarts=1", SCRIPT, tmp_path / "run", *parallel, "--die-at", 16])
+    assert [event["step"] for event in events if event["event"] == "started"] == [0, 15]
+    assert [event["processes"] for event in events if event["event"] == "started"] == [2, 2]
+    assert_same(tmp_path / "run", alone)
+
+
+def test_one_process_becomes_two_with_shards_and_one_again(tmp_path: Path, alone: Path) -> None:
+    folder = tmp_path / "run"
+    events_of(folder, **UNDERSCORED | {"training__stop__steps": 24})
+    flags = [*FLAGS, "training.parallel=fsdp", "training.stop.steps=32", "--processes", 2, "--restarts", 1]
+    events = run([sys.executable, SCRIPT, folder, *flags, "--resume", "--die-at", 28])
+    assert [event["step"] for event in events if event["event"] == "started"] == [24, 27]
+    assert {path.name for path in checkpoints(folder)[-1].iterdir()} >= {"weights", "optimizer"}
+    events_of(folder, resume=True, **UNDERSCORED)
+    assert_same(folder, alone)
