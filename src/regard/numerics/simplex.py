@@ -111,7 +111,8 @@ def row_total(scores: Scores, allowed: Allowed | None = None) -> Weights:
     exact = exact if allowed is None else torch.where(allowed, exact, 0.0)
     total = exact.sum(-1, keepdim=True)
     empty = total == 0
-    return torch.where(empty, 0.0, exact / torch.where(empty, 1.0, total)).to(scores.dtype)
+    none = empty if allowed is None else empty | ~allowed
+    return torch.where(none, 0.0, exact / torch.where(empty, 1.0, total)).to(scores.dtype)
 
 
 def _working(scores: Scores) -> torch.dtype:

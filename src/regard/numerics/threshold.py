@@ -60,16 +60,16 @@ def _power(distance: Rows, excess: Column | float, rule: Rule) -> tuple[Rows, Ro
         base = (distance / 2 + 1).clamp(min=0.0)
         return base.square(), base
     change = excess * distance
-    inside = change > -1
-    change = torch.where(inside, change, 0.0)
+    outside = (change <= -1) | (distance == -torch.inf)  # said so that a NaN is inside, and shows
+    change = torch.where(outside, 0.0, change)
     soft = torch.as_tensor(excess == 0)
     logarithm = torch.where(soft, distance, change.log1p() / (excess + soft))
-    weight = torch.where(inside, logarithm.exp(), 0.0)
+    weight = torch.where(outside, 0.0, logarithm.exp())
     return weight, weight / (1 + change)
 
 
 def _threshold(shifted: Rows, excess: Column | float, rule: Rule) -> Column:
-    """The root of $F$. Only on the CPU does it ask whether all rows are done: elsewhere asking is waiting."""
+    """The root of $F$, by a fixed number of steps, or fewer where it costs little to ask if all are done."""
     low = torch.zeros_like(shifted[..., :1])
     threshold, high = low, _ratio(torch.full_like(low, log(shifted.shape[-1])), excess)
     close = 2 * torch.finfo(shifted.dtype).eps
@@ -82,9 +82,15 @@ def _threshold(shifted: Rows, excess: Column | float, rule: Rule) -> Column:
         newton = threshold + step
         inside = done | ((newton > low) & (newton < high))
         threshold = torch.where(inside, newton, (low + high) / 2)
-        if not torch.compiler.is_compiling() and done.device.type == "cpu" and bool(done.all()):
+        if _may_ask(done) and bool(done.all()):
             break
     return threshold
+
+
+def _may_ask(tensor: Tensor) -> bool:
+    """Whether Python may branch on what a tensor holds at no great cost."""
+    traced = torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return tensor.device.type == "cpu" and not traced
 
 
 def _step(total: Column, excess: Column | float, rule: Rule) -> Column:

@@ -52,7 +52,7 @@ template <class T> struct Entmax {
     T a;
     Vector<T> weight(Vector<T> x, Vector<T>& slope) const {
         const Vector<T> change = x * a;
-        const Integers<T> inside = change > T(-1);
+        const Integers<T> inside = (change > T(-1)) & (x > -std::numeric_limits<T>::infinity());
         if (!any<T>(inside)) return slope = fill<T>(0);
         const Vector<T> base = inside ? change + T(1) : fill<T>(1), inverse = T(1) / base;
         // The second term is what rounding 1 + change lost: without it alpha near 1 has no digits left.
@@ -133,7 +133,8 @@ template <class T, class R> T threshold(const Work<T>& work, int64_t count, cons
 }
 
 template <class T, class R> void power_row(Work<T>& work, T top, const R& rule, T* weights) {
-    const int64_t count = shift<T>(work, top, T(-1) / rule.a);
+    const T floor = rule.a > 0 ? T(-1) / rule.a : -std::numeric_limits<T>::infinity();  // a < 0: all in the support
+    const int64_t count = shift<T>(work, top, floor);
     const T t = threshold<T>(work, count, rule);
     Vector<T> slope;
     for (int64_t j = 0; j < work.padded; j += Lanes<T>::count)
