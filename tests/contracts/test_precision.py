@@ -10,7 +10,16 @@ from regard.verify import Case, able, build
 
 SIZES = verify.SMALL._replace(query=17, key=17, value=13, queries=23, keys=37)
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
-SOFT = [list(catalog.SCORES), list(catalog.BIASES), list(catalog.MASKS), list(catalog.NORMALIZERS), ["soft"]]
+# A hard walk decides at one half, and a total of scores of both signs may be next to nothing: rounding the scores
+# changes those answers at will, in the definition as well. Float64 covers them; here totals get positive features.
+NORMALIZERS = [name for name in catalog.NORMALIZERS if name not in ("hard-monotonic", "row-total")]
+SOFT = [list(catalog.SCORES), list(catalog.BIASES), list(catalog.MASKS), NORMALIZERS, ["soft"]]
+POSITIVE = [["features"], ["none"], list(catalog.MASKS), ["row-total"], ["soft"]]
+
+
+# torch's fused CPU kernel takes exponentials with an error of 20 units in the last place ("exp_u20", float32 only):
+# what it adds is no error of ours, and bare scaled_dot_product_attention has it too.
+KERNEL = {("sdpa", torch.float32): 20, ("local", torch.float32): 20}
 
 
 def exact(parts: Parts) -> Parts:
@@ -29,10 +38,8 @@ def worst(found: Tensor, true: Tensor) -> float:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("case", verify.pairwise(SOFT), ids=str)
+@pytest.mark.parametrize("case", verify.pairwise(SOFT) + verify.pairwise(POSITIVE), ids=str)
 def test_low_precision_errs_no_more_than_the_definition(case: Case, dtype: torch.dtype) -> None:
-    if "hard" in case.normalizer:
-        pytest.skip("a threshold at one half may fall either way when scores are rounded; float64 covers it")
     parts, tensors = build(case, SIZES, dtype=dtype), verify.inputs(SIZES, dtype=dtype)
     found = {
         backend: verify.run(parts, tensors, backend).output.detach()
@@ -41,7 +48,7 @@ def test_low_precision_errs_no_more_than_the_definition(case: Case, dtype: torch
     wide = [tensor.detach().double() for tensor in tensors]
     true = verify.run(exact(parts), wide, "eager").output.detach()
     rounding = torch.finfo(dtype).eps * float(true.abs().max())
-    allowed = 2 * (worst(found["eager"], true) + rounding)
     for backend, output in found.items():
+        allowed = 2 * (worst(found["eager"], true) + rounding) + KERNEL.get((backend, dtype), 0) * rounding
         assert output.dtype == dtype
         assert worst(output, true) <= allowed, backend

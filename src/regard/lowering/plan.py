@@ -18,14 +18,15 @@ class Plan(NamedTuple):
     """Which backend computes an attention, with the reasons."""
 
     backend: Backend
+    because: str
     steps: tuple[Step, ...]
 
     def explain(self) -> str:
         """The plan in words, a line for each piece.
 
-        >>> print(Plan("sdpa", (Step("score", "itself", "it is a dot product"),)).explain())
-        backend sdpa
+        >>> print(Plan("sdpa", "it was asked for", (Step("score", "itself", "it is a dot product"),)).explain())
+        backend sdpa, because it was asked for
           score: itself, because it is a dot product
         """
         lines = [f"  {step.piece}: {step.becomes}, because {step.because}" for step in self.steps]
-        return "\n".join([f"backend {self.backend}", *lines])
+        return "\n".join([f"backend {self.backend}, because {self.because}", *lines])

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 
 from regard.errors import PlanError, sentence, wrong
-from regard.lowering.plan import BACKENDS, Backend, Plan, Step
+from regard.lowering.plan import BACKENDS, Backend, Plan
 from regard.lowering.reasons import describe
 from regard.masks import Causal, Full
 from regard.masks.base import Both, Mask
@@ -30,7 +30,7 @@ def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "a
     else:
         names = ", ".join(("auto", *BACKENDS))
         raise wrong("backend", repr(backend), f"one of {names}", 'use "auto"')
-    return Plan(chosen, (Step("backend", chosen, because), *describe(parts, facts, chosen)))
+    return Plan(chosen, because, describe(parts, facts, chosen))
 
 
 def choose(parts: Parts, facts: Facts) -> tuple[Backend, str]:

@@ -36,6 +36,11 @@ class Gaussian(DotScore):
         squares = (query[..., :, None, :] - key[..., None, :, :]).square().sum(-1)
         return -0.5 * per_head(self.width) ** 2 * squares
 
+    def stream(self, query: Queries, key: Keys) -> Scores:
+        # In float64, because the three terms are each larger than their sum.
+        table = self.dot_form(query.double(), key.double()).scores()
+        return table.to(torch.promote_types(query.dtype, torch.float32))
+
     def dot_form(self, query: Queries, key: Keys) -> DotForm:
         center = key.detach().mean(-2, keepdim=True)
         near, far = query - center, key - center

@@ -35,5 +35,6 @@ class Laplacian(Score):
         return -per_head(self.width) * (query[..., :, None, :] - key[..., None, :, :]).abs().sum(-1)
 
     def stream(self, query: Queries, key: Keys) -> Scores:
-        wide = torch.promote_types(query.dtype, torch.float32)  # cdist knows no half precision
-        return -per_head(self.width) * torch.cdist(query.to(wide), key.to(wide), p=1.0)
+        # In float64, because cdist knows no half precision and adds up less exactly than a sum does.
+        distance = torch.cdist(query.double(), key.double(), p=1.0)
+        return -per_head(self.width) * distance.to(torch.promote_types(query.dtype, torch.float32))
