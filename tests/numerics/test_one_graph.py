@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from unittest.mock import patch
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -72,6 +73,7 @@ def attempt(run: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> float | s
         return f"{type(error).__name__}: {error}"
 
 
+@pytest.mark.slow
 def test_every_function_is_one_graph_and_gives_the_same_numbers() -> None:
     done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
