@@ -1,7 +1,7 @@
 """What becomes of each piece, in words."""
 
 from regard.lowering.plan import Backend, Step
-from regard.masks import Full
+from regard.masks import Causal, Full
 from regard.numerics import additive
 from regard.parts import Facts, Parts
 
@@ -85,13 +85,13 @@ def bias_step(parts: Parts, backend: Backend) -> Step:
 def mask_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
     """What becomes of the mask."""
     mask = parts.mask
-    if isinstance(mask, Full) or (mask.key == "Causal" and facts.queries == 1):
+    if isinstance(mask, Full) or (isinstance(mask, Causal) and facts.queries == 1):
         return Step("mask", "none", "every pair is allowed")
     if backend in ("local", "stream", "rows"):
         return Step("mask", "a range of keys for each block of queries", "keys outside it are never read")
     if backend == "linear":
         return Step("mask", "running sums over chunks" if mask.causal else "zeroed keys", "totals follow it")
-    if backend == "sdpa" and mask.key == "Causal" and facts.queries == facts.keys:
+    if backend == "sdpa" and isinstance(mask, Causal) and facts.queries == facts.keys:
         return Step("mask", "the kernel's causal flag", "there are as many queries as keys")
     if mask.columnwise:
         return Step("mask", "one row of the mask, shared by all queries", "it is the same for every query")

@@ -26,8 +26,8 @@ class Mask(ABC):
 
     @property
     def key(self) -> Hashable:
-        """What the plan may depend on: no tensor, no content."""
-        return type(self).__name__
+        """What the plan may depend on: no tensor, no content. The type itself: two may share a name."""
+        return type(self)
 
     @property
     def causal(self) -> bool:
@@ -104,7 +104,7 @@ class Both(Mask):
 
     @property
     def key(self) -> Hashable:
-        return "and", self.left.key, self.right.key
+        return type(self), self.left.key, self.right.key
 
     @property
     def causal(self) -> bool:
@@ -143,7 +143,7 @@ class Either(Mask):
 
     @property
     def key(self) -> Hashable:
-        return "or", self.left.key, self.right.key
+        return type(self), self.left.key, self.right.key
 
     @property
     def causal(self) -> bool:
@@ -177,7 +177,7 @@ class Opposite(Mask):
 
     @property
     def key(self) -> Hashable:
-        return "not", self.mask.key
+        return type(self), self.mask.key
 
     @property
     def columnwise(self) -> bool:
@@ -213,7 +213,7 @@ class Table(Mask):
 
     @property
     def key(self) -> Hashable:
-        return "Table", self.columnwise
+        return type(self), self.columnwise
 
     @property
     def columnwise(self) -> bool:

@@ -67,7 +67,7 @@ class Window(Mask):
 
     @property
     def key(self) -> Hashable:
-        return "Window", self.width, self.causal
+        return type(self), self.width, self.causal
 
     @property
     def causal(self) -> bool:
@@ -103,7 +103,7 @@ class Around(Mask):
 
     @property
     def key(self) -> Hashable:
-        return "Around", self.radius
+        return type(self), self.radius
 
     @property
     def width(self) -> int:

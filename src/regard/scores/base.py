@@ -169,7 +169,7 @@ class Sum(DotScore):
 
     @property
     def key(self) -> Hashable:
-        return "Sum", self.left.key, self.right.key, self.form
+        return type(self), self.left.key, self.right.key, self.form
 
     @property
     def form(self) -> Form:
@@ -199,7 +199,7 @@ class Multiple(DotScore):
 
     @property
     def key(self) -> Hashable:
-        return "Multiple", self.score.key
+        return type(self), self.score.key
 
     @property
     def form(self) -> Form:

@@ -31,7 +31,7 @@ class Capped(Score):
 
     @property
     def key(self) -> Hashable:
-        return "Capped", self.score.key
+        return type(self), self.score.key
 
     def forward(self, query: Queries, key: WideKeys) -> Scores:
         return self.cap * torch.tanh(self.score(query, key) / self.cap)

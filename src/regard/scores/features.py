@@ -1,6 +1,6 @@
 """Feature maps for linear attention."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -30,10 +30,6 @@ class Features(DotScore):
     def __init__(self, map: Callable[[Tensor], Tensor] = elu_plus_one) -> None:
         super().__init__()
         self.map = map
-
-    @property
-    def key(self) -> Hashable:
-        return "Features"
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return torch.einsum("...id,...jd->...ij", self.map(query), self.map(key))
