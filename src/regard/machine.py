@@ -1,0 +1,87 @@
+"""What a measurement depends on beside the code: the processor, the versions, and what else is running."""
+
+import contextlib
+import os
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+QUIET = 0.5  # cores that others may keep busy before a time is not to be trusted
+
+
+class Machine(NamedTuple):
+    """Where something was measured."""
+
+    processor: str
+    cores: int
+    system: str
+    python: str
+    torch: str
+
+
+class Watch:
+    """How many cores other processes keep busy from now on, our own and those we wait for left out."""
+
+    def __init__(self) -> None:
+        self._start = _now()
+
+    def others(self) -> float:
+        """The mean since the start; the load average where the system does not count its ticks."""
+        now = _now()
+        if now.busy is None or self._start.busy is None:
+            return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+        passed = max(now.wall - self._start.wall, 1e-3)
+        foreign = (now.busy - self._start.busy) - (now.own - self._start.own)
+        return max(0.0, foreign / passed)
+
+
+def busy_elsewhere(seconds: float = 1.0) -> float:
+    """How many cores other processes keep busy while we wait."""
+    watch = Watch()
+    time.sleep(seconds)
+    return watch.others()
+
+
+def describe() -> Machine:
+    """This machine, without its name."""
+    system = f"{platform.system()} {platform.machine()}"
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        torch = "none"
+    return Machine(_processor(), _cores(), system, platform.python_version(), torch)
+
+
+class _Moment(NamedTuple):
+    wall: float
+    busy: float | None
+    own: float
+
+
+def _now() -> _Moment:
+    own = os.times()
+    mine = own.user + own.system + own.children_user + own.children_system
+    return _Moment(time.monotonic(), _busy_seconds(), mine)
+
+
+def _busy_seconds() -> float | None:
+    """Processor seconds of all processes since the system started."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        words = Path("/proc/stat").read_text().splitlines()[0].split()
+        user, nice, system, _idle, _waiting, hard, soft, stolen = map(int, words[1:9])
+        return (user + nice + system + hard + soft + stolen) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
