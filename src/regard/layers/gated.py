@@ -65,9 +65,22 @@ class Gated(NamedTuple):
     """What all glimpses gave: the answer, and for pictures the weights and gates of each head and step."""
 
     output: Float[Tensor, "batch out"]
-    weights: Float[Tensor, "batch steps heads key"]
-    gates: Float[Tensor, "batch steps heads"]
-    state: GatedState
+    glimpses: tuple[Glimpse, ...]
+
+    @property
+    def state(self) -> GatedState:
+        """The state after the last glimpse."""
+        return self.glimpses[-1].state
+
+    @property
+    def weights(self) -> Float[Tensor, "batch steps heads key"]:
+        """Where each head looked at each step, found again when it is asked for."""
+        return torch.stack([glimpse.attended.weights.dense().squeeze(-2) for glimpse in self.glimpses], dim=1)
+
+    @property
+    def gates(self) -> Float[Tensor, "batch steps heads"]:
+        """How much of each look was let in."""
+        return torch.stack([glimpse.gate for glimpse in self.glimpses], dim=1)
 
 
 class GatedHeads(nn.Module):
@@ -155,9 +168,4 @@ class GatedHeads(nn.Module):
         for _ in range(self.steps):
             glimpses.append(self.step(ready, state))
             state = glimpses[-1].state
-        return Gated(
-            self.answer(state.output),
-            torch.stack([glimpse.attended.weights.dense().squeeze(-2) for glimpse in glimpses], dim=1),
-            torch.stack([glimpse.gate for glimpse in glimpses], dim=1),
-            state,
-        )
+        return Gated(self.answer(state.output), tuple(glimpses))
