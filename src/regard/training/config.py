@@ -34,9 +34,9 @@ def read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise wrong("config", f"{file}, which does not exist", "a TOML file", "check the path") from None
+        raise wrong("config", f"no file {file}", "a TOML file", "check the path") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise wrong("config", f"{file} with an error ({error})", "a TOML file", "correct that place") from None
+        raise wrong("config", f"{file} ({error})", "a TOML file", "correct that place") from None
 
 
 def flattened(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:

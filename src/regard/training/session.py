@@ -78,7 +78,7 @@ def prepared(
     optimizer = adamw(model, settings.optimizer)
     if last:
         restore_moments(runtime, model, optimizer, last)
-    runtime.led(lambda: refresh(run, task))
+    runtime.led(lambda: tidy(run, settings, task))
     journal = Journal(run, state.get("metrics_bytes", 0)) if runtime.leads else None
     return Session(task, settings, runtime, run, model, wrapped, optimizer, journal), progress, notes
 
@@ -93,9 +93,10 @@ def newest_whole(run: Path) -> Path | None:
     return found[-1]
 
 
-def refresh(run: Path, task: Task[Any]) -> None:
-    """The published weights again: the process may have died between a checkpoint and this."""
-    with storing("weights", run):
+def tidy(run: Path, settings: Training, task: Task[Any]) -> None:
+    """What follows the writing of a checkpoint: done again at the start, should the process have died before."""
+    with storing("checkpoints", run):
+        prune(run, settings.keep, task.goal)
         publish(run, task.goal)
 
 
@@ -175,6 +176,5 @@ def fill_shards(session: Session, temporary: Path) -> None:
 def finished_saving(session: Session, temporary: Path, state: Mapping[str, Any]) -> Path:
     with storing("checkpoint", session.run):
         final = seal(temporary, state)
-        prune(session.run, session.settings.keep, session.task.goal)
-        publish(session.run, session.task.goal)
+    tidy(session.run, session.settings, session.task)
     return final

@@ -1,0 +1,40 @@
+"""Events as TensorBoard curves: the optional extra `tensorboard`."""
+
+from collections.abc import Iterable, Iterator
+
+from regard.errors import wrong
+from regard.training.events import Evaluated, Event, Started, Stepped
+
+
+def boarded(events: Iterable[Event]) -> Iterator[Event]:
+    """Passes the events on and writes their numbers to `tensorboard/` in the run folder.
+
+    A resumed run hides what an earlier process wrote past the checkpoint.
+    """
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        fix = "pip install 'regard[tensorboard]', or leave it off"
+        raise wrong("tensorboard", "no package tensorboard", "it installed", fix) from None
+    writer = None
+    try:
+        for event in events:
+            if isinstance(event, Started):
+                writer = SummaryWriter(str(event.folder / "tensorboard"), purge_step=event.step + 1)
+            if writer:
+                for name, value, step in scalars(event):
+                    writer.add_scalar(name, value, step)
+            yield event
+    finally:
+        if writer:
+            writer.close()
+
+
+def scalars(event: Event) -> Iterator[tuple[str, float, int]]:
+    """The numbers of an event, with the names of their curves."""
+    if isinstance(event, Stepped):
+        speed = event.tokens / max(event.seconds, 1e-9)
+        figures = {"loss": event.loss, "rate": event.rate, "norm": event.norm, "tokens_per_second": speed}
+        yield from ((f"train/{name}", value, event.step) for name, value in figures.items())
+    if isinstance(event, Evaluated):
+        yield from ((f"valid/{name}", value, event.step) for name, value in event.metrics.items())

@@ -1,0 +1,185 @@
+"""What the events say, what a step computes, and when a run ends."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+from toy_training import Toy, events_of, toy_config
+
+from regard.training import (
+    Evaluated,
+    Finished,
+    Goal,
+    Saved,
+    Started,
+    Stepped,
+    average,
+    checkpoints,
+    train,
+    unpack,
+)
+from regard.training.checkpoint import read_state, read_tensors
+from regard.training.progress import reseed
+from regard.training.step import DivergedError, scale
+from regard.training.task import Part
+
+PART = Part()
+
+
+def test_events_come_in_order_and_are_recorded(tmp_path: Path) -> None:
+    events = events_of(tmp_path / "run", training__stop__steps=9)
+    assert [type(event).__name__ for event in events] == [
+        "Started",
+        *("Stepped", "Saved"),  # 3
+        *("Stepped", "Saved"),  # 6
+        *("Evaluated", "Saved"),  # 8
+        *("Stepped", "Evaluated", "Saved"),  # 9
+        "Finished",
+    ]
+    assert events[0] == Started(tmp_path / "run", 0, 0, 9, 531, 1)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["stepped", "stepped", "evaluated", "stepped", "evaluated"]
+    assert sum(line["tokens"] for line in lines if line["event"] == "stepped") == sum(
+        int((Toy(toy_config(tmp_path)).epoch(epoch, part)[batch][:, 1:] > 0).sum())
+        for epoch, batch, part in [(0, batch, PART) for batch in range(8)] + [(1, 0, PART)]
+    )
+
+
+def test_the_folder_documents_itself(tmp_path: Path) -> None:
+    events_of(tmp_path / "run", training__stop__steps=3)
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {
+        "checkpoints",
+        "command.txt",
+        "config.toml",
+        "metrics.jsonl",
+        "versions.json",
+        "weights.safetensors",
+        "words.json",
+    }
+    config = tomllib.loads((tmp_path / "run" / "config.toml").read_text())
+    assert config["training"]["stop"] == {"steps": 3, "epochs": "none", "patience": "none", "target": "none"}
+
+
+def test_accumulation_weighs_every_token_alike(tmp_path: Path) -> None:
+    """Two batches in one step have the gradient of the mean over all their tokens."""
+    same = {"training__stop__steps": 1, "model__dropout": 0.0, "training__optimizer__clip": None}
+    config = toy_config(tmp_path / "run", training__optimizer__accumulate=3, **same)
+    task = Toy(config)
+    stepped = next(event for event in train(task, config) if isinstance(event, Stepped))
+    reseed(3, -1, 0)
+    model = task.model()
+    losses = [task.loss(model, task.epoch(0, PART)[index]) for index in range(3)]
+    mean = sum(loss.total for loss in losses) / sum(loss.count for loss in losses)
+    mean.backward()
+    norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in model.parameters()])
+    assert stepped.loss == pytest.approx(mean.item(), rel=1e-6)
+    assert stepped.norm == pytest.approx(norm.item(), rel=1e-5)
+
+
+def test_clipping_bounds_the_gradient_and_reports_what_it_was(tmp_path: Path) -> None:
+    parameter = torch.nn.Parameter(torch.zeros(2))
+    parameter.grad = torch.tensor([30.0, 40.0])
+    assert scale([parameter], 0.1, clip=2.0) == pytest.approx(5.0)
+    torch.testing.assert_close(parameter.grad, torch.tensor([1.2, 1.6]))
+    assert scale([parameter], 0.5, clip=None) == pytest.approx(1.0)
+    torch.testing.assert_close(parameter.grad, torch.tensor([0.6, 0.8]))
+
+
+class Worse(Toy):
+    """A task whose metric is best at its second evaluation."""
+
+    def metrics(self, sums: dict[str, float]) -> dict[str, float]:
+        self.count = getattr(self, "count", 0) + 1
+        return {"loss": [3.0, 1.0, 2.0, 2.5, 0.5][self.count - 1]}
+
+
+def test_patience_ends_the_run_and_the_best_weights_are_published(tmp_path: Path) -> None:
+    config = toy_config(tmp_path / "run", training__stop__patience=2)
+    events = list(train(Worse(config), config))
+    assert [event.best for event in events if isinstance(event, Evaluated)] == [True, True, False, False]
+    assert events[-1] == Finished("patience", 32, 1.0, tmp_path / "run", f"regard resume {tmp_path / 'run'}")
+    best = unpack(tmp_path / "run" / "checkpoints" / "000000016" / "weights.safetensors")
+    published = unpack(tmp_path / "run" / "weights.safetensors")
+    assert all(torch.equal(best[name], published[name]) for name in best)
+    # Last two and best two, the older ones without the optimizer.
+    assert [int(path.name) for path in checkpoints(tmp_path / "run")] == [16, 24, 30, 32]
+    full = [int(path.name) for path in checkpoints(tmp_path / "run") if (path / "optimizer.safetensors").exists()]
+    assert full == [30, 32]
+
+
+def test_a_target_ends_the_run(tmp_path: Path) -> None:
+    config = toy_config(tmp_path / "run", training__stop__target=1.5)
+    assert list(train(Worse(config), config))[-1].reason == "target"
+
+
+def test_epochs_end_the_run_and_each_is_evaluated(tmp_path: Path) -> None:
+    events = events_of(
+        tmp_path / "run",
+        training__stop__steps=None,
+        training__stop__epochs=2,
+        training__every__evaluate=None,
+        training__optimizer__accumulate=3,
+    )
+    assert [event.step for event in events if isinstance(event, Evaluated)] == [3, 6]
+    assert events[0].steps == 6
+    assert events[-1].reason == "epochs"
+
+
+def test_the_clock_makes_a_checkpoint_that_does_not_stay(tmp_path: Path) -> None:
+    events = events_of(
+        tmp_path / "run",
+        training__every__minutes=1e-9,
+        training__every__save=None,
+        training__stop__steps=8,
+    )
+    assert [event.step for event in events if isinstance(event, Saved)] == list(range(1, 9))
+    assert [int(path.name) for path in checkpoints(tmp_path / "run")] == [8]
+
+
+def test_a_loss_that_is_no_number_spoils_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DivergedError) as caught:
+        events_of(tmp_path / "run", model__bad_at=1)
+    assert str(caught.value) == (
+        "loss: got nan at step 9, expected a finite number; fix: lower the rate (2.3e-05 now) or clip more; "
+        "the last checkpoint is from before this"
+    )
+    last = checkpoints(tmp_path / "run")[-1]
+    assert all(tensor.isfinite().all() for tensor in read_tensors(last, "weights").values())
+
+
+def test_a_metric_that_is_no_number_is_never_the_best() -> None:
+    goal = Goal("bleu", "higher")
+    assert not goal.improves(float("nan"), None)
+    assert not goal.improves(float("nan"), 1.0)
+    assert goal.improves(0.5, None)
+    assert goal.improves(2.0, 1.0)
+    assert not Goal("loss", "lower").improves(2.0, 1.0)
+
+
+def test_the_average_is_the_mean_of_the_kept_weights(tmp_path: Path) -> None:
+    events_of(tmp_path / "run", training__keep=3)
+    run, output = tmp_path / "run", tmp_path / "averaged.safetensors"
+    chosen = average(run, 3, "last", Toy.goal, output)
+    assert [int(path.name) for path in chosen] == [40, 39, 36]
+    expected = torch.stack([read_tensors(path, "weights")["out.bias"].double() for path in chosen]).mean(0)
+    torch.testing.assert_close(unpack(output)["out.bias"], expected.float(), rtol=0, atol=0)
+    best = average(run, 2, "best", Toy.goal, output)
+    metrics = [read_state(path)["progress"]["metric"] for path in best]
+    assert metrics == sorted(metrics)
+    with pytest.raises(ValueError, match=r"^count: got 9, expected 1 to 3, the best checkpoints that .* has kept"):
+        average(run, 9, "best", Toy.goal, output)
+
+
+def test_data_that_shrank_is_noticed(tmp_path: Path) -> None:
+    events_of(tmp_path / "run", training__stop__steps=6)
+
+    class Shrunk(Toy):
+        def epoch(self, number: int, part: object) -> object:
+            return super().epoch(number, part)[:4]
+
+    config = toy_config(tmp_path / "run", training__stop__steps=9)
+    with pytest.raises(ValueError, match=r"^data: got 4 batches in epoch 0, expected more than 6, as when it was"):
+        list(train(Shrunk(config), config, resume=tmp_path / "run"))
