@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 
 from regard.aggregates import Choice
+from regard.masks import Full
 from regard.numerics import noise
 from regard.numerics.blocks import Read
 from regard.pairs import Pairs
@@ -21,7 +22,8 @@ def weigh(
     scores = score(query, key)
     if parts.bias is not None:
         scores = scores + parts.bias(pairs).to(scores.dtype)
-    weights = parts.normalizer(scores, parts.mask.allowed(pairs), pairs)
+    allowed = None if isinstance(parts.mask, Full) else parts.mask.allowed(pairs)
+    weights = parts.normalizer(scores, allowed, pairs)
     choice: Choice = parts.aggregate(weights, pairs, seed)
     return choice
 

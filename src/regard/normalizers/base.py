@@ -17,8 +17,8 @@ class Normalizer(Term):
     shift_invariant: ClassVar[bool] = False
 
     @abstractmethod
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
-        """The weights of whole rows: `pairs` has all columns."""
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        """The weights of whole rows: `pairs` has all columns. `allowed` None: every pair is."""
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         """Raise where this normalizer does not fit a table of that size."""

@@ -35,7 +35,7 @@ class LocalGaussian(Normalizer):
         own = self.center[..., pairs.row[:, 0], None]
         return -0.5 * ((pairs.column - own) / self.deviation) ** 2
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.softmax(scores, allowed) * self.fade(pairs).exp()
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:

@@ -16,10 +16,10 @@ class SequentialNormalizer(Normalizer):
     form: ClassVar[NormalizerForm] = "sequential"
 
     @abstractmethod
-    def step(self, scores: Scores, allowed: Allowed, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
         """The rows that come after `previous`; None: the first query starts at the first key."""
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return self.step(scores, allowed, previous=None)
 
 
@@ -33,7 +33,7 @@ class Monotonic(SequentialNormalizer):
     Lowers to: itself, row after row, each row by a scan over the keys.
     """
 
-    def step(self, scores: Scores, allowed: Allowed, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
         return monotonic.expected(scores, allowed, previous)
 
 
@@ -46,7 +46,7 @@ class HardMonotonic(SequentialNormalizer):
     Lowers to: itself, row after row.
     """
 
-    def step(self, scores: Scores, allowed: Allowed, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
         return monotonic.hard(scores, allowed, previous)
 
 
@@ -69,9 +69,9 @@ class ChunkwiseMonotonic(SequentialNormalizer):
         self.width = width
         self.walk = Monotonic() if walk is None else walk
 
-    def step(self, scores: Scores, allowed: Allowed, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
         return self.soft(self.walk.step(scores, allowed, previous=previous), scores, allowed)
 
-    def soft(self, walked: Distribution, scores: Scores, allowed: Allowed) -> Distribution:
+    def soft(self, walked: Distribution, scores: Scores, allowed: Allowed | None) -> Distribution:
         """The soft look around where the walk stopped."""
         return monotonic.chunkwise(walked, scores, self.width, allowed)

@@ -37,7 +37,9 @@ class Softmax(Normalizer):
         """With a temperature that is trained, one for each head where heads are given."""
         return cls(nn.Parameter(torch.full((heads,) if heads else (), temperature)))
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
+            return simplex.softmax(scores, allowed)
         return simplex.softmax(scores / per_head(self.temperature), allowed)
 
 
@@ -53,7 +55,7 @@ class SoftmaxPlusOne(Normalizer):
 
     form: ClassVar[NormalizerForm] = "softmax-plus-one"
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.softmax_plus_one(scores, allowed)
 
 
@@ -70,7 +72,7 @@ class Sparsemax(Normalizer):
     form: ClassVar[NormalizerForm] = "rows"
     shift_invariant: ClassVar[bool] = True
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.sparsemax(scores, allowed)
 
 
@@ -87,7 +89,7 @@ class Entmax15(Normalizer):
     form: ClassVar[NormalizerForm] = "rows"
     shift_invariant: ClassVar[bool] = True
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.entmax15(scores, allowed)
 
 
@@ -115,7 +117,7 @@ class Entmax(Normalizer):
         """With an α that is trained, one for each head where heads are given."""
         return cls(nn.Parameter(torch.full((heads,) if heads else (), alpha)))
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.entmax(scores, allowed, per_head(self.alpha))
 
 
@@ -135,7 +137,7 @@ class Sigmoid(Normalizer):
         super().__init__()
         self.shift = shift
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.sigmoid(scores + per_head(self.shift), allowed)
 
 
@@ -151,5 +153,5 @@ class RowTotal(Normalizer):
 
     form: ClassVar[NormalizerForm] = "row-total"
 
-    def forward(self, scores: Scores, allowed: Allowed, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.row_total(scores, allowed)

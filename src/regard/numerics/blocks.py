@@ -42,7 +42,8 @@ def blocked(
     run: Run, spans: Sequence[Span], query: Tensor, key: Tensor, value: Tensor, extras: Sequence[Tensor]
 ) -> Read:
     """`run` over every span, put together. `extras` are the other tensors that `run` reads and gradients flow to."""
-    if torch.compiler.is_compiling() or not _wants_grad(query, key, value, *extras):
+    # A single block fits the budget anyway: it may keep what its backward needs.
+    if len(spans) == 1 or torch.compiler.is_compiling() or not _wants_grad(query, key, value, *extras):
         return _joined([run(span, *_parts(span, query, key, value)) for span in spans])
     output, log_prob = _Blocked.apply(run, spans, query, key, value, *extras)  # type: ignore[no-untyped-call]
     return Read(output, log_prob)

@@ -1,0 +1,36 @@
+"""Writes docs/catalog.md from the docstrings of the catalog. `--check` only says whether it is up to date."""
+
+import sys
+from pathlib import Path
+
+from regard.describing import entries, families
+
+TARGET = Path(__file__).parent / "catalog.md"
+
+
+def page() -> str:
+    """The whole catalog, a section for each family."""
+    parts = ["# The catalog", "", "Generated from the docstrings by `make docs`; do not edit.", ""]
+    for family in families():
+        parts += [f"## {family}", ""]
+        seen: dict[str, list[str]] = {}
+        for entry in entries(family):
+            seen.setdefault(entry.part, []).append(entry.name)
+        for entry in entries(family):
+            names = seen.pop(entry.part, None)
+            if names and entry.text:
+                parts += [f"### {entry.part}: {', '.join(f'`{name}`' for name in names)}", "", entry.text, ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def main() -> None:
+    """Write the page, or exit 1 where it differs."""
+    text = page()
+    if "--check" not in sys.argv:
+        TARGET.write_text(text, encoding="utf-8")
+    elif TARGET.read_text(encoding="utf-8") != text:
+        sys.exit("docs/catalog.md: differs from the docstrings; fix: make docs")
+
+
+if __name__ == "__main__":
+    main()
