@@ -1,6 +1,8 @@
 """The weights of an attention, found again when they are asked for, at the price of what is asked."""
 
-from collections.abc import Iterator
+import functools
+import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -21,6 +23,34 @@ class Top(NamedTuple):
 
     weights: Float[Tensor, "*lead query k"]
     keys: Int[Tensor, "*lead query k"]
+
+
+class Summary(NamedTuple):
+    """What one pass over the weights tells."""
+
+    entropy: Float[Tensor, "*lead query"]
+    received: Float[Tensor, "*lead key"]
+    top: Top
+
+
+class Rows(NamedTuple):
+    """Whole rows of weights, with their logarithms where the kernel's totals gave them first."""
+
+    weights: Float[Tensor, "*lead query key"]
+    logarithms: Float[Tensor, "*lead query key"] | None
+
+    def entropy(self) -> Float[Tensor, "*lead query"]:
+        """−Σ w log w. A weight of 0 adds nothing, so its −inf is cut to a number first."""
+        if self.logarithms is None:
+            entropy: Tensor = torch.special.entr(self.weights).sum(-1)
+            return entropy
+        finite = self.logarithms.clamp_min(torch.finfo(self.weights.dtype).min)
+        sums: Tensor = torch.linalg.vecdot(self.weights, finite)
+        return -sums
+
+    def received(self) -> Float[Tensor, "*lead key"]:
+        """The sum over these queries."""
+        return self.weights.sum(-2, dtype=torch.promote_types(self.weights.dtype, torch.float32))
 
 
 class Totals(NamedTuple):
@@ -67,43 +97,49 @@ class Weights:
 
     def top(self, k: int) -> Top:
         """The k largest of each query."""
-        if not 1 <= k <= self._call.keys:
-            raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
-        found = [block.topk(k, dim=-1) for _, block in self._blocks()]
-        return Top(torch.cat([top.values for top in found], -2), torch.cat([top.indices for top in found], -2))
+        self._check_top(k)
+        return _joined_tops([Top(*rows.weights.topk(k, dim=-1)) for rows in self._blocks()])
 
     def entropy(self) -> Float[Tensor, "*lead query"]:
         """How spread each query looks, in nats: 0 = one key, log(keys) = all alike."""
-        return torch.cat([torch.special.entr(block).sum(-1) for _, block in self._blocks()], dim=-1)
+        return torch.cat([rows.entropy() for rows in self._blocks()], dim=-1)
 
     def received(self) -> Float[Tensor, "*lead key"]:
         """How much weight each key gets from all queries together."""
-        total = None
-        for _, block in self._blocks():
-            mass = block.sum(-2, dtype=torch.promote_types(block.dtype, torch.float32))
-            total = mass if total is None else total.add_(mass)
-        if total is None:
-            raise wrong("queries", 0, "at least one query", "attend with some queries")
-        return total
+        return functools.reduce(torch.Tensor.add_, (rows.received() for rows in self._blocks()))
 
-    def _blocks(self) -> Iterator[tuple[int, Tensor]]:
-        """Whole rows, a block of queries at a time, with the first query of each."""
+    def summary(self, k: int = 5) -> Summary:
+        """Entropy, mass received and the k largest, in one pass over the weights."""
+        self._check_top(k)
+        found = [(rows.entropy(), rows.received(), Top(*rows.weights.topk(k, dim=-1))) for rows in self._blocks()]
+        entropies, masses, tops = zip(*found, strict=True)
+        return Summary(torch.cat(entropies, -1), functools.reduce(torch.Tensor.add_, masses), _joined_tops(tops))
+
+    def _check_top(self, k: int) -> None:
+        if not 1 <= k <= self._call.keys:
+            raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
+
+    def _blocks(self) -> Iterator[Rows]:
+        """Whole rows, a block of queries at a time."""
         queries, keys = self._call.queries, self._call.keys
-        if self._call.parts.normalizer.form == "sequential":
-            with torch.no_grad():
-                yield 0, self.dense()
-            return
-        per_row = keys * (torch.Size(self.shape[:-2]).numel() or 1)
-        depth = self._call.query.shape[-1] if self._call.parts.score.form == "pointwise" else 1
-        size = rows_per_block(per_row * depth, queries)
+        size = queries
+        if self._call.parts.normalizer.form != "sequential":
+            depth = self._call.query.shape[-1] if self._call.parts.score.form == "pointwise" else 1
+            size = rows_per_block(math.prod(self.shape[:-2]) * keys * depth, queries)
         for start in range(0, queries, size):
             with torch.no_grad():
-                yield start, self._tile(start, min(queries, start + size), 0, keys)
+                yield self._block(start, min(queries, start + size))
+
+    def _block(self, start: int, stop: int) -> Rows:
+        if self._totals is None:
+            return Rows(self._rows(start, stop), None)
+        logarithms = _from_totals(self._call, self._totals, start, stop, 0, self._call.keys)
+        return Rows(logarithms.exp(), logarithms)
 
     def _tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
         if self._totals is None:
             return self._rows(start, stop)[..., first:last]
-        return _from_totals(self._call, self._totals, start, stop, first, last)
+        return _from_totals(self._call, self._totals, start, stop, first, last).exp_()
 
     def _rows(self, start: int, stop: int) -> Tensor:
         """Whole rows by the definition. Rows of a sequential normalizer need all rows before them."""
@@ -117,6 +153,7 @@ class Weights:
 
 
 def _from_totals(call: Call, totals: Totals, start: int, stop: int, first: int, last: int) -> Tensor:
+    """The logarithms of these weights; −inf where the pair is not allowed."""
     form, parts = totals.form, call.parts
     pairs = Pairs(call.queries, call.keys, rows=(start, stop), columns=(first, last), device=call.query.device)
     query, key = form.query[..., start:stop, :], form.key[..., first:last, :]
@@ -125,7 +162,11 @@ def _from_totals(call: Call, totals: Totals, start: int, stop: int, first: int, 
     scores = scores.mul_(form.scale) if isinstance(form.scale, float) else scores * form.scale
     bias = mask_bias(parts, dense_table(parts, scores, pairs), scores, pairs)
     scores = scores if bias is None else scores + bias
-    return scores.sub_(totals.total[..., start:stop, None]).exp_()
+    return scores.sub_(totals.total[..., start:stop, None])
+
+
+def _joined_tops(tops: Sequence[Top]) -> Top:
+    return Top(torch.cat([top.weights for top in tops], -2), torch.cat([top.keys for top in tops], -2))
 
 
 def _steps(name: str, part: slice) -> slice:
