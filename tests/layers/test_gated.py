@@ -39,7 +39,7 @@ def one_sample(layer: GatedHeads, x: Tensor) -> tuple[Tensor, list[Tensor]]:
             gated = [torch.sigmoid(gate_weight[k] @ row + gate_bias[k]) * row for row in x]
             reads.append(sum(w * v for w, v in zip(weights, gated, strict=True)))
             table.append(weights)
-        gates = [torch.sigmoid(layer.select @ torch.cat([a, said]) + layer.shift[k]) for k, a in enumerate(reads)]
+        gates = [torch.sigmoid(layer.select[k] @ torch.cat([a, said]) + layer.shift[k]) for k, a in enumerate(reads)]
         kept = torch.stack([kept[k] + gates[k] * reads[k] for k in range(K)])
         said = torch.sigmoid(layer.squash(torch.tanh(layer.update(torch.cat([kept.flatten(), said])))))
         tables.append(torch.stack(table))

@@ -88,12 +88,12 @@ class GatedHeads(nn.Module):
 
     $$ f_{ki} = \mathrm{softmax}_i\left(\frac{q_k^\top \tanh(W_k x_i + W'_k \bar x + W''_k y_{t-1} + \theta_{ki})}
     {\sqrt d}\right), \qquad a_k = \sum_i f_{ki}\, \sigma(G_k x_i + b_k) \circ x_i $$
-    $$ p_k = \sigma(s^\top [a_k; y_{t-1}] + c_k), \qquad m_k \leftarrow m_k + p_k a_k $$
+    $$ p_k = \sigma(s_k^\top [a_k; y_{t-1}] + c_k), \qquad m_k \leftarrow m_k + p_k a_k $$
     $$ u = \tanh(W_m [m_1; \dots; m_K] + W_h y_{t-1} + b), \qquad y_t = \sigma(W_o u + c_o) $$
 
-    with $W$ = `inputs`, $W'$ = `mean`, $W''$ = `previous`, $θ$ = `offset` for at most `positions` positions, $q$ in
-    the mechanism's score, $G$ = `value_gate`, $s$ = `select`, $W_m$ and $W_h$ = `update`, $W_o$ = `squash`, $d$ =
-    `hidden`. The answer is a last matrix times $y$ after `steps` glimpses. The first state is zeros.
+    with $W$ = `inputs`, $W'$ = `mean`, $W''$ = `previous`, $\theta$ = `offset` for at most `positions` positions, $q$ in
+    the mechanism's score, $G$ = `value_gate`, $s$ = `select`, $c$ = `shift`, $W_m$ and $W_h$ = `update`, $W_o$ =
+    `squash`, $d$ = `hidden`. The answer is a last matrix times $y$ after `steps` glimpses. The first state is zeros.
 
     >>> layer = GatedHeads(28, 10, heads=4, hidden=32, positions=28)
     >>> gated = layer(torch.randn(2, 28, 28))
@@ -121,7 +121,7 @@ class GatedHeads(nn.Module):
         self.previous = dense(hidden, heads * hidden, bias=False)
         self.offset = nn.Parameter(torch.empty(heads, positions, hidden).normal_(std=0.1))
         self.value_gate = dense(size, heads * size)
-        self.select, self.shift = small(size + hidden), nn.Parameter(torch.zeros(heads))
+        self.select, self.shift = small(heads, size + hidden), nn.Parameter(torch.zeros(heads))
         self.update = dense(heads * size + hidden, hidden)
         self.squash = dense(hidden, hidden)
         self.answer = dense(hidden, out)
@@ -154,7 +154,7 @@ class GatedHeads(nn.Module):
         attended = self.mechanism.attend(query, memory.key, memory.value, mask=memory.mask.over_heads())
         read = attended.output.squeeze(-2)
         features = torch.cat([read, said[:, None].expand(-1, self.heads, -1)], dim=-1)
-        gate = torch.sigmoid(features @ self.select + self.shift)
+        gate = torch.sigmoid((features * self.select).sum(-1) + self.shift)
         kept = kept + gate[..., None] * read
         update = torch.tanh(self.update(torch.cat([kept.flatten(1), said], dim=-1)))
         return Glimpse(attended, gate, GatedState(kept, torch.sigmoid(self.squash(update))))
