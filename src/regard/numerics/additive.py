@@ -8,6 +8,7 @@ where a compiler is found and the work is worth it, else as blocks of torch oper
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ LOAD = 2**16  # pairs of hidden units from which a library on disk is worth load
 BUILD = 2**22  # … from which it is worth compiling, some seconds once for each machine
 OFTEN = 2**25  # … the same, for many small calls together
 
+_PLAIN = (Tensor, Parameter)
 _small_calls = 0  # pairs of hidden units seen in calls that were too small to compile for
 
 
@@ -33,10 +35,14 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
             [ 2.,  0.]])
     """
     _check(query, key, weight)
+    run: Callable[..., Tensor] = _scores
     if torch.compiler.is_compiling():
-        return _scores_operator(query, key, weight)
-    result: Tensor = _AdditiveScores.apply(query, key, weight)  # type: ignore[no-untyped-call]
-    return result
+        run = _scores_operator
+    elif _transforming():
+        run = _MappedScores.apply
+    elif torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or weight.requires_grad):
+        run = _AdditiveScores.apply
+    return run(query, key, weight)
 
 
 def choice(work: int, device: str, dtype: torch.dtype) -> tuple[str, str]:
@@ -59,21 +65,27 @@ def choice(work: int, device: str, dtype: torch.dtype) -> tuple[str, str]:
 
 
 def _check(query: Tensor, key: Tensor, weight: Tensor) -> None:
-    for name, tensor in (("key", key), ("weight", weight)):
-        if tensor.shape[-1] != query.shape[-1]:
-            raise wrong(
-                name, f"width {tensor.shape[-1]}", f"the query's {query.shape[-1]}", "project both to one width"
-            )
-    for name, tensor in (("query", query), ("key", key), ("weight", weight)):
-        if not tensor.is_floating_point():
-            raise wrong_kind(name, str(tensor.dtype), "a float dtype", f"pass {name}.float()")
+    width = query.shape[-1]
+    if key.shape[-1] != width or weight.shape[-1] != width:
+        name, got = ("weight", weight) if key.shape[-1] == width else ("key", key)
+        raise wrong(name, f"width {got.shape[-1]}", f"the query's {width}", "project both to one width")
+    if not (query.is_floating_point() and key.is_floating_point() and weight.is_floating_point()):
+        kinds = f"{query.dtype}, {key.dtype} and {weight.dtype}"
+        raise wrong_kind("query, key, weight", kinds, "float dtypes", "convert them with .float()")
+
+
+def _transforming() -> bool:
+    """Whether torch.func is mapping or differentiating: tensors are then wrapped and have no memory to point at."""
+    active: bool = torch._C._are_functorch_transforms_active()
+    return active
 
 
 def _library(query: Tensor, key: Tensor, weight: Tensor) -> native.Library | None:
     """The compiled kernel, if this call is one for it."""
     global _small_calls
     found = native.loaded()
-    if query.device.type != "cpu" or not all(type(part) in (Tensor, Parameter) for part in (query, key, weight)):
+    plain = type(query) in _PLAIN and type(key) in _PLAIN and type(weight) in _PLAIN
+    if not plain or query.device.type != "cpu":
         return None  # tensors that only stand for numbers have no memory to point at
     if found is None and not native.given_up():
         work = compiled.work(query, key, weight)
@@ -83,11 +95,18 @@ def _library(query: Tensor, key: Tensor, weight: Tensor) -> native.Library | Non
     return found
 
 
-def _wide(*tensors: Tensor) -> tuple[torch.dtype, list[Tensor]]:
+def _wide(*tensors: Tensor) -> tuple[torch.dtype, tuple[Tensor, ...]]:
     """The dtype of the result, and the tensors in the dtype to compute in."""
-    dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
+    dtype = tensors[0].dtype
+    if dtype in (torch.float32, torch.float64) and all(tensor.dtype == dtype for tensor in tensors):
+        return dtype, tensors
+    dtype = _common(*tensors)
     wide = torch.promote_types(dtype, torch.float32)
-    return dtype, [tensor.to(wide) for tensor in tensors]
+    return dtype, tuple(tensor.to(wide) for tensor in tensors)
+
+
+def _common(*tensors: Tensor) -> torch.dtype:
+    return functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
 
 
 def _scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
@@ -110,6 +129,23 @@ def _gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> 
 
 
 class _AdditiveScores(torch.autograd.Function):
+    """For every day. torch reads the signature of a function with `setup_context` at each call: 30 µs."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(query, key, weight)
+        return _scores(query, key, weight)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Any:
+        if torch.is_grad_enabled():  # a second derivative will be wanted
+            return _MappedGradients.apply(upstream, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
+        return _gradients(upstream, *ctx.saved_tensors)
+
+
+class _MappedScores(torch.autograd.Function):
+    """The same under torch.func's transforms."""
+
     @staticmethod
     def forward(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
         return _scores(query, key, weight)
@@ -120,15 +156,15 @@ class _AdditiveScores(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Any:
-        return _AdditiveGradients.apply(upstream, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
+        return _MappedGradients.apply(upstream, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *tensors: Tensor) -> tuple[Tensor, int]:
-        query, key, weight = _side_by_side(info.batch_size, axes, tensors, (2, 2, 1))
-        return _AdditiveScores.apply(query, key, weight), 0  # type: ignore[no-untyped-call]
+        wide = _side_by_side(info.batch_size, axes, tensors, (2, 2, 1))
+        return _MappedScores.apply(*wide), 0  # type: ignore[no-untyped-call]
 
 
-class _AdditiveGradients(torch.autograd.Function):
+class _MappedGradients(torch.autograd.Function):
     """The gradients as a function of their own, so that they have gradients and can be mapped too."""
 
     @staticmethod
@@ -153,7 +189,7 @@ class _AdditiveGradients(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *tensors: Tensor) -> tuple[Any, tuple[int, int, int]]:
         wide = _side_by_side(info.batch_size, axes, tensors, (2, 2, 2, 1))
-        made = _AdditiveGradients.apply(*wide)  # type: ignore[no-untyped-call]
+        made = _MappedGradients.apply(*wide)  # type: ignore[no-untyped-call]
         shapes = [_one(tensor, axis).shape for tensor, axis in zip(tensors[1:], axes[1:], strict=True)]
         return tuple(part.reshape(-1, *shape) for part, shape in zip(made, shapes, strict=True)), (0, 0, 0)
 
@@ -188,8 +224,7 @@ def _gradients_operator(upstream: Tensor, query: Tensor, key: Tensor, weight: Te
 @_scores_operator.register_fake
 def _(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
-    dtype = functools.reduce(torch.promote_types, (query.dtype, key.dtype, weight.dtype))
-    return query.new_empty((*lead, query.shape[-2], key.shape[-2]), dtype=dtype)
+    return query.new_empty((*lead, query.shape[-2], key.shape[-2]), dtype=_common(query, key, weight))
 
 
 @_gradients_operator.register_fake

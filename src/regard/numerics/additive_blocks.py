@@ -40,10 +40,10 @@ def scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     form = _form(flat)
     near, far = _factors(form, flat)
     for block in _blocks(flat):
-        batch, queries = block
+        batch = block.batch
         top, bottom = _ratio(form, near[block][:, :, None], far[batch, None], flat.weight[batch, None, None])
         ratio = top if bottom is None else top.div_(bottom)
-        torch.sum(ratio, dim=-1, out=result[batch, queries])
+        torch.sum(ratio, dim=-1, out=result[block])
     return result.view(*lead, query.shape[-2], key.shape[-2])
 
 
@@ -55,7 +55,7 @@ def gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> t
     form = _form(flat)
     near, far = _factors(form, flat)
     for block in _blocks(flat):
-        batch, queries = block
+        batch = block.batch
         tanh, slope = _slopes(form, near[block][:, :, None], far[batch, None])
         incoming = upstream[block][..., None]
         to_weight[batch] += tanh.mul_(incoming).sum((1, 2))

@@ -113,11 +113,23 @@ template <class T> Vector<T> load_tail(const T* row, int64_t count) {
 template <class T> inline Vector<T> factor(Vector<T> x, bool small) {
     const Vector<T> twice = x + x;
     if (small) {
-        const Vector<T> less_one = twice * series<T, Limits<T>::small_terms>(twice);
-        return less_one / (less_one + T(2));
+        const Vector<T> more = twice * series<T, Limits<T>::small_terms>(twice);
+        return more / (more + T(2));
     }
     const T limit = Lanes<T>::exponent_limit;
     return Exponential<T>(at_least<T>(-limit, at_most<T>(limit, twice))).value();
+}
+
+// exp(2 x) - 1, relatively exact near zero, with |x| cut off at half the limit. An error in the exponent grows with |x|
+// but tanh forgets it faster, so that one multiplication by 2 / log 2 is exact enough here, unlike in a factor.
+template <class T> inline Vector<T> less_one(Vector<T> x, T limit) {
+    using L = Lanes<T>;
+    constexpr T rounding = L::rounding + L::bias, slope = T(2.88539008177792681472);
+    const Vector<T> cut = at_least<T>(-limit / 2, at_most<T>(limit / 2, x));
+    const Vector<T> shifted = cut * slope + rounding;
+    const Vector<T> rest = cut * slope - (shifted - rounding);
+    const Vector<T> scale = power_of_two<T>(shifted);
+    return scale * (rest * series<T, L::terms>(rest, T(0.69314718055994530942))) + (scale - T(1));
 }
 
 // The factors of a row, each vector of lanes `stride` numbers after the last. Past the end they are 0: E F = 0.

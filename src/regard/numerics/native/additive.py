@@ -1,9 +1,7 @@
 """The compiled additive score and its gradients, on tensors that broadcast along their leading axes."""
 
 import ctypes
-import math
 import struct
-from collections.abc import Callable
 
 import torch
 
@@ -11,15 +9,25 @@ from regard.numerics.native.loading import Library
 from regard.shapes import Tensor
 
 _PROBLEM = struct.Struct("15q")  # sizes, strides and threads, as additive.hpp reads them
-_NAMES = {torch.float32: "float", torch.float64: "double"}
+_SCORES = {
+    torch.float32: "regard_additive_scores_float",
+    torch.float64: "regard_additive_scores_double",
+}
+_GRADIENTS = {
+    torch.float32: "regard_additive_gradients_float",
+    torch.float64: "regard_additive_gradients_double",
+}
+_SCORES_TAKE = (*(ctypes.c_void_p,) * 4, ctypes.c_char_p)
+_GRADIENTS_TAKE = (*(ctypes.c_void_p,) * 7, ctypes.c_char_p)
 
 
 def scores(library: Library, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """The scores; float32 or float64, all on the CPU."""
     lead, query, key, weight = _aligned(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
-    run = _function(library, f"regard_additive_scores_{_NAMES[query.dtype]}", 4)
-    _check(run(*_pointers(query, key, weight, result), _problem(query, key, weight)))
+    run = library.function(_SCORES[query.dtype], *_SCORES_TAKE)
+    pointers = query.data_ptr(), key.data_ptr(), weight.data_ptr(), result.data_ptr()
+    _check(run(*pointers, _problem(query, key, weight)))
     return result
 
 
@@ -35,8 +43,9 @@ def gradients(
         key.new_empty((*lead, *key.shape[-2:])),
         weight.new_empty(weight.shape if weight.dim() == 1 else (*lead, weight.shape[-1])),
     )
-    run = _function(library, f"regard_additive_gradients_{_NAMES[query.dtype]}", 7)
-    _check(run(*_pointers(query, key, weight, upstream, *made), _problem(query, key, weight)))
+    run = library.function(_GRADIENTS[query.dtype], *_GRADIENTS_TAKE)
+    pointers = [tensor.data_ptr() for tensor in (query, key, weight, upstream, *made)]
+    _check(run(*pointers, _problem(query, key, weight)))
     return _summed(made[0], shapes[0]), _summed(made[1], shapes[1]), _summed(made[2], shapes[2])
 
 
@@ -62,23 +71,16 @@ def _dense(tensor: Tensor) -> Tensor:
 
 def _problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:
     """Sizes and strides. Missing leading axes have size one and stride zero."""
-    near, far, heavy = query.stride(), key.stride(), weight.stride()
     *lead, queries, hidden = query.shape
-    outer, inner = (1,) * (2 - len(lead)) + tuple(lead)
-    skip = (0,) * (2 - len(lead))
-    none = (0,) * (3 - len(heavy))
-    return _PROBLEM.pack(
-        outer, inner, queries, key.shape[-2], hidden,
-        *skip, *near[:-1], *skip, *far[:-1], *none, *heavy[:-1], len(heavy) == 1, torch.get_num_threads(),
-    )  # fmt: skip
-
-
-def _pointers(*tensors: Tensor) -> list[int]:
-    return [tensor.data_ptr() for tensor in tensors]
-
-
-def _function(library: Library, name: str, pointers: int) -> Callable[..., int]:
-    return library.function(name, *(ctypes.c_void_p,) * pointers, ctypes.c_char_p)
+    near, far = query.stride()[:-1], key.stride()[:-1]
+    heavy = weight.stride()[:-1]
+    missing = 2 - len(lead)
+    if missing:
+        none = (0,) * missing
+        lead, near, far = [1] * missing + lead, none + near, none + far
+    heavy = (0,) * (2 - len(heavy)) + heavy
+    keys, threads = key.shape[-2], torch.get_num_threads()
+    return _PROBLEM.pack(*lead, queries, keys, hidden, *near, *far, *heavy, weight.dim() == 1, threads)
 
 
 def _check(failure: int) -> None:
@@ -93,4 +95,5 @@ def _summed(gradient: Tensor, shape: torch.Size) -> Tensor:
 def work(query: Tensor, key: Tensor, weight: Tensor) -> int:
     """How many pairs of hidden units there are to look at."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
-    return math.prod(lead) * query.shape[-2] * key.shape[-2] * query.shape[-1]
+    pairs = query.shape[-2] * key.shape[-2]
+    return int(torch.Size(lead).numel()) * pairs * query.shape[-1]

@@ -24,9 +24,7 @@ template <class T> struct Quad {
 #pragma GCC unroll 4
         for (int n = 0; n < rows_at_once; ++n) {
             if (form == Form::direct) {
-                constexpr T limit = Limits<T>::pair_exponent;
-                const V sum = rows[n] + column;
-                top[n] = Exponential<T>(at_least<T>(-limit, at_most<T>(limit, sum + sum))).minus_one();
+                top[n] = less_one<T>(rows[n] + column, Limits<T>::pair_exponent);
                 product[n] = top[n] + T(1);
                 bottom[n] = top[n] + T(2);
             } else {

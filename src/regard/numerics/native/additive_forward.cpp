@@ -48,12 +48,9 @@ inline void ratios(const T* rows, int64_t padded, const T* panel, int64_t hidden
 template <class T> struct Ratio {
     Vector<T> top, bottom;
     inline Ratio(Vector<T> query, Vector<T> key, Vector<T> weight) {
-        const Vector<T> sum = query + key;
-        constexpr T limit = Limits<T>::exponent;
-        const Exponential<T> power(at_least<T>(-limit, at_most<T>(limit, sum + sum)));
-        const Vector<T> less_one = power.minus_one();
-        top = weight * less_one;
-        bottom = less_one + T(2);
+        const Vector<T> more = less_one<T>(query + key, Limits<T>::exponent);
+        top = weight * more;
+        bottom = more + T(2);
     }
 };
 

@@ -7,6 +7,10 @@
 #include <cstring>
 #include <new>
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 namespace regard {
 
 #if defined(__AVX512F__)
@@ -45,15 +49,22 @@ template <class T> inline void store(T* to, Vector<T> value) {
 }
 template <class T> inline Vector<T> fill(T value) { return Vector<T>{} + value; }
 
-// Both keep a NaN in `value`, as the hardware's min and max do with their second operand.
-template <class T> inline Vector<T> at_most(T bound, Vector<T> value) {
-    const Vector<T> bounds = fill<T>(bound);
-    return bounds < value ? bounds : value;
-}
-template <class T> inline Vector<T> at_least(T bound, Vector<T> value) {
-    const Vector<T> bounds = fill<T>(bound);
-    return bounds > value ? bounds : value;
-}
+// The lesser and the greater; a NaN in `value` stays. Compilers do not see one instruction in the comparison.
+template <class V> inline V lesser(V bound, V value) { return bound < value ? bound : value; }
+template <class V> inline V greater(V bound, V value) { return bound > value ? bound : value; }
+#if defined(__AVX512F__)
+template <> inline Vector<float> lesser(Vector<float> a, Vector<float> b) { return _mm512_min_ps(a, b); }
+template <> inline Vector<float> greater(Vector<float> a, Vector<float> b) { return _mm512_max_ps(a, b); }
+template <> inline Vector<double> lesser(Vector<double> a, Vector<double> b) { return _mm512_min_pd(a, b); }
+template <> inline Vector<double> greater(Vector<double> a, Vector<double> b) { return _mm512_max_pd(a, b); }
+#elif defined(__AVX__)
+template <> inline Vector<float> lesser(Vector<float> a, Vector<float> b) { return _mm256_min_ps(a, b); }
+template <> inline Vector<float> greater(Vector<float> a, Vector<float> b) { return _mm256_max_ps(a, b); }
+template <> inline Vector<double> lesser(Vector<double> a, Vector<double> b) { return _mm256_min_pd(a, b); }
+template <> inline Vector<double> greater(Vector<double> a, Vector<double> b) { return _mm256_max_pd(a, b); }
+#endif
+template <class T> inline Vector<T> at_most(T bound, Vector<T> value) { return lesser(fill<T>(bound), value); }
+template <class T> inline Vector<T> at_least(T bound, Vector<T> value) { return greater(fill<T>(bound), value); }
 
 // By halves: a chain of additions would wait for each.
 template <class T> inline T sum(Vector<T> value) {
@@ -65,30 +76,37 @@ template <class T> inline T sum(Vector<T> value) {
     return lanes[0];
 }
 
-// The Taylor series of (e^x - 1) / x, by Horner's rule, with `terms` terms.
-template <class T, int terms> inline Vector<T> series(Vector<T> x) {
-    double coefficient[terms + 1] = {1.0};
-    for (int n = 1; n < terms; ++n) coefficient[n] = coefficient[n - 1] / (n + 1);
+// The Taylor series of (e^(a x) - 1) / x with `terms` terms, by Horner's rule.
+template <class T, int terms> inline Vector<T> series(Vector<T> x, double a = 1.0) {
+    double coefficient[terms] = {a};
+    for (int n = 1; n < terms; ++n) coefficient[n] = coefficient[n - 1] * a / (n + 1);
     Vector<T> total = fill<T>(T(coefficient[terms - 1]));
 #pragma GCC unroll 24
     for (int n = terms - 2; n >= 0; --n) total = total * x + T(coefficient[n]);
     return total;
 }
 
-// e^x - 1 = scale * tail + (scale - 1), with scale a power of two and |tail| < 1/2: both what is needed for e^x and
-// for e^x - 1 without cancellation near x = 0. |x| must not exceed the exponent limit.
+// 2^n, from the sum of n, `rounding` and `bias`: its low bits are the exponent.
+template <class T> inline Vector<T> power_of_two(Vector<T> shifted) {
+    typename Lanes<T>::integers bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    bits = bits << Lanes<T>::mantissa;
+    Vector<T> scale;
+    std::memcpy(&scale, &bits, sizeof bits);
+    return scale;
+}
+
+// e^x - 1 = scale * tail + (scale - 1), with scale a power of two and |tail| < 1/2: what is needed for e^x, and for
+// e^x - 1 without cancellation near x = 0. |x| must not exceed the exponent limit.
 template <class T> struct Exponential {
     Vector<T> scale, tail;
     explicit inline Exponential(Vector<T> x) {
         using L = Lanes<T>;
-        const Vector<T> shifted = x * T(1.44269504088896340736) + L::rounding;
-        const Vector<T> whole = shifted - L::rounding;
+        const Vector<T> shifted = x * T(1.44269504088896340736) + (L::rounding + L::bias);
+        const Vector<T> whole = shifted - (L::rounding + L::bias);
         const Vector<T> rest = (x - whole * L::log2_high) - whole * L::log2_low;
         tail = rest * series<T, L::terms>(rest);
-        typename L::integers bits;
-        std::memcpy(&bits, &shifted, sizeof bits);
-        bits = (bits + L::bias) << L::mantissa;
-        std::memcpy(&scale, &bits, sizeof bits);
+        scale = power_of_two<T>(shifted);
     }
     inline Vector<T> value() const { return scale * tail + scale; }
     inline Vector<T> minus_one() const { return scale * tail + (scale - T(1)); }
