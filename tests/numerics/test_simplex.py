@@ -147,6 +147,16 @@ def test_float32_is_as_exact_as_its_rounding(who: str, name: str) -> None:
     assert ((FAMILY[name](scores) - exact).abs() <= 16 * torch.finfo(torch.float32).eps * magnified).all()
 
 
+@pytest.mark.parametrize("excess", [2.0**-10, 2.0**-20])
+def test_alpha_close_to_1_loses_no_digits(who: str, excess: float) -> None:
+    """(1 + a x)^(1/a) without care: a rounding error of 1 + a x is divided by a."""
+    scores, alpha = rows(H, L, 101, dtype=torch.float32, scale=3.0), torch.tensor(1 + excess)
+    exact = bisected(scores.double(), 1 + excess) if excess > 1e-4 else torch.softmax(scores.double(), -1)
+    # Two terms: float32, and for the smaller excess the distance from softmax itself, below a log²(p) p / 2.
+    allowance = 32 * torch.finfo(torch.float32).eps + (0.0 if excess > 1e-4 else excess)
+    assert (simplex.entmax(scores, None, alpha) - exact).abs().max() <= allowance
+
+
 @every_member
 def test_large_scores_are_no_trouble(who: str, name: str) -> None:
     scores = torch.tensor([[1e30, 0.0, -1e30], [-1e30, -1e30, -1e30]], dtype=torch.float32)

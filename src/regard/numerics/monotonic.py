@@ -41,11 +41,7 @@ def expected(scores: Scores, allowed: Allowed | None = None, previous: Previous 
     exact = _masked(scores, allowed)
     stop, go_on = torch.sigmoid(exact), torch.sigmoid(-exact)
     decay = _moved(go_on, 1, 0.0)
-
-    def stops(query: int, before: Tensor) -> Tensor:
-        return stop[..., query, :] * _scan(decay[..., query, :], before)
-
-    weights = _by_query(stops, exact, previous)
+    weights = _by_query(lambda i, before: stop[..., i, :] * _scan(decay[..., i, :], before), exact, previous)
     # Not for the value: a gradient that arrives where nothing is allowed ends here.
     return torch.where(exact == -torch.inf, 0.0, weights).to(scores.dtype)
 
@@ -61,12 +57,13 @@ def hard(scores: Scores, allowed: Allowed | None = None, previous: Previous | No
     """
     exact = _masked(scores, allowed)
     stop = exact >= 0
+    return _by_query(lambda i, before: _first(stop[..., i, :], before), exact, previous).to(scores.dtype)
 
-    def stops(query: int, before: Tensor) -> Tensor:
-        candidate = stop[..., query, :] & (before.cumsum(-1) > 0)
-        return (candidate & (candidate.cumsum(-1) == 1)).to(exact.dtype)
 
-    return _by_query(stops, exact, previous).to(scores.dtype)
+def _first(stop: Bool[Tensor, "*#lead S"], before: Tensor) -> Tensor:
+    """One at the first place to stop at or after where `before` is."""
+    candidate = stop & (before.cumsum(-1) > 0)
+    return (candidate & (candidate.cumsum(-1) == 1)).to(before.dtype)
 
 
 def chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allowed | None = None) -> Weights:
@@ -157,9 +154,7 @@ class _Chunks(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         weights, scores, mixed = ctx.saved_tensors
-        grad = torch.where(
-            scores == -torch.inf, 0.0, grad
-        )  # what arrives where nothing is allowed is never read
+        grad = torch.where(scores == -torch.inf, 0.0, grad)  # what arrives where nothing is allowed is never read
         total, by_weights = _chunk_totals(scores, ctx.width), torch.zeros_like(grad)
         for offset in _offsets(scores, ctx.width):
             by_weights = by_weights + _moved(_share(scores, total, offset) * grad, offset, 0.0)

@@ -72,9 +72,7 @@ def _bits(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Int[
     return _mix(_mix(columns.to(torch.int32) ^ first[..., None]) + second[..., None])
 
 
-def _row_keys(
-    seed: Seed, lead: Sequence[int], rows: Rows
-) -> tuple[Int[Tensor, "*lead L"], Int[Tensor, "*lead L"]]:
+def _row_keys(seed: Seed, lead: Sequence[int], rows: Rows) -> tuple[Int[Tensor, "*lead L"], Int[Tensor, "*lead L"]]:
     """Two words for each row. Two rows share their noise only if both agree: once in 2⁶⁴ pairs."""
     whole = torch.as_tensor(seed, dtype=torch.int64, device=rows.device)
     low, high = whole.to(torch.int32), (whole >> 32).to(torch.int32)

@@ -20,18 +20,14 @@ def weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: 
     return _weights(scores, allowed, alpha, rule)
 
 
-def gradients(
-    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule
-) -> tuple[Tensor, Tensor | None]:
+def gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule) -> tuple[Tensor, Tensor | None]:
     """Gradients by scores and, if there is an alpha, by alpha."""
     if _traced(weights):
         by_scores, by_alpha = _gradients_operator(weights, grad, alpha, int(rule))
         return by_scores, None if alpha is None else by_alpha
     # With a graph of the gradient on its way (a second derivative), torch has to see every step.
     return (
-        gradients_of(weights, grad, alpha, rule)
-        if torch.is_grad_enabled()
-        else _gradients(weights, grad, alpha, rule)
+        gradients_of(weights, grad, alpha, rule) if torch.is_grad_enabled() else _gradients(weights, grad, alpha, rule)
     )
 
 
@@ -60,9 +56,7 @@ def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule:
     return result
 
 
-def _gradients(
-    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule
-) -> tuple[Tensor, Tensor | None]:
+def _gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule) -> tuple[Tensor, Tensor | None]:
     library = _library(weights)
     if library is None:
         return gradients_of(weights, grad, alpha, rule)
@@ -78,16 +72,10 @@ def _layout(table: Tensor, mask: Tensor | None) -> tuple[int, ...]:
     """What `Layout` in simplex.cpp reads. The mask has the table's shape, if need be by strides of 0."""
     *lead, size = table.shape
     threads, rows = torch.get_num_threads(), table.numel() // size
-    return (
-        (threads, rows, size, 0)
-        if mask is None
-        else (threads, rows, size, len(lead), *lead, *mask.stride()[:-1])
-    )
+    return (threads, rows, size, 0) if mask is None else (threads, rows, size, len(lead), *lead, *mask.stride()[:-1])
 
 
-def _call(
-    library: native.Library, name: str, rule: Rule, layout: tuple[int, ...], *tensors: Tensor | None
-) -> None:
+def _call(library: native.Library, name: str, rule: Rule, layout: tuple[int, ...], *tensors: Tensor | None) -> None:
     dtype = next(tensor.dtype for tensor in tensors if tensor is not None)
     kinds = [native.POINTER] * (len(tensors) + 1)
     function = library.function(f"regard_simplex_{name}_{SUFFIX[dtype]}", ctypes.c_int32, *kinds)
@@ -110,15 +98,11 @@ def _(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: int) -
 
 
 @torch.library.custom_op("regard::simplex_gradients", mutates_args=(), schema=GRADIENTS)
-def _gradients_operator(
-    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int
-) -> tuple[Tensor, Tensor]:
+def _gradients_operator(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int) -> tuple[Tensor, Tensor]:
     by_scores, by_alpha = _gradients(weights, grad, alpha, Rule(rule))
     return by_scores, weights.new_empty(0) if by_alpha is None else by_alpha
 
 
 @_gradients_operator.register_fake
 def _(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int) -> tuple[Tensor, Tensor]:
-    return torch.empty(weights.shape, dtype=weights.dtype), weights.new_empty(
-        0 if alpha is None else alpha.shape
-    )
+    return torch.empty(weights.shape, dtype=weights.dtype), weights.new_empty(0 if alpha is None else alpha.shape)

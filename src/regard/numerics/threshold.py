@@ -33,9 +33,7 @@ Mask = Bool[Tensor, "*#lead #n"]
 Column = Float[Tensor, "*lead 1"]
 
 
-def weights_of(
-    scores: Rows, allowed: Bool[Tensor, "*#lead #n"] | None, alpha: Column | None, rule: Rule
-) -> Rows:
+def weights_of(scores: Rows, allowed: Bool[Tensor, "*#lead #n"] | None, alpha: Column | None, rule: Rule) -> Rows:
     """Weights from scores; 0 where not allowed, at $-\\infty$, and in a row that has nothing else."""
     if allowed is not None:
         scores = torch.where(allowed, scores, -torch.inf)
