@@ -110,3 +110,12 @@ def test_coattention_knows_padding_on_both_sides(poison: float) -> None:
     assert both.first.output[1].isfinite().all()
     (both.first.output.sum() + both.second.output.sum()).backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
+
+
+def test_a_padded_question_word_is_never_the_best_match() -> None:
+    """Every real match is negative, so that a padded word, whose match is 0, would win the maximum."""
+    context, question = torch.rand(B, T, D).double(), -torch.rand(B, J, D).double()
+    layer, mask = AttentionFlow(Dot()), Lengths(torch.tensor([3, J]))
+    weights = layer.attend(context, question, question_mask=mask).context.weights.dense()
+    short = layer.attend(context[:1], question[:1, :3]).context.weights.dense()
+    torch.testing.assert_close(weights[:1], short)
