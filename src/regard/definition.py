@@ -1,6 +1,7 @@
 """Attention as it is defined: the oracle of every backend, and the body of those that work in blocks of queries."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -45,9 +46,9 @@ def dropped(weights: Distribution, pairs: Pairs, seed: Tensor | None, rate: floa
 
 def widened(score: ScoreFunction) -> ScoreFunction:
     """The score in its own precision, its result in at least float32, so that half precision is rounded once."""
+    return partial(_wide, score)
 
-    def wide(query: Tensor, key: Tensor) -> Tensor:
-        scores = score(query, key)
-        return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
-    return wide
+def _wide(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+    scores = score(query, key)
+    return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores

@@ -14,7 +14,7 @@ from regard.normalizers import Normalizer
 from regard.pairs import Pairs
 from regard.parts import Parts
 from regard.scores import Score
-from regard.verify import SMALL, Case, Error, able, build, compare, pairwise, verify_score
+from regard.verify import SMALL, Case, Error, build, compare, pairwise, verify_score
 
 
 def check_score(score: Score) -> None:
@@ -36,7 +36,7 @@ def check_mask(mask: Mask, *, queries: int = SMALL.queries, keys: int = SMALL.ke
     sizes = SMALL._replace(queries=queries, keys=keys)
     for case in pairwise(families):
         parts = build(case, sizes)._replace(mask=mask)
-        _agree(compare(case, parts, sizes, backend) for backend in able(parts, sizes))
+        _agree(compare(case, parts, sizes))
 
 
 def check_normalizer(normalizer: Normalizer) -> None:
@@ -45,7 +45,7 @@ def check_normalizer(normalizer: Normalizer) -> None:
     families = [["dot", "additive"], ["none", "prior"], list(catalog.MASKS), ["softmax"], ["soft"]]
     for case in pairwise(families):
         parts = build(case, SMALL)._replace(normalizer=normalizer)
-        _agree(compare(case, parts, SMALL, backend) for backend in able(parts, SMALL))
+        _agree(compare(case, parts, SMALL))
         scores = torch.randn(*SMALL.lead, SMALL.queries, SMALL.keys, dtype=torch.float64)
         allowed = parts.mask.table(SMALL.queries, SMALL.keys)
         broken = torch.where(allowed, scores, float("nan"))
@@ -58,7 +58,7 @@ def check_normalizer(normalizer: Normalizer) -> None:
 def check_lowering(parts: Parts) -> None:
     """Every backend that can compute these parts agrees with the definition."""
     case = Case(*(type(part).__name__ for part in parts))
-    _agree(compare(case, parts, SMALL, backend) for backend in able(parts, SMALL))
+    _agree(compare(case, parts, SMALL))
 
 
 def _agree(errors: Iterable[Error]) -> None:

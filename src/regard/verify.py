@@ -1,22 +1,26 @@
 """Every code path against the definition in float64: values and all gradients."""
 
+import copy
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 
 from regard import catalog
-from regard.aggregates import Soft
+from regard.backends import RUNS, Run
 from regard.catalog import Sizes
-from regard.errors import PlanError
-from regard.lowering import BACKENDS, Backend, lower
-from regard.masks import Mask
-from regard.operator import Attended, attend, facts_of
-from regard.parts import Parts
+from regard.definition import weigh
+from regard.lowering import BACKENDS, Backend
+from regard.lowering.rules import REFUSALS
+from regard.numerics import noise
+from regard.operator import Attended, attend
+from regard.pairs import Pairs
+from regard.parts import Facts, Parts
 from regard.scores import Score
 from regard.shapes import Tensor
 
+SEED = 2  # of every random reading and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
 SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
 FAMILIES = ("score", "bias", "mask", "normalizer", "reading")
@@ -51,7 +55,7 @@ class Error(NamedTuple):
 
 def build(case: Case, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:
     """The parts of a case, their parameters moved off their starting values so that no gradient is zero by symmetry."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     parts = Parts(
         catalog.SCORES[case.score](sizes),
         catalog.BIASES[case.bias](sizes),
@@ -78,17 +82,15 @@ def move_loose(part: torch.nn.Module, dtype: torch.dtype) -> None:
 def inputs(sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values that want a gradient."""
     generator = torch.Generator().manual_seed(seed)
-
-    def normal(length: int, width: int) -> Tensor:
-        drawn = torch.randn(*sizes.lead, length, width, generator=generator, dtype=torch.float64)
-        return drawn.to(dtype).requires_grad_()
-
-    return normal(sizes.queries, sizes.query), normal(sizes.keys, sizes.key), normal(sizes.keys, sizes.value)
+    shapes = (sizes.queries, sizes.query), (sizes.keys, sizes.key), (sizes.keys, sizes.value)
+    drawn = [torch.randn(*sizes.lead, *shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    query, key, value = (tensor.to(dtype).requires_grad_() for tensor in drawn)
+    return query, key, value
 
 
 def run(parts: Parts, tensors: Sequence[Tensor], backend: Backend, *, dropout: float = 0.0) -> Attended:
     """One call, from a fixed state of the random numbers."""
-    torch.manual_seed(2)
+    torch.default_generator.manual_seed(SEED)
     score, bias, mask, normalizer, aggregate = parts
     return attend(
         *tensors,
@@ -125,33 +127,64 @@ def difference(found: Tensor | None, true: Tensor | None) -> float:
         return 0.0
     found = torch.zeros_like(true) if found is None else found  # type: ignore[arg-type]
     true = torch.zeros_like(found) if true is None else true
+    if found.shape != true.shape:
+        return float("inf")
     found, true = found.detach().double(), true.detach().double()
     return float((found - true).abs().max() / true.abs().max().clamp_min(1.0))
 
 
-def compare(case: Case, parts: Parts, sizes: Sizes, backend: Backend, *, dropout: float = 0.0) -> Error:
-    """One backend against the definition."""
-    tensors = inputs(sizes)
-    true, found = run(parts, tensors, "eager", dropout=dropout), run(parts, tensors, backend, dropout=dropout)
-    value = difference(found.output, true.output)
-    if true.log_prob is not None:
-        value = max(value, difference(found.log_prob, true.log_prob))
-    value = max(value, difference(found.weights.dense(), true.weights.dense()))
-    pairs = zip(gradients(parts, tensors, found), gradients(parts, tensors, true), strict=True)
-    return Error(case, backend, value, max((difference(a, b) for a, b in pairs), default=0.0))
+def worst(differences: Iterable[float]) -> float:
+    """The largest; NaN where there is one, which `max` would pass over.
+
+    >>> worst([0.0, float("nan"), 1.0])
+    nan
+    """
+    return max(differences, key=lambda number: (number != number, number), default=0.0)
+
+
+class Truth(NamedTuple):
+    """What the definition says of one case."""
+
+    attended: Attended
+    weights: Tensor
+    gradients: list[Tensor | None]
+
+
+def truth(parts: Parts, tensors: Sequence[Tensor], *, dropout: float = 0.0) -> Truth:
+    """The definition: the backend `eager`, and the weights from the formula of the score itself."""
+    attended = run(parts, tensors, "eager", dropout=dropout)
+    query, key, _ = tensors
+    torch.default_generator.manual_seed(SEED)
+    seed = noise.draw_seed(query.device)
+    with torch.no_grad():
+        weights = weigh(parts, parts.score, query, key, Pairs(query.shape[-2], key.shape[-2]), seed=seed).weights
+    return Truth(attended, weights, gradients(parts, tensors, attended))
+
+
+def compare(case: Case, parts: Parts, sizes: Sizes, *, dropout: float = 0.0) -> Iterator[Error]:
+    """Every path that can compute these parts against the definition, which is computed once."""
+    tensors, everything = inputs(sizes), slice(None)
+    true = truth(parts, tensors, dropout=dropout)
+    for backend in able(parts, sizes, dropout=dropout):
+        found = run(parts, tensors, backend, dropout=dropout)
+        values = (
+            difference(found.output, true.attended.output),
+            difference(found.log_prob, true.attended.log_prob),
+            difference(found.weights.tile(everything, everything), true.weights),
+        )
+        slopes = zip(gradients(parts, tensors, found), true.gradients, strict=True)
+        yield Error(case, backend, worst(values), worst(difference(a, b) for a, b in slopes))
 
 
 def able(parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64) -> list[Backend]:
-    """The backends besides eager that can compute these parts."""
-    facts = facts_of(sizes.lead, *inputs(sizes, dtype=dtype), dropout)
-    found: list[Backend] = []
+    """The backends besides eager that can compute these parts, one for each code path (`rows` runs as `stream`)."""
+    length, grad = (sizes.queries, sizes.keys), torch.is_grad_enabled()
+    facts = Facts(sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad)
+    paths: dict[Run, Backend] = {}
     for backend in BACKENDS:
-        try:
-            lower(parts, facts, backend=backend)
-        except PlanError:
-            continue
-        found.append(backend)
-    return [backend for backend in found if backend != "eager"]
+        if backend != "eager" and REFUSALS[backend](parts, facts) is None:
+            paths.setdefault(RUNS[backend], backend)
+    return list(paths.values())
 
 
 def product() -> Iterator[Case]:
@@ -191,9 +224,7 @@ def _new(missing: set[frozenset[tuple[int, str]]], chosen: Mapping[int, str], in
 def verify(cases: Sequence[Case] | None = None, *, sizes: Sizes = SMALL) -> Iterator[Error]:
     """Every path that these cases can take, one after the other."""
     for case in pairwise() if cases is None else cases:
-        parts = build(case, sizes)
-        for backend in able(parts, sizes):
-            yield compare(case, parts, sizes, backend)
+        yield from compare(case, build(case, sizes), sizes)
 
 
 def verify_score(score: Score, *, sizes: Sizes = SMALL, name: str = "score") -> Iterator[Error]:
@@ -205,13 +236,7 @@ def verify_score(score: Score, *, sizes: Sizes = SMALL, name: str = "score") -> 
         list(catalog.NORMALIZERS),
         ["soft", "argmax"],
     ]
-    score.to(torch.float64)
+    score = copy.deepcopy(score).to(torch.float64)  # the caller keeps theirs as it is
     for case in pairwise(families):
         parts = build(case._replace(score="dot"), sizes)._replace(score=score)
-        for backend in able(parts, sizes):
-            yield compare(case, parts, sizes, backend)
-
-
-def soft_parts(score: Score, mask: Mask) -> Parts:
-    """Score and mask with everything else plain."""
-    return Parts(score, None, mask, catalog.NORMALIZERS["softmax"](SMALL), Soft())
+        yield from compare(case, parts, sizes)

@@ -4,8 +4,10 @@ It serves two names. A plan says `stream` where the score or dropout keeps a fus
 normalizer or the reading needs the weights of whole rows.
 """
 
+from functools import partial
+
 from regard.backends.result import Result
-from regard.definition import read, widened
+from regard.definition import ScoreFunction, read, widened
 from regard.lowering.spans import row_spans
 from regard.numerics.blocks import Read, Span, blocked
 from regard.pairs import Pairs
@@ -15,13 +17,13 @@ from regard.shapes import Tensor
 
 def run(call: Call) -> Result:
     """The definition block by block, computed in at least float32 and rounded once at the end."""
-    score = widened(call.parts.score.stream)
-
-    def block(span: Span, query: Tensor, key: Tensor, value: Tensor) -> Read:
-        rows, columns = (span.start, span.stop), (span.first, span.last)
-        pairs = Pairs(call.queries, call.keys, rows=rows, columns=columns, device=query.device)
-        output, log_prob = read(call, score, query, key, value, pairs)
-        return Read(output.to(value.dtype), log_prob)
-
+    block = partial(_block, call, widened(call.parts.score.stream))
     spans = row_spans(call.parts, call.query, call.key)
     return Result(*blocked(block, spans, call.query, call.key, call.value, call.parts.tensors()))
+
+
+def _block(call: Call, score: ScoreFunction, span: Span, query: Tensor, key: Tensor, value: Tensor) -> Read:
+    rows, columns = (span.start, span.stop), (span.first, span.last)
+    pairs = Pairs(call.queries, call.keys, rows=rows, columns=columns, device=query.device)
+    output, log_prob = read(call, score, query, key, value, pairs)
+    return Read(output.to(value.dtype), log_prob)

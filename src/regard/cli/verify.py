@@ -44,12 +44,14 @@ def verify(target: str | None = None, *, full: bool = False) -> None:
 
 def table_of(errors: "Sequence[Error]") -> Table:
     """The worst error of each backend and each score."""
+    from regard.verify import worst
+
     table = Table("backend", "score", "paths", "worst value", "worst gradient", box=None, pad_edge=False)
     groups: dict[tuple[str, str], list[Error]] = {}
     for error in errors:
         groups.setdefault((error.backend, error.case.score), []).append(error)
     for (backend, score), group in sorted(groups.items()):
-        value, gradient = max(e.value for e in group), max(e.gradient for e in group)
+        value, gradient = worst(e.value for e in group), worst(e.gradient for e in group)
         table.add_row(backend, score, str(len(group)), f"{value:.1e}", f"{gradient:.1e}")
     return table
 

@@ -40,8 +40,9 @@ def expected(scores: Scores, allowed: Allowed | None = None, previous: Previous 
     """
     exact = _masked(scores, allowed)
     stop, go_on = torch.sigmoid(exact), torch.sigmoid(-exact)
-    decay = _moved(go_on, 1, 0.0)
-    weights = _by_query(lambda i, before: stop[..., i, :] * _scan(decay[..., i, :], before), exact, previous)
+    # Unbound and not indexed: the backward of an index fills a whole table with zeros, for every row anew.
+    stops, decays = stop.unbind(-2), _moved(go_on, 1, 0.0).unbind(-2)
+    weights = _by_query(lambda i, before: stops[i] * _scan(decays[i], before), exact, previous)
     # Not for the value: a gradient that arrives where nothing is allowed ends here.
     return torch.where(exact == -torch.inf, 0.0, weights).to(scores.dtype)
 
