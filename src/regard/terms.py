@@ -13,7 +13,7 @@ class Term(nn.Module):
     @property
     def key(self) -> Hashable:
         """What the plan may depend on: no tensor, no content. The type itself: two may share a name."""
-        return type(self)
+        return (type(self),)
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Every tensor that a gradient may flow to, parameters or not, in a fixed order."""

@@ -27,7 +27,7 @@ class Mask(ABC):
     @property
     def key(self) -> Hashable:
         """What the plan may depend on: no tensor, no content. The type itself: two may share a name."""
-        return type(self)
+        return (type(self),)
 
     @property
     def causal(self) -> bool:
