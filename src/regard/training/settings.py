@@ -95,6 +95,8 @@ class Training:
         positive("keep", self.keep)
         if self.threads < 0:
             raise wrong("threads", self.threads, "0 or more", "use 0 to let torch choose")
+        if self.seed < 0:
+            raise wrong("seed", self.seed, "0 or more", "use 1, say")
 
 
 @runtime_checkable

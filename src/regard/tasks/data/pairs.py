@@ -1,0 +1,41 @@
+"""Parallel text: what every source of sentence pairs has in common."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation."""
+
+    source: str
+    target: str
+
+
+@runtime_checkable
+class ParallelText(Protocol):
+    """Pairs to learn from, and pairs that are never learned from."""
+
+    @property
+    def validation(self) -> Sequence[Pair]: ...
+
+    @property
+    def tests(self) -> Mapping[str, Sequence[Pair]]: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+    def training(self, epoch: int) -> Sequence[Pair]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Pairs that were read from files: the same in every epoch."""
+
+    train: Sequence[Pair]
+    validation: Sequence[Pair]
+    tests: Mapping[str, Sequence[Pair]]
+    notes: Sequence[str] = ()
+
+    def training(self, epoch: int) -> Sequence[Pair]:
+        return self.train

@@ -1,0 +1,111 @@
+"""Pieces of words by sentencepiece: byte-pair encoding (Sennrich et al. 2016) and unigram (Kudo 2018)."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from regard.errors import InputError, wrong
+from regard.tasks.data.vocabulary import (
+    BEGIN,
+    END,
+    PADDING,
+    UNKNOWN,
+    UNSEEN,
+    Vocabulary,
+    VocabularyConfig,
+    content_of,
+    write_facts,
+)
+
+
+class Pieces(Vocabulary):
+    """A sentencepiece model, held as the bytes of its file."""
+
+    def __init__(self, model: bytes, kind: str, *, lowercase: bool = False) -> None:
+        self.model = model
+        self.kind = kind
+        self.lowercase = lowercase
+
+    @cached_property
+    def processor(self) -> Any:
+        try:
+            return sentencepiece().SentencePieceProcessor(model_proto=self.model)
+        except RuntimeError:
+            fix = "restore the .model file from a copy"
+            got = f"{len(self.model)} bytes that are no sentencepiece model"
+            raise wrong("vocabulary", got, "a model that sentencepiece trained", fix) from None
+
+    def __len__(self) -> int:
+        return int(self.processor.get_piece_size())
+
+    def encode(self, text: str) -> list[int]:
+        return list(self.processor.encode(self.cased(text)))
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        return list(self.processor.encode([self.cased(text) for text in texts], num_threads=1))
+
+    def decode(self, numbers: Iterable[int]) -> str:
+        return str(self.processor.decode(content_of(numbers)))
+
+    def tokens(self, numbers: Iterable[int]) -> list[str]:
+        return [str(self.processor.id_to_piece(int(number))) for number in numbers]
+
+    def unknown(self, text: str) -> list[str]:
+        pieces = self.processor.encode(self.cased(text), out_type=str)
+        return [piece for piece in pieces if self.processor.piece_to_id(piece) == UNKNOWN]
+
+    def save(self, folder: Path, name: str) -> None:
+        (folder / f"{name}.model").write_bytes(self.model)
+        write_facts(folder, name, {"kind": self.kind, "lowercase": self.lowercase})
+
+
+def train_pieces(texts: Iterable[str], config: VocabularyConfig) -> Pieces:
+    """Learns pieces from texts. Text is not normalized: what goes in comes out, full-width signs too."""
+    output = BytesIO()
+    cased = (text.lower() if config.lowercase else text for text in texts)
+    try:
+        sentencepiece().SentencePieceTrainer.train(
+            sentence_iterator=iter(cased),
+            model_writer=output,
+            model_type=config.kind,
+            vocab_size=config.size,
+            pad_id=PADDING,
+            unk_id=UNKNOWN,
+            bos_id=BEGIN,
+            eos_id=END,
+            unk_surface=UNSEEN,
+            character_coverage=1.0,
+            normalization_rule_name="identity",
+            num_threads=1,  # the pieces must not depend on the machine
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise refused(config, str(error)) from None
+    return Pieces(output.getvalue(), config.kind, lowercase=config.lowercase)
+
+
+def refused(config: VocabularyConfig, message: str) -> InputError:
+    """What sentencepiece says about a size that the text does not allow, in our words."""
+    highest = re.search(r"value <= (\d+)", message)
+    lowest = re.search(r"required_chars\D*(\d+) vs (\d+)", message)
+    if highest:
+        limit = int(highest[1])
+        fix = f"use size={limit} or less, or more text"
+        return wrong("vocabulary.size", config.size, f"at most {limit} for this text", fix)
+    if lowest:
+        limit = int(lowest[2])
+        fix = f"use size={limit} or more, or kind=character"
+        return wrong("vocabulary.size", config.size, f"at least {limit}, one for each character", fix)
+    return wrong("vocabulary", f"'{message.strip()}'", "text that sentencepiece can learn from", "check the data")
+
+
+def sentencepiece() -> Any:
+    try:
+        import sentencepiece as package
+    except ImportError:
+        fix = "pip install 'regard[text]', or use kind=word or kind=character"
+        raise wrong("sentencepiece", "no such package", "it installed", fix) from None
+    return package

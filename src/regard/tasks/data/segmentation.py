@@ -1,0 +1,92 @@
+"""Text to words and back. What is split can be joined again without loss."""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Literal
+
+from regard.errors import wrong
+
+Segments = Literal["word", "blank", "character", "jieba"]
+SPACE = "▁"  # before a word that follows a blank, as sentencepiece writes it
+
+
+def segmenter(kind: Segments) -> Callable[[str], list[str]]:
+    """How text becomes tokens.
+
+    - `word`: letters that belong together; every sign and every Chinese character is its own
+    - `blank`: what lies between blanks, for text that is already tokenized
+    - `character`: every character, blanks too
+    - `jieba`: Chinese words, by rjieba
+    """
+    match kind:
+        case "word":
+            return words
+        case "blank":
+            return lambda text: text.split()
+        case "character":
+            return list
+        case "jieba":
+            return jieba()
+
+
+def joined(tokens: Sequence[str], kind: Segments) -> str:
+    """The text of tokens: the inverse of `segmenter(kind)`, runs of blanks aside."""
+    if kind == "blank":
+        return " ".join(tokens)
+    text = "".join(tokens)
+    return text if kind == "character" else text.replace(SPACE, " ").removeprefix(" ")
+
+
+def words(text: str) -> list[str]:
+    """Words and signs, each with a mark where a blank stood before it.
+
+    >>> words("I'm here, 你好!")
+    ['▁I', "'", 'm', '▁here', ',', '▁你', '好', '!']
+    """
+    return [token for part in text.split(" ") for token in marked(parts_of(part))]
+
+
+@lru_cache(maxsize=2**17)
+def parts_of(text: str) -> tuple[str, ...]:
+    """What lies between two blanks, in words and signs. The same words come again and again."""
+    return tuple("".join(group) for _, group in groupby(text, key=Grouping()))
+
+
+def marked(parts: Sequence[str]) -> list[str]:
+    """The mark before the first of the tokens that have no blank between them."""
+    return [SPACE + parts[0], *parts[1:]] if parts else []
+
+
+class Grouping:
+    """A key for `groupby`: letters with letters; any other character with none."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, character: str) -> int:
+        if not belongs_to_word(character):
+            self.count += 1
+            return self.count
+        return 0
+
+
+@lru_cache(maxsize=2**16)
+def belongs_to_word(character: str) -> bool:
+    """Letters, digits and the marks on them; not the characters of scripts that write words without blanks."""
+    kind = unicodedata.category(character)
+    alone = unicodedata.name(character, "").startswith(("CJK", "HIRAGANA", "KATAKANA"))
+    return kind[0] in "LNM" and not alone
+
+
+def jieba() -> Callable[[str], list[str]]:
+    try:
+        from rjieba import cut
+    except ImportError:
+        raise wrong("rjieba", "no such package", "it installed", "pip install 'regard[zh]'") from None
+
+    def segment(text: str) -> list[str]:
+        return [token for part in text.split(" ") for token in marked(cut(part))]
+
+    return segment

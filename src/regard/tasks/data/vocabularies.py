@@ -1,0 +1,74 @@
+"""The two vocabularies of a translator, which may be one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+from regard.errors import wrong
+from regard.tasks.data.pairs import Pair
+from regard.tasks.data.pieces import Pieces, train_pieces
+from regard.tasks.data.segmentation import Segments
+from regard.tasks.data.vocabulary import Tokens, Vocabulary, VocabularyConfig, count_tokens, read_facts
+
+JOINT = "joint"
+
+
+class Vocabularies(NamedTuple):
+    """For the source and for the target; with a joint vocabulary both are the same object."""
+
+    source: Vocabulary
+    target: Vocabulary
+
+    @property
+    def joint(self) -> bool:
+        return self.source is self.target
+
+
+def build(texts: Sequence[str], config: VocabularyConfig) -> Vocabulary:
+    """A vocabulary of any kind."""
+    return count_tokens(texts, config) if config.kind in get_args(Segments) else train_pieces(texts, config)
+
+
+def build_both(pairs: Sequence[Pair], source: VocabularyConfig, target: VocabularyConfig | None = None) -> Vocabularies:
+    """One for each side, or without `target` a joint one."""
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    if target is None:
+        shared = build(sources + targets, source)
+        return Vocabularies(shared, shared)
+    return Vocabularies(build(sources, source), build(targets, target))
+
+
+def save_both(vocabularies: Vocabularies, folder: Path) -> None:
+    """Writes `vocabulary/` into a run folder."""
+    place = folder / "vocabulary"
+    place.mkdir(exist_ok=True)
+    if vocabularies.joint:
+        vocabularies.source.save(place, JOINT)
+    else:
+        vocabularies.source.save(place, "source")
+        vocabularies.target.save(place, "target")
+
+
+def load_both(folder: Path) -> Vocabularies:
+    """Reads what `save_both` wrote."""
+    place = folder / "vocabulary"
+    if (place / f"{JOINT}.json").is_file():
+        shared = load(place, JOINT)
+        return Vocabularies(shared, shared)
+    return Vocabularies(load(place, "source"), load(place, "target"))
+
+
+def load(folder: Path, name: str) -> Vocabulary:
+    """One vocabulary, of the kind that its file names."""
+    facts = read_facts(folder, name)
+    try:
+        kind, lowercase = facts["kind"], bool(facts["lowercase"])
+        if kind in get_args(Segments):
+            return Tokens(list(map(str, facts["tokens"])), kind, lowercase=lowercase)
+        pieces = Pieces((folder / f"{name}.model").read_bytes(), kind, lowercase=lowercase)
+        len(pieces)  # reads the model, so that damage shows now
+    except (OSError, KeyError, TypeError) as error:
+        fix = "check the run folder, or restore the file from a copy"
+        got = f"{folder / name}.json with a part missing ({error})"
+        raise wrong("vocabulary", got, "a vocabulary that regard saved", fix) from None
+    return pieces

@@ -1,0 +1,150 @@
+"""Vocabularies: text to numbers and back without loss, saved and loaded without running anything."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from regard.errors import InputError
+from regard.tasks.data import (
+    BEGIN,
+    END,
+    PADDING,
+    UNKNOWN,
+    Pair,
+    VocabularyConfig,
+    build,
+    build_both,
+    load_both,
+    save_both,
+)
+from regard.tasks.data.segmentation import joined, words
+from regard.tasks.data.vocabularies import load
+from regard.tasks.data.vocabulary import Kind
+
+TEXTS = [
+    "I'm here, at 10:30!",
+    "Va\u202f! Où est-il ?",
+    "我是中国人，你好。",
+    "नमस्ते दुनिया",
+    "他在 Python 3.11 里写代码",
+    "a_b  c < d > e / s",
+] * 3
+
+
+def config(kind: Kind, **options: object) -> VocabularyConfig:
+    size = {"bpe": 80, "unigram": 68}.get(kind, 1000)
+    return VocabularyConfig(kind, **{"size": size} | options)
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_what_is_encoded_is_decoded(kind: Kind, tmp_path: Path) -> None:
+    vocabulary = build(TEXTS, config(kind))
+    for text in TEXTS:
+        numbers = vocabulary.encode(text)
+        plain = " ".join(word for word in text.split(" ") if word) if kind != "character" else text
+        expected = " ".join(text.split()) if kind == "blank" else plain
+        assert vocabulary.decode(numbers) == expected
+        assert UNKNOWN not in numbers
+        assert vocabulary.decode([BEGIN, *numbers, END, PADDING, numbers[0]]) == expected
+        assert max(numbers) < len(vocabulary)
+        assert min(numbers) > END
+        assert len(vocabulary.tokens(numbers)) == len(numbers)
+    assert vocabulary.encode_all(TEXTS) == [vocabulary.encode(text) for text in TEXTS]
+    vocabulary.save(tmp_path, "source")
+    loaded = load(tmp_path, "source")
+    assert len(loaded) == len(vocabulary)
+    assert loaded.encode_all(TEXTS) == vocabulary.encode_all(TEXTS)
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_what_is_not_known_is_said_and_shown(kind: Kind) -> None:
+    vocabulary = build(TEXTS, config(kind))
+    numbers = vocabulary.encode("I'm ☃")
+    assert UNKNOWN in numbers
+    assert "⁇" in vocabulary.decode(numbers)
+    assert [token.strip("▁") for token in vocabulary.unknown("I'm ☃") if token.strip("▁ ")] == ["☃"]
+    assert vocabulary.unknown("I'm at") == []
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_case_may_be_ignored(kind: Kind, tmp_path: Path) -> None:
+    vocabulary = build(["a b ab abc"] * 5, config(kind, lowercase=True, size=9))
+    vocabulary.save(tmp_path, "x")
+    for one in (vocabulary, load(tmp_path, "x")):
+        assert one.decode(one.encode("AB A")) == "ab a"
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_text_that_spells_a_special_token_is_only_text(kind: Kind) -> None:
+    vocabulary = build([*TEXTS, "<s> </s> <pad>"], config(kind))
+    assert not {PADDING, BEGIN, END} & set(vocabulary.encode("<s> </s> <pad>"))
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="▁ ", exclude_categories=["Cc"])) | st.just("a b"))
+@example("e\u0301te\u0301")
+def test_words_can_be_joined_again(text: str) -> None:
+    assert joined(words(text), "word") == text
+
+
+def test_words_keep_their_marks_and_chinese_stands_alone() -> None:
+    assert words("नमस्ते दुनिया") == ["▁नमस्ते", "▁दुनिया"]
+    assert words("e\u0301te\u0301 我们") == ["▁e\u0301te\u0301", "▁我", "们"]
+
+
+def test_the_most_frequent_are_kept() -> None:
+    vocabulary = build(["b a", "b a", "c b"], VocabularyConfig("blank", size=6))
+    assert [vocabulary.tokens([number])[0] for number in range(len(vocabulary))] == [
+        *("<pad>", "<unk>", "<s>", "</s>"),
+        *("b", "a"),
+    ]
+    assert len(build(["b a", "b a", "c b"], VocabularyConfig("blank", minimum=3))) == 5
+
+
+def test_one_vocabulary_for_both_sides_or_two(tmp_path: Path) -> None:
+    pairs = [Pair("one two", "un deux"), Pair("three", "trois")]
+    shared = build_both(pairs, config("blank"))
+    assert shared.joint
+    assert shared.source.encode("one deux") != [UNKNOWN, UNKNOWN]
+    two = build_both(pairs, config("blank"), config("character"))
+    assert not two.joint
+    assert two.target.decode(two.target.encode("un trois")) == "un trois"
+    for name, both in (("shared", shared), ("two", two)):
+        (tmp_path / name).mkdir()
+        save_both(both, tmp_path / name)
+        loaded = load_both(tmp_path / name)
+        assert loaded.joint == both.joint
+        assert loaded.target.encode("un deux") == both.target.encode("un deux")
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "message"),
+    [
+        ("unigram", 5000, r"^vocabulary.size: got 5000, expected at most \d+ for this text; fix: use size=\d+ or"),
+        ("bpe", 5000, r"^vocabulary.size: got 5000, expected at most \d+ for this text; fix: use size=\d+ or le"),
+        ("bpe", 30, r"^vocabulary.size: got 30, expected at least \d+, one for each character; fix: use size="),
+    ],
+)
+def test_a_size_that_the_text_does_not_allow(kind: Kind, size: int, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        build(TEXTS, VocabularyConfig(kind, size=size))
+    allowed = int(str(caught.value).partition("size=")[2].split(" ")[0])
+    assert len(build(TEXTS, VocabularyConfig(kind, size=allowed))) == allowed
+
+
+def test_files_of_others_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^vocabulary: got .*source.json, which cannot be read \(FileNotFound"):
+        load_both(tmp_path)
+    build(TEXTS, config("bpe")).save(tmp_path, "source")
+    (tmp_path / "source.model").write_bytes(b"nothing of the kind")
+    with pytest.raises(InputError, match=r"^vocabulary: got 19 bytes that are no sentencepiece model, expected"):
+        load(tmp_path, "source")
+    (tmp_path / "source.model").unlink()
+    with pytest.raises(InputError, match=r"^vocabulary: got .*source.json with a part missing"):
+        load(tmp_path, "source")
+    (tmp_path / "source.json").write_text(json.dumps({"format": 2, "kind": "word"}))
+    with pytest.raises(InputError, match=r"^vocabulary: got .*source.json of format 2, expected format 1; fix: "):
+        load(tmp_path, "source")
