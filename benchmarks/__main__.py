@@ -1,0 +1,105 @@
+"""Measure the claims: `python -m benchmarks [names …] [--quick]`. Let nothing else run meanwhile."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks import peers, report
+from benchmarks.claims import NAMES
+from benchmarks.results import FOLDER, Result, load
+from benchmarks.wording import outcome
+from regard.machine import QUIET, busy_elsewhere
+
+ROOT = Path(__file__).parent.parent
+ASIDE = ROOT / "build" / "benchmarks"  # what is not for the tables
+
+
+def main() -> int:
+    """Measure, print, save; 0 where every bound holds, 1 where one does not, 2 where nothing could be measured."""
+    given = parse()
+    if given.list:
+        print("\n".join(NAMES))
+        return 0
+    refusal = _refusal(given)
+    if refusal:
+        print(f"benchmarks: {refusal}", file=sys.stderr)
+        return 2
+    folder = ASIDE if given.quick or given.tiny else FOLDER
+    failed = [name for name in given.names or NAMES if not _measured(name, folder, given)]
+    if folder == FOLDER:
+        report.write()
+    if failed:
+        print(f"\nnot as claimed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help="claims to measure; all where none is given")
+    parser.add_argument("--list", action="store_true", help="show the names")
+    parser.add_argument("--quick", action="store_true", help="few rounds; the results go to build/, not to the tables")
+    parser.add_argument("--tiny", action="store_true", help="tiny sizes, only to see that everything runs")
+    parser.add_argument("--busy", action="store_true", help="measure on a busy machine too; the results say so")
+    parser.add_argument("--threads", type=int, default=2)
+    return parser.parse_args()
+
+
+def _refusal(given: argparse.Namespace) -> str:
+    unknown = [name for name in given.names if name not in NAMES]
+    if unknown:
+        return f"names: got {', '.join(unknown)}, expected some of {', '.join(NAMES)}; fix: see --list"
+    if not peers.installed():
+        return "peers: got none, expected them in .venv-peers; fix: python -m benchmarks.peers"
+    others = busy_elsewhere()
+    if others > QUIET and not (given.busy or given.quick or given.tiny):
+        fix = "stop what else is running, or say --busy (the results will be marked)"
+        return f"machine: got {others:.1f} cores busy with other work, expected at most {QUIET}; fix: {fix}"
+    return ""
+
+
+def _measured(name: str, folder: Path, given: argparse.Namespace) -> bool:
+    """Measure one claim in the peers' environment, and say what came out; false where it does not hold."""
+    threads = str(given.threads)
+    command = [str(peers.python()), "-m", "benchmarks.worker", name, str(folder), "--threads", threads]
+    command += ["--quick"] * given.quick + ["--tiny"] * given.tiny
+    print(f"\n{name}", flush=True)
+    done = subprocess.run(command, cwd=ROOT, env=_environment(threads), check=False)
+    if done.returncode:
+        print(f"  failed with exit code {done.returncode}")
+        return False
+    result = load(folder / f"{name}.json")
+    _show(result, judge=not given.tiny)
+    if result.curves:
+        # Imported here: the picture needs matplotlib, the measurements do not.
+        from benchmarks.plot import draw
+
+        draw(result, folder)
+    return result.holds or bool(given.tiny)
+
+
+def _environment(threads: str) -> dict[str, str]:
+    """Fixed threads, this tree's regard, peers that neither call home nor warn about it."""
+    fixed = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
+    path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
+    return {**os.environ, **fixed, "PYTHONPATH": path, "KERAS_BACKEND": "torch", "HF_HUB_OFFLINE": "1"}
+
+
+def _show(result: Result, *, judge: bool) -> None:
+    for case in result.cases:
+        print(f"  {case.name}")
+        for check in case.checks:
+            print(f"    {outcome(check)}{'' if check.holds or not judge else '   NOT AS CLAIMED'}")
+        for name, reason in case.missing.items():
+            print(f"    without {name}: {reason}")
+    for curve in result.curves:
+        slopes = f"time n^{curve.time_exponent:.2f}, memory n^{curve.memory_exponent:.2f}"
+        print(f"  {curve.backend}: {slopes} up to {curve.points[-1].length:,}")
+    if not result.setting.quiet:
+        print(f"  BUSY MACHINE: others kept {result.setting.others:.1f} cores busy; these times are not to be trusted")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

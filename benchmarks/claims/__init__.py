@@ -1,0 +1,28 @@
+"""One file for each claim: what is measured, against whom, and what must come out."""
+
+from importlib import import_module
+
+from benchmarks.claim import Claim
+
+NAMES = (
+    "additive_forward",
+    "additive_backward",
+    "additive_step",
+    "additive_without_compiler",
+    "additive_memory",
+    "gaussian_written_out",
+    "gaussian_cdist",
+    "dot_sdpa",
+    "multihead",
+    "multihead_observed",
+    "window",
+    "sparse_normalizers",
+    "alpha_entmax",
+    "growth",
+)
+
+
+def find(name: str) -> Claim:
+    """The claim of that name."""
+    claim: Claim = import_module(f"benchmarks.claims.{name}").CLAIM
+    return claim

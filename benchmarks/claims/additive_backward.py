@@ -1,0 +1,31 @@
+"""Additive attention needs no tanh for each pair: forward and backward."""
+
+from benchmarks.claim import FASTEST, Bound, Claim, Timed
+from benchmarks.contenders.additive import PEERS, Sizes, ours
+
+TINY = Sizes(batch=2, queries=5, keys=7, hidden=11)
+BOUNDS = (Bound(FASTEST, least=20),)
+
+CLAIM = Claim(
+    "Additive attention, forward + backward",
+    (
+        Timed(
+            "8 × 256 × 256, hidden 128",
+            Sizes(batch=8, queries=256, keys=256, hidden=128),
+            tiny=TINY,
+            ours=ours,
+            peers=PEERS,
+            bounds=BOUNDS,
+            backward=True,
+        ),
+        Timed(
+            "1 × 1,024 × 1,024, hidden 128",
+            Sizes(batch=1, queries=1024, keys=1024, hidden=128),
+            tiny=TINY,
+            ours=ours,
+            peers=PEERS,
+            bounds=BOUNDS,
+            backward=True,
+        ),
+    ),
+)

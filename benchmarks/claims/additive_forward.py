@@ -1,0 +1,18 @@
+"""Additive attention needs no tanh for each pair: forward."""
+
+from benchmarks.claim import FASTEST, Bound, Claim, Timed
+from benchmarks.contenders.additive import PEERS, Sizes, ours
+
+CLAIM = Claim(
+    "Additive attention, forward",
+    (
+        Timed(
+            "8 × 256 × 256, hidden 128",
+            Sizes(batch=8, queries=256, keys=256, hidden=128),
+            tiny=Sizes(batch=2, queries=5, keys=7, hidden=11),
+            ours=ours,
+            peers=PEERS,
+            bounds=(Bound(FASTEST, least=40),),
+        ),
+    ),
+)

@@ -1,0 +1,42 @@
+"""Additive attention in memory that is linear in the length."""
+
+from dataclasses import replace
+
+from benchmarks.claim import Bound, Claim, Contender, Weighed
+from benchmarks.contenders.additive import Sizes, keras, ours, textbook
+
+HALF = "regard at half the length"
+LIMIT = 8_192  # megabytes, after which a peer is stopped: it would take what the machine has
+
+
+def half(sizes: Sizes) -> Contender:
+    """Ours for half the queries and keys."""
+    return ours(replace(sizes, queries=sizes.queries // 2, keys=sizes.keys // 2))
+
+
+CLAIM = Claim(
+    "Additive attention, peak memory",
+    (
+        Weighed(
+            "1 × 4,096 × 4,096, hidden 128, forward + backward",
+            Sizes(batch=1, queries=4096, keys=4096, hidden=128),
+            tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
+            ours=ours,
+            peers={HALF: half, "textbook": textbook, "Keras": keras},
+            bounds=(Bound(HALF, most=2.0),),
+            limited={"textbook": LIMIT, "Keras": LIMIT},
+            most=250,
+            backward=True,
+        ),
+        Weighed(
+            "1 × 1,024 × 1,024, hidden 128, forward + backward",
+            Sizes(batch=1, queries=1024, keys=1024, hidden=128),
+            tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
+            ours=ours,
+            peers={"textbook": textbook, "Keras": keras},
+            bounds=(),
+            limited={"textbook": LIMIT, "Keras": LIMIT},
+            backward=True,
+        ),
+    ),
+)

@@ -1,0 +1,31 @@
+"""Where no C++ compiler is found, the same form in blocks of torch operations."""
+
+from benchmarks.claim import FASTEST, Bound, Claim, Timed
+from benchmarks.contenders.additive import PEERS, Sizes, ours
+
+SIZES = Sizes(batch=8, queries=256, keys=256, hidden=128)
+TINY = Sizes(batch=2, queries=5, keys=7, hidden=11)
+
+CLAIM = Claim(
+    "Additive attention without a compiler",
+    (
+        Timed(
+            "8 × 256 × 256, hidden 128, forward",
+            SIZES,
+            tiny=TINY,
+            ours=ours,
+            peers=PEERS,
+            bounds=(Bound(FASTEST, least=4),),
+        ),
+        Timed(
+            "8 × 256 × 256, hidden 128, forward + backward",
+            SIZES,
+            tiny=TINY,
+            ours=ours,
+            peers=PEERS,
+            bounds=(Bound(FASTEST, least=2),),
+            backward=True,
+        ),
+    ),
+    environment={"REGARD_COMPILER": "none"},
+)

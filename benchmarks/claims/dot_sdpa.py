@@ -1,0 +1,29 @@
+"""Going through the algebra costs next to nothing over the bare function."""
+
+from benchmarks.claim import Bound, Claim, Timed
+from benchmarks.contenders.dot import Sizes, dot, sdpa
+
+
+def case(length: int, *, backward: bool) -> Timed[Sizes]:
+    """One length."""
+    return Timed(
+        f"2 × 8 × {length:,} × {length:,}, dim 64, forward{' + backward' if backward else ''}",
+        Sizes(batch=2, heads=8, length=length, dim=64),
+        tiny=Sizes(batch=2, heads=3, length=5, dim=7),
+        ours=dot,
+        peers={"SDPA": sdpa},
+        bounds=(Bound("SDPA", least=0.97),),
+        backward=backward,
+    )
+
+
+CLAIM = Claim(
+    "Dot product against bare SDPA",
+    (
+        case(256, backward=False),
+        case(256, backward=True),
+        case(1024, backward=False),
+        case(1024, backward=True),
+        case(2048, backward=False),
+    ),
+)

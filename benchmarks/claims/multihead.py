@@ -1,0 +1,22 @@
+"""The multi-head layer against torch's own without weights."""
+
+from benchmarks.claim import Bound, Claim, Timed
+from benchmarks.contenders.multihead import Sizes, keras, ours, torch_plain, transformers, x_transformers
+
+TORCH = "nn.MultiheadAttention"
+
+
+def case(length: int) -> Timed[Sizes]:
+    """One length."""
+    return Timed(
+        f"4 × {length:,} × 512, 8 heads, forward + backward",
+        Sizes(batch=4, length=length, size=512, heads=8),
+        tiny=Sizes(batch=2, length=5, size=12, heads=3),
+        ours=ours,
+        peers={TORCH: torch_plain, "Keras": keras, "x-transformers": x_transformers, "transformers": transformers},
+        bounds=(Bound(TORCH, least=1.0),),
+        backward=True,
+    )
+
+
+CLAIM = Claim("Multi-head layer, weights not looked at", (case(256), case(1024)))

@@ -1,0 +1,27 @@
+"""Sparsemax and entmax-1.5 without sorting."""
+
+import regard
+from benchmarks.claim import FASTEST, Bound, Claim, Timed
+from benchmarks.contenders.normalizers import Sizes, ours, package, softmax
+
+SOFTMAX = "torch.softmax"
+
+
+def case(name: str, normalizer: regard.Normalizer, function: str) -> Timed[Sizes]:
+    """One normalizer against the package's function of that name, with all keys sorted and with the largest 64."""
+    return Timed(
+        f"{name}, 8 × 8 × 512 × 512, forward + backward",
+        Sizes(batch=8, heads=8, queries=512, keys=512),
+        tiny=Sizes(batch=2, heads=3, queries=5, keys=7),
+        ours=ours(normalizer),
+        peers={"entmax": package(function), "entmax, k = 64": package(function, k=64)},
+        also={SOFTMAX: softmax},
+        bounds=(Bound(FASTEST, least=5), Bound(SOFTMAX, most=6)),
+        backward=True,
+    )
+
+
+CLAIM = Claim(
+    "Sparse normalizers",
+    (case("sparsemax", regard.Sparsemax(), "sparsemax"), case("entmax-1.5", regard.Entmax15(), "entmax15")),
+)

@@ -1,0 +1,176 @@
+"""Additive attention: ours, the textbook's, and that of three libraries.
+
+All compute softmax(v·tanh(W q + U s)) s for the same queries q, source s and matrices, gradients for all of them.
+"""
+
+import functools
+import importlib
+import importlib.util
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import regard
+from benchmarks.claim import Contender
+from benchmarks.contenders.drawing import leaves, linear, normal
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """batch × queries × keys, and the width of everything."""
+
+    batch: int
+    queries: int
+    keys: int
+    hidden: int
+
+
+class Numbers:
+    """What the contenders are given."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.query = normal(sizes.batch, sizes.queries, sizes.hidden, seed=1)
+        self.source = normal(sizes.batch, sizes.keys, sizes.hidden, seed=2)
+        self.near = linear(sizes.hidden, sizes.hidden, seed=3)
+        self.far = linear(sizes.hidden, sizes.hidden, seed=4)
+        self.weight = normal(sizes.hidden, seed=5)
+        self.lengths = torch.randint(1, sizes.keys + 1, (sizes.batch,), generator=torch.Generator().manual_seed(6))
+
+
+def ours(sizes: Sizes) -> Contender:
+    """The operator, with the projections of the score."""
+    given = Numbers(sizes)
+    score = regard.Additive(sizes.hidden, query=sizes.hidden, key=sizes.hidden)
+    if score.query is None or score.source is None:
+        raise TypeError("the score was built with widths and has no projections")
+    with torch.no_grad():
+        score.weight.copy_(given.weight)
+        score.query.weight.copy_(given.near.weight)
+        score.source.weight.copy_(given.far.weight)
+        score.source.bias.zero_()
+
+    def forward() -> Tensor:
+        return regard.attend(given.query, given.source, given.source, score=score).output
+
+    return Contender(forward, leaves(given.query, given.source, score))
+
+
+class Textbook(nn.Module):
+    """Bahdanau's attention as textbooks write it (d2l, §11.3): every sum of a query and a key, then tanh."""
+
+    def __init__(self, given: Numbers) -> None:
+        super().__init__()
+        self.near, self.far = given.near, given.far
+        self.weight = nn.Linear(given.weight.numel(), 1, bias=False)
+        with torch.no_grad():
+            self.weight.weight.copy_(given.weight[None])
+
+    def forward(self, query: Tensor, source: Tensor, lengths: Tensor | None) -> Tensor:
+        hidden = torch.tanh(self.near(query).unsqueeze(2) + self.far(source).unsqueeze(1))
+        return masked_softmax(self.weight(hidden).squeeze(-1), lengths) @ source
+
+
+def masked_softmax(scores: Tensor, lengths: Tensor | None) -> Tensor:
+    """Softmax over the first `lengths` keys of each sample, by a large negative score for the others."""
+    if lengths is not None:
+        beyond = torch.arange(scores.shape[-1])[None, None, :] >= lengths[:, None, None]
+        scores = scores.masked_fill(beyond, -1e6)
+    return torch.softmax(scores, dim=-1)
+
+
+def textbook(sizes: Sizes) -> Contender:
+    """Plain torch, from the definition."""
+    given = Numbers(sizes)
+    module = Textbook(given)
+    return Contender(lambda: module(given.query, given.source, None), leaves(given.query, given.source, module))
+
+
+def keras(sizes: Sizes) -> Contender:
+    """Keras 3 on torch. Its layer has no projections, so torch's own are put before it."""
+    given = Numbers(sizes)
+    layer = keras_layer(given)
+    near, far = given.near, given.far
+
+    def forward() -> Tensor:
+        attended: Tensor = layer([near(given.query), given.source, far(given.source)])
+        return attended
+
+    return Contender(forward, (given.query, given.source, near.weight, far.weight, layer.scale.value))
+
+
+def keras_layer(given: Numbers) -> Any:
+    """The layer, with our weight."""
+    layer = importlib.import_module("keras").layers.AdditiveAttention()
+    layer([given.query, given.source, given.source])  # makes its variables
+    layer.scale.assign(given.weight.detach())
+    return layer
+
+
+def opennmt(sizes: Sizes) -> Contender:
+    """OpenNMT-py's `GlobalAttention`, type mlp."""
+    given = Numbers(sizes)
+    module = opennmt_module(given)
+    return Contender(lambda: module(given.query, given.source)[0], leaves(given.query, given.source, module))
+
+
+def opennmt_module(given: Numbers) -> Any:
+    """The module with our parameters. Its last projection is set to give the context back, which it computes anyway."""
+    size = given.weight.numel()
+    module = opennmt_attention()(size, attn_type="mlp")
+    with torch.no_grad():
+        module.linear_query.weight.copy_(given.near.weight)
+        module.linear_query.bias.zero_()
+        module.linear_context.weight.copy_(given.far.weight)
+        module.v.weight.copy_(given.weight[None])
+        module.linear_out.weight.copy_(torch.eye(size, 2 * size))
+        module.linear_out.bias.zero_()
+    return module
+
+
+@functools.cache
+def opennmt_attention() -> Any:
+    """The class, without what `import onmt` pulls in: tokenizers and converters that attention does not use."""
+    found = importlib.util.find_spec("onmt")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("No module named 'onmt'")
+    root = Path(found.origin).parent
+    for name in ("onmt", "onmt.modules", "onmt.utils"):
+        package = types.ModuleType(name)
+        package.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
+        sys.modules[name] = package
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # it decorates for CUDA by an old name
+        return importlib.import_module("onmt.modules.global_attention").GlobalAttention
+
+
+def joeynmt(sizes: Sizes) -> Contender:
+    """JoeyNMT's `BahdanauAttention`, which reads for one query at a time, with the keys projected once."""
+    given = Numbers(sizes)
+    module = joeynmt_module(given)
+    mask = torch.ones(sizes.batch, 1, sizes.keys, dtype=torch.bool)
+
+    def forward() -> Tensor:
+        module.compute_proj_keys(given.source)
+        return torch.cat([module(query, mask, given.source)[0] for query in given.query.split(1, dim=1)], dim=1)
+
+    return Contender(forward, leaves(given.query, given.source, module))
+
+
+def joeynmt_module(given: Numbers) -> Any:
+    """The module with our parameters."""
+    size = given.weight.numel()
+    module = importlib.import_module("joeynmt.attention").BahdanauAttention(size, size, size)
+    with torch.no_grad():
+        module.query_layer.weight.copy_(given.near.weight)
+        module.key_layer.weight.copy_(given.far.weight)
+        module.energy_layer.weight.copy_(given.weight[None])
+    return module
+
+
+PEERS = {"textbook": textbook, "Keras": keras, "OpenNMT-py": opennmt, "JoeyNMT": joeynmt}

@@ -1,0 +1,61 @@
+"""Sparse normalizers on a table of scores: ours, the entmax package's, and torch's softmax."""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import regard
+from benchmarks.claim import Build, Contender
+from benchmarks.contenders.drawing import normal
+from regard.pairs import Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """batch × heads × queries × keys."""
+
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+
+
+def draw(sizes: Sizes) -> Tensor:
+    """The scores."""
+    return normal(sizes.batch, sizes.heads, sizes.queries, sizes.keys, seed=1)
+
+
+def ours(normalizer: regard.Normalizer, *learned: Tensor) -> Build[Sizes]:
+    """One of our normalizers, all keys allowed, and what is learned beside the scores."""
+
+    def build(sizes: Sizes) -> Contender:
+        scores, pairs = draw(sizes), Pairs(sizes.queries, sizes.keys)
+        allowed = regard.Full().allowed(pairs)
+        return Contender(lambda: normalizer(scores, allowed, pairs), (scores, *learned))
+
+    return build
+
+
+def package(function: str, *learned: Tensor, **options: Any) -> Build[Sizes]:
+    """A function of the entmax package; what is learned has one number for each head."""
+
+    def build(sizes: Sizes) -> Contender:
+        run = getattr(importlib.import_module("entmax"), function)
+        scores = draw(sizes)
+
+        def forward() -> Tensor:
+            normalized: Tensor = run(scores, *(number[:, None, None] for number in learned), dim=-1, **options)
+            return normalized
+
+        return Contender(forward, (scores, *learned))
+
+    return build
+
+
+def softmax(sizes: Sizes) -> Contender:
+    """torch's softmax, which gives no zeros."""
+    scores = draw(sizes)
+    return Contender(lambda: torch.softmax(scores, dim=-1), (scores,))

@@ -1,0 +1,66 @@
+"""Install the libraries that we are compared with, in an environment of their own: `python -m benchmarks.peers`.
+
+They are never dependencies of the package. regard itself is not installed there: it is imported from this tree.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / ".venv-peers"
+PINS = Path(__file__).with_name("peers.txt")
+STAMP = FOLDER / ".installed"
+
+WHOLE = ("torch", "numpy", "jaxtyping", "keras", "x-transformers", "transformers", "entmax")
+# Their attention needs nothing but torch and numpy; their own pins exclude this torch or this protobuf.
+ALONE = ("OpenNMT-py", "joeynmt")
+
+
+def python() -> Path:
+    """The interpreter of that environment."""
+    return FOLDER / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def installed() -> bool:
+    """Whether the environment is there and is what the pins say."""
+    return python().exists() and STAMP.exists() and STAMP.read_text() == _wanted()
+
+
+def install() -> None:
+    """Make the environment; nothing is done where it is there."""
+    if installed():
+        return
+    if not python().exists():
+        _create()
+    _pip("install", *WHOLE)
+    _pip("install", "--no-deps", *ALONE)
+    STAMP.write_text(_wanted())
+
+
+def _wanted() -> str:
+    return hashlib.sha256(PINS.read_bytes() + repr((WHOLE, ALONE)).encode()).hexdigest()
+
+
+def _create() -> None:
+    try:
+        venv.create(FOLDER, with_pip=True)
+    except subprocess.CalledProcessError:
+        # Some systems package venv without its own pip; the one at hand then installs it.
+        venv.create(FOLDER, clear=True)
+        command = [sys.executable, "-m", "pip", "--python", str(python()), "install", "--quiet", "pip"]
+        subprocess.run(command, check=True)
+
+
+def _pip(*arguments: str) -> None:
+    pins = {"PIP_CONSTRAINT": str(PINS), "PIP_BUILD_CONSTRAINT": str(PINS), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    command = [str(python()), "-m", "pip", arguments[0], "--quiet", *arguments[1:]]
+    subprocess.run(command, check=True, env={**os.environ, **pins})
+
+
+if __name__ == "__main__":
+    install()
+    print(f"peers are in {FOLDER.name}")

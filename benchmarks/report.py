@@ -1,0 +1,160 @@
+"""Make the tables in README.md and docs/benchmarks.md from the results: `python -m benchmarks.report [--check]`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.claims import NAMES
+from benchmarks.results import FOLDER, CaseResult, CurveResult, Result, Setting, load
+from benchmarks.wording import amount, bound, measured, number, ratio, relative
+
+ROOT = Path(__file__).parent.parent
+BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
+HEADING = "## Measured"
+NOTHING = "Not measured yet: run `make bench`."
+HOW = """\
+Contenders of a case run in turn (A B C, A B C, …) in one process, after they were found to compute the same numbers.
+A time is the median of its samples, with the quartiles in parentheses; a ratio is the median of the ratios of each
+round. Peak memory is the rise of the resident set in a fresh process. The peers are pinned in `benchmarks/peers.txt`.
+
+```console
+$ make bench                                    # everything, on a machine that does nothing else
+$ .venv/bin/python -m benchmarks window --quick # one claim, roughly
+$ regard bench                                  # a quick table for your machine, without peers
+```
+"""
+
+
+def results(folder: Path = FOLDER) -> list[Result]:
+    """What is measured so far, in the order of the claims."""
+    return [load(path) for name in NAMES if (path := folder / f"{name}.json").exists()]
+
+
+def summary(found: list[Result]) -> str:
+    """One row for each bound."""
+    if not found:
+        return NOTHING
+    rows = ["| claim | measured | claimed |", "|---|---|---|"]
+    for result in found:
+        for case in result.cases:
+            for check in case.checks:
+                says = "" if check.unit == "MB" else f" {check.says}"
+                mark = "" if check.holds else " ✗"
+                rows.append(f"| {result.title}, {case.name} | **{ratio(check)}**{says}{mark} | {bound(check)} |")
+    return "\n".join(rows)
+
+
+def settings(found: list[Result]) -> str:
+    """Where it was measured; each distinct place once."""
+    lines = dict.fromkeys(place(result.setting) for result in found)
+    return "\n".join(lines)
+
+
+def place(setting: Setting) -> str:
+    """One setting in words."""
+    cores = f"{setting.threads} threads on {setting.cores} cores of {setting.processor}"
+    versions = f"torch {setting.torch}, Python {setting.python}, {setting.system}"
+    return f"{cores}; {versions}."
+
+
+def moment(setting: Setting) -> str:
+    """When, from which code, and what else was running."""
+    busy = f"load average {setting.load:.2f}, others kept {setting.others:.2f} cores busy"
+    loud = "" if setting.quiet else " **The machine was busy: these times are not to be trusted.**"
+    return f"{setting.date}, commit {setting.commit}; {busy}.{loud}"
+
+
+def block(found: list[Result]) -> str:
+    """What stands in the README between its two marks."""
+    place = f"\n\nRatios are medians with quartiles; {settings(found)}" if found else ""
+    more = "How it was measured, and every peer: [docs/benchmarks.md](docs/benchmarks.md)."
+    return f"{BEGIN}\n{summary(found)}{place}\n\n{more}\n{END}"
+
+
+def readme(text: str, found: list[Result]) -> str:
+    """The README with the block replaced, or put at the end of it."""
+    if BEGIN not in text:
+        return f"{text.rstrip()}\n\n{HEADING}\n\n{block(found)}\n"
+    before, rest = text.split(BEGIN, 1)
+    return before + block(found) + rest.split(END, 1)[1]
+
+
+def page(found: list[Result]) -> str:
+    """docs/benchmarks.md, all of it."""
+    head = f"# Benchmarks\n\n<!-- made by python -m benchmarks.report: do not edit -->\n\n{HOW}\n{summary(found)}\n"
+    return "\n".join([head, *(_section(result) for result in found)])
+
+
+def _section(result: Result) -> str:
+    parts = [f"## {result.title}", f"{place(result.setting)} {moment(result.setting)}"]
+    parts += [_case(case) for case in result.cases]
+    if result.curves:
+        parts.append(_growth(result))
+    return "\n\n".join(parts) + "\n"
+
+
+def _case(case: CaseResult) -> str:
+    kind = "time" if case.unit == "s" else "peak memory"
+    rows = [f"**{case.name}**", "", f"| | × ours | {kind} | difference from ours |", "|---|---|---|---|"]
+    for entry in case.entries:
+        apart = "–" if entry.difference is None else f"{entry.difference:.0e}"
+        rows.append(f"| {entry.name} | {relative(entry, case)} | {measured(entry, case.unit)} | {apart} |")
+    rows += [f"| {name} | | not measured: {reason} | |" for name, reason in case.missing.items()]
+    return "\n".join(rows)
+
+
+def _growth(result: Result) -> str:
+    """The exponents, and the picture that was drawn with them."""
+    head = (
+        "One head of width 64, forward and backward unless it says forward; sdpa and eager: scaled dot product; local:"
+        " a window of 256; linear: causal features; stream: additive; rows: sparsemax; flex: uncompiled, as torch runs"
+        " it on a CPU. The exponent is the slope over the last four lengths."
+    )
+    rows = ["| backend | time | memory | longest | there |", "|---|---|---|---|---|", *map(_curve, result.curves)]
+    picture = f"![time and memory against the length](../benchmarks/results/{result.claim}.svg)"
+    return "\n\n".join([head, "\n".join(rows), picture])
+
+
+def _curve(curve: CurveResult) -> str:
+    last = curve.points[-1]
+    name = curve.backend if curve.backward else f"{curve.backend}, forward"
+    slopes = f"n^{curve.time_exponent:.2f} | n^{curve.memory_exponent:.2f}"
+    return f"| {name} | {slopes} | {last.length:,} | {amount(last.seconds, 's')}, {number(last.megabytes)} MB |"
+
+
+def wanted(root: Path = ROOT) -> dict[Path, str]:
+    """What the files should be."""
+    found = results()
+    text = (root / "README.md").read_text(encoding="utf-8")
+    return {root / "README.md": readme(text, found), root / "docs" / "benchmarks.md": page(found)}
+
+
+def stale(root: Path = ROOT) -> list[Path]:
+    """The files that differ from the results."""
+    return [
+        path for path, text in wanted(root).items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def write(root: Path = ROOT) -> None:
+    """Write those that differ."""
+    for path, text in wanted(root).items():
+        if path in stale(root):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    """Write, or only look."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a table is not as measured")
+    if not parser.parse_args().check:
+        write()
+        return 0
+    for path in stale():
+        print(f"{path.name}: differs from benchmarks/results; fix: python -m benchmarks.report", file=sys.stderr)
+    return 1 if stale() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Measure one claim in this process, the peers' environment, and save it: `python -m benchmarks.worker NAME FOLDER`."""
+
+import argparse
+import os
+import subprocess
+from datetime import date
+from pathlib import Path
+
+import torch
+
+from benchmarks.claim import Claim, Timed
+from benchmarks.claims import find
+from benchmarks.measuring import Scale, time_case, weigh_case
+from benchmarks.results import CaseResult, Result, Setting, save
+from regard.machine import Watch, describe
+
+ROOT = Path(__file__).parent.parent
+
+
+def measure(name: str, scale: Scale, threads: int) -> Result:
+    """Everything that the claim has."""
+    claim = find(name)
+    os.environ.update(claim.environment)
+    torch.set_num_threads(threads)
+    load, watch = os.getloadavg()[0], Watch()
+    cases = [_case(name, claim, index, scale) for index in range(len(claim.cases))]
+    curves = []
+    if claim.growth is not None:
+        # Imported here: only this claim starts from it.
+        from benchmarks.growing import grow
+
+        curves = grow(name, claim.growth, scale)
+    setting = Setting(
+        *describe(), threads, load, watch.others(), date.today().isoformat(), commit(), scale.quick or scale.tiny
+    )
+    return Result(name, claim.title, setting, cases, curves)
+
+
+def _case(name: str, claim: Claim, index: int, scale: Scale) -> CaseResult:
+    case = claim.cases[index]
+    return time_case(case, scale) if isinstance(case, Timed) else weigh_case(name, index, case, scale)
+
+
+def commit() -> str:
+    """The commit that is measured, with a plus where the code differs from it."""
+    try:
+        name = _git("rev-parse", "--short", "HEAD")
+        changed = _git("status", "--porcelain", "--", "src", "benchmarks/claims", "benchmarks/contenders")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{name}+" if changed else name
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def main() -> None:
+    """Measure and save."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--tiny", action="store_true")
+    given = parser.parse_args()
+    save(measure(given.name, Scale(given.quick, given.tiny), given.threads), given.folder)
+
+
+if __name__ == "__main__":
+    main()
