@@ -67,9 +67,8 @@ def splits_of(folder: Path, source: str, target: str) -> dict[str, tuple[Path, P
         stem, _, language = path.name.removesuffix(".gz").rpartition(".")
         if path.is_file() and stem:
             found[stem][language] = path
-    splits = {
-        stem: (files[source], files[target]) for stem, files in found.items() if source in files and target in files
-    }
+    both = {stem: files for stem, files in sorted(found.items()) if source in files and target in files}
+    splits = {stem: (files[source], files[target]) for stem, files in both.items()}
     if not splits:
         languages = sorted({language for files in found.values() for language in files})
         expected = f"files such as train.{source} and train.{target}"
