@@ -36,6 +36,8 @@ def gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What `upstream`, the gradient of the scores, gives to each of the three, in the shape it has."""
     shapes = query.shape, key.shape, weight.shape
+    if not upstream.numel() or not shapes[0][-1]:
+        return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(weight)
     lead, query, key, weight = _aligned(query, key, weight)
     upstream = upstream.contiguous()
     made = (

@@ -72,13 +72,15 @@ void add_gradients(const T* rows, const T* columns, const T* upstream, int64_t c
         for (int64_t j = 0; j < count; ++j) {
             const Quad<T> quad = Quad<T>::template of<form>(row, load<T>(columns + j * width));
             const T* g = upstream + j * rows_at_once;
-            V column_total = quad.slope[0] * g[0];
+            V column_total = quad.slope[0] * g[0], pair_total = quad.half[0] * g[0];
+            totals[0] += quad.slope[0] * g[0];
 #pragma GCC unroll 4
-            for (int n = 0; n < rows_at_once; ++n) {
+            for (int n = 1; n < rows_at_once; ++n) {
                 totals[n] += quad.slope[n] * g[n];
-                if (n > 0) column_total += quad.slope[n] * g[n];
-                weight_total += quad.half[n] * g[n];
+                column_total += quad.slope[n] * g[n];
+                pair_total += quad.half[n] * g[n];
             }
+            weight_total += pair_total;
             store<T>(column_sums + j * width, load<T>(column_sums + j * width) + column_total);
         }
         for (int n = 0; n < rows_at_once; ++n) {
@@ -103,15 +105,19 @@ template <class T> class Backward {
           weight_gradient(weight_gradient), batch(p.batch()), padded(rounded_up(p.hidden, width)),
           threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)), parts(parts_for()),
           part_rows(rounded_up(pieces(row.count, parts), rows_at_once)), tiles(pieces(column.count, tile)),
+          chunks(pieces(part_rows, chunk)),
           direct(std::min(p.queries, p.keys) < few), packed(direct ? 0 : batch * column.count * padded),
           column_sums(batch * parts * column.count * padded), weight_sums(batch * parts * padded),
-          column_reach(batch * tiles), scratch(threads * Scratch::size(padded)) {}
+          column_reach(batch * tiles), row_reach(batch * parts * chunks), scratch(threads * Scratch::size(padded)) {}
 
     void run() {
 #pragma omp parallel num_threads(threads) if (threads > 1)
         {
             const Scratch own(scratch + thread_number() * Scratch::size(padded), padded);
-            if (!direct) pack();
+            if (!direct) {
+                measure();
+                pack();
+            }
 #pragma omp for schedule(dynamic)
             for (int64_t u = 0; u < batch * parts; ++u) add_part(u, own);
 #pragma omp for schedule(dynamic)
@@ -124,13 +130,13 @@ template <class T> class Backward {
     static constexpr int width = Lanes<T>::count;
 
     struct Scratch {
-        T *factors, *sums, *raw_rows, *raw_columns, *column_sums, *upstream;
+        T *factors, *sums, *raw_rows, *raw_columns, *column_sums, *weight_sums, *upstream;
         Scratch(T* own, int64_t padded)
             : factors(own), sums(own + chunk * padded), raw_rows(sums + chunk * padded),
               raw_columns(raw_rows + rows_at_once * padded), column_sums(raw_columns + tile * padded),
-              upstream(column_sums + tile * padded) {}
+              weight_sums(column_sums + tile * padded), upstream(weight_sums + padded) {}
         static int64_t size(int64_t padded) {
-            return (2 * chunk + rows_at_once + 2 * tile) * padded + rows_at_once * tile;
+            return (2 * chunk + rows_at_once + 2 * tile + 1) * padded + rows_at_once * tile;
         }
     };
 
@@ -141,9 +147,11 @@ template <class T> class Backward {
     T* weight_gradient;
     const int64_t batch, padded;
     const int threads;
-    const int64_t parts, part_rows, tiles;
+    const int64_t parts, part_rows, tiles, chunks;
     const bool direct;
-    const Buffer<T> packed, column_sums, weight_sums, column_reach, scratch;
+    const Buffer<T> packed, column_sums;
+    const Buffer<double> weight_sums;
+    const Buffer<T> column_reach, row_reach, scratch;
 
     // Rows are cut into as many parts as even work needs. Each part has column sums of its own, which cost memory.
     int64_t parts_for() const {
@@ -155,39 +163,62 @@ template <class T> class Backward {
 
     int64_t tile_count(int64_t n) const { return std::min(tile, column.count - n * tile); }
 
+    void measure() {
+#pragma omp for nowait
+        for (int64_t u = 0; u < batch * tiles; ++u) {
+            const int64_t first = u % tiles * tile, last = std::min(first + tile, column.count);
+            column_reach[u] = reach<T>(column.rows, u / tiles, first, last, p.hidden);
+        }
+#pragma omp for
+        for (int64_t u = 0; u < batch * parts * chunks; ++u) {
+            const int64_t part = u / chunks, start = part % parts * part_rows, first = start + u % chunks * chunk;
+            const int64_t last = std::min({first + chunk, start + part_rows, row.count});
+            row_reach[u] = reach<T>(row.rows, part / parts, first, last, p.hidden);
+        }
+    }
+
+    bool small(int64_t b) const {
+        const T* of_columns = column_reach + b * tiles;
+        const T* of_rows = row_reach + b * parts * chunks;
+        return std::all_of(of_columns, of_columns + tiles, is_small<T>) &&
+               std::all_of(of_rows, of_rows + parts * chunks, is_small<T>);
+    }
+
     void pack() {
 #pragma omp for schedule(dynamic)
         for (int64_t u = 0; u < batch * tiles; ++u) {
             const int64_t b = u / tiles, n = u % tiles, count = tile_count(n);
-            column_reach[u] = reach<T>(column.rows, b, n * tile, n * tile + count, p.hidden);
+            const bool is_small = small(b);
             T* to = packed + (b * column.count + n * tile) * padded;
             for (int64_t j = 0; j < count; ++j)
-                factors<T>(column.rows.at(b, n * tile + j), p.hidden, padded, false, to + j * width, count * width);
+                factors<T>(column.rows.at(b, n * tile + j), p.hidden, padded, is_small, to + j * width, count * width);
         }
     }
 
     void add_part(int64_t u, const Scratch& own) {
-        const int64_t b = u / parts, start = u % parts * part_rows, stop = std::min(start + part_rows, row.count);
+        const int64_t start = u % parts * part_rows, stop = std::min(start + part_rows, row.count);
         T* sums = column_sums + u * column.count * padded;
-        T* weight_total = weight_sums + u * padded;
-        std::memset(weight_total, 0, size_t(padded) * sizeof(T));
+        std::memset(weight_sums + u * padded, 0, size_t(padded) * sizeof(double));
         if (start >= stop) std::memset(sums, 0, size_t(column.count * padded) * sizeof(T));
         for (int64_t first = start; first < stop; first += chunk)
-            add_chunk(b, first, std::min(first + chunk, stop), first == start, sums, weight_total, own);
+            add_chunk(u, first, std::min(first + chunk, stop), first == start, sums, own);
     }
 
-    void add_chunk(int64_t b, int64_t first, int64_t last, bool fresh, T* sums, T* weight_total, const Scratch& own) {
-        const T limit = Lanes<T>::exponent_limit;
-        const T row_reach = direct ? 2 * limit : reach<T>(row.rows, b, first, last, p.hidden);
+    void add_chunk(int64_t u, int64_t first, int64_t last, bool fresh, T* sums, const Scratch& own) {
+        const int64_t b = u / parts;
+        const bool is_small = !direct && small(b);
+        const T reached = direct ? T(0) : row_reach[u * chunks + (first - u % parts * part_rows) / chunk];
         std::memset(own.sums, 0, size_t(chunk * padded) * sizeof(T));
-        if (!direct)
-            for (int64_t i = first; i < rounded_up(last, rows_at_once); ++i)
-                factors<T>(row.rows.at(b, std::min(i, last - 1)), p.hidden, padded, false, own.factors + (i - first) * padded, width);
+        for (int64_t i = first; !direct && i < rounded_up(last, rows_at_once); ++i)
+            factors<T>(row.rows.at(b, std::min(i, last - 1)), p.hidden, padded, is_small,
+                       own.factors + (i - first) * padded, width);
         for (int64_t n = 0; n < tiles; ++n) {
             const int64_t size = tile_count(n) * padded;
-            const Form form = direct ? Form::direct : form_for<T>(false, row_reach, column_reach[b * tiles + n]);
+            const Form form = direct ? Form::direct : form_for<T>(is_small, reached, column_reach[b * tiles + n]);
             std::memset(own.column_sums, 0, size_t(size) * sizeof(T));
-            add_tile(b, first, last, n, form, weight_total, own);
+            std::memset(own.weight_sums, 0, size_t(padded) * sizeof(T));
+            add_tile(b, first, last, n, form, own);
+            for (int64_t h = 0; h < padded; ++h) weight_sums[u * padded + h] += double(own.weight_sums[h]);
             T* to = sums + n * tile * padded;
             for (int64_t x = 0; x < size; x += width) {
                 const Vector<T> more = load<T>(own.column_sums + x);
@@ -197,7 +228,7 @@ template <class T> class Backward {
         for (int64_t i = first; i < last; ++i) finish_row(b, i, own.sums + (i - first) * padded);
     }
 
-    void add_tile(int64_t b, int64_t first, int64_t last, int64_t n, Form form, T* weight_total, const Scratch& own) {
+    void add_tile(int64_t b, int64_t first, int64_t last, int64_t n, Form form, const Scratch& own) {
         const int64_t count = tile_count(n);
         const T* columns = packed + (b * column.count + n * tile) * padded;
         if (form == Form::direct) {
@@ -214,8 +245,10 @@ template <class T> class Backward {
             }
             const auto add = form == Form::direct    ? add_gradients<Form::direct, T>
                              : form == Form::clamped ? add_gradients<Form::clamped, T>
+                             : form == Form::small   ? add_gradients<Form::small, T>
                                                      : add_gradients<Form::plain, T>;
-            add(rows, columns, own.upstream, count, padded, own.sums + (i - first) * padded, own.column_sums, weight_total);
+            add(rows, columns, own.upstream, count, padded, own.sums + (i - first) * padded, own.column_sums,
+                own.weight_sums);
         }
     }
 
@@ -266,7 +299,7 @@ template <class T> class Backward {
         for (int64_t b = 0; b < (p.one_weight ? 1 : batch); ++b)
             for (int64_t h = 0; h < p.hidden; ++h) {
                 double total = 0;
-                for (int64_t u = b * parts; u < b * parts + each; ++u) total += double(weight_sums[u * padded + h]);
+                for (int64_t u = b * parts; u < b * parts + each; ++u) total += weight_sums[u * padded + h];
                 weight_gradient[b * p.hidden + h] = T(2 * total);
             }
     }
