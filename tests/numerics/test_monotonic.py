@@ -6,10 +6,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.numerics import monotonic
+from regard.numerics import alignment, monotonic, native
 
 B, H, L, S = 2, 3, 5, 7
 INF, NAN = float("inf"), float("nan")
+
+
+@pytest.fixture(params=["native", "torch"])
+def who(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both who compute the recurrence, so that each claim is made of each."""
+    if request.param == "torch":
+        monkeypatch.setattr(alignment, "library_for", lambda tensor: None)
+    elif native.library() is None:
+        pytest.skip("no compiler here")
+    return str(request.param)
 
 
 def scores_of(*shape: int, scale: float = 1.0) -> Tensor:
@@ -67,14 +77,14 @@ def mixed(weights: Tensor, scores: Tensor, width: int) -> Tensor:
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (3, 1), (1, 3), (3, 3), (4, 3), (3, 5)])
-def test_expected_weights_are_the_sum_over_all_alignments(queries: int, keys: int) -> None:
+def test_expected_weights_are_the_sum_over_all_alignments(who: str, queries: int, keys: int) -> None:
     scores = scores_of(queries, keys)
     torch.testing.assert_close(monotonic.expected(scores), enumerated(scores), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 1000.0])
 @pytest.mark.parametrize("keys", [1, 2, 7, 8, 9, 101])
-def test_expected_weights_are_the_recursion(keys: int, scale: float) -> None:
+def test_expected_weights_are_the_recursion(who: str, keys: int, scale: float) -> None:
     scores, allowed = scores_of(B, L, keys, scale=scale), torch.rand(B, L, keys) > 0.3
     for mask in (None, allowed):
         found = monotonic.expected(scores, mask)
@@ -83,7 +93,7 @@ def test_expected_weights_are_the_recursion(keys: int, scale: float) -> None:
             torch.testing.assert_close(found[batch], wanted, rtol=1e-10, atol=1e-12)
 
 
-def test_far_along_a_row_float32_keeps_its_digits() -> None:
+def test_far_along_a_row_float32_keeps_its_digits(who: str) -> None:
     """In log space the product of 1900 factors (1 - p) costs three digits here; by cumprod it is 0, and 0/0 is NaN."""
     scores, previous = (scores_of(3, 2003) + 2).float(), torch.zeros(2003)
     previous[1900] = 1.0
@@ -95,7 +105,7 @@ def test_far_along_a_row_float32_keeps_its_digits() -> None:
 
 
 @pytest.mark.parametrize("extreme", [200.0, 1e4, INF])
-def test_certain_choices_give_neither_nan_nor_a_broken_gradient(extreme: float) -> None:
+def test_certain_choices_give_neither_nan_nor_a_broken_gradient(who: str, extreme: float) -> None:
     """The fault of cumprod implementations: p = 1 divides by 0 (MoChA-pytorch#4)."""
     scores = (torch.randint(0, 2, (B, L, 31)) * 2.0 - 1) * extreme
     scores[..., ::5] = 0.3
@@ -111,14 +121,14 @@ def test_certain_choices_give_neither_nan_nor_a_broken_gradient(extreme: float) 
         )
 
 
-def test_rows_sum_to_one_or_less() -> None:
+def test_rows_sum_to_one_or_less(who: str) -> None:
     weights = monotonic.expected(scores_of(B, H, L, S), torch.rand(L, S) > 0.3)
     assert (weights >= 0).all()
     assert (weights.sum(-1) <= 1 + 1e-12).all()
     assert (weights.sum(-1).diff(dim=-1) <= 1e-12).all(), "what ran off the end does not come back"
 
 
-def test_gradients_are_those_of_the_function() -> None:
+def test_gradients_are_those_of_the_function(who: str) -> None:
     scores = scores_of(B, 3, 5).requires_grad_()
     previous = torch.softmax(scores_of(B, 5), -1).requires_grad_()
     allowed = torch.rand(B, 3, 5) > 0.3
@@ -131,7 +141,7 @@ def test_gradients_are_those_of_the_function() -> None:
 
 
 @pytest.mark.parametrize("form", [monotonic.expected, monotonic.hard])
-def test_stepping_is_the_whole(form) -> None:
+def test_stepping_is_the_whole(who: str, form) -> None:
     scores, allowed = scores_of(B, H, L, S), torch.rand(B, 1, L, S) > 0.2
     whole = form(scores, allowed)
     previous = None
@@ -141,7 +151,7 @@ def test_stepping_is_the_whole(form) -> None:
         torch.testing.assert_close(previous, whole[..., query, :], rtol=1e-12, atol=1e-14)
 
 
-def test_a_start_may_be_given_for_all_leading_axes_at_once() -> None:
+def test_a_start_may_be_given_for_all_leading_axes_at_once(who: str) -> None:
     scores, previous = scores_of(B, H, L, S), torch.softmax(scores_of(S), -1)
     found = monotonic.expected(scores, None, previous)
     for batch, head in product(range(B), range(H)):
@@ -164,7 +174,7 @@ def test_hard_takes_the_first_likely_key_from_the_last_choice_on() -> None:
             assert found[batch, head, query].tolist() == wanted
 
 
-def test_hard_is_expected_with_certain_choices() -> None:
+def test_hard_is_expected_with_certain_choices(who: str) -> None:
     scores, allowed = scores_of(B, H, L, 31), torch.rand(L, 31) > 0.3
     certain = torch.where(scores >= 0, INF, -INF)
     assert torch.equal(monotonic.hard(scores, allowed), monotonic.expected(certain, allowed))
@@ -231,7 +241,7 @@ def test_memory_does_not_grow_with_the_width() -> None:
 
 
 @pytest.mark.parametrize("planted", [NAN, INF, -INF])
-def test_what_is_masked_is_never_read(planted: float) -> None:
+def test_what_is_masked_is_never_read(who: str, planted: float) -> None:
     allowed = torch.rand(B, L, S) > 0.4
     clean, soft = scores_of(B, L, S).requires_grad_(), scores_of(B, L, S).requires_grad_()
     dirty, dirty_soft = (torch.where(allowed, one.detach(), planted).requires_grad_() for one in (clean, soft))
@@ -254,7 +264,7 @@ def test_what_is_masked_is_never_read(planted: float) -> None:
     assert torch.equal(monotonic.hard(dirty, allowed), monotonic.hard(clean, allowed))
 
 
-def test_an_empty_row_attends_to_nothing_and_so_does_what_follows() -> None:
+def test_an_empty_row_attends_to_nothing_and_so_does_what_follows(who: str) -> None:
     allowed = torch.ones(L, S, dtype=torch.bool)
     allowed[2] = False
     scores = scores_of(L, S).requires_grad_()
@@ -269,7 +279,7 @@ def test_an_empty_row_attends_to_nothing_and_so_does_what_follows() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, S), (L, 0), (0, 0)])
-def test_no_query_and_no_key(shape: tuple[int, int]) -> None:
+def test_no_query_and_no_key(who: str, shape: tuple[int, int]) -> None:
     scores = torch.zeros(B, *shape)
     for found in (
         monotonic.expected(scores),
@@ -280,7 +290,7 @@ def test_no_query_and_no_key(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_rounded_once(dtype: torch.dtype) -> None:
+def test_half_precision_is_rounded_once(who: str, dtype: torch.dtype) -> None:
     scores = scores_of(L, S).to(dtype)
     weights, exact = monotonic.expected(scores), recursion(scores.double())
     assert weights.dtype == dtype

@@ -33,7 +33,7 @@ every_function = pytest.mark.parametrize("name", ALL)
 def who(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both who compute rows, so that each claim is made of each."""
     if request.param == "torch":
-        monkeypatch.setattr(simplex_rows, "_library", lambda tensor: None)
+        monkeypatch.setattr(simplex_rows, "library_for", lambda tensor: None)
     elif native.library() is None:
         pytest.skip("no compiler here")
     return str(request.param)
@@ -311,7 +311,7 @@ def test_native_rows_are_torchs_rows(monkeypatch: pytest.MonkeyPatch, name: str)
     grad = rows(H, L, 1009)
     fast = FAMILY[name](scores, allowed)
     (fast_grad,) = torch.autograd.grad(fast, scores, grad)
-    monkeypatch.setattr(simplex_rows, "_library", lambda tensor: None)
+    monkeypatch.setattr(simplex_rows, "library_for", lambda tensor: None)
     slow = FAMILY[name](scores, allowed)
     (slow_grad,) = torch.autograd.grad(slow, scores, grad)
     torch.testing.assert_close(fast, slow, rtol=1e-9, atol=1e-13)

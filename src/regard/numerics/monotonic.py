@@ -10,19 +10,17 @@ and $q_{ij}$ the probability that query $i$ gets as far as key $j$. A key that i
 over: $p_{ij} = 0$. Who runs off the last key attends to nothing, and so does every query after: rows sum to
 1 or less.
 
-The paper divides by a cumulative product, which underflows (0/0 as soon as some p is 1), and its logarithm
-loses digits where that product is small. Here the recurrence over keys is a scan by doubling: log₂ S rounds
-of sums and products of numbers between 0 and 1, so nothing overflows, cancels or becomes NaN, for any
-scores up to ±∞.
+The paper divides by a cumulative product, which underflows (0/0 as soon as some p is 1), and its logarithm loses
+digits far along a row. Here the recurrence is run as it stands: see alignment.py.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from regard.numerics.alignment import align
 from regard.shapes import Bool, Float
 
 Scores = Float[Tensor, "*#lead L S"]
@@ -40,9 +38,8 @@ def expected(scores: Scores, allowed: Allowed | None = None, previous: Previous 
     """
     exact = _masked(scores, allowed)
     stop, go_on = torch.sigmoid(exact), torch.sigmoid(-exact)
-    # Unbound and not indexed: the backward of an index fills a whole table with zeros, for every row anew.
-    stops, decays = stop.unbind(-2), _moved(go_on, 1, 0.0).unbind(-2)
-    weights = _by_query(lambda i, before: stops[i] * _scan(decays[i], before), exact, previous)
+    lead, start = _start(exact, previous)
+    weights = align(stop.expand(*lead, -1, -1), go_on.expand(*lead, -1, -1), start)
     # Not for the value: a gradient that arrives where nothing is allowed ends here.
     return torch.where(exact == -torch.inf, 0.0, weights).to(scores.dtype)
 
@@ -57,14 +54,13 @@ def hard(scores: Scores, allowed: Allowed | None = None, previous: Previous | No
             [0., 0., 1.]])
     """
     exact = _masked(scores, allowed)
-    stop = exact >= 0
-    return _by_query(lambda i, before: _first(stop[..., i, :], before), exact, previous).to(scores.dtype)
-
-
-def _first(stop: Bool[Tensor, "*#lead S"], before: Tensor) -> Tensor:
-    """One at the first place to stop at or after where `before` is."""
-    candidate = stop & (before.cumsum(-1) > 0)
-    return (candidate & (candidate.cumsum(-1) == 1)).to(before.dtype)
+    lead, before = _start(exact, previous)
+    rows = []
+    for stop in (exact >= 0).unbind(-2):
+        candidate = stop & (before.cumsum(-1) > 0)
+        before = (candidate & (candidate.cumsum(-1) == 1)).to(exact.dtype)
+        rows.append(before)
+    return torch.stack(rows, -2).to(scores.dtype) if rows else scores.new_zeros(*lead, *exact.shape[-2:])
 
 
 def chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allowed | None = None) -> Weights:
@@ -91,48 +87,12 @@ def _masked(scores: Scores, allowed: Allowed | None) -> Scores:
     return exact if allowed is None else torch.where(allowed, exact, -torch.inf)
 
 
-def _by_query(stops: Callable[[int, Tensor], Tensor], exact: Scores, previous: Previous | None) -> Weights:
-    """Row after row, each from the one before."""
+def _start(exact: Scores, previous: Previous | None) -> tuple[torch.Size, Tensor]:
+    """The leading axes of all, and where the queries start: on the first key if nothing else is said."""
     if previous is None:
         previous = (torch.arange(exact.shape[-1], device=exact.device) == 0).to(exact.dtype)
     lead = torch.broadcast_shapes(exact.shape[:-2], previous.shape[:-1])
-    before = previous.to(exact.dtype).expand(*lead, exact.shape[-1])
-    rows = []
-    for query in range(exact.shape[-2]):
-        before = stops(query, before)
-        rows.append(before)
-    return torch.stack(rows, -2) if rows else exact.new_zeros(*lead, *exact.shape[-2:])
-
-
-def _scan(decay: Tensor, inputs: Tensor) -> Tensor:
-    decay, inputs = torch.broadcast_tensors(decay, inputs)
-    sums: Tensor = _Scan.apply(decay, inputs)  # type: ignore[no-untyped-call]
-    return sums
-
-
-class _Scan(torch.autograd.Function):
-    r"""$q_j = a_j q_{j-1} + b_j$ for $a$ = `decay`, $b$ = `inputs`. Backward is the same from the end."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(decay: Tensor, inputs: Tensor) -> Tensor:
-        span = 1
-        while span < inputs.shape[-1]:
-            inputs = inputs + pad(decay[..., span:] * inputs[..., :-span], (span, 0))
-            decay = torch.cat([decay[..., :span], decay[..., span:] * decay[..., :-span]], -1)
-            span *= 2
-        return inputs.clone() if span == 1 else inputs
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[0], output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        decay, sums = ctx.saved_tensors
-        from_end = _scan(decay.flip(-1).roll(1, -1), grad.flip(-1)).flip(-1)
-        return from_end * _moved(sums, 1, 0.0), from_end
+    return lead, previous.to(exact.dtype).expand(*lead, exact.shape[-1])
 
 
 class _Chunks(torch.autograd.Function):

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.numerics import native
+from regard.numerics.native.reach import WORTH_COMPILING
 from regard.shapes import Float, Int
 
 Seed = int | Int[Tensor, ""]
@@ -26,7 +27,6 @@ Noise = Float[Tensor, "*lead L S"]
 
 # The golden ratio in 32 bits, as a signed number: sets the second key's seed apart from the first's.
 GOLDEN = -0x61C88647
-WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
 
 
 def draw_seed(device: torch.device | str = "cpu") -> Int[Tensor, ""]:

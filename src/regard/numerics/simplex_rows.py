@@ -6,10 +6,8 @@ import torch
 from torch import Tensor
 
 from regard.numerics import native
+from regard.numerics.native.reach import SUFFIX, library_for
 from regard.numerics.threshold import Rule, gradients_of, weights_of
-
-WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
-SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
 def weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
@@ -36,16 +34,8 @@ def _traced(tensor: Tensor) -> bool:
     return torch.compiler.is_compiling() and tensor.device.type == "cpu"
 
 
-def _library(tensor: Tensor) -> native.Library | None:
-    if tensor.device.type != "cpu" or tensor.dtype not in SUFFIX:
-        return None
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):  # under vmap there is no memory to point to
-        return None
-    return native.library(build=tensor.numel() >= WORTH_COMPILING)
-
-
 def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
-    library = _library(scores)
+    library = library_for(scores)
     if library is None:
         return weights_of(scores, allowed, alpha, rule)
     scores, alpha = scores.contiguous(), None if alpha is None else alpha.contiguous()
@@ -57,7 +47,7 @@ def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule:
 
 
 def _gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule) -> tuple[Tensor, Tensor | None]:
-    library = _library(weights)
+    library = library_for(weights)
     if library is None:
         return gradients_of(weights, grad, alpha, rule)
     weights, grad = weights.contiguous(), grad.contiguous()
