@@ -1,11 +1,14 @@
 """What can be wrong with the input of `attend`, one sentence each."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+
 import torch
 
 from regard.aggregates import Reading
 from regard.biases import Bias
 from regard.errors import wrong, wrong_kind
-from regard.masks import Full, as_mask
+from regard.masks import Full, Mask, as_mask
 from regard.normalizers import Normalizer
 from regard.parts import Parts
 from regard.scores import Score
@@ -26,10 +29,13 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
         raise wrong("dropout", dropout, "a rate from 0 to below 1", "use 0 in evaluation")
     lead = _lead(query, key, value)
     parts.score.check(query, key)
+    _check_parameters(parts.score, query)
     queries, keys = query.shape[-2], key.shape[-2]
     if not isinstance(parts.mask, Full):
+        _check_devices("mask", _tensors(parts.mask), query)
         parts.mask.check(lead, queries, keys)
     if parts.bias is not None:
+        _check_devices("bias", parts.bias.tensors(), query)
         parts.bias.check(lead, queries, keys)
     parts.normalizer.check(lead, queries, keys)
     return lead
@@ -67,6 +73,34 @@ def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
             f"the query's device, {query.device}",
             f"write {name}.to(query.device)",
         )
+
+
+def _check_parameters(score: Score, query: Tensor) -> None:
+    """A number for the whole score is promoted; a matrix of another dtype would be refused by torch in other words."""
+    if not (score._parameters or score._modules) or torch.is_autocast_enabled(query.device.type):
+        return
+    for parameter in score.parameters():
+        if parameter.dim() and parameter.dtype != query.dtype:
+            got, expected = f"{_name(parameter.dtype)} parameters", f"the query's dtype, {_name(query.dtype)}"
+            raise wrong_kind("score", got, expected, "write score.to(query.dtype)")
+    _check_devices("score", score.parameters(), query)
+
+
+def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:
+    for tensor in tensors:
+        if tensor.device != query.device:
+            got, fix = f"a tensor on device {tensor.device}", f"build the {name} on query.device"
+            raise wrong(name, got, f"the query's device, {query.device}", fix)
+
+
+def _tensors(mask: Mask) -> Iterator[Tensor]:
+    """The tensors that a mask is made of."""
+    names: list[str] = [field.name for field in fields(mask)] if is_dataclass(mask) else []
+    for part in (getattr(mask, name) for name in names):
+        if isinstance(part, Tensor):
+            yield part
+        elif isinstance(part, Mask):
+            yield from _tensors(part)
 
 
 AXES = {"query": "queries, width", "key": "keys, width", "value": "keys, width"}

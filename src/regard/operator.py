@@ -69,9 +69,12 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     output = result.output
     if exposed is not None:
         output = output.masked_fill(exposed[..., None], float("nan"))
+    log_prob = result.log_prob
     if output.shape[:-2] != lead:
         output = output.expand(*lead, *output.shape[-2:])
-    return Attended(output, Weights(call, result), result.log_prob, plan)
+    if log_prob is not None and log_prob.shape[:-1] != lead:
+        log_prob = log_prob.expand(*lead, log_prob.shape[-1])
+    return Attended(output, Weights(call, result), log_prob, plan)
 
 
 def facts_of(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Facts:

@@ -7,7 +7,7 @@ grouped heads are a lead axis of size one and not a flag.
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.errors import wrong
+from regard.errors import wrong, wrong_kind
 
 Queries = Float[Tensor, "*#lead query dim"]
 Keys = Float[Tensor, "*#lead key dim"]
@@ -34,6 +34,7 @@ __all__ = [
     "Values",
     "WideKeys",
     "check_lead",
+    "check_tensor",
     "describe",
 ]
 
@@ -46,7 +47,15 @@ def describe(thing: object) -> str:
     """
     if isinstance(thing, Tensor):
         return f"a {str(thing.dtype).removeprefix('torch.')} tensor of shape {tuple(thing.shape)}"
+    if isinstance(thing, type):
+        return f"the class {thing.__name__}"
     return repr(thing) if thing is None or isinstance(thing, int | float | str) else f"a {type(thing).__name__}"
+
+
+def check_tensor(name: str, thing: object) -> None:
+    """Raise unless this is a tensor."""
+    if not isinstance(thing, Tensor):
+        raise wrong_kind(name, describe(thing), "a tensor", "write torch.tensor(...)")
 
 
 def check_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:

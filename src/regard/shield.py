@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 from regard.lowering.spans import spans_of
-from regard.masks import Full
+from regard.masks import Full, Mask
 from regard.pairs import Pairs
 from regard.parts import Parts
 from regard.shapes import Bool, Float, Tensor
@@ -24,8 +24,10 @@ class Shielded(NamedTuple):
 
 def shield(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Shielded:
     """Keys and values with the broken ones set to zero, where a mask hides any."""
-    if isinstance(parts.mask, Full):
+    if isinstance(parts.mask, Full) or key.is_meta:
         return Shielded(key, value)
+    if parts.score.centers_keys:
+        key = _settled(parts.mask, key)
     if not torch.compiler.is_compiling() and _finite(key, value):
         return Shielded(key, value)
     sound = torch.isfinite(key).all(-1) & torch.isfinite(value).all(-1)
@@ -35,7 +37,19 @@ def shield(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Shielded:
 
 def _finite(key: Tensor, value: Tensor) -> bool:
     """One pass over each. A sum that overflows is a false alarm, which costs time and no more."""
-    return math.isfinite((key.detach().sum() + value.detach().sum()).item())
+    wide = torch.promote_types(key.dtype, torch.float32)
+    return math.isfinite((key.detach().sum(dtype=wide) + value.detach().sum(dtype=wide)).item())
+
+
+def _settled(mask: Mask, key: Float[Tensor, "*#lead key dim"]) -> Float[Tensor, "*#lead key dim"]:
+    """Keys that no query may see put at the mean of the others, where they move no center, whatever they hold."""
+    visible = mask.visible(key.shape[-2], key.device)
+    if visible is None:
+        return key
+    wide = torch.promote_types(key.dtype, torch.float32)
+    seen = torch.where(visible[..., None], key.detach(), 0.0).sum(-2, keepdim=True, dtype=wide)
+    mean = seen / visible.sum(-1)[..., None, None].clamp_min(1)
+    return torch.where(visible[..., None], key, mean.to(key.dtype))
 
 
 def _exposed(parts: Parts, queries: int, broken: Bool[Tensor, "*#lead key"]) -> Bool[Tensor, "*#lead query"]:

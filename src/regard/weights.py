@@ -80,9 +80,10 @@ class Weights:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(*lead, queries, keys)."""
-        lead = torch.broadcast_shapes(self._call.query.shape[:-2], self._call.key.shape[:-2])
-        return (*lead, self._call.queries, self._call.keys)
+        """(*lead, queries, keys), with the lead of the output: also where only values or mask have it."""
+        call = self._call
+        lead = torch.broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.value.shape[:-2])
+        return (*lead, call.queries, call.keys)
 
     def dense(self) -> Float[Tensor, "*lead query key"]:
         """All of them."""
@@ -162,7 +163,8 @@ def _from_totals(call: Call, totals: Totals, start: int, stop: int, first: int, 
     scores = scores.mul_(form.scale) if isinstance(form.scale, float) else scores * form.scale
     bias = mask_bias(parts, dense_table(parts, scores, pairs), scores, pairs)
     scores = scores if bias is None else scores + bias
-    return scores.sub_(totals.total[..., start:stop, None])
+    total = totals.total[..., start:stop, None]
+    return scores.sub_(total) if scores.shape[:-1] == total.shape[:-1] else scores - total
 
 
 def _joined_tops(tops: Sequence[Top]) -> Top:

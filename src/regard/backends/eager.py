@@ -9,4 +9,5 @@ from regard.parts import Call
 def run(call: Call) -> Result:
     """Scores, weights and output, each written out."""
     pairs = Pairs(call.queries, call.keys, device=call.query.device)
-    return Result(*read(call, call.parts.score, call.query, call.key, call.value, pairs))
+    output, log_prob = read(call, call.parts.score, call.query, call.key, call.value, pairs)
+    return Result(output.to(call.value.dtype), log_prob)

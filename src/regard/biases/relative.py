@@ -45,6 +45,9 @@ class Relative(Bias):
         super().__init__()
         if count < 4 or count % 2:
             raise wrong("count", count, "an even number of buckets, at least 4", "use 32, as T5 does")
+        near = count // 2 if causal else count // 4
+        if farthest <= near:
+            raise wrong("farthest", farthest, f"more than the {near} distances with a bucket of their own", "use 128")
         self.count, self.farthest, self.causal = count, farthest, causal
         self.table = nn.Parameter(torch.zeros(heads, count))
 

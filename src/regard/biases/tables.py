@@ -3,7 +3,7 @@
 from regard.biases.base import Bias, BiasForm
 from regard.errors import wrong
 from regard.pairs import Pairs
-from regard.shapes import Float, Tensor, check_lead
+from regard.shapes import Float, Tensor, check_lead, check_tensor
 
 
 class Prior(Bias):
@@ -18,6 +18,7 @@ class Prior(Bias):
 
     def __init__(self, prior: Float[Tensor, "*lead key"]) -> None:
         super().__init__()
+        check_tensor("prior", prior)
         self.prior = prior
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
@@ -52,6 +53,7 @@ class Dense(Bias):
 
     def __init__(self, table: Float[Tensor, "*lead query key"]) -> None:
         super().__init__()
+        check_tensor("table", table)
         self.table = table
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:

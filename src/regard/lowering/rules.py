@@ -8,7 +8,7 @@ import torch
 from regard.errors import PlanError, sentence, wrong
 from regard.lowering.plan import BACKENDS, Backend, Plan
 from regard.lowering.reasons import describe
-from regard.masks import Causal, Full
+from regard.masks import Causal, Full, Window
 from regard.masks.base import Both, Mask
 from regard.parts import Facts, Parts
 
@@ -141,7 +141,7 @@ def refuse_flex(parts: Parts, facts: Facts) -> Refusal:
         return refusal or "flex is used for plain softmax without a bias"
     if facts.device == "cpu" and facts.grad:
         return "FlexAttention has no backward on the CPU"
-    if not isinstance(parts.mask, Full | Causal) and parts.mask.width is None:
+    if not isinstance(parts.mask, Full | Causal | Window):
         return "flex is used for full, causal and window masks"
     return None if len(facts.lead) == 2 else "flex wants (batch, heads) in front"
 

@@ -44,6 +44,10 @@ class Mask(ABC):
         """The most keys that one query may see, where that is known without looking at any tensor."""
         return None
 
+    def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
+        """Which keys `(*lead, keys)` any query may see; None where that is all of them, or not known at once."""
+        return self.allowed(Pairs(1, keys, device=device)).squeeze(-2) if self.columnwise else None
+
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
         """A range of keys that holds every key allowed to the queries `start … stop - 1`."""
         return 0, keys
@@ -117,6 +121,10 @@ class Both(Mask):
     @property
     def width(self) -> int | None:
         return min((w for w in (self.left.width, self.right.width) if w is not None), default=None)
+
+    def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
+        left, right = self.left.visible(keys, device), self.right.visible(keys, device)
+        return right if left is None else left if right is None else left & right
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
         low, high = self.left.span(start, stop, queries, keys)
@@ -218,6 +226,10 @@ class Table(Mask):
     @property
     def columnwise(self) -> bool:
         return self.cells.shape[-2] == 1
+
+    def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
+        some = self.cells.any(-2)
+        return some.expand(*some.shape[:-1], keys)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("mask.table", tuple(self.cells.shape[:-2]), lead)

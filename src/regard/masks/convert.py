@@ -26,26 +26,44 @@ def to_sdpa(mask: Mask, queries: int, keys: int, *, device: torch.device | str =
 
 
 def from_multihead(
-    attn_mask: Bool[Tensor, "..."] | None = None, key_padding_mask: Bool[Tensor, "batch key"] | None = None
+    attn_mask: Bool[Tensor, "..."] | None = None,
+    key_padding_mask: Bool[Tensor, "*batch key"] | None = None,
+    *,
+    heads: int | None = None,
 ) -> Mask:
     """`nn.MultiheadAttention(attn_mask=…, key_padding_mask=…)`: bool, True = must **not** attend.
 
-    The result broadcasts over (batch, heads), also where `attn_mask` is (queries, keys).
+    The result broadcasts over (batch, heads). `attn_mask` is (queries, keys), or (batch · heads, queries, keys) with
+    the number of `heads`; `key_padding_mask` is (batch, keys), or (keys,) of a single sequence.
     """
     mask: Mask = Full()
     for name, part in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
         if part is not None and part.dtype != torch.bool:
             raise wrong_kind(name, describe(part), "a bool tensor", "write mask == float('-inf') for a float mask")
     if attn_mask is not None:
-        mask = Table(~attn_mask)
+        if attn_mask.dim() == 3 and heads is None:
+            raise wrong("heads", None, "the number of heads, which attn_mask holds with the batch", "pass heads=…")
+        mask = Table(~(attn_mask if attn_mask.dim() < 3 else attn_mask.unflatten(0, (-1, heads or 1))))
     if key_padding_mask is not None:
-        mask = mask & Table(~key_padding_mask[:, None, None, :])
+        single = key_padding_mask.dim() == 1
+        mask = mask & Table(~(key_padding_mask[None] if single else key_padding_mask[:, None, None, :]))
     return mask
 
 
-def to_multihead(mask: Mask, queries: int, keys: int, *, device: torch.device | str = "cpu") -> Bool[Tensor, "..."]:
-    """A bool `attn_mask` for `nn.MultiheadAttention`: True = must not attend."""
-    return ~mask.table(queries, keys, device=device)
+def to_multihead(
+    mask: Mask, queries: int, keys: int, *, heads: int | None = None, device: torch.device | str = "cpu"
+) -> Bool[Tensor, "..."]:
+    """A bool `attn_mask` for `nn.MultiheadAttention`: True = must not attend.
+
+    (queries, keys), or (batch · heads, queries, keys) where the mask differs from sequence to sequence or head to head.
+    """
+    hidden = ~mask.table(queries, keys, device=device)
+    if hidden.dim() == 2:
+        return hidden
+    if heads is None:
+        raise wrong("heads", None, "the number of heads, because the mask is not one table for all", "pass heads=…")
+    hidden = hidden.unsqueeze(1) if hidden.dim() == 3 else hidden
+    return hidden.expand(-1, heads, -1, -1).flatten(0, 1)
 
 
 def from_huggingface(attention_mask: Tensor) -> Mask:
@@ -60,7 +78,11 @@ def to_huggingface(mask: Mask, keys: int, *, device: torch.device | str = "cpu")
     if not mask.columnwise:
         fix = "pass a mask of keys alone, such as Lengths; causality is the model's own"
         raise wrong("mask", type(mask).__name__, "a mask that is the same for every query", fix)
-    return mask.table(1, keys, device=device).reshape(-1, keys).long()
+    table = mask.table(1, keys, device=device).squeeze(-2)
+    if any(size > 1 for size in table.shape[1:-1]):
+        fix = "pass a mask of sequences alone, such as Lengths(lengths)"
+        raise wrong("mask", f"lead axes {tuple(table.shape[:-1])}", "one axis, of sequences", fix)
+    return table.reshape(-1, keys).long()
 
 
 def from_valid_lengths(valid: Int[Tensor, "..."], keys: int | None = None) -> Mask:
@@ -75,6 +97,9 @@ def from_valid_lengths(valid: Int[Tensor, "..."], keys: int | None = None) -> Ma
 
 def to_valid_lengths(mask: Mask, keys: int, *, device: torch.device | str = "cpu") -> Int[Tensor, "..."]:
     """How many keys are allowed, where the allowed keys are the first ones; otherwise raise."""
+    if not mask.columnwise:
+        fix = "pass a mask of keys alone, such as Lengths"
+        raise wrong("mask", type(mask).__name__, "a mask that is the same for every query", fix)
     table = mask.table(1, keys, device=device).squeeze(-2)
     counts = table.sum(-1)
     if not torch.equal(table, torch.arange(keys, device=table.device) < counts[..., None]):

@@ -1,5 +1,6 @@
 """The masks of the catalog."""
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ import torch
 from regard.errors import wrong, wrong_kind
 from regard.masks.base import Mask
 from regard.pairs import Pairs
-from regard.shapes import Allowed, Int, Tensor, check_lead, describe
+from regard.shapes import Allowed, Int, Tensor, check_lead, check_tensor, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Around(Mask):
     radius: int
 
     def __post_init__(self) -> None:
+        check_tensor("center", self.center)
         if self.radius < 0:
             raise wrong("radius", self.radius, "at least 0", "count the keys on each side of the center")
 
@@ -113,8 +115,11 @@ class Around(Mask):
         if torch.compiler.is_compiling():
             return 0, keys
         own = self.center.detach()[..., start:stop]
-        low = min(keys, max(0, int(own.amin().floor()) - self.radius))
-        return low, max(low, min(keys, int(own.amax().ceil()) + self.radius + 1))
+        left, right = float(own.amin()), float(own.amax())
+        if not math.isfinite(left) or not math.isfinite(right):
+            return 0, keys
+        low = min(keys, max(0, math.floor(left) - self.radius))
+        return low, max(low, min(keys, math.ceil(right) + self.radius + 1))
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("mask.center", tuple(self.center.shape[:-1]), lead)
@@ -148,13 +153,13 @@ class Lengths(Mask):
         return True
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        return 0, keys if torch.compiler.is_compiling() else min(keys, int(self.lengths.max()))
+        return 0, keys if torch.compiler.is_compiling() else min(keys, most(self.lengths))
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("mask.lengths", tuple(self.lengths.shape), lead)
-        if not torch.compiler.is_compiling() and int(self.lengths.max()) > keys:
+        if not torch.compiler.is_compiling() and most(self.lengths) > keys:
             fix = "count only the keys that are there"
-            raise wrong("mask.lengths", int(self.lengths.max()), f"at most keys={keys}", fix)
+            raise wrong("mask.lengths", most(self.lengths), f"at most keys={keys}", fix)
 
     def over_heads(self) -> Mask:
         return Lengths(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
@@ -195,6 +200,11 @@ class Documents(Mask):
     keys: Int[Tensor, "*lead key"]
     queries: Int[Tensor, "*lead query"] | None = None
 
+    def __post_init__(self) -> None:
+        check_tensor("keys", self.keys)
+        if self.queries is not None:
+            check_tensor("queries", self.queries)
+
     def allowed(self, pairs: Pairs) -> Allowed:
         own = (
             self.keys[..., pairs.position.flatten()] if self.queries is None else self.queries[..., pairs.row.flatten()]
@@ -210,6 +220,8 @@ class Documents(Mask):
                 f"keys={keys}",
                 "name a document for each key",
             )
+        if self.queries is not None:
+            check_lead("mask.queries", tuple(self.queries.shape[:-1]), lead)
         if self.queries is None and queries > keys:
             raise wrong("mask.queries", None, f"documents of {queries} queries", "pass Documents(keys, queries)")
         if self.queries is not None and self.queries.shape[-1] != queries:
@@ -222,9 +234,15 @@ class Documents(Mask):
         return Documents(self.keys.unsqueeze(-2), None if self.queries is None else self.queries.unsqueeze(-2))
 
 
+def most(counts: Tensor) -> int:
+    """The largest count; 0 in a batch of none."""
+    return int(counts.max()) if counts.numel() else 0
+
+
 def check_counts(name: str, counts: Tensor) -> None:
     """Raise unless these are whole numbers of keys."""
     if not isinstance(counts, Tensor) or counts.is_floating_point() or counts.dtype == torch.bool:
         raise wrong_kind(name, describe(counts), "an integer tensor", "write torch.tensor([...])")
-    if not torch.compiler.is_compiling() and counts.numel() and int(counts.min()) < 0:
+    known = counts.numel() and not counts.is_meta and not torch.compiler.is_compiling()
+    if known and int(counts.min()) < 0:
         raise wrong(name, int(counts.min()), "at least 0", "a length counts keys; an empty sequence has length 0")

@@ -6,7 +6,7 @@ from regard.errors import wrong
 from regard.normalizers.base import Normalizer, NormalizerForm
 from regard.numerics import simplex
 from regard.pairs import Pairs
-from regard.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead
+from regard.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor
 
 
 class LocalGaussian(Normalizer):
@@ -26,6 +26,7 @@ class LocalGaussian(Normalizer):
 
     def __init__(self, center: Float[Tensor, "*lead query"], deviation: float) -> None:
         super().__init__()
+        check_tensor("center", center)
         if not deviation > 0:
             raise wrong("deviation", deviation, "a number above 0", "use half the radius of the window")
         self.center, self.deviation = center, deviation

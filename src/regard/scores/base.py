@@ -120,6 +120,11 @@ class Score(Term):
         """Whether the place of a key among the keys matters: then no block may leave out the keys before it."""
         return any(part.counts_keys for part in self.children() if isinstance(part, Score))
 
+    @property
+    def centers_keys(self) -> bool:
+        """Whether some path subtracts the mean of the keys: then what hidden keys hold must not move it."""
+        return any(part.centers_keys for part in self.children() if isinstance(part, Score))
+
     def stream(self, query: Queries, key: WideKeys) -> Scores:
         """The same numbers by a derivation that needs less time and memory, where there is one."""
         out: Tensor = self(query, key)
@@ -132,10 +137,10 @@ class Score(Term):
             raise wrong("key", f"width {key.shape[-1]}", f"the width of the query, {query.shape[-1]}", fix)
 
     def __add__(self, other: "Score") -> "Score":
-        return Sum(self, other)
+        return Sum(self, other) if isinstance(other, Score) else NotImplemented
 
     def __mul__(self, factor: float) -> "Score":
-        return Multiple(self, factor)
+        return Multiple(self, factor) if isinstance(factor, int | float | Tensor) else NotImplemented
 
     __rmul__ = __mul__
 

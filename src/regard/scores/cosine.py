@@ -34,12 +34,18 @@ class Cosine(DotScore):
         return cls(nn.Parameter(torch.full((heads,) if heads else (), temperature)))
 
     def forward(self, query: Queries, key: Keys) -> Scores:
-        lengths = query.norm(dim=-1)[..., :, None] * key.norm(dim=-1)[..., None, :]
-        cosines = query @ key.transpose(-1, -2) / lengths.clamp_min(SMALLEST)
+        shortest = shortest_of(query)
+        near, far = query.norm(dim=-1).clamp_min(shortest), key.norm(dim=-1).clamp_min(shortest)
+        cosines = query @ key.transpose(-1, -2) / near[..., :, None] / far[..., None, :]
         out: Tensor = cosines / per_head(self.temperature)
         return out
 
     def dot_form(self, query: Queries, key: Keys) -> DotForm:
-        unit = nn.functional.normalize
+        unit, shortest = nn.functional.normalize, shortest_of(query)
         factor = 1.0 / per_head(self.temperature)
-        return DotForm(unit(query, dim=-1, eps=SMALLEST), unit(key, dim=-1, eps=SMALLEST), scale=factor)
+        return DotForm(unit(query, dim=-1, eps=shortest), unit(key, dim=-1, eps=shortest), scale=factor)
+
+
+def shortest_of(vectors: Tensor) -> float:
+    """The length below which a vector has no direction, as a number that its dtype can hold (float16 has no 1e-12)."""
+    return max(SMALLEST, torch.finfo(vectors.dtype).tiny)

@@ -32,6 +32,10 @@ class Gaussian(DotScore):
         """With a width that is trained, one for each head where heads are given."""
         return cls(nn.Parameter(torch.full((heads,) if heads else (), width)))
 
+    @property
+    def centers_keys(self) -> bool:
+        return True
+
     def forward(self, query: Queries, key: Keys) -> Scores:
         squares = (query[..., :, None, :] - key[..., None, :, :]).square().sum(-1)
         return -0.5 * per_head(self.width) ** 2 * squares
