@@ -1,0 +1,197 @@
+"""`regard bench`: a quick table for this machine, against plain torch. The full suite with peers is `make bench`."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.timing import Spread
+
+Run = Callable[[], object]
+
+
+class Pair(NamedTuple):
+    """The same numbers computed twice: by regard, and by what plain torch has for it; `backward` passes too or not."""
+
+    what: str
+    plain: str
+    ours: Run
+    theirs: Run
+    backward: bool
+
+
+def bench(*, seconds: float = 15.0, threads: int | None = None) -> None:
+    """Time the main mechanisms against plain torch on this machine; let nothing else run meanwhile.
+
+    Parameters
+    ----------
+    seconds
+        About how long it takes.
+    threads
+        How many torch may use; as many as it uses by itself where it is not given.
+    """
+    import torch
+
+    from regard import machine, timing
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    console, found = Console(), machine.describe()
+    console.print(f"{torch.get_num_threads()} threads on {found.processor}, torch {found.torch}", highlight=False)
+    table = Table("times faster", "what", "regard", "plain torch", box=None, pad_edge=False)
+    pairs, watch = list(_pairs()), machine.Watch()
+    budget = timing.Budget(seconds=seconds / len(pairs) / 1.5, least=3, most=50, sample=0.01)
+    for pair in pairs:
+        with console.status(pair.what):
+            samples = timing.interleave({"ours": pair.ours, "theirs": pair.theirs}, budget)
+        ratio = timing.ratios(samples["theirs"], samples["ours"])
+        ours, theirs = (_milliseconds(timing.spread(samples[name])) for name in ("ours", "theirs"))
+        passes = "both passes" if pair.backward else "forward"
+        faster = f"[bold]{ratio.median:.3g}[/bold] ({ratio.low:.3g}–{ratio.high:.3g})"
+        table.add_row(faster, f"{pair.what}, {passes}", ours, f"{theirs} {pair.plain}")
+    console.print(table)
+    others = watch.others()
+    if others > machine.QUIET:
+        console.print(f"other processes kept {others:.1f} cores busy meanwhile: do not trust these times", style="red")
+
+
+def _milliseconds(spread: "Spread") -> str:
+    return f"{1e3 * spread.median:.3g} ms"
+
+
+def _pairs() -> Iterator[Pair]:
+    yield from _additive()
+    yield from _dots()
+    yield _window()
+    yield from _normalizers()
+    yield from _multihead()
+
+
+def _additive() -> Iterator[Pair]:
+    """The definition, which builds a tensor of queries × keys × hidden, is what textbooks and libraries run."""
+    import regard
+
+    query, key, value = _draw(4, 128, 128), _draw(4, 128, 128), _draw(4, 128, 128)
+    score = regard.Additive(128)
+    for backward in (False, True):
+        ours = _step(lambda: regard.attend(query, key, value, score=score).output, query, key, backward=backward)
+        theirs = _step(
+            lambda: regard.attend(query, key, value, score=score, backend="eager").output,
+            query,
+            key,
+            backward=backward,
+        )
+        yield Pair("additive 4×128×128", "tanh", ours, theirs, backward)
+
+
+def _dots() -> Iterator[Pair]:
+    import torch
+    import torch.nn.functional as F
+
+    import regard
+
+    query, key, value = (_draw(2, 8, 512, 64) for _ in range(3))
+    gaussian = regard.Gaussian(width=0.125)
+    yield Pair(
+        "Gaussian 2×8×512×512",
+        "torch.cdist",
+        _step(lambda: regard.attend(query, key, value, score=gaussian).output),
+        _step(lambda: torch.softmax(-0.5 * (0.125 * torch.cdist(query, key)) ** 2, dim=-1) @ value),
+        backward=False,
+    )
+    yield Pair(
+        "dot 2×8×512×512",
+        "SDPA",
+        _step(lambda: regard.attend(query, key, value).output),
+        _step(lambda: F.scaled_dot_product_attention(query, key, value)),
+        backward=False,
+    )
+
+
+def _window() -> Pair:
+    import torch.nn.functional as F
+
+    import regard
+
+    query, key, value = (_draw(1, 1, 4096, 64) for _ in range(3))
+    mask = regard.Window(before=127, after=0)
+    table = mask.table(4096, 4096)
+    return Pair(
+        "window 128 of 4,096",
+        "SDPA + mask",
+        _step(lambda: regard.attend(query, key, value, mask=mask).output, query, key, value, backward=True),
+        _step(lambda: F.scaled_dot_product_attention(query, key, value, table), query, key, value, backward=True),
+        backward=True,
+    )
+
+
+def _normalizers() -> Iterator[Pair]:
+    """There is no sparse normalizer in torch: what a softmax takes is the natural measure, and 1 is out of reach."""
+    import torch
+
+    import regard
+    from regard.pairs import Pairs
+
+    scores, pairs = _draw(4, 8, 256, 256), Pairs(256, 256)
+    allowed = regard.Full().allowed(pairs)
+    plain = _step(lambda: torch.softmax(scores, dim=-1), scores, backward=True)
+    for name, part in (("sparsemax", regard.Sparsemax()), ("entmax-1.5", regard.Entmax15())):
+        ours = _step(partial(part, scores, allowed, pairs), scores, backward=True)
+        yield Pair(f"{name} 4×8×256×256", "softmax", ours, plain, backward=True)
+
+
+def _multihead() -> Iterator[Pair]:
+    """`nn.MultiheadAttention`, and our layer with the same parameters; then entropy and the five largest weights of
+    each query, which ours finds without leaving its fused call."""
+    from torch import nn
+
+    from regard.layers import Attention
+
+    module = nn.MultiheadAttention(256, 8, batch_first=True)
+    layer, x = Attention.from_torch(module), _draw(4, 256, 256)
+
+    def looked() -> "Tensor":
+        attended, _ = layer.within(x)
+        attended.weights.entropy()
+        attended.weights.top(5)
+        return attended.output
+
+    yield Pair(
+        "multi-head 4×256×256",
+        "nn module",
+        _step(lambda: layer.within(x)[0].output, x, backward=True),
+        _step(lambda: module(x, x, x, need_weights=False)[0], x, backward=True),
+        backward=True,
+    )
+    yield Pair(
+        "… looked at",
+        "with weights",
+        _step(looked, x, backward=True),
+        _step(lambda: module(x, x, x, average_attn_weights=False)[0], x, backward=True),
+        backward=True,
+    )
+
+
+def _draw(*shape: int) -> "Tensor":
+    import torch
+
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).requires_grad_()
+
+
+def _step(forward: "Callable[[], Tensor]", *leaves: "Tensor", backward: bool = False) -> Run:
+    """One call: the forward pass without a graph, or with the gradients of the leaves."""
+    import torch
+
+    def run() -> object:
+        if backward:
+            output = forward()
+            return torch.autograd.grad(output, leaves, torch.ones_like(output))
+        with torch.no_grad():
+            return forward()
+
+    return run
