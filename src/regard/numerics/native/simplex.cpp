@@ -1,12 +1,13 @@
 // Weights from scores, row by row: softmax, softmax plus one, sparsemax, entmax-1.5 and alpha-entmax.
 //
-// A row is read once into a buffer that stays in the first cache; what cannot be in the support (more than
-// 1 / (alpha - 1) below the largest score) is left behind, and Newton runs on the rest. The function whose root
-// is the threshold t is F(t) = (|| [1 + a (u - t)]_+ ||_{1/a} - 1) / a with a = alpha - 1: a norm of a convex
+// A row is read once into a buffer that stays in the first cache, and Newton runs there. Where each weight is dear,
+// what lies more than 1 / (alpha - 1) below the largest score is left behind first: it cannot be in the support.
+//
+// The threshold t is the root of F(t) = (|| [1 + a (u - t)]_+ ||_{1/a} - 1) / a with a = alpha - 1: a norm of a convex
 // function, hence convex for a <= 1, and linear in t when all scores are equal or a = 0. From the left Newton
 // therefore never passes the root, and takes three to five steps. Above a = 1 a bracket keeps it safe.
 //
-// simplex.py has the same mathematics in torch, with the references.
+// threshold.py has the same mathematics in torch, with the references.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@
 #include <limits>
 #include <vector>
 
-#include "logarithm.hpp"
+#include "powers.hpp"
 #include "threads.hpp"
 
 namespace {
@@ -28,41 +29,6 @@ template <class T> struct Mask;
 template <> struct Mask<float> { typedef uint8_t bytes __attribute__((vector_size(Lanes<float>::count))); };
 template <> struct Mask<double> { typedef uint8_t bytes __attribute__((vector_size(Lanes<double>::count))); };
 template <class T> using Bytes = typename Mask<T>::bytes;
-
-// A rule gives, for x = u - t, the weight and its slope (-dp/dt), and the Newton step from the sums of both.
-template <class T> struct Sparsemax {
-    T a = 1;
-    Vector<T> weight(Vector<T> x, Vector<T>& slope) const {
-        const Vector<T> base = x + T(1);
-        slope = base > T(0) ? fill<T>(1) : fill<T>(0);
-        return base > T(0) ? base : fill<T>(0);
-    }
-    T step(T weights, T slopes) const { return (weights - T(1)) / slopes; }
-};
-template <class T> struct Entmax15 {
-    T a = T(0.5);
-    Vector<T> weight(Vector<T> x, Vector<T>& slope) const {
-        const Vector<T> base = x * T(0.5) + T(1);
-        slope = base > T(0) ? base : fill<T>(0);
-        return slope * slope;
-    }
-    T step(T weights, T slopes) const { return T(2) * (weights - std::sqrt(weights)) / slopes; }
-};
-template <class T> struct Entmax {
-    T a;
-    Vector<T> weight(Vector<T> x, Vector<T>& slope) const {
-        const Vector<T> change = x * a;
-        const Integers<T> inside = (change > T(-1)) & (x > -std::numeric_limits<T>::infinity());
-        if (!any<T>(inside)) return slope = fill<T>(0);
-        const Vector<T> base = inside ? change + T(1) : fill<T>(1), inverse = T(1) / base;
-        // The second term is what rounding 1 + change lost: without it alpha near 1 has no digits left.
-        const Vector<T> log_weight = (logarithm<T>(base) + (change - (base - T(1))) * inverse) / a;
-        const Vector<T> weight = inside ? exponential<T>(log_weight) : fill<T>(0);
-        slope = weight * inverse;
-        return weight;
-    }
-    T step(T weights, T slopes) const { return -weights * std::expm1(-a * std::log(weights)) / (a * slopes); }
-};
 
 template <class T> struct Work {  // one thread's row in hand, padded with -inf to whole lanes
     int64_t size, padded;
@@ -97,14 +63,18 @@ template <class T> T read(Work<T>& work, const T* scores, const uint8_t* allowed
     return largest;
 }
 
-// Subtracts the largest score, and copies what lies above `floor` close together: the candidates.
-template <class T> int64_t shift(Work<T>& work, T top, T floor) {
+// Copies what lies above `floor` close together: the candidates for the support.
+template <class T> int64_t gather(Work<T>& work, T floor) {
     constexpr int width = Lanes<T>::count;
     int64_t count = 0;
     for (int64_t j = 0; j < work.padded; j += width) {
-        const Vector<T> x = load<T>(&work.row[j]) - top;
-        store<T>(&work.row[j], x);
+        const Vector<T> x = load<T>(&work.row[j]);
         if (!any<T>(x > floor)) continue;
+        if (!any<T>(x <= floor)) {
+            store<T>(&work.kept[count], x);
+            count += width;
+            continue;
+        }
         for (int lane = 0; lane < width; ++lane) {
             work.kept[count] = x[lane];
             count += x[lane] > floor;
@@ -114,13 +84,13 @@ template <class T> int64_t shift(Work<T>& work, T top, T floor) {
     return count;
 }
 
-template <class T, class R> T threshold(const Work<T>& work, int64_t count, const R& rule) {
+template <class T, class R> T threshold(const T* candidates, int64_t count, const R& rule) {
     const T close = 2 * std::numeric_limits<T>::epsilon();
     T t = 0, low = 0, high = -std::expm1(-rule.a * std::log(T(count))) / rule.a;
     for (int turn = 0; turn < 100; ++turn) {
         Vector<T> weights = {}, slopes = {}, slope;
         for (int64_t j = 0; j < count; j += Lanes<T>::count) {
-            weights += rule.weight(load<T>(&work.kept[j]) - t, slope);
+            weights += rule.weight(load<T>(candidates + j) - t, slope);
             slopes += slope;
         }
         const T total = sum<T>(weights), step = rule.step(total, sum<T>(slopes));
@@ -133,9 +103,14 @@ template <class T, class R> T threshold(const Work<T>& work, int64_t count, cons
 }
 
 template <class T, class R> void power_row(Work<T>& work, T top, const R& rule, T* weights) {
-    const T floor = rule.a > 0 ? T(-1) / rule.a : -std::numeric_limits<T>::infinity();  // a < 0: all in the support
-    const int64_t count = shift<T>(work, top, floor);
-    const T t = threshold<T>(work, count, rule);
+    for (int64_t j = 0; j < work.padded; j += Lanes<T>::count) store<T>(&work.row[j], load<T>(&work.row[j]) - top);
+    const T* candidates = work.row.data();
+    int64_t count = work.padded;
+    if (R::dear) {
+        const T floor = rule.a > 0 ? T(-1) / rule.a : std::numeric_limits<T>::lowest();  // a < 0: all in the support
+        candidates = work.kept.data(), count = gather<T>(work, floor);
+    }
+    const T t = threshold<T>(candidates, count, rule);
     Vector<T> slope;
     for (int64_t j = 0; j < work.padded; j += Lanes<T>::count)
         store<T>(&work.row[j], rule.weight(load<T>(&work.row[j]) - t, slope));
