@@ -38,6 +38,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_ends_with_the_same_bits(tmp_path: Path, undisturbed: Path) -> None:
     moments = random.Random(7)
     delays = [moments.uniform(0.0, 0.25) for _ in range(20)]
@@ -46,6 +47,7 @@ def test_killed_at_random_moments_ends_with_the_same_bits(tmp_path: Path, undist
     assert contents(tmp_path / "run") == contents(undisturbed)
 
 
+@pytest.mark.slow
 def test_a_fresh_interpreter_goes_on_with_the_same_bits(tmp_path: Path, undisturbed: Path) -> None:
     with start(tmp_path / "run") as process:
         assert process.stdout is not None

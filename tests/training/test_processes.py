@@ -11,8 +11,10 @@ import pytest
 import torch
 from toy_training import events_of
 
+from regard.errors import InputError
 from regard.training import Evaluated, Stepped, checkpoints
 from regard.training.checkpoint import read_tensors
+from regard.training.step import check_complete
 
 SCRIPT = str(Path(__file__).parent / "toy_training.py")
 # No dropout, because two processes draw other numbers than one; a quick schedule, so that errors would show.
@@ -30,7 +32,7 @@ UNDERSCORED = {name.replace(".", "__"): value for name, value in SETTINGS.items(
 def run(command: list[object]) -> list[dict[str, Any]]:
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     finished = subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, env=environment, timeout=110, check=False
+        [*map(str, command)], capture_output=True, text=True, env=environment, timeout=280, check=False
     )
     lines = [line for line in finished.stdout.splitlines() if line.startswith("{")]
     assert finished.returncode == 0, finished.stdout + finished.stderr
@@ -64,6 +66,8 @@ def assert_same(folder: Path, alone: Path) -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_two_processes_under_torchrun_are_one_even_if_one_dies(tmp_path: Path, alone: Path) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     parallel = [*FLAGS, "training.parallel=ddp"]
@@ -73,6 +77,8 @@ def test_two_processes_under_torchrun_are_one_even_if_one_dies(tmp_path: Path, a
     assert_same(tmp_path / "run", alone)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_one_process_becomes_two_with_shards_and_one_again(tmp_path: Path, alone: Path) -> None:
     folder = tmp_path / "run"
     events_of(folder, **UNDERSCORED | {"training__stop__steps": 24})
@@ -82,3 +88,27 @@ def test_one_process_becomes_two_with_shards_and_one_again(tmp_path: Path, alone
     assert {path.name for path in checkpoints(folder)[-1].iterdir()} >= {"weights", "optimizer"}
     events_of(folder, resume=True, **UNDERSCORED)
     assert_same(folder, alone)
+
+
+def test_a_parameter_that_takes_no_part_is_named_before_anyone_waits_for_it() -> None:
+    model = torch.nn.Linear(2, 3)
+    model.weight.sum().backward()
+    with pytest.raises(InputError) as caught:
+        check_complete(model)
+    assert str(caught.value) == (
+        "model: got no gradient for bias, expected one for every parameter; "
+        "fix: freeze it with requires_grad_(False), or train in one process"
+    )
+    model.bias.requires_grad_(False)
+    check_complete(model)
+
+
+def test_several_processes_must_be_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match=r"^training.parallel: got none with 2 processes, expected ddp or fsdp; fix"):
+        events_of(tmp_path / "run")
+
+
+def test_a_device_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^training.device: got moon, expected a device that torch has here; fix"):
+        events_of(tmp_path / "run", training__device="moon")

@@ -17,12 +17,12 @@ import shlex
 import shutil
 import sys
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import regard
 from regard.errors import InputError, wrong
 from regard.training.checkpoint import FORMAT, best_first, checkpoints, read_tensors
 from regard.training.config import configure, differences
@@ -108,13 +108,20 @@ def versions() -> dict[str, Any]:
     """What the last bits of a result depend on."""
     return {
         "format": FORMAT,
-        "regard": regard.__version__,
+        "regard": own_version(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "machine": platform.machine(),
         "threads": torch.get_num_threads(),
         "processes": int(os.environ.get("WORLD_SIZE", "1")),
     }
+
+
+def own_version() -> str:
+    try:
+        return metadata.version("regard")
+    except metadata.PackageNotFoundError:
+        return "not installed"  # run from the sources
 
 
 def command_line(step: int) -> str:

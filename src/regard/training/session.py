@@ -169,8 +169,9 @@ def started_saving(run: Path, step: int) -> Path:
 def fill_shards(session: Session, temporary: Path) -> None:
     from regard.training.sharding import save_shards
 
-    save_shards(distinct(session.model), temporary / "weights")
-    save_shards(optimizer_tensors(session.optimizer, session.model), temporary / "optimizer")
+    with storing("checkpoint", session.run):
+        save_shards(distinct(session.model), temporary / "weights")
+        save_shards(optimizer_tensors(session.optimizer, session.model), temporary / "optimizer")
 
 
 def finished_saving(session: Session, temporary: Path, state: Mapping[str, Any]) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
@@ -19,9 +20,13 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def save_shards(tensors: dict[str, Tensor], folder: Path) -> None:
-    """Every process writes its own part. All must call this together."""
+    """Every process writes its own part. All must call this together; if one fails, all do."""
     writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
-    save(tensors, storage_writer=writer)
+    try:
+        save(tensors, storage_writer=writer)
+    except CheckpointException as error:
+        causes = [cause for cause, _ in error.failures.values() if isinstance(cause, OSError)]
+        raise (causes[0] if causes else OSError(str(error))) from error
 
 
 def load_shards(tensors: dict[str, Tensor], folder: Path) -> None:

@@ -35,6 +35,8 @@ def advance(
             total, count = session.wrapped(runtime.place(batches[index]))
             total.backward()
         loss, tokens = loss + float(total.detach()), tokens + int(count)
+    if runtime.several:
+        check_complete(session.model)
     loss, all_tokens, stop, overdue = runtime.total([loss, float(tokens), *map(float, flags)])
     # Wrappers average over the processes what should be a sum.
     factor = runtime.part.world / max(1.0, all_tokens)
@@ -55,6 +57,14 @@ def numbers_of(session: Session, batches: Sequence[Any], progress: Progress) -> 
         fix = "bring back the data and settings with which the run began"
         raise wrong("data", got, f"more than {progress.batch}, as when it was saved", fix)
     return range(progress.batch, min(progress.batch + session.settings.optimizer.accumulate, len(batches)))
+
+
+def check_complete(model: nn.Module) -> None:
+    """Raises where processes would wait in vain for the gradient of a parameter that took no part."""
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and parameter.grad is None:
+            fix = "freeze it with requires_grad_(False), or train in one process"
+            raise wrong("model", f"no gradient for {name}", "one for every parameter", fix)
 
 
 def scale(parameters: Iterable[nn.Parameter], factor: float, clip: float | None) -> float:

@@ -53,8 +53,9 @@ class Task(Protocol[Batch]):
     - `epoch` is the same whenever it is asked for: batch i of epoch n depends on nothing else. All processes
       see the same number of batches; each gets its own rows of every batch, and at least one.
     - `loss` is a sum and a count, so that a step over several batches or processes weighs each token alike.
-    - `measure` is called with gradients off, on the process's share of the held-out data, and returns sums
-      that add over processes (matches, lengths, n-gram counts); `metrics` makes numbers of their total.
+    - `measure` is called with gradients off, on the process's share of the held-out data (which it moves to the
+      model's device itself), and returns sums that add over processes (matches, lengths, n-gram counts);
+      `metrics` makes numbers of their total.
     - `save` writes what prediction needs beside the weights, such as a vocabulary, when the run begins.
     """
 
