@@ -1,0 +1,60 @@
+"""Weights in a terminal: shades of blocks, with every token beside its row or above its column."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+SHADES = " ░▒▓█"
+TALLEST = 12  # signs of a column's label
+WIDE = 2  # cells of a column: as wide as a Chinese character
+BLANK = "␣"
+
+
+def heat_map(weights: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str], width: int) -> Text:
+    """The map as text of at most `width` cells a line; where the columns do not fit, they go on below.
+
+    >>> print(heat_map([[0.9, 0.1], [0.0, 1.0]], ["ab", "c"], ["x", "yz"], 20))
+        a
+        b c
+      x ██
+     yz   ██
+    """
+    margin = max(map(cell_len, target), default=0) + 2
+    room = max(1, (width - margin) // WIDE)
+    blocks = [slice(start, start + room) for start in range(0, len(source), room)]
+    lines = [line for block in blocks for line in block_lines(weights, source, target, block, margin)]
+    return Text("\n").join(lines)
+
+
+def block_lines(
+    weights: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str], block: slice, margin: int
+) -> Iterator[Text]:
+    """Some columns: their labels from top to bottom, then a line for each row."""
+    labels = [shortened(token.replace(" ", BLANK)) for token in source[block]]
+    height = max(map(len, labels), default=0)
+    for level in range(height):
+        signs = [label.rjust(height)[level] for label in labels]
+        yield Text((" " * margin + "".join(set_cell_size(sign, WIDE) for sign in signs)).rstrip())
+    for token, row in zip(target, weights, strict=True):
+        label = token.replace(" ", BLANK)
+        line = Text(" " * (margin - 1 - cell_len(label)) + label + " ")
+        for weight in row[block]:
+            line.append(shade(weight) * WIDE, style=color(weight))
+        line.rstrip()
+        yield line
+
+
+def shortened(label: str) -> str:
+    return label if len(label) <= TALLEST else label[: TALLEST - 1] + "…"
+
+
+def shade(weight: float) -> str:
+    """The block whose darkness is nearest."""
+    return SHADES[min(len(SHADES) - 1, max(0, round(weight * (len(SHADES) - 1))))]
+
+
+def color(weight: float) -> str:
+    """From dim to bright blue."""
+    amount = min(1.0, max(0.0, weight))
+    return f"rgb({int(70 + 30 * amount)},{int(90 + 90 * amount)},{int(140 + 115 * amount)})"
