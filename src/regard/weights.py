@@ -1,5 +1,6 @@
 """The weights of an attention, found again when they are asked for, at the price of what is asked."""
 
+import copy
 import functools
 import math
 from collections.abc import Iterator, Sequence
@@ -71,19 +72,31 @@ class Weights:
     tensor([[0.5000, 0.5000]])
     """
 
-    __slots__ = ("_call", "_totals")
+    __slots__ = ("_call", "_lead", "_totals")
 
     def __init__(self, call: Call, result: Result) -> None:
         self._call = call
+        self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
         self._totals = Totals(result.form, result.total) if known else None  # type: ignore[arg-type]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """(*lead, queries, keys), with the lead of the output: also where only values or mask have it."""
+        return (*(self._lead or self._own_lead), self._call.queries, self._call.keys)
+
+    @property
+    def _own_lead(self) -> tuple[int, ...]:
         call = self._call
-        lead = torch.broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.value.shape[:-2])
-        return (*lead, call.queries, call.keys)
+        lead: torch.Size = torch.broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.value.shape[:-2])
+        return lead
+
+    def merged(self) -> "Weights":
+        """The same with the last two lead axes as one: groups and the heads of each become heads."""
+        other = copy.copy(self)
+        *rest, groups, heads = self.shape[:-2]
+        other._lead = (*rest, groups * heads)
+        return other
 
     def dense(self) -> Float[Tensor, "*lead query key"]:
         """All of them."""
@@ -134,13 +147,13 @@ class Weights:
     def _block(self, start: int, stop: int) -> Rows:
         if self._totals is None:
             return Rows(self._rows(start, stop), None)
-        logarithms = _from_totals(self._call, self._totals, start, stop, 0, self._call.keys)
+        logarithms = self._placed(_from_totals(self._call, self._totals, start, stop, 0, self._call.keys))
         return Rows(logarithms.exp(), logarithms)
 
     def _tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
         if self._totals is None:
             return self._rows(start, stop)[..., first:last]
-        return _from_totals(self._call, self._totals, start, stop, first, last).exp_()
+        return self._placed(_from_totals(self._call, self._totals, start, stop, first, last)).exp_()
 
     def _rows(self, start: int, stop: int) -> Tensor:
         """Whole rows by the definition. Rows of a sequential normalizer need all rows before them."""
@@ -150,7 +163,11 @@ class Weights:
         query = call.query[..., rows[0] : rows[1], :]
         table = weigh(call.parts, widened(call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
         table = table[..., start:stop, :] if sequential else table
-        return table.expand(*self.shape[:-2], *table.shape[-2:])
+        return self._placed(table.expand(*self._own_lead, *table.shape[-2:]))
+
+    def _placed(self, table: Tensor) -> Tensor:
+        """The table with the lead axes that this handle shows."""
+        return table if self._lead is None else table.reshape(*self._lead, *table.shape[-2:])
 
 
 def _from_totals(call: Call, totals: Totals, start: int, stop: int, first: int, last: int) -> Tensor:

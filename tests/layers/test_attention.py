@@ -11,7 +11,7 @@ from regard.catalog import Sizes
 from regard.errors import InputError
 from regard.layers import Attention, Mechanism, Memory, Packed, Projections, Rotary
 from regard.masks import Causal, Full, Lengths, Mask
-from regard.normalizers import Sparsemax
+from regard.normalizers import Normalizer, Softmax, Sparsemax
 from regard.operator import attend
 from regard.scores import Additive, Bilinear, Dot, Gaussian, ScaledDot
 
@@ -59,9 +59,13 @@ def test_every_normalizer_and_bias_runs_grouped(name: str, bias: str, groups: in
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
-def test_grouped_heads_are_repeated_heads(groups: int) -> None:
-    grouped = Attention(4 * D, heads=4, groups=groups, mechanism=Mechanism(bias=ALiBi(4))).double()
-    whole = Attention(4 * D, heads=4, mechanism=Mechanism(bias=ALiBi(4))).double()
+@pytest.mark.parametrize("bias", [None, ALiBi(4)])
+@pytest.mark.parametrize("normalizer", [Softmax(), Sparsemax()])
+def test_grouped_heads_are_repeated_heads(normalizer: Normalizer, bias: ALiBi | None, groups: int) -> None:
+    """Without a term for each head nothing is copied, with one keys are: the numbers are the same."""
+    mechanism = Mechanism(bias=bias, normalizer=normalizer)
+    grouped = Attention(4 * D, heads=4, groups=groups, mechanism=mechanism).double()
+    whole = Attention(4 * D, heads=4, mechanism=mechanism).double()
     small, large = grouped.projections, whole.projections
     assert isinstance(small, Packed)
     assert isinstance(large, Packed)
@@ -71,8 +75,23 @@ def test_grouped_heads_are_repeated_heads(groups: int) -> None:
         large.input.weight.copy_(torch.cat([query, *repeated]))
         large.output.load_state_dict(small.output.state_dict())
     x = torch.randn(B, L, 4 * D).double()
-    torch.testing.assert_close(grouped(x, grouped.remember(x)), whole(x, whole.remember(x)))
+    real = Lengths(torch.tensor([L, 2]))
+    own, other = (layer.attend(x, layer.remember(x, mask=real), mask=Causal()) for layer in (grouped, whole))
+    torch.testing.assert_close(own.output, other.output)
+    torch.testing.assert_close(own.weights.dense(), other.weights.dense())
+    rows, columns = slice(1, 4), slice(0, 3)
+    torch.testing.assert_close(own.weights.tile(rows, columns), other.weights.tile(rows, columns))
+    torch.testing.assert_close(own.weights.summary(2), other.weights.summary(2))
+    assert own.weights.shape == (B, 4, L, L)
     assert grouped.remember(x).key.shape == (B, groups, L, D)
+
+
+def test_grouped_heads_draw() -> None:
+    layer = Attention(4 * D, heads=4, groups=2, mechanism=Mechanism(aggregate=Sample()))
+    x = torch.randn(B, L, 4 * D)
+    log_prob = layer.attend(x, layer.remember(x)).log_prob
+    assert log_prob is not None
+    assert log_prob.shape == (B, 4, L)
 
 
 @pytest.mark.parametrize("rotary", [None, Rotary(10)])

@@ -1,140 +1,16 @@
 """Attention as a layer: projections to heads, any mechanism, an explicit memory."""
 
-from dataclasses import dataclass, replace
-
-import torch
 from torch import nn
 
-from regard.aggregates import Reading, Soft
-from regard.biases import Bias
 from regard.errors import wrong
 from regard.layers.convert import from_multihead, to_multihead
+from regard.layers.mechanism import Mechanism
+from regard.layers.memory import FULL, Memory, both, cleaned
 from regard.layers.positions import Rotary
 from regard.layers.projections import Heads, Packed, Projections
-from regard.masks import Full, Mask, Table, as_mask
-from regard.normalizers import Normalizer, Softmax
-from regard.operator import Attended, attend
-from regard.scores import ScaledDot, Score
-from regard.shapes import Float, Int, Keys, Queries, Tensor, Values, WideKeys
-
-FULL = Full()
-
-
-class Mechanism(nn.Module):
-    r"""How queries read: all of the algebra but the mask, which belongs to the call.
-
-    $$ \mathrm{aggregate}(\mathrm{normalizer}(\mathrm{score}(q, k) + \mathrm{bias}, \cdot), v) $$
-
-    What is left out is the scaled dot product, no bias, softmax, and the soft reading. A mechanism is not changed;
-    `replaced` makes another one that shares the other parts.
-
-    >>> from regard.normalizers import Sparsemax
-    >>> type(Mechanism(normalizer=Sparsemax()).score).__name__
-    'ScaledDot'
-    """
-
-    def __init__(
-        self,
-        score: Score | None = None,
-        *,
-        bias: Bias | None = None,
-        normalizer: Normalizer | None = None,
-        aggregate: Reading | None = None,
-    ) -> None:
-        super().__init__()
-        self.score = ScaledDot() if score is None else score
-        self.bias = bias
-        self.normalizer = Softmax() if normalizer is None else normalizer
-        self.aggregate = Soft() if aggregate is None else aggregate
-
-    def replaced(
-        self,
-        *,
-        score: Score | None = None,
-        bias: Bias | None = None,
-        normalizer: Normalizer | None = None,
-        aggregate: Reading | None = None,
-    ) -> "Mechanism":
-        """This mechanism with other parts where they are given, for example what one call predicted."""
-        return Mechanism(
-            score or self.score,
-            bias=bias or self.bias,
-            normalizer=normalizer or self.normalizer,
-            aggregate=aggregate or self.aggregate,
-        )
-
-    def names(self) -> list[str]:
-        """Its parts in words, for messages."""
-        parts = (self.score, self.bias, self.normalizer, self.aggregate)
-        names = [type(part).__name__ for part in parts if part is not None]
-        temperature = self.normalizer.temperature if isinstance(self.normalizer, Softmax) else 1.0
-        plain = not isinstance(temperature, Tensor) and temperature == 1.0
-        return names if plain else [f"{n} at temperature {temperature}" if n == "Softmax" else n for n in names]
-
-    def attend(
-        self, query: Queries, key: WideKeys, value: Values, *, mask: Mask = FULL, dropout: float = 0.0
-    ) -> Attended:
-        """Read these values under this mask."""
-        return attend(
-            query,
-            key,
-            value,
-            score=self.score,
-            bias=self.bias,
-            mask=mask,
-            normalizer=self.normalizer,
-            aggregate=self.aggregate,
-            dropout=dropout,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Memory:
-    """Keys and values that are ready to be read, and which of them are real.
-
-    Bahdanau's projected keys, the cache of cross-attention and the cache of a decoder that reads its own past are
-    this one thing. It is passed, never stashed. `mask` is the same for every query (padding); what differs from
-    query to query is given with the query.
-
-    >>> step = Memory(torch.ones(2, 1, 3), torch.ones(2, 1, 5))
-    >>> step.append(step).length
-    2
-    """
-
-    key: Keys
-    value: Values
-    mask: Mask = FULL
-
-    def __post_init__(self) -> None:
-        if not as_mask(self.mask).columnwise:
-            expected, fix = "a mask that is the same for every query", "give it with the query"
-            raise wrong("memory.mask", type(self.mask).__name__, expected, fix)
-
-    @property
-    def length(self) -> int:
-        """How many keys."""
-        return self.key.shape[-2]
-
-    def append(self, later: "Memory") -> "Memory":
-        """This memory, then the later one."""
-        if isinstance(self.mask, Full) and isinstance(later.mask, Full):
-            mask: Mask = FULL
-        else:
-            mask = Table(_joined(self.mask, self.length, later.mask, later.length, self.key.device))
-        key, value = torch.cat([self.key, later.key], dim=-2), torch.cat([self.value, later.value], dim=-2)
-        return Memory(key, value, mask)
-
-    def select(self, index: Int[Tensor, " chosen"]) -> "Memory":
-        """Some samples of the batch, in another order, some perhaps twice: what beam search does at each step."""
-        mask = self.mask
-        if not isinstance(mask, Full):
-            cells = mask.table(1, self.length, device=self.key.device)
-            mask = Table(cells[index] if cells.dim() > 2 else cells)
-        return Memory(self.key[index], self.value[index], mask)
-
-    def plus(self, features: Float[Tensor, "*#lead key dim"]) -> "Memory":
-        """The same with something added to its keys (location features, coverage)."""
-        return replace(self, key=self.key + features)
+from regard.masks import Mask
+from regard.operator import Attended
+from regard.shapes import Float, Tensor
 
 
 class Attention(nn.Module):
@@ -198,8 +74,7 @@ class Attention(nn.Module):
         same = content is None or content is source
         source = cleaned(source, mask)
         values = source if same or content is None else cleaned(content, mask)
-        key, value = self.projections.memory(source, values)
-        return Memory(self._turned(key, start), value, mask)
+        return self._memory(*self.projections.memory(source, values), mask, start)
 
     def attend(
         self,
@@ -237,49 +112,28 @@ class Attention(nn.Module):
         """
         start = 0 if before is None else before.length
         query, key, value = self.projections.together(cleaned(sequence, real))
-        memory = Memory(self._turned(key, start), value, real)
+        memory = self._memory(key, value, real, start)
         memory = memory if before is None else before.append(memory)
         return self._read(self._turned(query, start), memory, mask, None), memory
 
     def _read(self, query: Tensor, memory: Memory, mask: Mask, mechanism: Mechanism | None) -> Attended:
         mechanism = self.mechanism if mechanism is None else mechanism
-        attended = mechanism.attend(
-            query,
-            self.projections.shared(memory.key),
-            self.projections.shared(memory.value),
-            mask=both(memory.mask, mask).over_heads(),
-            dropout=self.dropout if self.training else 0.0,
-        )
+        read = _by_group if self.projections.grouped and mechanism.uniform else _by_head
+        mask, dropout = both(memory.mask, mask).over_heads(), self.dropout if self.training else 0.0
+        attended = read(mechanism, self.projections, query, memory, mask, dropout)
         return attended._replace(output=self.projections.merge(attended.output))
+
+    def _memory(self, key: Tensor, value: Tensor, mask: Mask, start: int) -> Memory:
+        key = self._turned(key, start)
+        if self.projections.grouped:  # batch and groups can then be one axis of a kernel, with no copy at each step
+            key, value = key.contiguous(), value.contiguous()
+        return Memory(key, value, mask)
 
     def _turned(self, heads: Tensor, start: int) -> Tensor:
         if self.rotary is None:
             return heads
         turned: Tensor = self.rotary(heads, start=start)
         return turned
-
-
-def cleaned(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
-    """The source with zeros where the mask says that nothing is: a matrix times NaN is NaN, and so is its gradient."""
-    if isinstance(mask, Full):
-        return source
-    keys = source.shape[-2]
-    as_mask(mask).check(tuple(source.shape[:-2]), 1, keys)
-    real = mask.table(1, keys, device=source.device).squeeze(-2)
-    return torch.where(real[..., None], source, 0.0)
-
-
-def both(first: Mask, second: Mask) -> Mask:
-    """Allowed by both, with nothing to compute where one allows everything."""
-    if isinstance(as_mask(second), Full):
-        return first
-    return second if isinstance(first, Full) else first & second
-
-
-def _joined(first: Mask, own: int, second: Mask, later: int, device: torch.device) -> Tensor:
-    left, right = first.table(1, own, device=device), second.table(1, later, device=device)
-    lead = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    return torch.cat([left.expand(*lead, 1, own), right.expand(*lead, 1, later)], dim=-1)
 
 
 def _projections(size: int | Heads, heads: int | None, groups: int | None, source: int | None) -> Heads:
@@ -292,3 +146,26 @@ def _projections(size: int | Heads, heads: int | None, groups: int | None, sourc
     if source is None:
         return Packed(size, heads=heads, groups=groups)
     return Projections.linear(size, heads=heads, groups=groups, source=source)
+
+
+def _by_head(mechanism: Mechanism, parts: Heads, query: Tensor, memory: Memory, mask: Mask, dropout: float) -> Attended:
+    """Every head with keys of its own, or with the only ones."""
+    key, value = memory.key, memory.value
+    if parts.grouped:
+        key, value = (tensor.repeat_interleave(parts.heads // parts.groups, dim=-3) for tensor in (key, value))
+    return mechanism.attend(query, key, value, mask=mask, dropout=dropout)
+
+
+def _by_group(
+    mechanism: Mechanism, parts: Heads, query: Tensor, memory: Memory, mask: Mask, dropout: float
+) -> Attended:
+    """The heads of a group on an axis that its keys broadcast over: nothing is copied."""
+    query, mask = query.unflatten(-3, (parts.groups, -1)), mask.over_heads()
+    key, value = memory.key.unsqueeze(-3), memory.value.unsqueeze(-3)
+    attended = mechanism.attend(query, key, value, mask=mask, dropout=dropout)
+    return Attended(
+        attended.output.flatten(-4, -3),
+        attended.weights.merged(),
+        None if attended.log_prob is None else attended.log_prob.flatten(-3, -2),
+        attended.plan,
+    )

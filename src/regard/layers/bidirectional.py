@@ -5,7 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from regard.layers.attention import FULL, Mechanism, both, cleaned
+from regard.layers.mechanism import Mechanism
+from regard.layers.memory import FULL, both, cleaned
 from regard.layers.projections import dense
 from regard.masks import Mask, Table
 from regard.operator import Attended, attend

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from torch import nn
 
-from regard.layers.attention import FULL, Attention, Memory, cleaned
+from regard.layers.attention import Attention
+from regard.layers.memory import FULL, Memory, cleaned
 from regard.layers.projections import dense
 from regard.masks import Causal, Mask
 from regard.shapes import Float, Tensor

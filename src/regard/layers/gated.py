@@ -29,7 +29,8 @@ import torch
 from torch import nn
 
 from regard.errors import wrong
-from regard.layers.attention import FULL, Mechanism, Memory, cleaned
+from regard.layers.mechanism import Mechanism
+from regard.layers.memory import FULL, Memory, cleaned
 from regard.layers.projections import dense, split
 from regard.masks import Mask
 from regard.normalizers import Softmax
@@ -91,8 +92,8 @@ class GatedHeads(nn.Module):
     $$ p_k = \sigma(s_k^\top [a_k; y_{t-1}] + c_k), \qquad m_k \leftarrow m_k + p_k a_k $$
     $$ u = \tanh(W_m [m_1; \dots; m_K] + W_h y_{t-1} + b), \qquad y_t = \sigma(W_o u + c_o) $$
 
-    with $W$ = `inputs`, $W'$ = `mean`, $W''$ = `previous`, $\theta$ = `offset` for at most `positions` positions, $q$ in
-    the mechanism's score, $G$ = `value_gate`, $s$ = `select`, $c$ = `shift`, $W_m$ and $W_h$ = `update`, $W_o$ =
+    with $W$ = `inputs`, $W'$ = `mean`, $W''$ = `previous`, $\theta$ = `offset` for at most `positions` positions, $q$
+    in the mechanism's score, $G$ = `value_gate`, $s$ = `select`, $c$ = `shift`, $W_m$ and $W_h$ = `update`, $W_o$ =
     `squash`, $d$ = `hidden`. The answer is a last matrix times $y$ after `steps` glimpses. The first state is zeros.
 
     >>> layer = GatedHeads(28, 10, heads=4, hidden=32, positions=28)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from torch import nn
 
 from regard.errors import wrong
-from regard.layers.attention import FULL, Mechanism, Memory, both
+from regard.layers.mechanism import Mechanism
+from regard.layers.memory import FULL, Memory, both
 from regard.layers.projections import dense
 from regard.masks import Mask
 from regard.operator import Attended

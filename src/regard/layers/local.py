@@ -4,7 +4,8 @@ import torch
 from torch import nn
 
 from regard.errors import wrong
-from regard.layers.attention import Attention, Memory
+from regard.layers.attention import Attention
+from regard.layers.memory import Memory
 from regard.layers.projections import dense
 from regard.masks import Around, Mask
 from regard.normalizers import LocalGaussian

@@ -7,7 +7,7 @@ additive score does the rest. The weights so far are passed in and out, never st
 from torch import nn
 
 from regard.errors import wrong
-from regard.layers.attention import Memory
+from regard.layers.memory import Memory
 from regard.layers.projections import dense
 from regard.shapes import Float, Tensor
 

@@ -3,7 +3,8 @@
 import torch
 from torch import nn
 
-from regard.layers.attention import FULL, Mechanism, cleaned
+from regard.layers.mechanism import Mechanism
+from regard.layers.memory import FULL, cleaned
 from regard.layers.projections import part
 from regard.masks import Mask
 from regard.operator import Attended

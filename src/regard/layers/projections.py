@@ -52,11 +52,10 @@ class Heads(nn.Module):
         merged: Tensor = self.output(output.transpose(-2, -3).flatten(-2))
         return merged
 
-    def shared(self, tensor: Tensor) -> Tensor:
-        """Keys or values of each group, so that every head of the group can read them."""
-        if self.groups in (1, self.heads):
-            return tensor
-        return tensor.repeat_interleave(self.heads // self.groups, dim=-3)
+    @property
+    def grouped(self) -> bool:
+        """Whether several heads share keys, and several do not."""
+        return 1 < self.groups < self.heads
 
 
 class Projections(Heads):

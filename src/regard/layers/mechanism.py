@@ -1,0 +1,87 @@
+"""How queries read: a score, a bias, a normalizer and a reading, as one part of a layer."""
+
+from torch import nn
+
+from regard.aggregates import Reading, Soft
+from regard.biases import Bias
+from regard.masks import Full, Mask
+from regard.normalizers import Normalizer, Softmax
+from regard.operator import Attended, attend
+from regard.scores import ScaledDot, Score
+from regard.shapes import Queries, Tensor, Values, WideKeys
+
+FULL = Full()
+
+
+class Mechanism(nn.Module):
+    r"""How queries read: all of the algebra but the mask, which belongs to the call.
+
+    $$ \mathrm{aggregate}(\mathrm{normalizer}(\mathrm{score}(q, k) + \mathrm{bias}, \cdot), v) $$
+
+    What is left out is the scaled dot product, no bias, softmax, and the soft reading. A mechanism is not changed;
+    `replaced` makes another one that shares the other parts.
+
+    >>> from regard.normalizers import Sparsemax
+    >>> type(Mechanism(normalizer=Sparsemax()).score).__name__
+    'ScaledDot'
+    """
+
+    def __init__(
+        self,
+        score: Score | None = None,
+        *,
+        bias: Bias | None = None,
+        normalizer: Normalizer | None = None,
+        aggregate: Reading | None = None,
+    ) -> None:
+        super().__init__()
+        self.score = ScaledDot() if score is None else score
+        self.bias = bias
+        self.normalizer = Softmax() if normalizer is None else normalizer
+        self.aggregate = Soft() if aggregate is None else aggregate
+
+    def replaced(
+        self,
+        *,
+        score: Score | None = None,
+        bias: Bias | None = None,
+        normalizer: Normalizer | None = None,
+        aggregate: Reading | None = None,
+    ) -> "Mechanism":
+        """This mechanism with other parts where they are given, for example what one call predicted."""
+        return Mechanism(
+            score or self.score,
+            bias=bias or self.bias,
+            normalizer=normalizer or self.normalizer,
+            aggregate=aggregate or self.aggregate,
+        )
+
+    @property
+    def uniform(self) -> bool:
+        """Whether it surely treats all heads alike: no bias, and no tensor that could hold a number for each."""
+        terms = (self.score, self.normalizer, self.aggregate)
+        return self.bias is None and not any(term.tensors() for term in terms)
+
+    def names(self) -> list[str]:
+        """Its parts in words, for messages."""
+        parts = (self.score, self.bias, self.normalizer, self.aggregate)
+        names = [type(part).__name__ for part in parts if part is not None]
+        temperature = self.normalizer.temperature if isinstance(self.normalizer, Softmax) else 1.0
+        plain = not isinstance(temperature, Tensor) and temperature == 1.0
+        return names if plain else [f"{n} at temperature {temperature}" if n == "Softmax" else n for n in names]
+
+    def attend(
+        self, query: Queries, key: WideKeys, value: Values, *, mask: Mask = FULL, dropout: float = 0.0
+    ) -> Attended:
+        """Read these values under this mask."""
+        return attend(
+            query,
+            key,
+            value,
+            score=self.score,
+            bias=self.bias,
+            mask=mask,
+            normalizer=self.normalizer,
+            aggregate=self.aggregate,
+            dropout=dropout,
+        )
