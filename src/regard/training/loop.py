@@ -37,7 +37,7 @@ def train(
         if resume is None and restarted() and (settings.folder / "versions.json").is_file():
             resume = settings.folder
         session, progress, notes = prepared(task, config, runtime, resume)
-        steps = planned_steps(task, settings)
+        steps = planned_steps(task, settings, runtime.part)
         parameters = sum(parameter.numel() for parameter in session.model.parameters())
         yield Started(session.run, progress.step, progress.epoch, steps, parameters, runtime.part.world)
         yield from map(Noted, notes)
@@ -51,11 +51,11 @@ def train(
                 session.journal.close()
 
 
-def planned_steps(task: Task[Any], settings: Training) -> int:
+def planned_steps(task: Task[Any], settings: Training, part: Part) -> int:
     """Where the run ends if nothing ends it before. Epochs may differ by a batch; the first one counts."""
     wanted = [settings.stop.steps] if settings.stop.steps else []
     if settings.stop.epochs:
-        batches = len(task.epoch(0, Part()))
+        batches = len(task.epoch(0, part))
         wanted.append(settings.stop.epochs * math.ceil(batches / settings.optimizer.accumulate))
     return min(wanted)
 
@@ -63,16 +63,18 @@ def planned_steps(task: Task[Any], settings: Training) -> int:
 def stepping(session: Session, progress: Progress, steps: int, asked: Callable[[], bool]) -> Iterator[Event]:
     """Steps until there is a reason to end. At each: log, evaluate, save, as due, in this order."""
     saved, every = time.monotonic(), session.settings.every
-    batches: Sequence[Any] = session.task.epoch(progress.epoch, session.runtime.part)
+    batches: Sequence[Any] = ()
     reason = ending(session, progress)
     while reason is None:
+        if not batches:
+            batches = session.task.epoch(progress.epoch, session.runtime.part)
         optimizer = session.settings.optimizer
         rate = rate_at(progress.step + 1, optimizer.rate, session.settings.schedule, steps)
         overdue = time.monotonic() - saved > 60 * every.minutes
         taken = advance(session, batches, progress, rate, (asked(), overdue))
         before, progress = progress.epoch, moved(progress, taken, len(batches))
         if progress.epoch != before:
-            batches = session.task.epoch(progress.epoch, session.runtime.part)
+            batches = ()
         reason = ending(session, progress)
         if progress.step % every.log == 0 or reason:
             yield stepped(progress, taken)
@@ -98,7 +100,7 @@ def due(interval: int | None, progress: Progress, epoch_before: int) -> bool:
 
 def stepped(progress: Progress, taken: Taken) -> Stepped:
     window = progress.window
-    loss = window.loss / window.tokens
+    loss = window.loss / max(1, window.tokens)
     return Stepped(progress.step, progress.epoch, loss, window.tokens, window.seconds, taken.rate, taken.norm)
 
 

@@ -52,7 +52,7 @@ def advance(
 
 def numbers_of(session: Session, batches: Sequence[Any], progress: Progress) -> range:
     """Which batches of the epoch belong to this step: fewer than wanted at its end."""
-    if progress.batch >= len(batches):
+    if progress.batch >= len(batches):  # also where an epoch is empty
         got = f"{len(batches)} batches in epoch {progress.epoch}"
         fix = "bring back the data and settings with which the run began"
         raise wrong("data", got, f"more than {progress.batch}, as when it was saved", fix)

@@ -137,6 +137,13 @@ def test_empty_lines_are_counted_and_left_out(tmp_path: Path) -> None:
     assert corpus.notes == ("x.en: left out 3 of 6 lines, empty on one side or both",)
 
 
+def test_an_empty_column_is_an_empty_line(tmp_path: Path) -> None:
+    write(tmp_path, t__tsv="a\tA\n\tB\nc\t\n\nd\tD\ne\tE\n")
+    corpus = from_table(tmp_path / "t.tsv")
+    assert everything(corpus) == [("a", "A"), ("d", "D"), ("e", "E")]
+    assert corpus.notes == ("t.tsv: left out 3 of 6 lines, empty on one side or both",)
+
+
 def test_a_table_without_tabs(tmp_path: Path) -> None:
     write(tmp_path, t__tsv="a\tb\nc d\n")
     with pytest.raises(InputError, match=r"^t.tsv: got 1 columns in line 2, expected at least 2; fix: separate"):

@@ -24,7 +24,7 @@ def located(path: Path) -> Path:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, without the blanks around them; runs of blanks inside become one."""
+    """The lines of a UTF-8 file, without blanks around them; runs of blanks inside become one. Tabs stay."""
     content = unzipped(path).removeprefix(b"\xef\xbb\xbf")
     if not content.strip():
         raise wrong(path.name, "an empty file", "one sentence a line", "check the path and the file's origin")
@@ -34,7 +34,7 @@ def read_lines(path: Path) -> list[str]:
         raise not_utf8(path, content, error.start) from None
     # Only "\n" ends a line: text may hold U+2028 and other characters that splitlines() would split at.
     lines = text.removesuffix("\n").split("\n")
-    return [" ".join(word for word in line.strip().split(" ") if word) for line in lines]
+    return [" ".join(word for word in line.rstrip("\r").split(" ") if word) for line in lines]
 
 
 def unzipped(path: Path) -> bytes:
@@ -64,7 +64,8 @@ def read_aligned(source: Path, target: Path) -> tuple[list[Pair], list[str]]:
         got = f"{len(sources)} lines in {source.name} and {len(targets)} in {target.name}"
         fix = "align them: line i of one must translate line i of the other"
         raise wrong("data", got, "equally many", fix)
-    return complete(list(map(Pair, sources, targets)), source.name)
+    pairs = [Pair(one.strip(), other.strip()) for one, other in zip(sources, targets, strict=True)]
+    return complete(pairs, source.name)
 
 
 def read_table(path: Path, columns: tuple[int, int] = (0, 1)) -> tuple[list[Pair], list[str]]:
@@ -72,12 +73,12 @@ def read_table(path: Path, columns: tuple[int, int] = (0, 1)) -> tuple[list[Pair
     path = located(path)
     rows = [line.split("\t") for line in read_lines(path)]
     for number, row in enumerate(rows, start=1):
-        if row != [""] and len(row) <= max(columns):
+        if any(row) and len(row) <= max(columns):
             got = f"{len(row)} columns in line {number}"
             fix = "separate sentence and translation by a tab"
             raise wrong(path.name, got, f"at least {max(columns) + 1}", fix)
     first, second = columns
-    pairs = [Pair(row[first].strip(), row[second].strip()) if row != [""] else Pair("", "") for row in rows]
+    pairs = [Pair(row[first].strip(), row[second].strip()) if any(row) else Pair("", "") for row in rows]
     return complete(pairs, path.name)
 
 

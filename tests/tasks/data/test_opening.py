@@ -1,0 +1,40 @@
+"""Text by name, as a configuration says it."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.errors import InputError
+from regard.tasks.data import Corpus, Dates, Numbers, TextConfig, fingerprint, open_text
+
+
+def test_text_that_needs_no_file() -> None:
+    assert isinstance(open_text(TextConfig()), Numbers)
+    pair = open_text(TextConfig(source="digits", target="de", size=1)).training(0)[0]
+    assert pair.source.replace(" ", "").isdecimal()
+    dates = open_text(TextConfig("dates", source="zh,en", size=5))
+    assert isinstance(dates, Dates)
+    assert {form.locale for form in dates.forms} == {"zh", "en"}
+
+
+def test_text_in_files(tmp_path: Path) -> None:
+    for language in ("en", "de"):
+        (tmp_path / f"train.{language}").write_text("".join(f"{language} {number}\n" for number in range(9)))
+    (tmp_path / "t.tsv").write_text("".join(f"x\ta {number}\tb {number}\n" for number in range(9)))
+    folder = open_text(TextConfig(str(tmp_path), "en", "de"))
+    files = open_text(TextConfig(f"{tmp_path}/train.en, {tmp_path}/train.de"))
+    table = open_text(TextConfig(str(tmp_path / "t.tsv"), "3", "2"))
+    assert isinstance(table, Corpus)
+    assert table.train[0].source.startswith("b ")
+    assert fingerprint(folder) == fingerprint(files)
+    assert fingerprint(folder) != fingerprint(table)
+
+
+def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^data: got the folder .* and no languages, expected the two to use; fix:"):
+        open_text(TextConfig(str(tmp_path)))
+    (tmp_path / "t.tsv").write_text("a\tb\n")
+    with pytest.raises(InputError, match=r"^column: got 'en', expected the number of a column, from 1; fix: use"):
+        open_text(TextConfig(str(tmp_path / "t.tsv"), "en", "de"))
+    with pytest.raises(InputError, match=r"^data: got no nowhere, expected a file or folder that exists; fix: "):
+        open_text(TextConfig("nowhere"))
