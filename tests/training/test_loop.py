@@ -79,6 +79,34 @@ def test_accumulation_weighs_every_token_alike(tmp_path: Path) -> None:
     assert stepped.norm == pytest.approx(norm.item(), rel=1e-5)
 
 
+def test_ten_steps_are_those_of_a_plain_loop(tmp_path: Path) -> None:
+    """Against torch alone: the mean loss, its gradient clipped by torch, AdamW with decay for matrices."""
+    events_of(tmp_path / "run", model__dropout=0.0, training__stop__steps=10, training__optimizer__clip=0.7)
+    config = toy_config(tmp_path, training__optimizer__clip=0.7, model__dropout=0.0)
+    task, settings = Toy(config), config.training.optimizer
+    reseed(config.training.seed, -1, 0)
+    model = task.model()
+    groups = [
+        {"params": [parameter for parameter in model.parameters() if parameter.ndim > 1], "weight_decay": 0.01},
+        {"params": [parameter for parameter in model.parameters() if parameter.ndim == 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-9, foreach=False)
+    batches = [*task.epoch(0, PART), *task.epoch(1, PART)][:10]
+    for step, batch in enumerate(batches, start=1):
+        for group in optimizer.param_groups:
+            group["lr"] = settings.rate * step / 400
+        loss = task.loss(model, batch)
+        optimizer.zero_grad()
+        (loss.total / loss.count).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.7)
+        optimizer.step()
+    trained = read_tensors(checkpoints(tmp_path / "run")[-1], "weights")
+    untrained = Toy(config).model().state_dict()
+    for name, tensor in trained.items():
+        torch.testing.assert_close(tensor, model.state_dict()[name], rtol=1e-5, atol=1e-6)
+        assert not torch.equal(tensor, untrained[name])
+
+
 def test_clipping_bounds_the_gradient_and_reports_what_it_was(tmp_path: Path) -> None:
     parameter = torch.nn.Parameter(torch.zeros(2))
     parameter.grad = torch.tensor([30.0, 40.0])
