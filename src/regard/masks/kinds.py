@@ -197,8 +197,8 @@ class Documents(Mask):
             [0, 0, 1]], dtype=torch.int32)
     """
 
-    keys: Int[Tensor, "*lead key"]
-    queries: Int[Tensor, "*lead query"] | None = None
+    keys: Int[Tensor, "*#lead key"]
+    queries: Int[Tensor, "*#lead query"] | None = None
 
     def __post_init__(self) -> None:
         check_tensor("keys", self.keys)
@@ -229,9 +229,8 @@ class Documents(Mask):
             raise wrong("mask.queries", got, f"queries={queries}", fix)
 
     def over_heads(self) -> Mask:
-        if self.keys.dim() < 2:
-            return self
-        return Documents(self.keys.unsqueeze(-2), None if self.queries is None else self.queries.unsqueeze(-2))
+        parts = [part if part is None or part.dim() < 2 else part.unsqueeze(-2) for part in (self.keys, self.queries)]
+        return self if parts[0] is self.keys and parts[1] is self.queries else Documents(*parts)  # type: ignore[arg-type]
 
 
 def most(counts: Tensor) -> int:
