@@ -3,8 +3,8 @@ r"""Additive scores without a tanh for each pair, and without a (queries × keys
 $$ s_{ij} = \sum_h w_h \tanh(q_{ih} + k_{jh}), \qquad \tanh(a + b) = \frac{e^{2a} e^{2b} - 1}{e^{2a} e^{2b} + 1} $$
 
 with $q$ = `query`, $k$ = `key`, $w$ = `weight`. The exponentials are of (queries + keys) × hidden numbers; what is left
-for each pair is a multiplication or two and a share of a division. On the CPU this runs as compiled C++ (`native`)
-where a compiler is found and the work is worth it, else as blocks of torch operations that stay in the cache.
+for each pair is a few multiplications and a quarter of a division. That is what the compiled kernel does (`native`), on
+the CPU, where a compiler is found and the work is worth it. Elsewhere blocks of torch operations stay in the cache.
 """
 
 import functools

@@ -1,21 +1,18 @@
 """The additive score and its gradients in plain torch: blocks that stay in the cache, and nothing stored between them.
 
-Every block is a ratio that is linear in a factor of the key alone, in one of three forms that additive.hpp explains:
-`plain` (exponentials), `small` (tanh of a sum from two tanh) and `direct` (tanh of each sum).
+Here tanh is taken of each sum, as the definition says. In torch a division costs as much as a tanh, and the factored
+form of the compiled kernel needs one for each pair; what makes this several times faster than eager is the cache.
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from regard.shapes import Tensor
 
-Form = Literal["small", "plain", "direct"]
-
-BLOCK = {"cpu": 2**18}  # numbers in a temporary: a megabyte of float32, which two of them keep in a second cache
+CPU_BLOCK = 2**18  # numbers in a temporary: a megabyte of float32, which a core keeps in its second cache
 WIDE_BLOCK = 2**24  # for devices that need much work at once
-REACH = {torch.float32: 80.0, torch.float64: 700.0}  # largest exponent of the product of two factors
 
 
 class Block(NamedTuple):
@@ -37,13 +34,10 @@ def scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """The scores, in the dtype of the inputs."""
     lead, flat = _flat(query, key, weight)
     result = flat.query.new_empty(flat.query.shape[0], query.shape[-2], key.shape[-2])
-    form = _form(flat)
-    near, far = _factors(form, flat)
+    memory = flat.query.new_empty(_block_size(flat))
     for block in _blocks(flat):
-        batch = block.batch
-        top, bottom = _ratio(form, near[block][:, :, None], far[batch, None], flat.weight[batch, None, None])
-        ratio = top if bottom is None else top.div_(bottom)
-        torch.sum(ratio, dim=-1, out=result[block])
+        hidden = _hidden(flat, block, memory)
+        torch.sum(hidden.mul_(flat.weight[block.batch, None, None]), dim=-1, out=result[block])
     return result.view(*lead, query.shape[-2], key.shape[-2])
 
 
@@ -51,26 +45,29 @@ def gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> t
     """What `upstream`, the gradient of the scores, gives to each of the three, in the shape it has."""
     lead, flat = _flat(query, key, weight)
     upstream = upstream.reshape(flat.query.shape[0], query.shape[-2], key.shape[-2])
-    to_query, to_key, to_weight = (torch.zeros_like(part) for part in flat)
-    form = _form(flat)
-    near, far = _factors(form, flat)
+    to_query, to_key, to_weight = (torch.zeros_like(part, memory_format=torch.contiguous_format) for part in flat)
+    memory, more = (flat.query.new_empty(_block_size(flat)) for _ in range(2))
+    one = flat.query.new_ones(())
     for block in _blocks(flat):
-        batch = block.batch
-        tanh, slope = _slopes(form, near[block][:, :, None], far[batch, None])
         incoming = upstream[block][..., None]
-        to_weight[batch] += tanh.mul_(incoming).sum((1, 2))
-        slope.mul_(incoming)
+        hidden = _hidden(flat, block, memory)
+        weighed = torch.mul(hidden, incoming, out=_view(more, hidden.shape))
+        to_weight[block.batch] += weighed.sum((1, 2))
+        slope = torch.addcmul(one, hidden, hidden, value=-1, out=hidden).mul_(incoming)
         to_query[block] = slope.sum(2)
-        to_key[batch] += slope.sum(1)
-    made = to_query.mul_(flat.weight[:, None]), to_key.mul_(flat.weight[:, None]), to_weight
-    shapes = query.shape, key.shape, weight.shape
-    wide = [part.view(*lead, *part.shape[1:]) for part in made]
-    return (wide[0].sum_to_size(shapes[0]), wide[1].sum_to_size(shapes[1]), wide[2].sum_to_size(shapes[2]))
+        to_key[block.batch] += slope.sum(1)
+    to_query.mul_(flat.weight[:, None])
+    to_key.mul_(flat.weight[:, None])
+    return (
+        to_query.view(*lead, *query.shape[-2:]).sum_to_size(query.shape),
+        to_key.view(*lead, *key.shape[-2:]).sum_to_size(key.shape),
+        to_weight.view(*lead, weight.shape[-1]).sum_to_size(weight.shape),
+    )
 
 
 def _flat(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Flat]:
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
-    count = lead.numel()
+    count = torch.Size(lead).numel()
     return lead, Flat(
         query.expand(*lead, -1, -1).reshape(count, *query.shape[-2:]),
         key.expand(*lead, -1, -1).reshape(count, *key.shape[-2:]),
@@ -78,55 +75,32 @@ def _flat(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Flat]
     )
 
 
-def _blocks(flat: Flat) -> Iterator[Block]:
-    """Whole batch entries while they fit a block, else some queries of one."""
-    count, queries, hidden = flat.query.shape
-    budget = BLOCK.get(flat.query.device.type, WIDE_BLOCK)
+def _rows(flat: Flat) -> tuple[int, int]:
+    """Batch entries and queries in a block: whole entries while they fit, else some queries of one."""
+    _, queries, hidden = flat.query.shape
+    budget = CPU_BLOCK if flat.query.device.type == "cpu" else WIDE_BLOCK
     per_query = max(1, flat.key.shape[1] * hidden)
-    entries = max(1, budget // max(1, queries * per_query))
-    rows = max(1, min(queries, budget // per_query))
-    for first in range(0, count, entries):
-        for start in range(0, queries, rows):
+    return max(1, budget // max(1, queries * per_query)), max(1, min(queries, budget // per_query))
+
+
+def _block_size(flat: Flat) -> int:
+    entries, rows = _rows(flat)
+    return min(entries, flat.query.shape[0]) * rows * flat.key.shape[1] * flat.query.shape[2]
+
+
+def _blocks(flat: Flat) -> Iterator[Block]:
+    entries, rows = _rows(flat)
+    for first in range(0, flat.query.shape[0], entries):
+        for start in range(0, flat.query.shape[1], rows):
             yield Block(slice(first, first + entries), slice(start, start + rows))
 
 
-def _form(flat: Flat) -> Form:
-    """What the range of the inputs allows. Elsewhere than on the CPU tanh is cheap, and looking at values is not."""
-    if flat.query.device.type != "cpu" or not flat.query.numel() or not flat.key.numel():
-        return "direct"
-    near, far = (float(torch.linalg.vector_norm(part, torch.inf)) for part in (flat.query, flat.key))
-    if near <= 0.5 and far <= 0.5:
-        return "small"
-    return "plain" if 2 * (near + far) <= REACH[flat.query.dtype] else "direct"  # direct if not finite
+def _hidden(flat: Flat, block: Block, memory: Tensor) -> Tensor:
+    """tanh of the sums of a block, in `memory`: to ask for new memory again and again costs more than tanh."""
+    query, key = flat.query[block], flat.key[block.batch]
+    shape = (query.shape[0], query.shape[1], key.shape[1], query.shape[2])
+    return torch.add(query[:, :, None], key[:, None], out=_view(memory, shape)).tanh_()
 
 
-def _factors(form: Form, flat: Flat) -> tuple[Tensor, Tensor]:
-    if form == "direct":
-        return flat.query, flat.key
-    if form == "small":
-        return torch.tanh(flat.query), torch.tanh(flat.key)
-    return torch.exp(2 * flat.query), torch.exp(2 * flat.key)
-
-
-def _ratio(form: Form, near: Tensor, far: Tensor, weight: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Numerator and denominator of w tanh."""
-    if form == "direct":
-        return (near + far).tanh_().mul_(weight), None
-    bottom = torch.addcmul(near.new_ones(()), near, far)
-    if form == "small":
-        return torch.addcmul(weight * near, weight, far), bottom
-    return torch.addcmul(-weight, weight * near, far), bottom
-
-
-def _slopes(form: Form, near: Tensor, far: Tensor) -> tuple[Tensor, Tensor]:
-    """tanh and its derivative."""
-    if form == "plain":
-        product = near * far
-        inverse = (product + 1).reciprocal_()
-        tanh = torch.add(product.new_ones(()), inverse, alpha=-2)
-        return tanh, product.mul_(inverse).mul_(inverse).mul_(4)
-    if form == "small":
-        tanh = (near + far).div_(torch.addcmul(near.new_ones(()), near, far))
-    else:
-        tanh = (near + far).tanh_()
-    return tanh, torch.addcmul(tanh.new_ones(()), tanh, tanh, value=-1)
+def _view(memory: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return memory[: torch.Size(shape).numel()].view(shape)
