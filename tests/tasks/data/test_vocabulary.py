@@ -1,6 +1,8 @@
 """Vocabularies: text to numbers and back without loss, saved and loaded without running anything."""
 
 import json
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -25,6 +27,8 @@ from regard.tasks.data.segmentation import joined, words
 from regard.tasks.data.vocabularies import load
 from regard.tasks.data.vocabulary import Kind
 
+no_jieba = pytest.mark.skipif(find_spec("rjieba") is None, reason="the extra zh is not installed")
+KINDS = [pytest.param(kind, marks=no_jieba) if kind == "jieba" else kind for kind in get_args(Kind)]
 TEXTS = [
     "I'm here, at 10:30!",
     "Va\u202f! Où est-il ?",
@@ -40,7 +44,7 @@ def config(kind: Kind, **options: object) -> VocabularyConfig:
     return VocabularyConfig(kind, **{"size": size} | options)
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_encoded_is_decoded(kind: Kind, tmp_path: Path) -> None:
     vocabulary = build(TEXTS, config(kind))
     for text in TEXTS:
@@ -60,7 +64,7 @@ def test_what_is_encoded_is_decoded(kind: Kind, tmp_path: Path) -> None:
     assert loaded.encode_all(TEXTS) == vocabulary.encode_all(TEXTS)
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_known_is_said_and_shown(kind: Kind) -> None:
     vocabulary = build(TEXTS, config(kind))
     numbers = vocabulary.encode("I'm ☃")
@@ -70,7 +74,7 @@ def test_what_is_not_known_is_said_and_shown(kind: Kind) -> None:
     assert vocabulary.unknown("I'm at") == []
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
+@pytest.mark.parametrize("kind", KINDS)
 def test_case_may_be_ignored(kind: Kind, tmp_path: Path) -> None:
     vocabulary = build(["a b ab abc"] * 5, config(kind, lowercase=True, size=9))
     vocabulary.save(tmp_path, "x")
@@ -78,7 +82,7 @@ def test_case_may_be_ignored(kind: Kind, tmp_path: Path) -> None:
         assert one.decode(one.encode("AB A")) == "ab a"
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
+@pytest.mark.parametrize("kind", KINDS)
 def test_text_that_spells_a_special_token_is_only_text(kind: Kind) -> None:
     vocabulary = build([*TEXTS, "<s> </s> <pad>"], config(kind))
     assert not {PADDING, BEGIN, END} & set(vocabulary.encode("<s> </s> <pad>"))
@@ -148,3 +152,11 @@ def test_files_of_others_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "source.json").write_text(json.dumps({"format": 2, "kind": "word"}))
     with pytest.raises(InputError, match=r"^vocabulary: got .*source.json of format 2, expected format 1; fix: "):
         load(tmp_path, "source")
+
+
+@pytest.mark.parametrize(("package", "kind", "extra"), [("rjieba", "jieba", "zh"), ("sentencepiece", "bpe", "text")])
+def test_a_missing_package_is_asked_for(package: str, kind: Kind, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    expected = rf"^{package}: got no such package, expected it installed; fix: pip install 'regard\[{extra}\]'"
+    with pytest.raises(InputError, match=expected):
+        build(TEXTS, config(kind))
