@@ -24,7 +24,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix bench docs clean
+.PHONY: help demo test check fix peers bench docs clean
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
@@ -59,13 +59,16 @@ fix: $(TEST_STAMP) ## let ruff repair and format what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(TEST_STAMP) ## measure every performance claim; let nothing else run meanwhile
+peers: $(TEST_STAMP) ## install the libraries that we are compared with, in .venv-peers
+	$(BIN)/python -m benchmarks.peers
+
+bench: peers ## measure every performance claim; let nothing else run meanwhile
 	$(BIN)/python -m benchmarks
 
 docs: $(TEST_STAMP) ## build the documentation
 	@if [ -f docs/build.py ]; then $(BIN)/python docs/build.py; else echo "docs/build.py: not written yet"; fi
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build dist site .coverage .coverage.* htmlcov .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-peers build dist site .coverage .coverage.* htmlcov .hypothesis .import_linter_cache
 	rm -rf .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -64,13 +64,14 @@ class Weighed(Generic[Problem]):
     ours: Build[Problem]
     peers: Mapping[str, Build[Problem]]
     bounds: tuple[Bound, ...]
+    also: Mapping[str, Build[Problem]] = field(default_factory=dict)
     limited: Mapping[str, int] = field(default_factory=dict)
     most: float | None = None  # megabytes of ours
     backward: bool = False
 
     def builds(self) -> dict[str, Build[Problem]]:
         """Every contender by name, ours first."""
-        return {OURS: self.ours, **self.peers}
+        return {OURS: self.ours, **self.peers, **self.also}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from benchmarks.claim import Build, Timed
 from benchmarks.claims import find
 from benchmarks.measuring import stepped
 
+ROOT = Path(__file__).parent.parent
 MEGABYTE = 2**20
 
 
@@ -45,7 +46,7 @@ class Weight(NamedTuple):
 def weigh(wanted: Wanted) -> Weight:
     """Ask a fresh process."""
     command = [sys.executable, "-m", "benchmarks.memory", json.dumps(wanted._asdict())]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     return Weight(**json.loads(done.stdout.splitlines()[-1]))
 
 

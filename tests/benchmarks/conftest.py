@@ -1,0 +1,8 @@
+"""`benchmarks` stands beside `src`, so it is found from the root of the tree."""
+
+import sys
+from pathlib import Path
+
+ROOT = str(Path(__file__).parents[2])
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
