@@ -1,6 +1,5 @@
 """The oracle is the definition in float64: tanh of every sum, whatever memory it takes."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,9 +9,8 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 
-from regard.errors import InputError, KindError
 from regard.numerics import additive, native
-from regard.numerics.additive import additive_scores, choice
+from regard.numerics.additive import additive_scores
 
 B, H, L, S, D = 2, 3, 5, 7, 11
 
@@ -267,66 +265,6 @@ def test_the_operators_keep_their_contract() -> None:
     torch.library.opcheck(
         torch.ops.regard.additive_gradients.default, (upstream, *(tensor.detach() for tensor in tensors))
     )
-
-
-def test_small_work_never_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(native, "loaded", lambda: None)
-    monkeypatch.setattr(native, "given_up", lambda: "")
-    monkeypatch.setattr(native, "library", lambda *, build: asked.append(build))
-    monkeypatch.setattr(additive, "_small_calls", 0)
-    additive_scores(*inputs((L, D), (S, D), (D,)))
-    assert asked == []
-    additive_scores(*inputs((64, 16), (64, 16), (16,)))
-    assert asked == [False]
-    additive_scores(*inputs((256, 64), (256, 64), (64,)))
-    assert asked == [False, True]
-    monkeypatch.setattr(additive, "_small_calls", additive.OFTEN)
-    additive_scores(*inputs((L, D), (S, D), (D,)))
-    assert asked == [False, True, True]
-
-
-def test_choice_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "loaded", lambda: None)
-    monkeypatch.setattr(native, "given_up", lambda: "")
-    assert choice(2**30, "cuda:0", torch.float32) == ("torch blocks", "the compiled kernel is for the CPU")
-    assert choice(1000, "cpu", torch.float32) == (
-        "torch blocks",
-        "1,000 pairs of hidden units are too few to compile for",
-    )
-    assert choice(10**9, "cpu", torch.float32)[0] == "native"
-    monkeypatch.setattr(native, "given_up", lambda: "no C++ compiler was found")
-    assert choice(10**9, "cpu", torch.float32) == ("torch blocks", "no C++ compiler was found")
-    monkeypatch.setattr(native, "loaded", object)
-    assert choice(1, "cpu", torch.float32) == ("native", "the compiled kernel is loaded")
-
-
-@pytest.mark.parametrize(
-    ("kind", "shapes", "message"),
-    [
-        (
-            InputError,
-            ((L, D), (S, 5), (D,)),
-            "key: got width 5, expected the query's 11; fix: project both to one width",
-        ),
-        (
-            InputError,
-            ((L, D), (S, D), (3,)),
-            "weight: got width 3, expected the query's 11; fix: project both to one width",
-        ),
-        (
-            KindError,
-            ((L, D), (S, D), (D,)),
-            "query, key, weight: got torch.int64, torch.int64 and torch.int64, expected float dtypes; "
-            "fix: convert them with .float()",
-        ),
-    ],
-)
-def test_messages_name_show_and_fix(kind: type[Exception], shapes: tuple[tuple[int, ...], ...], message: str) -> None:
-    """Asked of the check alone, for the shape checks of the tests would speak first."""
-    dtype = torch.int64 if kind is KindError else torch.float32
-    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
-        additive._check(*(torch.zeros(shape, dtype=dtype) for shape in shapes))
 
 
 if __name__ == "__main__":

@@ -1,95 +1,14 @@
-// Gradients of additive scores. A vector holds several hidden units of one pair; one pass over the pairs gives all.
-//
-// With x = exp(2 (q + k)) and r = 1 / (1 + x): tanh' = 4 x r^2 and tanh = 1 - 2 r. Not 4 (r - r^2), which is exact on
-// one side of zero only. Sums run over short stretches that are then added to longer ones, as torch's own do.
+// Gradients of additive scores: one pass over the pairs gives those of queries, keys and weight.
 
-#include "additive.hpp"
+#include "additive_slopes.hpp"
 #include "threads.hpp"
 
 namespace regard::additive {
 namespace {
 
-constexpr int64_t tile = 32;       // columns whose factors and gradients stay in the first cache
-constexpr int64_t chunk = 32;      // rows that meet a tile before the next
-constexpr int rows_at_once = 4;    // rows that share a division
-constexpr int64_t few = 3;
-
-// A quarter of tanh' and half of tanh for one column and four rows.
-template <class T> struct Quad {
-    Vector<T> slope[rows_at_once], half[rows_at_once];
-
-    template <Form form> static inline Quad of(const Vector<T>* rows, Vector<T> column) {
-        using V = Vector<T>;
-        V product[rows_at_once], top[rows_at_once], bottom[rows_at_once], inverse[rows_at_once];
-#pragma GCC unroll 4
-        for (int n = 0; n < rows_at_once; ++n) {
-            if (form == Form::direct) {
-                top[n] = less_one<T>(rows[n] + column, Limits<T>::pair_exponent);
-                product[n] = top[n] + T(1);
-                bottom[n] = top[n] + T(2);
-            } else {
-                product[n] = rows[n] * column;
-                if (form == Form::clamped) product[n] = at_most<T>(Limits<T>::pair_product, product[n]);
-                bottom[n] = product[n] + T(1);
-                top[n] = rows[n] + column;
-            }
-        }
-        invert<form == Form::small || form == Form::plain>(bottom, inverse);
-        Quad quad;
-#pragma GCC unroll 4
-        for (int n = 0; n < rows_at_once; ++n) {
-            const bool by_top = form == Form::small || form == Form::direct;
-            quad.half[n] = by_top ? T(0.5) * top[n] * inverse[n] : T(0.5) - inverse[n];
-            quad.slope[n] = form == Form::small ? T(0.25) - quad.half[n] * quad.half[n]
-                                                : product[n] * inverse[n] * inverse[n];
-        }
-        return quad;
-    }
-
-    // 1 / x for four numbers by one division, or by two where the product of four might overflow.
-    template <bool four> static inline void invert(const Vector<T>* x, Vector<T>* inverse) {
-        using V = Vector<T>;
-        const V left = x[0] * x[1], right = x[2] * x[3];
-        const V both = T(1) / (four ? left * right : left);
-        const V left_inverse = four ? both * right : both, right_inverse = four ? both * left : T(1) / right;
-        inverse[0] = left_inverse * x[1];
-        inverse[1] = left_inverse * x[0];
-        inverse[2] = right_inverse * x[3];
-        inverse[3] = right_inverse * x[2];
-    }
-};
-
-// Adds to the gradients of four rows, of a tile of columns, and of the weight. `columns` and `column_sums` hold a
-// vector of hidden units for each column, then the next vector of hidden units; `upstream` four rows for each column.
-template <Form form, class T>
-void add_gradients(const T* rows, const T* columns, const T* upstream, int64_t count, int64_t padded, T* row_sums,
-                   T* column_sums, T* weight_sums) {
-    using V = Vector<T>;
-    constexpr int width = Lanes<T>::count;
-    for (int64_t h = 0; h < padded; h += width, columns += count * width, column_sums += count * width) {
-        V row[rows_at_once], totals[rows_at_once], weight_total = fill<T>(0);
-        for (int n = 0; n < rows_at_once; ++n) row[n] = load<T>(rows + n * padded + h), totals[n] = fill<T>(0);
-        for (int64_t j = 0; j < count; ++j) {
-            const Quad<T> quad = Quad<T>::template of<form>(row, load<T>(columns + j * width));
-            const T* g = upstream + j * rows_at_once;
-            V column_total = quad.slope[0] * g[0], pair_total = quad.half[0] * g[0];
-            totals[0] += quad.slope[0] * g[0];
-#pragma GCC unroll 4
-            for (int n = 1; n < rows_at_once; ++n) {
-                totals[n] += quad.slope[n] * g[n];
-                column_total += quad.slope[n] * g[n];
-                pair_total += quad.half[n] * g[n];
-            }
-            weight_total += pair_total;
-            store<T>(column_sums + j * width, load<T>(column_sums + j * width) + column_total);
-        }
-        for (int n = 0; n < rows_at_once; ++n) {
-            T* to = row_sums + n * padded + h;
-            store<T>(to, load<T>(to) + totals[n]);
-        }
-        store<T>(weight_sums + h, load<T>(weight_sums + h) + weight_total);
-    }
-}
+constexpr int64_t tile = 32;   // columns whose factors and gradients stay in the first cache
+constexpr int64_t chunk = 32;  // rows that meet a tile before the next
+constexpr int64_t few = 3;     // with fewer rows or columns the factors cost more than they save
 
 // One of the two inputs, with the place of its gradient and the stride of the upstream gradient along it.
 template <class T> struct Side {
@@ -104,7 +23,7 @@ template <class T> class Backward {
         : p(p), row(row), column(column), weights(weight_rows(weight, p)), upstream(upstream),
           weight_gradient(weight_gradient), batch(p.batch()), padded(rounded_up(p.hidden, width)),
           threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)), parts(parts_for()),
-          part_rows(rounded_up(pieces(row.count, parts), rows_at_once)), tiles(pieces(column.count, tile)),
+          part_rows(rounded_up(pieces(row.count, parts), rows_in_quad)), tiles(pieces(column.count, tile)),
           chunks(pieces(part_rows, chunk)),
           direct(std::min(p.queries, p.keys) < few), packed(direct ? 0 : batch * column.count * padded),
           column_sums(batch * parts * column.count * padded), weight_sums(batch * parts * padded),
@@ -133,10 +52,10 @@ template <class T> class Backward {
         T *factors, *sums, *raw_rows, *raw_columns, *column_sums, *weight_sums, *upstream;
         Scratch(T* own, int64_t padded)
             : factors(own), sums(own + chunk * padded), raw_rows(sums + chunk * padded),
-              raw_columns(raw_rows + rows_at_once * padded), column_sums(raw_columns + tile * padded),
+              raw_columns(raw_rows + rows_in_quad * padded), column_sums(raw_columns + tile * padded),
               weight_sums(column_sums + tile * padded), upstream(weight_sums + padded) {}
         static int64_t size(int64_t padded) {
-            return (2 * chunk + rows_at_once + 2 * tile + 1) * padded + rows_at_once * tile;
+            return (2 * chunk + rows_in_quad + 2 * tile + 1) * padded + rows_in_quad * tile;
         }
     };
 
@@ -158,7 +77,7 @@ template <class T> class Backward {
         int64_t count = 1;
         if (batch < 4 * threads)
             while (batch * count % threads) ++count;
-        return std::min(count, pieces(row.count, rows_at_once));
+        return std::min(count, pieces(row.count, rows_in_quad));
     }
 
     int64_t tile_count(int64_t n) const { return std::min(tile, column.count - n * tile); }
@@ -209,7 +128,7 @@ template <class T> class Backward {
         const bool is_small = !direct && small(b);
         const T reached = direct ? T(0) : row_reach[u * chunks + (first - u % parts * part_rows) / chunk];
         std::memset(own.sums, 0, size_t(chunk * padded) * sizeof(T));
-        for (int64_t i = first; !direct && i < rounded_up(last, rows_at_once); ++i)
+        for (int64_t i = first; !direct && i < rounded_up(last, rows_in_quad); ++i)
             factors<T>(row.rows.at(b, std::min(i, last - 1)), p.hidden, padded, is_small,
                        own.factors + (i - first) * padded, width);
         for (int64_t n = 0; n < tiles; ++n) {
@@ -232,14 +151,15 @@ template <class T> class Backward {
         const int64_t count = tile_count(n);
         const T* columns = packed + (b * column.count + n * tile) * padded;
         if (form == Form::direct) {
-            for (int64_t j = 0; j < count; ++j) copy(column.rows.at(b, n * tile + j), own.raw_columns + j * width, count);
+            for (int64_t j = 0; j < count; ++j)
+                copy(column.rows.at(b, n * tile + j), own.raw_columns + j * width, count);
             columns = own.raw_columns;
         }
-        for (int64_t i = first; i < last; i += rows_at_once) {
+        for (int64_t i = first; i < last; i += rows_in_quad) {
             gather_upstream(b, i, last, n, own.upstream);
             const T* rows = own.factors + (i - first) * padded;
             if (form == Form::direct) {
-                for (int64_t r = 0; r < rows_at_once; ++r)
+                for (int64_t r = 0; r < rows_in_quad; ++r)
                     copy(row.rows.at(b, std::min(i + r, last - 1)), own.raw_rows + r * padded, 1);
                 rows = own.raw_rows;
             }
@@ -263,8 +183,8 @@ template <class T> class Backward {
     void gather_upstream(int64_t b, int64_t i, int64_t last, int64_t n, T* to) const {
         const T* from = upstream + b * p.queries * p.keys + i * row.upstream_stride + n * tile * column.upstream_stride;
         for (int64_t j = 0; j < tile_count(n); ++j)
-            for (int64_t r = 0; r < rows_at_once; ++r)
-                to[j * rows_at_once + r] =
+            for (int64_t r = 0; r < rows_in_quad; ++r)
+                to[j * rows_in_quad + r] =
                     i + r < last ? from[r * row.upstream_stride + j * column.upstream_stride] : T(0);
     }
 
@@ -311,7 +231,7 @@ int gradients(const T* query, const T* key, const T* weight, const T* upstream, 
     const Side<T> queries{query_rows(query, *p), p->queries, p->keys, query_gradient};
     const Side<T> keys{key_rows(key, *p), p->keys, 1, key_gradient};
     // Rows come in fours: of a single query and many keys, let the keys be the rows.
-    const bool exchange = p->queries < rows_at_once && p->keys > p->queries;
+    const bool exchange = p->queries < rows_in_quad && p->keys > p->queries;
     try {
         Backward<T>(exchange ? keys : queries, exchange ? queries : keys, weight, upstream, weight_gradient, *p).run();
         return 0;
