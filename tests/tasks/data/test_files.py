@@ -117,11 +117,12 @@ def test_no_sentence_of_the_test_is_trained_on_even_with_another_translation() -
         ),
         (
             lines("a", 5),
-            gzip.compress(lines("b", 5).encode())[:-9],
+            gzip.compress(lines("b", 5).encode(), mtime=0)[:-9],
             "x.de: got a damaged gzip file (Compressed file ended before the end-of-stream marker was reached), "
             "expected a whole one; fix: fetch it again",
         ),
     ],
+    ids=["different lengths", "not UTF-8", "empty", "one pair", "nothing on both sides", "cut gzip"],
 )
 def test_bad_files_are_one_sentence(tmp_path: Path, source: str | bytes, target: str | bytes, message: str) -> None:
     write(tmp_path, x__en=source, x__de=target)
