@@ -90,7 +90,7 @@ class Attention(nn.Module):
         call. The last query sits on the last key.
         """
         heads = self.projections.queries(query)
-        return self._read(self._turned(heads, memory.length - query.shape[-2]), memory, mask, mechanism)
+        return self.read(self._turned(heads, memory.length - query.shape[-2]), memory, mask=mask, mechanism=mechanism)
 
     def forward(
         self, query: Float[Tensor, "*lead query size"], memory: Memory, *, mask: Mask = FULL
@@ -114,9 +114,17 @@ class Attention(nn.Module):
         query, key, value = self.projections.together(cleaned(sequence, real))
         memory = self._memory(key, value, real, start)
         memory = memory if before is None else before.append(memory)
-        return self._read(self._turned(query, start), memory, mask, None), memory
+        return self.read(self._turned(query, start), memory, mask=mask), memory
 
-    def _read(self, query: Tensor, memory: Memory, mask: Mask, mechanism: Mechanism | None) -> Attended:
+    def read(
+        self,
+        query: Float[Tensor, "*lead heads query width"],
+        memory: Memory,
+        *,
+        mask: Mask = FULL,
+        mechanism: Mechanism | None = None,
+    ) -> Attended:
+        """`attend` for queries that are projected and turned already."""
         mechanism = self.mechanism if mechanism is None else mechanism
         read = _by_group if self.projections.grouped and mechanism.uniform else _by_head
         mask, dropout = both(memory.mask, mask).over_heads(), self.dropout if self.training else 0.0
