@@ -73,7 +73,7 @@ def test_a_layer_with_rotary_sees_distance_only() -> None:
     x = torch.randn(B, L, 2 * D).double()
     shifted = layer.remember(x, start=100)
     query = layer._turned(layer.projections.queries(x), 100)
-    moved = layer._read(query, shifted, Causal(), None).output
+    moved = layer.read(query, shifted, mask=Causal()).output
     torch.testing.assert_close(moved, layer(x, layer.remember(x), mask=Causal()))
 
 
