@@ -160,9 +160,13 @@ def reinforce(
 
     $$ L = -\operatorname{mean}\left[(R - b) \log p\right] - \lambda \operatorname{mean} H $$
 
-    with $R$ = `reward` (no gradient flows through it), $b$ = the baseline **before** this batch, $H$ = `entropy` of
-    the weights and $\lambda$ = `bonus`. Williams 1992; Xu et al. 2015, eq. 11-12.
+    with $R$ = `reward` (no gradient flows through it), $b$ = the baseline **before** this batch (in the very first,
+    the mean of the batch itself, which shrinks that one gradient by its n-th part), $H$ = `entropy` of the weights
+    before the reading and $\lambda$ = `bonus`. Williams 1992; Xu et al. 2015, eq. 11-12.
     """
+    if reward.dim() not in (0, log_prob.dim()):
+        expected, fix = f"the axes of log_prob, {tuple(log_prob.shape)}", "write reward[:, None] for one of a sequence"
+        raise wrong("reward", f"shape {tuple(reward.shape)}", expected, fix)
     advantage = reward.detach() - (baseline.value if baseline.seen else reward.detach().mean())
     loss = -(advantage * log_prob).mean()
     if entropy is not None:
