@@ -77,13 +77,17 @@ def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
 
 def _check_parameters(score: Score, query: Tensor) -> None:
     """A number for the whole score is promoted; a matrix of another dtype would be refused by torch in other words."""
-    if not (score._parameters or score._modules) or torch.is_autocast_enabled(query.device.type):
+    if not (score._parameters or score._modules):
         return
     for parameter in score.parameters():
-        if parameter.dim() and parameter.dtype != query.dtype:
+        if parameter.dim() and parameter.dtype != query.dtype and not _casts_by_itself(query.device.type):
             got, expected = f"{_name(parameter.dtype)} parameters", f"the query's dtype, {_name(query.dtype)}"
             raise wrong_kind("score", got, expected, "write score.to(query.dtype)")
     _check_devices("score", score.parameters(), query)
+
+
+def _casts_by_itself(device: str) -> bool:
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:
