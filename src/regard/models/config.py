@@ -1,0 +1,147 @@
+"""What a model is told: frozen dataclasses of plain values, from which flags and files are made."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.errors import wrong
+
+EncoderKind = Literal["recurrent", "transformer", "convolutional"]
+DecoderKind = Literal["bahdanau", "luong", "plain", "transformer", "convolutional"]
+Tied = Literal["none", "output", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrent:
+    """Cells of recurrent encoders and decoders."""
+
+    cell: Literal["gru", "lstm"] = "gru"
+    hidden: int = 256  # numbers in a state, in each direction
+    layers: int = 1
+    bidirectional: bool = True  # the encoder
+
+    def __post_init__(self) -> None:
+        positive("hidden", self.hidden)
+        positive("layers", self.layers)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a recurrent or convolutional decoder reads the source."""
+
+    score: str = "additive"  # a name of the catalog: additive, dot, bilinear (Luong's general), concat, location, …
+    normalizer: str = "softmax"  # a name of the catalog
+    hidden: int = 256  # what queries and keys are projected to, where the score does not take them as they are
+    gaze: Literal["global", "local-m", "local-p"] = "global"
+    radius: int = 10  # of the local ones
+    coverage: bool = False  # tell the keys how much they were looked at
+    feeding: bool = False  # Luong: tell the next step what this one decided
+
+    def __post_init__(self) -> None:
+        positive("hidden", self.hidden)
+        positive("radius", self.radius)
+
+
+@dataclass(frozen=True, slots=True)
+class Transformer:
+    """Blocks of Transformers."""
+
+    layers: int = 4
+    decoder_layers: int = 4
+    heads: int = 4
+    groups: int | None = None  # heads that have keys of their own; none: all of them
+    hidden: int = 256  # of the feed-forward network
+    norm: Literal["pre", "post"] = "pre"
+    positions: Literal["sinusoidal", "learned", "rotary", "alibi"] = "sinusoidal"
+    score: str = "scaled-dot"  # of self-attention: a name of the catalog
+    normalizer: str = "softmax"
+    source_score: str = "scaled-dot"  # of the decoder's attention to the source
+    source_normalizer: str = "softmax"
+    attention_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "decoder_layers", "heads", "hidden"):
+            positive(name, getattr(self, name))
+        share("attention_dropout", self.attention_dropout)
+
+
+@dataclass(frozen=True, slots=True)
+class Convolutional:
+    """Gated convolutions."""
+
+    layers: int = 4
+    decoder_layers: int = 3
+    size: int = 256  # channels
+    width: int = 3  # positions under a filter
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "decoder_layers", "size", "width"):
+            positive(name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """A model. Any encoder goes with any decoder; of the tables below, those of its kinds count."""
+
+    encoder: EncoderKind = "transformer"
+    decoder: DecoderKind = "transformer"
+    size: int = 128  # of word vectors, and of a Transformer's stream
+    dropout: float = 0.1
+    tied: Tied = "output"  # target words and output share one matrix; all: source words too
+    longest: int = 512  # positions, where positions or locations are learned
+    recurrent: Recurrent = field(default_factory=Recurrent)
+    reading: Reading = field(default_factory=Reading)
+    transformer: Transformer = field(default_factory=Transformer)
+    convolutional: Convolutional = field(default_factory=Convolutional)
+
+    def __post_init__(self) -> None:
+        positive("size", self.size)
+        positive("longest", self.longest)
+        share("dropout", self.dropout)
+
+
+def positive(name: str, value: int) -> None:
+    """Raises unless `value` is at least 1."""
+    if value < 1:
+        raise wrong(name, value, "at least 1", f"give {name} a value of 1 or more")
+
+
+def share(name: str, value: float) -> None:
+    """Raises unless `value` is a rate of dropout."""
+    if not 0 <= value < 1:
+        raise wrong(name, value, "a rate from 0 to below 1", "use 0 for none")
+
+
+PRESETS: dict[str, ModelConfig] = {
+    "bahdanau": ModelConfig(
+        encoder="recurrent", decoder="bahdanau", size=256, dropout=0.3, recurrent=Recurrent(hidden=256)
+    ),
+    "luong": ModelConfig(
+        encoder="recurrent",
+        decoder="luong",
+        size=256,
+        dropout=0.3,
+        recurrent=Recurrent(cell="lstm", hidden=256),
+        reading=Reading(score="bilinear"),
+    ),
+    "luong-feeding": ModelConfig(
+        encoder="recurrent",
+        decoder="luong",
+        size=256,
+        dropout=0.3,
+        recurrent=Recurrent(cell="lstm", hidden=256),
+        reading=Reading(score="bilinear", feeding=True),
+    ),
+    "rnn-plain": ModelConfig(
+        encoder="recurrent", decoder="plain", size=256, dropout=0.3, recurrent=Recurrent(hidden=256)
+    ),
+    # Wu et al. 2021, the smallest and best of theirs on Multi30k.
+    "transformer-tiny": ModelConfig(size=128, dropout=0.3, tied="all"),
+    "transformer-base": ModelConfig(
+        size=512,
+        tied="all",
+        transformer=Transformer(layers=6, decoder_layers=6, heads=8, hidden=2048, norm="post"),
+    ),
+    "conv-tiny": ModelConfig(
+        encoder="convolutional", decoder="convolutional", size=128, dropout=0.2, reading=Reading(score="dot")
+    ),
+}

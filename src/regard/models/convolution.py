@@ -1,0 +1,36 @@
+"""The gated convolution that convolutional encoders and decoders are made of."""
+
+from math import sqrt
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from regard.numerics.dropout import dropout
+from regard.shapes import Float, Tensor
+
+HALF = sqrt(0.5)  # keeps the variance where two streams meet
+
+
+class GatedConvolution(nn.Module):
+    r"""A convolution whose second half of channels opens or closes the first.
+
+    $$ [a; b] = W * x + c, \qquad v = a \odot \sigma(b) $$
+
+    with `width` positions under the filter. Gehring et al. 2017, §3.2, with their scale at the start and without weight
+    normalization. Padding is the caller's: `width` − 1 positions become none.
+
+    >>> GatedConvolution(4, width=3)(torch.ones(2, 5, 4)).shape
+    torch.Size([2, 3, 4])
+    """
+
+    def __init__(self, size: int, *, width: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.width, self.dropout = width, dropout
+        self.weight = nn.Parameter(torch.empty(2 * size, size, width))
+        nn.init.normal_(self.weight, std=sqrt(4 * (1 - dropout) / (width * size)))
+        self.bias = nn.Parameter(torch.zeros(2 * size))
+
+    def forward(self, stream: Float[Tensor, "batch length size"]) -> Float[Tensor, "batch shorter size"]:
+        stream = dropout(stream, self.dropout) if self.training else stream
+        return F.glu(F.conv1d(stream.transpose(1, 2), self.weight, self.bias), dim=1).transpose(1, 2)

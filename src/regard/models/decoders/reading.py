@@ -1,0 +1,233 @@
+"""How a recurrent decoder reads the source: everywhere, along the diagonal, near a predicted place, or not at all.
+
+A reader holds parameters only. What it remembers of a source, and what it has looked at, is passed in and out.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from regard.errors import wrong, wrong_kind
+from regard.layers.attention import Attention
+from regard.layers.local import Local
+from regard.layers.location import Coverage
+from regard.layers.memory import Memory
+from regard.masks import Around
+from regard.models.interface import Alignment, Averaged, Encoded, Written
+from regard.models.selecting import Shared
+from regard.normalizers import ChunkwiseMonotonic, SequentialNormalizer
+from regard.operator import Attended
+from regard.shapes import Float, Int, Tensor
+
+
+class Seen(NamedTuple):
+    """A source as a reader knows it: its memory, the steps so far, and a trail of what was looked at."""
+
+    source: Shared[Memory]
+    steps: int = 0
+    trail: Float[Tensor, "row source"] | None = None
+
+
+class Looked(NamedTuple):
+    """What one look gave: a context for each row, what is known now, and where it looked."""
+
+    context: Float[Tensor, "row width"]
+    seen: Seen
+    weights: Alignment | None
+
+
+class Overview(NamedTuple):
+    """What all looks of a sentence gave."""
+
+    contexts: Float[Tensor, "batch target width"]
+    weights: Alignment | None
+
+
+class Gaze(nn.Module, ABC):
+    """Which part of a memory a query reads, and how."""
+
+    attention: Attention
+
+    @abstractmethod
+    def attend(
+        self, query: Float[Tensor, "batch query size"], memory: Memory, steps: Int[Tensor, " query"]
+    ) -> Attended:
+        """Queries that belong to these steps read the memory."""
+
+
+class Everywhere(Gaze):
+    """All of the memory: Luong's *global* attention, and Bahdanau's."""
+
+    def __init__(self, attention: Attention) -> None:
+        super().__init__()
+        self.attention = attention
+
+    def attend(
+        self, query: Float[Tensor, "batch query size"], memory: Memory, steps: Int[Tensor, " query"]
+    ) -> Attended:
+        return self.attention.attend(query, memory)
+
+
+class Along(Gaze):
+    """Step t reads the positions t − radius … t + radius: *local-m*, for sources and targets of one order.
+
+    Luong et al. 2015, §3.2 (*monotonic alignment*).
+    """
+
+    def __init__(self, attention: Attention, *, radius: int) -> None:
+        super().__init__()
+        self.attention, self.radius = attention, radius
+
+    def attend(
+        self, query: Float[Tensor, "batch query size"], memory: Memory, steps: Int[Tensor, " query"]
+    ) -> Attended:
+        return self.attention.attend(query, memory, mask=Around(steps, self.radius))
+
+
+class Near(Gaze):
+    """Around a place that the query predicts, fading away from it: *local-p*. Luong et al. 2015, eq. 9-10."""
+
+    def __init__(self, attention: Attention, *, radius: int, size: int) -> None:
+        super().__init__()
+        self.local = Local(attention, radius=radius, size=size)
+
+    @property
+    def attention(self) -> Attention:  # type: ignore[override]
+        """The local layer's own."""
+        return self.local.attention
+
+    def attend(
+        self, query: Float[Tensor, "batch query size"], memory: Memory, steps: Int[Tensor, " query"]
+    ) -> Attended:
+        return self.local.attend(query, memory)
+
+
+class Reader(nn.Module, ABC):
+    """Gives a context of `width` numbers for each query.
+
+    `blind`: the context does not depend on the query. `parallel`: no look depends on the looks before it, so that
+    all queries of a sentence can look at once.
+    """
+
+    width: int
+    blind: bool = False
+    parallel: bool = True
+
+    @abstractmethod
+    def begin(self, encoded: Encoded) -> Seen:
+        """A source, before the first look."""
+
+    @abstractmethod
+    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
+        """One look of each row."""
+
+    @abstractmethod
+    def look_often(self, queries: Float[Tensor, "batch target size"], encoded: Encoded) -> Overview:
+        """All looks of a sentence at once; only where the reader is `parallel`."""
+
+
+class Summary(Reader):
+    """No attention: the same summary of the source at every step. Cho et al. 2014, eq. 9."""
+
+    blind = True
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def begin(self, encoded: Encoded) -> Seen:
+        vector = encoded.summary[:, None]
+        return Seen(Shared(Memory(vector, vector), vector.shape[0]))
+
+    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
+        context = seen.source.each(query.device).value[:, 0]
+        return Looked(context, seen._replace(steps=seen.steps + 1), None)
+
+    def look_often(self, queries: Float[Tensor, "batch target size"], encoded: Encoded) -> Overview:
+        return Overview(encoded.summary[:, None].expand(-1, queries.shape[1], -1), None)
+
+
+class Attentive(Reader):
+    """Reads by attention. The source is projected once; the hypotheses of a sentence ask as its queries."""
+
+    def __init__(self, gaze: Gaze, *, width: int) -> None:
+        super().__init__()
+        self.gaze, self.width = gaze, width
+
+    def begin(self, encoded: Encoded) -> Seen:
+        memory = self.gaze.attention.remember(encoded.states, encoded.content, mask=encoded.mask)
+        return Seen(Shared(memory, encoded.states.shape[0]))
+
+    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
+        asked = seen.source.fold(query)
+        steps = torch.full((asked.shape[1],), seen.steps, device=query.device)
+        attended = self.gaze.attend(asked, seen.source.part, steps)
+        weights = Averaged(attended.weights, (query.shape[0],))
+        return Looked(attended.output.flatten(0, 1), seen._replace(steps=seen.steps + 1), weights)
+
+    def look_often(self, queries: Float[Tensor, "batch target size"], encoded: Encoded) -> Overview:
+        steps = torch.arange(queries.shape[1], device=queries.device)
+        attended = self.gaze.attend(queries, self.begin(encoded).source.part, steps)
+        return Overview(attended.output, Averaged(attended.weights, tuple(queries.shape[:2])))
+
+
+class Covering(Attentive):
+    r"""Knows how much of each position was looked at, and adds that to its key.
+
+    $$ e_{ij} = v^\top \tanh(W s_i + U h_j + u\, c_{ij}), \qquad c_i = \sum_{i' < i} \alpha_{i'} $$
+
+    Tu et al. 2016, eq. 7 without fertility; See et al. 2017, eq. 11. Each look depends on those before it.
+    """
+
+    parallel = False
+
+    def __init__(self, gaze: Gaze, coverage: Coverage, *, width: int) -> None:
+        super().__init__(gaze, width=width)
+        self.coverage = coverage
+
+    def begin(self, encoded: Encoded) -> Seen:
+        seen = super().begin(encoded)
+        return seen._replace(trail=encoded.states.new_zeros(encoded.states.shape[:2]))
+
+    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
+        if seen.trail is None:
+            raise wrong("seen.trail", None, "the coverage so far", "start from begin(encoded)")
+        memory = self.coverage(seen.source.each(query.device), seen.trail[:, None])
+        steps = torch.full((1,), seen.steps, device=query.device)
+        attended = self.gaze.attend(query[:, None], memory, steps)
+        weights = Averaged(attended.weights, (query.shape[0],)).dense()
+        later = seen._replace(steps=seen.steps + 1, trail=seen.trail + weights)
+        return Looked(attended.output[:, 0], later, Written(weights))
+
+
+class Walking(Attentive):
+    """Goes on from where the last look was: attention under a monotonic normalizer. Raffel et al. 2017."""
+
+    def __init__(self, gaze: Gaze, *, width: int) -> None:
+        super().__init__(gaze, width=width)
+        normalizer = gaze.attention.mechanism.normalizer
+        if not isinstance(normalizer, SequentialNormalizer):
+            expected, fix = "a normalizer whose rows follow one another", "read with Attentive(…)"
+            raise wrong_kind("normalizer", type(normalizer).__name__, expected, fix)
+        self.normalizer = normalizer
+
+    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
+        memory, attention = seen.source.each(query.device), self.gaze.attention
+        asked = attention.projections.queries(query[:, None])
+        scores = attention.mechanism.score.stream(asked, memory.key)
+        allowed = memory.mask.over_heads().table(1, memory.length, device=query.device)
+        previous = None if seen.trail is None else seen.trail[:, None]
+        weights, walked = self._walk(scores, allowed, previous)
+        context = attention.projections.merge(weights @ memory.value)[:, 0]
+        later = seen._replace(steps=seen.steps + 1, trail=walked[:, 0, 0])
+        return Looked(context, later, Written(weights[:, 0, 0]))
+
+    def _walk(self, scores: Tensor, allowed: Tensor, previous: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The weights of this look, and those to go on from."""
+        if isinstance(self.normalizer, ChunkwiseMonotonic):
+            walked = self.normalizer.walk.step(scores, allowed, previous=previous)
+            return self.normalizer.soft(walked, scores, allowed), walked
+        weights = self.normalizer.step(scores, allowed, previous=previous)
+        return weights, weights

@@ -1,0 +1,35 @@
+"""Recurrent encoders."""
+
+from torch import nn
+
+from regard.layers.memory import cleaned
+from regard.models.interface import Encoded, Encoder
+from regard.models.recurrence import Cells, run
+from regard.shapes import Int, Tensor
+
+
+class RecurrentEncoder(Encoder):
+    r"""GRU or LSTM cells, in one direction or both, in layers.
+
+    $$ \overrightarrow{h}_j = f(x_j, \overrightarrow{h}_{j-1}), \quad \overleftarrow{h}_j = f(x_j,
+    \overleftarrow{h}_{j+1}), \qquad h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j] $$
+
+    Bahdanau et al. 2015, §3.2. `words` turns the source into vectors (any module may); the `summary` is where each
+    direction ends.
+
+    >>> from regard.models.words import Words
+    >>> cells = nn.GRU(3, 5, bidirectional=True)
+    >>> encoder = RecurrentEncoder(Words(nn.Embedding(7, 3)), cells)
+    >>> encoder(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1])).states.shape
+    torch.Size([2, 2, 10])
+    """
+
+    def __init__(self, words: nn.Module, cells: Cells) -> None:
+        super().__init__()
+        self.words, self.cells = words, cells
+        self.width = self.summary = cells.hidden_size * (2 if cells.bidirectional else 1)
+
+    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> Encoded:
+        states, last = run(self.cells, self.words(source), lengths)
+        encoded = Encoded(states, lengths, last)
+        return encoded._replace(states=cleaned(states, encoded.mask))

@@ -1,0 +1,67 @@
+"""An encoder and a decoder, and what training wants from them."""
+
+from typing import Generic, NamedTuple, TypeVar
+
+import torch
+from torch import nn
+
+from regard.errors import wrong
+from regard.models.interface import Decoder, Encoded, Encoder
+from regard.numerics.vocabulary import cross_entropy
+from regard.shapes import Float, Int, Tensor
+
+State = TypeVar("State")
+
+
+class Losses(NamedTuple):
+    """Sums over the target tokens: sums add over batches, means do not."""
+
+    total: Float[Tensor, ""]  # smoothed; has a gradient
+    surprise: Float[Tensor, ""]  # negative log-likelihood: perplexity is exp(surprise / tokens)
+    right: int  # tokens whose score was the highest
+    tokens: int
+
+
+class Model(nn.Module, Generic[State]):
+    """Reads a source and says a target."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder[State]) -> None:
+        super().__init__()
+        self.encoder, self.decoder = encoder, decoder
+
+    def encode(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> Encoded:
+        """The source, read."""
+        encoded: Encoded = self.encoder(source, lengths)
+        return encoded
+
+    def forward(
+        self, source: Tensor, lengths: Int[Tensor, " batch"], tokens: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target vocabulary"]:
+        """Scores of the next token after each of the given ones."""
+        logits: Tensor = self.decoder(tokens, self.encode(source, lengths))
+        return logits
+
+    def loss(
+        self,
+        source: Tensor,
+        lengths: Int[Tensor, " batch"],
+        target: Int[Tensor, "batch longest"],
+        target_lengths: Int[Tensor, " batch"],
+        *,
+        smoothing: float = 0.0,
+    ) -> Losses:
+        """How far the model is from saying these targets, which begin with a start token and end with an end token.
+
+        `target_lengths` count both. Each token but the first is to be said; the vocabulary's matrix is multiplied
+        for those alone, not for padding.
+        """
+        said, steps = target[:, :-1], target_lengths - 1
+        if int(steps.min()) < 1:
+            fix = "begin each target with a start token and end it with an end token"
+            raise wrong("target_lengths", int(target_lengths.min()), "at least 2", fix)
+        vectors = self.decoder.teach(said, self.encode(source, lengths), steps).vectors
+        real = torch.arange(said.shape[1], device=said.device) < steps[:, None]
+        output = self.decoder.output
+        wanted = target[:, 1:][real]
+        judged = cross_entropy(vectors[real], output.weight, output.bias, wanted, smoothing=smoothing)
+        return Losses(judged.total, judged.surprise, int(judged.right.sum()), len(wanted))

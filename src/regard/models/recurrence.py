@@ -1,0 +1,102 @@
+"""Layers of recurrent cells, with the parameters of torch's modules: whole sequences, and one step at a time."""
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from regard.numerics import recurrent
+from regard.numerics.dropout import dropout
+from regard.shapes import Float, Int, Tensor
+
+Cells = nn.GRU | nn.LSTM
+
+
+class Hidden(NamedTuple):
+    """What layers of cells remember: their states and, of an LSTM, its cells."""
+
+    states: Float[Tensor, "row layer size"]
+    cells: Float[Tensor, "row layer size"] | None = None
+
+    @property
+    def top(self) -> Float[Tensor, "row size"]:
+        """The state of the last layer."""
+        return self.states[:, -1]
+
+
+class Ran(NamedTuple):
+    """What cells made of sequences: a vector for each position, and the last one of each direction."""
+
+    states: Float[Tensor, "batch length width"]
+    last: Float[Tensor, "batch width"]
+
+
+def run(
+    cells: Cells,
+    inputs: Float[Tensor, "batch length width"],
+    lengths: Int[Tensor, " batch"] | None = None,
+    start: Hidden | None = None,
+) -> Ran:
+    """All positions, as the module itself computes them on packed sequences. Padding keeps the last state.
+
+    `start` is for cells of one direction. Dropout between layers is the module's own rate, while it trains.
+    """
+    stream = inputs.transpose(0, 1)
+    real = None if lengths is None else _real(lengths, stream.shape[0])
+    sides: list[Tensor] = []
+    for layer in range(cells.num_layers):
+        if layer and cells.training:
+            stream = dropout(stream, cells.dropout)
+        sides = [_scan(cells, layer, stream, real, start, reverse=way) for way in _ways(cells)]
+        stream = torch.cat(sides, dim=-1) if len(sides) > 1 else sides[0]
+    ends = [side[0 if way else -1] for side, way in zip(sides, _ways(cells), strict=True)]
+    return Ran(stream.transpose(0, 1), torch.cat(ends, dim=-1))
+
+
+def step(cells: Cells, vector: Float[Tensor, "row width"], before: Hidden) -> Hidden:
+    """One position more, through all layers."""
+    states, memories = [], []
+    for layer in range(cells.num_layers):
+        if layer and cells.training:
+            vector = dropout(vector, cells.dropout)
+        parts = weights_of(cells, layer)
+        if before.cells is None:
+            vector = torch.gru_cell(vector, before.states[:, layer], *parts)
+        else:
+            pair = before.states[:, layer], before.cells[:, layer]
+            vector, cell = torch.lstm_cell(vector, pair, *parts)
+            memories.append(cell)
+        states.append(vector)
+    return Hidden(torch.stack(states, dim=1), torch.stack(memories, dim=1) if memories else None)
+
+
+def weights_of(cells: Cells, layer: int, *, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The matrices for input and state, and their biases, in torch's order of gates."""
+    end = f"_l{layer}" + ("_reverse" if reverse else "")
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    matrix, hidden, bias, hidden_bias = (getattr(cells, name + end) for name in names)
+    return matrix, hidden, bias, hidden_bias
+
+
+def _real(lengths: Tensor, steps: int) -> Tensor | None:
+    """Which positions are no padding, time first; None: all."""
+    if bool((lengths == steps).all()):
+        return None
+    return torch.arange(steps, device=lengths.device)[:, None] < lengths
+
+
+def _ways(cells: Cells) -> tuple[bool, ...]:
+    return (False, True) if cells.bidirectional else (False,)
+
+
+def _scan(
+    cells: Cells, layer: int, stream: Tensor, real: Tensor | None, start: Hidden | None, *, reverse: bool
+) -> Tensor:
+    matrix, hidden, bias, hidden_bias = weights_of(cells, layer, reverse=reverse)
+    inputs = nn.functional.linear(stream, matrix, bias)
+    zeros = stream.new_zeros(stream.shape[1], cells.hidden_size)
+    first = zeros if start is None else start.states[:, layer]
+    if isinstance(cells, nn.GRU):
+        return recurrent.gru(inputs, first, hidden, hidden_bias, real=real, reverse=reverse)
+    cell = zeros if start is None or start.cells is None else start.cells[:, layer]
+    return recurrent.lstm(inputs, (first, cell), hidden, hidden_bias, real=real, reverse=reverse).states

@@ -1,0 +1,45 @@
+"""Tokens as vectors."""
+
+from torch import nn
+
+from regard.layers.positions import Learned, Sinusoidal
+from regard.numerics.dropout import dropout
+from regard.shapes import Float, Int, Tensor
+
+
+class Words(nn.Module):
+    r"""A vector for each token, with its position added where positions are given.
+
+    $$ x_i = c\, E_{y_i} + p_i $$
+
+    with $E$ = `table`, $c$ = `factor` (Vaswani et al. 2017, §3.4 use the square root of the width) and $p$ =
+    `positions`.
+
+    >>> Words(nn.Embedding(7, 3))(torch.tensor([[1, 2]])).shape
+    torch.Size([1, 2, 3])
+    """
+
+    def __init__(
+        self,
+        table: nn.Embedding,
+        *,
+        factor: float = 1.0,
+        positions: Sinusoidal | Learned | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.table, self.factor, self.positions, self.dropout = table, factor, positions, dropout
+
+    @property
+    def width(self) -> int:
+        """The numbers of one vector."""
+        return self.table.embedding_dim
+
+    def forward(self, tokens: Int[Tensor, "*lead length"], *, start: int = 0) -> Float[Tensor, "*lead length width"]:
+        """`start` is the position of the first token."""
+        vectors: Tensor = self.table(tokens)
+        if self.factor != 1.0:
+            vectors = vectors * self.factor
+        if self.positions is not None:
+            vectors = self.positions(vectors, start=start)
+        return dropout(vectors, self.dropout) if self.training else vectors

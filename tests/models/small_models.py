@@ -1,0 +1,97 @@
+"""Small models of every kind, in float64."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.models import Encoded, Model, ModelConfig, build
+from regard.models.config import Convolutional, Reading, Recurrent, Transformer
+
+B, S, T, V, W = 3, 7, 5, 13, 17  # batch, source, target, target and source vocabulary
+LENGTHS = torch.tensor([7, 2, 5])
+
+RECURRENT = ModelConfig(
+    encoder="recurrent",
+    decoder="bahdanau",
+    size=8,
+    dropout=0.2,
+    recurrent=Recurrent(hidden=6, layers=1),
+    reading=Reading(hidden=5, radius=2),
+)
+TRANSFORMER = ModelConfig(
+    size=12,
+    dropout=0.2,
+    transformer=Transformer(layers=2, decoder_layers=2, heads=3, hidden=10),
+)
+
+
+def with_reading(decoder: str, **changes: Any) -> ModelConfig:
+    return replace(RECURRENT, decoder=decoder, reading=replace(RECURRENT.reading, **changes))
+
+
+def with_blocks(**changes: Any) -> ModelConfig:
+    return replace(TRANSFORMER, transformer=replace(TRANSFORMER.transformer, **changes))
+
+
+CONFIGS: dict[str, ModelConfig] = {
+    "bahdanau": RECURRENT,
+    "bahdanau-lstm-2": replace(RECURRENT, recurrent=Recurrent(cell="lstm", hidden=6, layers=2)),
+    "bahdanau-coverage": with_reading("bahdanau", coverage=True),
+    "bahdanau-sparse": with_reading("bahdanau", normalizer="sparsemax"),
+    "bahdanau-monotonic": with_reading("bahdanau", normalizer="monotonic"),
+    "plain": replace(RECURRENT, decoder="plain"),
+    "luong-dot": with_reading("luong", score="dot"),
+    "luong-general": with_reading("luong", score="bilinear"),
+    "luong-concat": with_reading("luong", score="concat"),
+    "luong-location": with_reading("luong", score="location"),
+    "luong-local-m": with_reading("luong", score="bilinear", gaze="local-m"),
+    "luong-local-p": with_reading("luong", score="bilinear", gaze="local-p"),
+    "luong-concat-local-p": with_reading("luong", score="concat", gaze="local-p"),
+    "luong-feeding": with_reading("luong", score="bilinear", feeding=True),
+    "luong-feeding-local-p": with_reading("luong", score="dot", feeding=True, gaze="local-p"),
+    "luong-coverage": with_reading("luong", score="additive", coverage=True),
+    "luong-chunkwise": with_reading("luong", score="additive", normalizer="chunkwise"),
+    "luong-gaussian": with_reading("luong", score="gaussian"),
+    "transformer": TRANSFORMER,
+    "transformer-post": with_blocks(norm="post", positions="learned"),
+    "transformer-rotary-grouped": with_blocks(positions="rotary", heads=6, groups=2),
+    "transformer-alibi": with_blocks(positions="alibi", groups=1),
+    "transformer-additive": with_blocks(score="additive", source_score="cosine", source_normalizer="entmax-1.5"),
+    "transformer-location": with_blocks(score="location", source_score="location"),
+    "convolutional": replace(
+        TRANSFORMER,
+        encoder="convolutional",
+        decoder="convolutional",
+        convolutional=Convolutional(layers=2, decoder_layers=2, size=10, width=3),
+        reading=Reading(score="dot"),
+    ),
+    "recurrent-transformer": replace(TRANSFORMER, encoder="recurrent", recurrent=Recurrent(hidden=6)),
+    "transformer-bahdanau": replace(RECURRENT, encoder="transformer", size=12, transformer=TRANSFORMER.transformer),
+    "convolutional-luong": replace(
+        with_reading("luong", score="dot"), encoder="convolutional", convolutional=Convolutional(layers=1, size=10)
+    ),
+}
+
+
+def make(name: str) -> Model[Any]:
+    """A model in evaluation, with biases that are not zero."""
+    torch.manual_seed(7)
+    model = build(CONFIGS[name], source=W, target=V).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return model
+
+
+def sources() -> Tensor:
+    return torch.randint(W, (B, S), generator=torch.Generator().manual_seed(3))
+
+
+def targets() -> Tensor:
+    return torch.randint(V, (B, T), generator=torch.Generator().manual_seed(4))
+
+
+def encoded_by(model: Model[Any]) -> Encoded:
+    return model.encode(sources(), LENGTHS)
