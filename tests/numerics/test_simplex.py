@@ -318,6 +318,26 @@ def test_native_rows_are_torchs_rows(monkeypatch: pytest.MonkeyPatch, name: str)
     torch.testing.assert_close(fast_grad, slow_grad, rtol=1e-9, atol=1e-11)
 
 
+@every_member
+def test_blocks_of_rows_are_the_whole(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(simplex_rows, "library_for", lambda tensor: None)
+    scores, allowed = rows(B, H, L, S).requires_grad_(), torch.rand(B, 1, 1, S) > 0.3
+    alpha = torch.tensor([1.0, 1.4, 2.0], dtype=torch.float64, requires_grad=True)
+    grad = rows(B, H, L, S)
+
+    def run() -> list[Tensor]:
+        if name == "entmax 1.3":
+            weights = simplex.entmax(scores, allowed, alpha[:, None, None])
+            return [weights, *torch.autograd.grad(weights, (scores, alpha), grad)]
+        weights = FAMILY[name](scores, allowed)
+        return [weights, *torch.autograd.grad(weights, scores, grad)]
+
+    whole = run()
+    monkeypatch.setattr(simplex_rows, "BLOCK", 4 * S)  # four rows at a time: thirty are not a multiple
+    for found, wanted in zip(run(), whole, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-14)
+
+
 def test_threads_share_the_rows_without_losing_one() -> None:
     scores, before = rows(1009, 211, dtype=torch.float32), torch.get_num_threads()
     try:

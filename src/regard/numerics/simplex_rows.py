@@ -1,13 +1,18 @@
 """Who computes rows of weights: our own loops on the CPU; torch elsewhere and where it must look inside."""
 
 import ctypes
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from regard.numerics import native
 from regard.numerics.native.reach import SUFFIX, library_for
 from regard.numerics.threshold import Rule, gradients_of, weights_of
+
+BLOCK = 1 << 17  # numbers; measured, with a second cache of 2 MB
 
 
 def weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
@@ -37,7 +42,7 @@ def _traced(tensor: Tensor) -> bool:
 def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
     library = library_for(scores)
     if library is None:
-        return weights_of(scores, allowed, alpha, rule)
+        return _weights_by_torch(scores, allowed, alpha, rule)
     scores, alpha = scores.contiguous(), None if alpha is None else alpha.contiguous()
     if allowed is not None and allowed.stride(-1) != 1:
         allowed = allowed.contiguous()
@@ -49,13 +54,50 @@ def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule:
 def _gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule) -> tuple[Tensor, Tensor | None]:
     library = library_for(weights)
     if library is None:
-        return gradients_of(weights, grad, alpha, rule)
+        return _gradients_by_torch(weights, grad, alpha, rule)
     weights, grad = weights.contiguous(), grad.contiguous()
     alpha = None if alpha is None else alpha.contiguous()
     by_scores = torch.empty(weights.shape, dtype=weights.dtype)
     by_alpha = None if alpha is None else torch.empty(alpha.shape, dtype=weights.dtype)
     _call(library, "backward", rule, _layout(weights, None), weights, grad, alpha, by_scores, by_alpha)
     return by_scores, by_alpha
+
+
+def _weights_by_torch(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
+    if not _too_long_for_the_cache(scores):
+        return weights_of(scores, allowed, alpha, rule)
+    result = torch.empty(scores.shape, dtype=scores.dtype)
+    for into, part, mask, own in _blocks(result, scores, allowed, alpha):
+        into.copy_(weights_of(part, mask, own, rule))
+    return result
+
+
+def _gradients_by_torch(
+    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule
+) -> tuple[Tensor, Tensor | None]:
+    if not _too_long_for_the_cache(weights):
+        return gradients_of(weights, grad, alpha, rule)
+    result = torch.empty(weights.shape, dtype=weights.dtype)
+    by_alpha = None if alpha is None else torch.empty(alpha.shape, dtype=weights.dtype)
+    for into, into_alpha, part, arrived, own in _blocks(result, by_alpha, weights, grad, alpha):
+        by_scores, change = gradients_of(part, arrived, own, rule)
+        into.copy_(by_scores)
+        if change is not None:
+            into_alpha.copy_(change)
+    return result, by_alpha
+
+
+def _too_long_for_the_cache(table: Tensor) -> bool:
+    """Whether blocks of rows pay: Newton passes over them often, and each pass over new memory is a page fault."""
+    return table.numel() > BLOCK and table.device.type == "cpu" and not is_functorch_wrapped_tensor(table)
+
+
+def _blocks(first: Tensor, *others: Tensor | None) -> Iterator[list[Any]]:
+    """The same rows of all tables, as many at a time as fit into the cache."""
+    tables = [None if table is None else table.reshape(-1, table.shape[-1]) for table in (first, *others)]
+    step = max(1, BLOCK // first.shape[-1])
+    for start in range(0, first.numel() // first.shape[-1], step):
+        yield [None if table is None else table[start : start + step] for table in tables]
 
 
 def _layout(table: Tensor, mask: Tensor | None) -> tuple[int, ...]:
