@@ -13,6 +13,7 @@ from regard import (
     Bilinear,
     Causal,
     Concat,
+    Cosine,
     Dense,
     Dot,
     Gaussian,
@@ -318,6 +319,20 @@ def test_a_number_for_the_whole_score_may_have_another_dtype() -> None:
     """It is promoted, as torch does with numbers."""
     query = torch.randn(5, 3, dtype=torch.float64)
     assert attend(query, query, query, score=Gaussian.learned()).output.dtype == torch.float64
+
+
+@pytest.mark.parametrize("backend", ["eager", "sdpa", "local", "stream"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_settings_of_another_dtype_do_not_change_that_of_the_output(backend: str, dtype: torch.dtype) -> None:
+    """A temperature for each head is a tensor, and .to() of a model does not move those that are no parameters."""
+    query = torch.randn(B, H, L, D, dtype=dtype)
+    heads = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
+    for options in ({"normalizer": Softmax(heads)}, {"score": Gaussian(heads)}, {"score": Cosine(heads)}):
+        output = attend(query, query, query, backend=backend, **options).output  # type: ignore[arg-type]
+        assert output.dtype == dtype
+        wide = query.double()
+        true = attend(wide, wide, wide, backend="eager", **options).output  # type: ignore[arg-type]
+        assert (output.double() - true).abs().max() <= 20 * torch.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("backend", ["auto", "eager", "stream"])

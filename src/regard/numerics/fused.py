@@ -33,7 +33,7 @@ def fused(
     widths: axes are viewed and widths padded with zeros, which change no number.
     """
     if isinstance(scale, Tensor):
-        query, scale = query * scale, 1.0
+        query, scale = (query * scale).to(query.dtype), 1.0
     if query.dim() == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
         bias = bias if bias is None or bias.dim() == 4 else bias.reshape((1,) * (4 - bias.dim()) + bias.shape)
         return _four_axes(query, key, value, scale, causal, bias)
@@ -109,7 +109,7 @@ def fused_with_total(
 ) -> tuple[Tensor, Tensor]:
     """The same on the CPU, with a gradient to the log totals."""
     if isinstance(scale, Tensor):
-        query, scale = query * scale, 1.0
+        query, scale = (query * scale).to(query.dtype), 1.0
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     width = value.shape[-1]
     query, key, value = four_axes(query, lead), four_axes(key, lead), four_axes(value, lead)

@@ -48,7 +48,7 @@ class DotForm:
         """The same numbers with the scale multiplied into the queries."""
         if isinstance(self.scale, float) and self.scale == 1.0:
             return self
-        return replace(self, query=self.query * self.scale, scale=1.0)
+        return replace(self, query=(self.query * self.scale).to(self.query.dtype), scale=1.0)
 
     def plus_column(self, column: Tensor) -> "DotForm":
         """The same with one more number for each key."""
