@@ -1,5 +1,6 @@
 """Scores to weights: against definitions, a second algorithm, and the entmax package where it works."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.numerics import native, simplex, simplex_rows
+from regard.numerics import native, simplex, simplex_rows, threshold
 
 B, H, L, S = 2, 3, 5, 7
 INF, NAN = float("inf"), float("nan")
@@ -135,6 +136,25 @@ def test_rows_where_newton_could_crawl(who: str, name: str) -> None:
     if name == "softmax_plus_one":
         wanted = torch.softmax(torch.nn.functional.pad(scores, (0, 1)), -1)[..., :-1]
     torch.testing.assert_close(FAMILY[name](scores), wanted, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("keys", [1, 2, 3, 4, 8, 61])
+@every_member
+def test_equal_scores_share_equally(who: str, name: str, keys: int) -> None:
+    weights = FAMILY[name](torch.full((L, keys), -3.0, dtype=torch.float64))
+    share = 1 / (keys + (math.exp(3.0) if name == "softmax_plus_one" else 0))
+    torch.testing.assert_close(weights, torch.full_like(weights, share), rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.01, 1.0, 30.0])
+@pytest.mark.parametrize("alpha", [1.0, 1.05, 1.3, 1.5, 2.0])
+def test_newton_takes_few_steps(monkeypatch: pytest.MonkeyPatch, alpha: float, scale: float) -> None:
+    """Counted where it can be: in torch, for the row that takes most. The bound on the worst case is 38."""
+    calls, power = [], threshold._power
+    monkeypatch.setattr(simplex_rows, "library_for", lambda tensor: None)
+    monkeypatch.setattr(threshold, "_power", lambda *arguments: calls.append(1) or power(*arguments))
+    simplex.entmax(rows(1009, 101, scale=scale), None, torch.tensor(alpha, dtype=torch.float64))
+    assert len(calls) <= 10
 
 
 @every_member

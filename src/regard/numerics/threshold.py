@@ -69,8 +69,9 @@ def _power(distance: Rows, excess: Column | float, rule: Rule) -> tuple[Rows, Ro
 def _threshold(shifted: Rows, excess: Column | float, rule: Rule) -> Column:
     """The root of $F$, by a fixed number of steps, or fewer where it costs little to ask if all are done."""
     low = torch.zeros_like(shifted[..., :1])
-    threshold, high = low, _ratio(torch.full_like(low, log(shifted.shape[-1])), excess)
     close = 2 * torch.finfo(shifted.dtype).eps
+    # Where all scores are equal the root is the upper bound itself: leave Newton room to land on it.
+    threshold, high = low, (1 + 8 * close) * _ratio(torch.full_like(low, log(shifted.shape[-1])), excess)
     for _ in range(_turns(shifted, rule)):
         weights, slopes = _power(shifted - threshold, excess, rule)
         total, slope = weights.sum(-1, keepdim=True), slopes.sum(-1, keepdim=True)

@@ -86,7 +86,8 @@ template <class T> int64_t gather(Work<T>& work, T floor) {
 
 template <class T, class R> T threshold(const T* candidates, int64_t count, const R& rule) {
     const T close = 2 * std::numeric_limits<T>::epsilon();
-    T t = 0, low = 0, high = -std::expm1(-rule.a * std::log(T(count))) / rule.a;
+    // Where all scores are equal the root is the upper bound itself: leave Newton room to land on it.
+    T t = 0, low = 0, high = -(1 + 8 * close) * std::expm1(-rule.a * std::log(T(count))) / rule.a;
     for (int turn = 0; turn < 100; ++turn) {
         Vector<T> weights = {}, slopes = {}, slope;
         for (int64_t j = 0; j < count; j += Lanes<T>::count) {
