@@ -256,10 +256,11 @@ def test_minus_infinity_is_the_same_as_not_allowed(who: str, name: str) -> None:
 @every_member
 @pytest.mark.parametrize("strange", [NAN, INF])
 def test_what_is_allowed_and_not_a_number_shows(who: str, name: str, strange: float) -> None:
-    scores = rows(L, S)
-    scores[2, 3] = strange
-    weights = FAMILY[name](scores)
+    scores, allowed = rows(L, S), torch.ones(S, dtype=torch.bool)
+    scores[2, 3], allowed[5] = strange, False
+    weights = FAMILY[name](scores, allowed)
     assert weights[2, 3].isnan()
+    assert (weights[:, 5] == 0).all()
     assert torch.isfinite(weights[[0, 1, 3, 4]]).all()
 
 

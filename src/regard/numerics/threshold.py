@@ -33,10 +33,15 @@ Mask = Bool[Tensor, "*#lead #n"]
 Column = Float[Tensor, "*lead 1"]
 
 
-def weights_of(scores: Rows, allowed: Bool[Tensor, "*#lead #n"] | None, alpha: Column | None, rule: Rule) -> Rows:
-    """Weights from scores; 0 where not allowed, at $-\\infty$, and in a row that has nothing else."""
-    if allowed is not None:
-        scores = torch.where(allowed, scores, -torch.inf)
+def weights_of(scores: Rows, allowed: Mask | None, alpha: Column | None, rule: Rule) -> Rows:
+    r"""Weights from scores; 0 where not allowed, at $-\infty$, and in a row that has nothing else."""
+    if allowed is None:
+        return _weights(scores, alpha, rule)
+    weights = _weights(torch.where(allowed, scores, -torch.inf), alpha, rule)
+    return torch.where(allowed, weights, 0.0)  # a NaN that is allowed spoils its row, but not this promise
+
+
+def _weights(scores: Rows, alpha: Column | None, rule: Rule) -> Rows:
     top = scores.amax(-1, keepdim=True)
     empty = top == -torch.inf
     if rule is Rule.SOFTMAX:
