@@ -377,6 +377,19 @@ def test_strides_do_not_matter(who: str) -> None:
     torch.testing.assert_close(found, straight, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["softmax", "sparsemax", "entmax 1.3"])
+def test_what_is_exported_needs_nothing_of_ours(name: str) -> None:
+    class Module(torch.nn.Module):
+        def forward(self, scores: Tensor, allowed: Tensor) -> Tensor:
+            return ALL[name](scores, allowed)
+
+    scores, allowed = rows(H, L, S, dtype=torch.float32), torch.rand(L, S) > 0.3
+    program = torch.export.export(Module(), (scores, allowed), strict=False)
+    assert not [node for node in program.graph.nodes if "regard" in str(node.target)]
+    torch.testing.assert_close(program.module()(scores, allowed), ALL[name](scores, allowed))
+
+
 @every_member
 def test_per_sample_gradients_work(name: str) -> None:
     scores, grad = rows(B, L, S), rows(B, L, S)

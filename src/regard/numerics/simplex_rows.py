@@ -35,8 +35,12 @@ def gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule) -
 
 
 def _traced(tensor: Tensor) -> bool:
-    """Whether to show a compiler one operator: on the CPU our loops beat what it would make of Newton's."""
-    return torch.compiler.is_compiling() and tensor.device.type == "cpu"
+    """Whether to show a compiler one operator: on the CPU our loops beat what it would make of Newton's.
+
+    What is exported runs elsewhere, where nobody knows our operator.
+    """
+    compiling = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
+    return compiling and tensor.device.type == "cpu"
 
 
 def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
