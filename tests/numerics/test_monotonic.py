@@ -309,3 +309,10 @@ def test_per_sample_gradients_work() -> None:
     found = torch.func.vmap(torch.func.grad(loss))(scores)
     wanted = torch.stack([torch.func.grad(loss)(one) for one in scores])
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_a_gradient_by_something_else_may_pass_by() -> None:
+    """Within torch.func a function that does not know of it raises, even on tensors that are not its business."""
+    scores, factor = scores_of(L, S), scores_of(L, S)
+    found = torch.func.grad(lambda other: (monotonic.expected(scores) * other).sum())(factor)
+    torch.testing.assert_close(found, monotonic.expected(scores), rtol=1e-12, atol=1e-14)

@@ -403,6 +403,13 @@ def test_per_sample_gradients_work(name: str) -> None:
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-12)
 
 
+def test_a_gradient_by_something_else_may_pass_by() -> None:
+    """Within torch.func a function that does not know of it raises, even on tensors that are not its business."""
+    scores, factor = rows(L, S), rows(L, S)
+    found = torch.func.grad(lambda other: (simplex.sparsemax(scores) * other).sum())(factor)
+    torch.testing.assert_close(found, simplex.sparsemax(scores), rtol=1e-12, atol=1e-14)
+
+
 # -- properties ---------------------------------------------------------------------------------------
 
 numbers = st.floats(-50, 50, width=32)

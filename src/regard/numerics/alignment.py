@@ -37,16 +37,13 @@ class _Align(torch.autograd.Function):
     """By our own loop. How far each query gets is computed anew in the backward: only the weights are kept."""
 
     @staticmethod
-    def forward(stop: Tensor, go_on: Tensor, previous: Tensor, library: native.Library) -> Tensor:
+    def forward(ctx: Any, stop: Tensor, go_on: Tensor, previous: Tensor, library: native.Library) -> Tensor:
         stop, go_on, previous = stop.contiguous(), go_on.contiguous(), previous.contiguous()
         weights = torch.empty(stop.shape, dtype=stop.dtype)
         _call(library, "forward", stop, go_on, previous, weights)
+        ctx.save_for_backward(stop, go_on, previous, weights)
+        ctx.library = library
         return weights
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs[:3], output)
-        ctx.library = inputs[3]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:

@@ -13,6 +13,6 @@ def library_for(tensor: Tensor) -> Library | None:
     """The library, or None where torch has to do it: elsewhere, in another precision, or with no memory to point to."""
     if tensor.device.type != "cpu" or tensor.dtype not in SUFFIX:
         return None
-    if torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return None
     return library(build=tensor.numel() >= WORTH_COMPILING)
