@@ -1,8 +1,8 @@
-"""Measure how a backend grows: time in this process, memory in fresh ones, lengths doubled until the time is up."""
+"""Measure how a backend grows: time in this process, memory in fresh ones, lengths doubled while it is bearable."""
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log2
 
 from benchmarks.claim import Curve, Growth
@@ -12,6 +12,7 @@ from benchmarks.results import CurveResult, Point
 from regard.timing import Budget, interleave, spread
 
 LAST = 4  # points that the slope is fitted to: at short lengths every backend is all overhead
+SLOW = 2.0  # seconds after which one call is enough: there is nothing left to warm up
 
 
 def grow(claim: str, growth: Growth, scale: Scale) -> list[CurveResult]:
@@ -20,16 +21,15 @@ def grow(claim: str, growth: Growth, scale: Scale) -> list[CurveResult]:
 
 
 def _curve(claim: str, name: str, curve: Curve, shortest: int, scale: Scale) -> CurveResult:
-    seconds = 8.0 if scale.quick or scale.tiny else 75.0
     longest = 4 * shortest if scale.tiny else curve.longest
+    patience = 0.5 if scale.quick or scale.tiny else 15.0
     points: list[Point] = []
-    end, length = time.monotonic() + seconds, shortest
-    while length <= longest and not _too_long(points, end - time.monotonic()):
-        run = stepped(curve.build(length), backward=curve.backward)
-        found = interleave({name: run}, Budget(seconds=seconds / 50, least=2, most=20, sample=0.005))[name]
-        del run
+    stepped(curve.build(shortest), backward=curve.backward)()  # may import or compile
+    length = shortest
+    while length <= longest and not _too_long(points, patience):
+        seconds = _seconds(stepped(curve.build(length), backward=curve.backward), scale)
         weight = weigh(Wanted(claim, contender=name, length=length))
-        points.append(Point(length, spread(found).median, weight.megabytes))
+        points.append(Point(length, seconds, weight.megabytes))
         length *= 2
     lengths = [point.length for point in points]
     return CurveResult(
@@ -37,13 +37,24 @@ def _curve(claim: str, name: str, curve: Curve, shortest: int, scale: Scale) -> 
         curve.backward,
         points,
         exponent(lengths, [point.seconds for point in points]),
-        exponent(lengths, [point.megabytes for point in points]),
+        # Less than a megabyte is pages of the interpreter, not of the mechanism.
+        exponent(lengths, [max(1.0, point.megabytes) for point in points]),
     )
 
 
-def _too_long(points: Sequence[Point], left: float) -> bool:
-    """Whether the next length may not fit: it takes up to four times the last one, five times over with memory."""
-    return len(points) > 1 and left < 20 * points[-1].seconds
+def _too_long(points: Sequence[Point], patience: float) -> bool:
+    """Whether a call at the next length, which takes up to four times the last one, takes more than so long."""
+    return len(points) > 1 and 4 * points[-1].seconds > patience
+
+
+def _seconds(run: Callable[[], object], scale: Scale) -> float:
+    start = time.perf_counter()
+    run()
+    once = time.perf_counter() - start
+    if once > SLOW:
+        return once
+    budget = Budget(seconds=0.2 if scale.quick or scale.tiny else 2.0, least=3, most=50, sample=0.01)
+    return spread(interleave({"run": run}, budget)["run"]).median
 
 
 def exponent(lengths: Sequence[int], values: Sequence[float]) -> float:
@@ -52,7 +63,7 @@ def exponent(lengths: Sequence[int], values: Sequence[float]) -> float:
     >>> exponent([256, 512, 1024], [1.0, 4.0, 16.0])
     2.0
     """
-    pairs = [(log2(length), log2(max(value, 1e-9))) for length, value in zip(lengths, values, strict=True)][-LAST:]
+    pairs = [(log2(length), log2(value)) for length, value in zip(lengths, values, strict=True)][-LAST:]
     if len(pairs) < 2:
         return float("nan")
     return statistics.linear_regression(*zip(*pairs, strict=True)).slope

@@ -22,20 +22,21 @@ def draw(result: Result, folder: Path) -> list[Path]:
     _finish(left, "milliseconds")
     _finish(right, "megabytes beyond inputs")
     paths = [folder / f"{result.claim}.{kind}" for kind in ("png", "svg")]
-    with matplotlib.rc_context({"svg.hashsalt": "regard"}):
-        figure.savefig(paths[0], dpi=110)
+    with matplotlib.rc_context({"svg.hashsalt": "regard", "svg.fonttype": "none"}):
+        figure.savefig(paths[0], dpi=100)
         figure.savefig(paths[1], metadata={"Date": None})
     return paths
 
 
 def _label(curve: CurveResult, *, time: bool) -> str:
     slope = curve.time_exponent if time else curve.memory_exponent
-    return f"{curve.backend}{'' if curve.backward else ', forward'}: $n^{{{slope:.2f}}}$"
+    return f"{curve.backend}{'' if curve.backward else ', forward'}: n^{slope:.2f}"
 
 
 def _finish(axes: Axes, what: str) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(lambda length, _: f"{length / 1024:g}k" if length >= 1024 else f"{length:g}")
     axes.set_xlabel("length")
     axes.set_ylabel(what)
     axes.grid(alpha=0.3)

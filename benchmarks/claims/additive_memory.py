@@ -30,6 +30,16 @@ CLAIM = Claim(
             backward=True,
         ),
         Weighed(
+            "1 × 8,192 × 8,192, hidden 128, forward + backward",
+            Sizes(batch=1, queries=8192, keys=8192, hidden=128),
+            tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
+            ours=ours,
+            peers={},
+            also={HALF: half},
+            bounds=(Bound(HALF, most=2.0),),
+            backward=True,
+        ),
+        Weighed(
             "1 × 1,024 × 1,024, hidden 128, forward + backward",
             Sizes(batch=1, queries=1024, keys=1024, hidden=128),
             tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
