@@ -37,5 +37,5 @@ def test_a_fresh_process_weighs() -> None:
 
 @needs_proc
 def test_a_greedy_peer_is_stopped_at_its_limit() -> None:
-    found = memory.weigh(memory.Wanted("additive_memory", 1, "textbook", limit=256))
+    found = memory.weigh(memory.Wanted("additive_memory", 2, "textbook", limit=256))
     assert found == (256, True)
