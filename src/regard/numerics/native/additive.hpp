@@ -77,23 +77,23 @@ template <class T> bool is_small(T reach) { return reach <= T(1); }
 constexpr int64_t rounded_up(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
 constexpr int64_t pieces(int64_t number, int64_t size) { return (number + size - 1) / size; }
 
-template <class T> T reach(const T* row, int64_t hidden) {
+template <class T> T largest(const T* row, int64_t hidden) {
     constexpr int width = Lanes<T>::count;
     Vector<T> most = fill<T>(0);
     int64_t h = 0;
     for (; h + width <= hidden; h += width) {
-        const Vector<T> value = load<T>(row + h), size = value < 0 ? -value : value;
-        most = size > most ? size : most;
+        const Vector<T> value = load<T>(row + h);
+        most = greater(greater(value, -value), most);  // passes over a NaN, which spoils its own pairs only
     }
     T total = 0;
     for (int lane = 0; lane < width; ++lane) total = std::max(total, most[lane]);
     for (; h < hidden; ++h) total = std::max(total, row[h] < 0 ? -row[h] : row[h]);
-    return 2 * total;
+    return total;
 }
 template <class T> T reach(const Rows<T>& rows, int64_t batch, int64_t first, int64_t last, int64_t hidden) {
     T most = 0;
-    for (int64_t row = first; row < last; ++row) most = std::max(most, reach<T>(rows.at(batch, row), hidden));
-    return most;
+    for (int64_t row = first; row < last; ++row) most = std::max(most, largest<T>(rows.at(batch, row), hidden));
+    return 2 * most;
 }
 
 // The weights are divided by this; a weight that is not finite is left to make what it makes.
@@ -129,7 +129,7 @@ template <class T> inline Vector<T> less_one(Vector<T> x, T limit) {
     const Vector<T> shifted = cut * slope + rounding;
     const Vector<T> rest = cut * slope - (shifted - rounding);
     const Vector<T> scale = power_of_two<T>(shifted);
-    return scale * (rest * series<T, L::terms>(rest, T(0.69314718055994530942))) + (scale - T(1));
+    return scale * (rest * growth(rest, 0.69314718055994530942)) + (scale - T(1));
 }
 
 // The factors of a row, each vector of lanes `stride` numbers after the last. Past the end they are 0: E F = 0.

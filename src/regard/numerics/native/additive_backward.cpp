@@ -156,7 +156,7 @@ template <class T> class Backward {
             columns = own.raw_columns;
         }
         for (int64_t i = first; i < last; i += rows_in_quad) {
-            gather_upstream(b, i, last, n, own.upstream);
+            if (!gather_upstream(b, i, last, n, own.upstream)) continue;
             const T* rows = own.factors + (i - first) * padded;
             if (form == Form::direct) {
                 for (int64_t r = 0; r < rows_in_quad; ++r)
@@ -179,13 +179,17 @@ template <class T> class Backward {
         if (h < padded) store<T>(to, load_tail<T>(from + h, p.hidden - h));
     }
 
-    // Rows beyond the last get no gradient and so give none.
-    void gather_upstream(int64_t b, int64_t i, int64_t last, int64_t n, T* to) const {
+    // Rows beyond the last get no gradient and so give none. Nor does a masked block, and then there is nothing to do.
+    bool gather_upstream(int64_t b, int64_t i, int64_t last, int64_t n, T* to) const {
         const T* from = upstream + b * p.queries * p.keys + i * row.upstream_stride + n * tile * column.upstream_stride;
+        bool any = false;
         for (int64_t j = 0; j < tile_count(n); ++j)
-            for (int64_t r = 0; r < rows_in_quad; ++r)
-                to[j * rows_in_quad + r] =
-                    i + r < last ? from[r * row.upstream_stride + j * column.upstream_stride] : T(0);
+            for (int64_t r = 0; r < rows_in_quad; ++r) {
+                const T g = i + r < last ? from[r * row.upstream_stride + j * column.upstream_stride] : T(0);
+                to[j * rows_in_quad + r] = g;
+                any |= g != 0;
+            }
+        return any;
     }
 
     // Gradient = 4 w * sum, cut to the row's length.

@@ -122,7 +122,7 @@ template <class T> class Forward {
     // The weights over a power of two that brings them below one, so that no product of four ratios can overflow.
     T normal_weights(int64_t b, T* to) const {
         const T* weight = weights.at(b, 0);
-        const T scale = power_of_two_above(reach<T>(weight, p.hidden) / 2);
+        const T scale = power_of_two_above(largest<T>(weight, p.hidden));
         for (int64_t h = 0; h < padded; ++h) to[h] = h < p.hidden ? weight[h] / scale : T(0);
         return scale;
     }
