@@ -197,7 +197,7 @@ def test_blocks_of_queries_make_no_difference(name: str, monkeypatch: pytest.Mon
     query, key, value = tensors()
     found = attend(query, key, value, **options).weights
     whole = found.entropy(), found.received(), *found.top(2)
-    monkeypatch.setattr(weights, "rows_per_block", lambda per_row, queries: blocks.rows_per_block(1, queries, budget=2))
+    monkeypatch.setattr(weights, "BLOCK", 2)
     parts = found.entropy(), found.received(), *found.top(2)
     for a, b in zip(parts, whole, strict=True):
         assert torch.allclose(a.double(), b.double(), rtol=0, atol=1e-13)

@@ -54,8 +54,7 @@ def ours_looked(sizes: Sizes) -> Contender:
 
     def forward() -> Tensor:
         attended, _ = layer.within(x)
-        attended.weights.entropy()
-        attended.weights.top(5)
+        attended.weights.summary(5)
         return attended.output
 
     return Contender(forward, leaves(x, layer))

@@ -3,7 +3,7 @@
 import copy
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -13,10 +13,13 @@ from regard.definition import weigh, widened
 from regard.errors import wrong
 from regard.lowering.fuse import dense_table, mask_bias
 from regard.numerics.blocks import rows_per_block
+from regard.numerics.summary import Summed, summarize, summary_of
 from regard.pairs import Pairs
 from regard.parts import Call
 from regard.scores.base import DotForm
 from regard.shapes import Float, Int, Tensor
+
+BLOCK = 2**20  # scores looked at together: what a second cache can hold
 
 
 class Top(NamedTuple):
@@ -32,26 +35,6 @@ class Summary(NamedTuple):
     entropy: Float[Tensor, "*lead query"]
     received: Float[Tensor, "*lead key"]
     top: Top
-
-
-class Rows(NamedTuple):
-    """Whole rows of weights, with their logarithms where the kernel's totals gave them first."""
-
-    weights: Float[Tensor, "*lead query key"]
-    logarithms: Float[Tensor, "*lead query key"] | None
-
-    def entropy(self) -> Float[Tensor, "*lead query"]:
-        """−Σ w log w. A weight of 0 adds nothing, so its −inf is cut to a number first."""
-        if self.logarithms is None:
-            entropy: Tensor = torch.special.entr(self.weights).sum(-1)
-            return entropy
-        finite = self.logarithms.clamp_min(torch.finfo(self.weights.dtype).min)
-        sums: Tensor = torch.linalg.vecdot(self.weights, finite)
-        return -sums
-
-    def received(self) -> Float[Tensor, "*lead key"]:
-        """The sum over these queries."""
-        return self.weights.sum(-2, dtype=torch.promote_types(self.weights.dtype, torch.float32))
 
 
 class Totals(NamedTuple):
@@ -111,44 +94,44 @@ class Weights:
 
     def top(self, k: int) -> Top:
         """The k largest of each query."""
-        self._check_top(k)
-        return _joined_tops([Top(*rows.weights.topk(k, dim=-1)) for rows in self._blocks()])
+        return self.summary(k).top
 
     def entropy(self) -> Float[Tensor, "*lead query"]:
         """How spread each query looks, in nats: 0 = one key, log(keys) = all alike."""
-        return torch.cat([rows.entropy() for rows in self._blocks()], dim=-1)
+        return self.summary(1).entropy
 
     def received(self) -> Float[Tensor, "*lead key"]:
         """How much weight each key gets from all queries together."""
-        return functools.reduce(torch.Tensor.add_, (rows.received() for rows in self._blocks()))
+        return self.summary(1).received
 
     def summary(self, k: int = 5) -> Summary:
-        """Entropy, mass received and the k largest, in one pass over the weights."""
-        self._check_top(k)
-        found = [(rows.entropy(), rows.received(), Top(*rows.weights.topk(k, dim=-1))) for rows in self._blocks()]
-        entropies, masses, tops = zip(*found, strict=True)
-        return Summary(torch.cat(entropies, -1), functools.reduce(torch.Tensor.add_, masses), _joined_tops(tops))
-
-    def _check_top(self, k: int) -> None:
+        """Entropy, mass received and the k largest, in one pass over the weights. Each alone costs as much."""
         if not 1 <= k <= self._call.keys:
             raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
+        entropies, masses, weights, keys = zip(*self._blocks(k), strict=True)
+        received = functools.reduce(torch.Tensor.add_, masses)
+        return Summary(torch.cat(entropies, -1), received, Top(torch.cat(weights, -2), torch.cat(keys, -2)))
 
-    def _blocks(self) -> Iterator[Rows]:
+    def _blocks(self, k: int) -> Iterator[Summed]:
         """Whole rows, a block of queries at a time."""
         queries, keys = self._call.queries, self._call.keys
         size = queries
         if self._call.parts.normalizer.form != "sequential":
             depth = self._call.query.shape[-1] if self._call.parts.score.form == "pointwise" else 1
-            size = rows_per_block(math.prod(self.shape[:-2]) * keys * depth, queries)
+            size = rows_per_block(math.prod(self.shape[:-2]) * keys * depth, queries, budget=BLOCK)
         for start in range(0, queries, size):
             with torch.no_grad():
-                yield self._block(start, min(queries, start + size))
+                yield self._block(start, min(queries, start + size), k)
 
-    def _block(self, start: int, stop: int) -> Rows:
+    def _block(self, start: int, stop: int, k: int) -> Summed:
         if self._totals is None:
-            return Rows(self._rows(start, stop), None)
-        logarithms = self._placed(_from_totals(self._call, self._totals, start, stop, 0, self._call.keys))
-        return Rows(logarithms.exp(), logarithms)
+            return summary_of(self._rows(start, stop), k)
+        scores, total, scale = _scores(self._call, self._totals, start, stop, 0, self._call.keys)
+        lead = torch.broadcast_shapes(scores.shape[:-2], total.shape[:-1])
+        scores, total = scores.expand(*lead, *scores.shape[-2:]), total.expand(*lead, total.shape[-1])
+        if self._lead is not None:
+            scores, total = self._placed(scores), total.reshape(*self._lead, total.shape[-1])
+        return summarize(scores, total, scale, k)
 
     def _tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
         if self._totals is None:
@@ -172,20 +155,22 @@ class Weights:
 
 def _from_totals(call: Call, totals: Totals, start: int, stop: int, first: int, last: int) -> Tensor:
     """The logarithms of these weights; −inf where the pair is not allowed."""
+    scores, total, scale = _scores(call, totals, start, stop, first, last)
+    return (scores if scale == 1.0 else scores * scale) - total[..., None]
+
+
+def _scores(call: Call, totals: Totals, start: int, stop: int, first: int, last: int) -> tuple[Tensor, Tensor, float]:
+    """Scores, totals of their rows, and what the scores are still to be multiplied with."""
     form, parts = totals.form, call.parts
     pairs = Pairs(call.queries, call.keys, rows=(start, stop), columns=(first, last), device=call.query.device)
     query, key = form.query[..., start:stop, :], form.key[..., first:last, :]
     query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
-    scores = query @ key.transpose(-1, -2)
-    scores = scores.mul_(form.scale) if isinstance(form.scale, float) else scores * form.scale
+    scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
     bias = mask_bias(parts, dense_table(parts, scores, pairs), scores, pairs)
-    scores = scores if bias is None else scores + bias
-    total = totals.total[..., start:stop, None]
-    return scores.sub_(total) if scores.shape[:-1] == total.shape[:-1] else scores - total
-
-
-def _joined_tops(tops: Sequence[Top]) -> Top:
-    return Top(torch.cat([top.weights for top in tops], -2), torch.cat([top.keys for top in tops], -2))
+    if bias is None and isinstance(form.scale, float):
+        return scores, total, form.scale
+    scores = scores * form.scale
+    return scores if bias is None else scores + bias, total, 1.0
 
 
 def _steps(name: str, part: slice) -> slice:

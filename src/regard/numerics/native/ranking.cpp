@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "best.hpp"
 #include "gates.hpp"
 #include "logarithm.hpp"
 #include "threads.hpp"
@@ -12,22 +13,6 @@
 namespace {
 
 using namespace regard;
-
-// The best so far, largest first; of equals the one that comes first stays first.
-template <class T> struct Best {
-    int64_t count;
-    T* scores;
-    int64_t* places;
-    Best(int64_t count, T* scores, int64_t* places) : count(count), scores(scores), places(places) {
-        for (int64_t i = 0; i < count; ++i) scores[i] = -std::numeric_limits<T>::infinity(), places[i] = 0;
-    }
-    T least() const { return scores[count - 1]; }
-    void offer(T score, int64_t place) {
-        int64_t at = count - 1;
-        for (; at > 0 && scores[at - 1] < score; --at) scores[at] = scores[at - 1], places[at] = places[at - 1];
-        scores[at] = score, places[at] = place;
-    }
-};
 
 inline bool among(int64_t place, int64_t count, const int64_t* excluded) {
     for (int64_t i = 0; i < count; ++i)

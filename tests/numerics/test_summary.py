@@ -1,0 +1,53 @@
+"""Entropy, mass and the largest weights, from scores and totals, without writing the weights."""
+
+import pytest
+import torch
+
+from regard.numerics import summary
+from regard.numerics.native import pages
+from regard.numerics.native.reach import library_for
+from regard.shapes import Tensor
+
+ROWS, COLUMNS, K, SCALE = 67, 119, 5, 0.7
+
+
+def scores(dtype: torch.dtype, columns: int = COLUMNS) -> tuple[Tensor, Tensor]:
+    """Some keys that nobody may see, one row that sees nothing and one that sees two keys."""
+    drawn = torch.randn(2, 3, ROWS, columns, dtype=dtype)
+    drawn[..., 7:11] = float("-inf")
+    drawn[0, 1, 13] = float("-inf")
+    drawn[1, 2, 17, 2:] = float("-inf")
+    total = torch.logsumexp(SCALE * drawn, -1)
+    return drawn, torch.where(total == float("-inf"), 0.0, total)
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, 112, 13])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_the_native_pass_tells_what_the_weights_tell(dtype: torch.dtype, columns: int) -> None:
+    table, total = scores(dtype, columns)
+    weights = (SCALE * table.double() - total.double()[..., None]).exp()
+    found = summary.summarize(table.repeat(1, 1, 40, 1), total.repeat(1, 1, 40), SCALE, K)
+    bound = 64 * torch.finfo(dtype).eps
+    assert torch.allclose(
+        found.entropy[..., :ROWS].double(), torch.special.entr(weights).sum(-1), rtol=bound, atol=bound
+    )
+    assert torch.allclose(found.received.double(), 40 * weights.sum(-2), rtol=bound, atol=bound)
+    assert torch.allclose(found.weights[..., :ROWS, :].double(), weights.topk(K).values, rtol=bound, atol=bound)
+    own = weights.gather(-1, found.columns[..., :ROWS, :])
+    assert torch.allclose(own, found.weights[..., :ROWS, :].double(), rtol=bound, atol=bound)
+
+
+def test_no_key_is_named_twice_where_few_have_weight() -> None:
+    table, total = scores(torch.float64)
+    found = summary.summarize(table, total, SCALE, K)
+    assert (found.columns.sort(-1).values.diff(dim=-1) > 0).all()
+    assert (found.weights[0, 1, 13] == 0).all()
+    assert found.entropy[0, 1, 13] == 0
+
+
+def test_large_pages_hold_what_is_written() -> None:
+    library = library_for(torch.zeros(1 << 17))
+    if library is None:
+        pytest.skip("no compiler here: without it there is nothing to test")
+    table = torch.randn(3, 1 << 20)
+    assert torch.equal(pages.empty_like(library, table).copy_(table), table)
