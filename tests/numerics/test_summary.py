@@ -4,8 +4,6 @@ import pytest
 import torch
 
 from regard.numerics import summary
-from regard.numerics.native import pages
-from regard.numerics.native.reach import library_for
 from regard.shapes import Tensor
 
 ROWS, COLUMNS, K, SCALE = 67, 119, 5, 0.7
@@ -43,11 +41,3 @@ def test_no_key_is_named_twice_where_few_have_weight() -> None:
     assert (found.columns.sort(-1).values.diff(dim=-1) > 0).all()
     assert (found.weights[0, 1, 13] == 0).all()
     assert found.entropy[0, 1, 13] == 0
-
-
-def test_large_pages_hold_what_is_written() -> None:
-    library = library_for(torch.zeros(1 << 17))
-    if library is None:
-        pytest.skip("no compiler here: without it there is nothing to test")
-    table = torch.randn(3, 1 << 20)
-    assert torch.equal(pages.empty_like(library, table).copy_(table), table)

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 
 from regard.numerics import native
-from regard.numerics.native import pages
 from regard.numerics.native.reach import SUFFIX, library_for
 from regard.numerics.threshold import Rule, gradients_of, weights_of
 
@@ -51,7 +50,7 @@ def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule:
     scores, alpha = scores.contiguous(), None if alpha is None else alpha.contiguous()
     if allowed is not None and allowed.stride(-1) != 1:
         allowed = allowed.contiguous()
-    result = pages.empty_like(library, scores)
+    result = torch.empty(scores.shape, dtype=scores.dtype)
     _call(library, "forward", rule, _layout(scores, allowed), scores, allowed, alpha, result)
     return result
 
@@ -62,7 +61,7 @@ def _gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule) 
         return _gradients_by_torch(weights, grad, alpha, rule)
     weights, grad = weights.contiguous(), grad.contiguous()
     alpha = None if alpha is None else alpha.contiguous()
-    by_scores = pages.empty_like(library, weights)
+    by_scores = torch.empty(weights.shape, dtype=weights.dtype)
     by_alpha = None if alpha is None else torch.empty(alpha.shape, dtype=weights.dtype)
     _call(library, "backward", rule, _layout(weights, None), weights, grad, alpha, by_scores, by_alpha)
     return by_scores, by_alpha
