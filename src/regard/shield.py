@@ -7,11 +7,10 @@ import torch
 
 from regard.lowering.spans import spans_of
 from regard.masks import Full, Mask
+from regard.numerics.blocks import rows_per_block
 from regard.pairs import Pairs
 from regard.parts import Parts
 from regard.shapes import Bool, Float, Tensor
-
-ROWS = 256  # queries looked at together; this path is taken only when something is already wrong
 
 
 class Shielded(NamedTuple):
@@ -37,7 +36,7 @@ def shield(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Shielded:
 
 def _finite(key: Tensor, value: Tensor) -> bool:
     """One pass over each. A sum that overflows is a false alarm, which costs time and no more."""
-    wide = torch.promote_types(key.dtype, torch.float32)
+    wide = torch.float32 if key.dtype in (torch.float16, torch.bfloat16) else None
     return math.isfinite((key.detach().sum(dtype=wide) + value.detach().sum(dtype=wide)).item())
 
 
@@ -54,7 +53,7 @@ def _settled(mask: Mask, key: Float[Tensor, "*#lead key dim"]) -> Float[Tensor, 
 
 def _exposed(parts: Parts, queries: int, broken: Bool[Tensor, "*#lead key"]) -> Bool[Tensor, "*#lead query"]:
     keys, found = broken.shape[-1], []
-    for span in spans_of(parts, queries, keys, ROWS):
+    for span in spans_of(parts, queries, keys, rows_per_block(broken.numel(), queries)):
         pairs = Pairs(queries, keys, rows=(span.start, span.stop), device=broken.device)
         seen = (parts.mask.allowed(pairs) & broken[..., None, :]).any(-1)
         found.append(seen.expand(*seen.shape[:-1], span.stop - span.start))

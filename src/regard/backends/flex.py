@@ -3,6 +3,8 @@ written."""
 
 from collections.abc import Callable
 
+import torch
+
 from regard.backends.result import Result
 from regard.lowering.fuse import scores_of
 from regard.masks import Full, Mask
@@ -25,8 +27,9 @@ def run(call: Call) -> Result:
     if not isinstance(call.parts.mask, Full):
         rule, device = pair_rule(call.parts.mask, call.queries, call.keys), str(call.query.device)
         mask = create_block_mask(rule, None, None, call.queries, call.keys, device=device)
-    value = call.value.expand(*form.query.shape[:2], *call.value.shape[-2:])
-    output = flex_attention(form.query, form.key, value, block_mask=mask, scale=1.0)
+    lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
+    query, key, value = (part.expand(*lead, *part.shape[-2:]) for part in (form.query, form.key, call.value))
+    output = flex_attention(query, key, value, block_mask=mask, scale=1.0)
     if not isinstance(output, Tensor):
         raise TypeError(f"flex_attention: got {type(output).__name__}, expected a tensor; fix: use backend='sdpa'")
     return Result(output)

@@ -51,7 +51,8 @@ def choose_fused(parts: Parts, facts: Facts) -> tuple[Backend, str]:
     """Among those that end in a fused kernel."""
     width = parts.mask.width
     if width is not None and facts.keys >= 512 and 4 * width <= facts.keys:
-        return "local", f"a query sees at most {width} of {facts.keys} keys, so only those are read"
+        keys = "the" if facts.traced else facts.keys
+        return "local", f"a query sees at most {width} of {keys} keys, so only those are read"
     if needs_table(parts, facts) and facts.queries * facts.keys > LARGE_TABLE:
         return "local", "a mask of this size would not be linear in the length, blocks of it are"
     if parts.normalizer.form == "local-p":

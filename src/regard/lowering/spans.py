@@ -37,7 +37,8 @@ def row_spans(parts: Parts, query: Tensor, key: Tensor) -> list[Span]:
 def spans_of(parts: Parts, queries: int, keys: int, size: int) -> list[Span]:
     """Blocks of `size` queries; each has at least one key, or a kernel would have nothing to read."""
     spans = []
-    for start in range(0, queries, size):
+    # A tracer that counts through a range fixes the length; a single block leaves it free.
+    for start in [0] if size >= queries else range(0, queries, size):
         stop = min(queries, start + size)
         first, last = parts.mask.span(start, stop, queries, keys)
         first = 0 if parts.score.counts_keys else min(first, keys - 1)

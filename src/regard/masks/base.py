@@ -120,7 +120,8 @@ class Both(Mask):
 
     @property
     def width(self) -> int | None:
-        return min((w for w in (self.left.width, self.right.width) if w is not None), default=None)
+        left, right = self.left.width, self.right.width
+        return right if left is None else left if right is None else min(left, right)
 
     def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
         left, right = self.left.visible(keys, device), self.right.visible(keys, device)

@@ -139,7 +139,7 @@ class Score(Term):
     def __add__(self, other: "Score") -> "Score":
         return Sum(self, other) if isinstance(other, Score) else NotImplemented
 
-    def __mul__(self, factor: float) -> "Score":
+    def __mul__(self, factor: float | Tensor) -> "Score":
         return Multiple(self, factor) if isinstance(factor, int | float | Tensor) else NotImplemented
 
     __rmul__ = __mul__
@@ -196,9 +196,9 @@ class Sum(DotScore):
 
 
 class Multiple(DotScore):
-    """A score times a number. It has a dot form iff the score has."""
+    """A score times a number, fixed or learned. It has a dot form iff the score has."""
 
-    def __init__(self, score: Score, factor: float) -> None:
+    def __init__(self, score: Score, factor: float | Tensor) -> None:
         super().__init__()
         self.score, self.factor = score, factor
 

@@ -1,0 +1,176 @@
+"""`attend` goes through torch.compile in one graph and through torch.export, by every backend, with its gradients.
+
+The shape checks of the tests cannot be traced, so this file runs itself once, without them, in a process of its own.
+"""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._dynamo.utils import counters
+
+from regard import (
+    Additive,
+    ALiBi,
+    Argmax,
+    Around,
+    Bilinear,
+    Causal,
+    Documents,
+    Features,
+    Gaussian,
+    Lengths,
+    LocalGaussian,
+    Mask,
+    Prefix,
+    Relative,
+    RowTotal,
+    Softmax,
+    SoftmaxPlusOne,
+    Sparsemax,
+    Window,
+    attend,
+)
+
+B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
+
+
+class Attend(nn.Module):
+    """Parts in a module, as a model has them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList([part for part in options.values() if isinstance(part, nn.Module)])
+        self.options = options
+        self.double()
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return attend(query, key, value, **self.options).output
+
+
+def cases() -> dict[str, tuple[str, Attend]]:
+    """What to trace, and the backend that it must land on."""
+    centers, lengths = torch.linspace(0.0, 6.0, L), torch.tensor([[4], [0]])
+    return {
+        "plain": ("sdpa", Attend()),
+        "causal": ("sdpa", Attend(mask=Causal())),
+        "lengths": ("sdpa", Attend(mask=Lengths(lengths))),
+        "causal and lengths": ("sdpa", Attend(mask=Causal() & Lengths(lengths))),
+        "prefix": ("sdpa", Attend(mask=Prefix(lengths))),
+        "documents": ("sdpa", Attend(mask=Documents(torch.arange(S) // 3))),
+        "table": ("sdpa", Attend(mask=Mask.keep(torch.rand(B, 1, L, S) < 0.5))),
+        "learned gaussian": ("sdpa", Attend(score=Gaussian.learned(heads=H), mask=Lengths(lengths))),
+        "sum, alibi, temperature": (
+            "sdpa",
+            Attend(
+                score=0.5 * Bilinear(D, D) + Gaussian(0.5),
+                bias=ALiBi(H),
+                mask=Causal(),
+                normalizer=Softmax.learned(heads=H),
+            ),
+        ),
+        "softmax plus one": ("sdpa", Attend(normalizer=SoftmaxPlusOne(), mask=Causal())),
+        "window": ("local", Attend(mask=Window(before=2, after=1), backend="local")),
+        "around": ("local", Attend(mask=Around(centers, 2), backend="local")),
+        "linear": ("linear", Attend(score=Features(), normalizer=RowTotal(), mask=Causal() & Lengths(lengths))),
+        "additive": ("stream", Attend(score=Additive(D, heads=H), mask=Causal())),
+        "relative": ("stream", Attend(bias=Relative(H))),
+        "local-p": ("stream", Attend(normalizer=LocalGaussian(centers.double(), 1.5), mask=Around(centers, 3))),
+        "sparsemax": ("rows", Attend(normalizer=Sparsemax(), mask=Lengths(lengths))),
+        "argmax": ("rows", Attend(aggregate=Argmax())),
+    }
+
+
+ALL = list(cases())
+FREE = ("causal", "additive", "sparsemax")
+
+
+def tensors(queries: int = L, keys: int = S) -> list[Tensor]:
+    return [torch.randn(B, H, *size, dtype=torch.float64) for size in ((queries, D), (keys, D), (keys, E))]
+
+
+def difference(traced: Any, module: Attend, queries: int = L, keys: int = S) -> float:
+    """The largest over the value and all gradients, parameters included."""
+    inputs = [tensor.requires_grad_() for tensor in tensors(queries, keys)]
+    wanted = [*inputs, *module.parameters()]
+    results = []
+    for run in (module, traced):
+        output = run(*inputs)
+        mixture = torch.linspace(-1, 1, output.numel(), dtype=torch.float64).view(output.shape)
+        grads = torch.autograd.grad((output * mixture).sum(), wanted, allow_unused=True)
+        results.append([output, *(torch.zeros(()) if grad is None else grad for grad in grads)])
+    return max(float((one - other).detach().abs().max()) for one, other in zip(*results, strict=True))
+
+
+def compiled(module: Attend) -> float:
+    torch.compiler.reset()
+    return difference(torch.compile(module, fullgraph=True, backend="aot_eager"), module)
+
+
+def exported(module: Attend) -> float:
+    with torch.no_grad():
+        program = torch.export.export(module, tuple(tensors()))
+        inputs = tensors()
+        return float((program.module()(*inputs) - module(*inputs)).abs().max())
+
+
+def lengthened(module: Attend) -> float:
+    """The same graph at other lengths: a graph for each would soon be one too many."""
+    torch.compiler.reset()
+    counters.clear()
+    free = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")
+    worst = max(difference(free, module, *size) for size in ((5, 7), (6, 11), (11, 17)))
+    graphs = counters["stats"]["unique_graphs"]
+    if graphs != 1:
+        raise RuntimeError(f"{graphs} graphs for three lengths")
+    return worst
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    found: dict[str, float | str] = {}
+    for name, (backend, module) in cases().items():
+        planned = attend(*(t.requires_grad_() for t in tensors()), **module.options).plan.backend
+        found[f"{name}: planned"] = planned
+        for way in (lengthened if name in FREE else compiled, exported):
+            try:
+                found[f"{name}: {way.__name__}"] = way(module)
+            except Exception as error:
+                found[f"{name}: {way.__name__}"] = f"{type(error).__name__}: {error}"
+        assert planned == backend or name == "local-p", (name, planned)
+    print(json.dumps(found))
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, float | str]:
+    run = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    result: dict[str, float | str] = json.loads(run.stdout.splitlines()[-1])
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ALL)
+def test_attend_traces_into_one_graph(name: str, found: dict[str, float | str]) -> None:
+    """Value and every gradient; for all lengths in the same graph where the name is in FREE."""
+    error = found[f"{name}: {'lengthened' if name in FREE else 'compiled'}"]
+    assert isinstance(error, float), error
+    assert error <= 1e-10
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ALL)
+def test_attend_can_be_exported(name: str, found: dict[str, float | str]) -> None:
+    error = found[f"{name}: exported"]
+    assert isinstance(error, float), error
+    assert error <= 1e-10
+
+
+if __name__ == "__main__":
+    main()
