@@ -33,7 +33,9 @@ def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, 
     if parts.normalizer.form == "softmax-plus-one":
         return Folded(_plus_one(parts, form, dense, value, pairs))
     form = form.folded(keep_row=False)
-    causal = square and isinstance(parts.mask, Causal) and dense is None
+    causal = isinstance(parts.mask, Causal) and dense is None
+    if not square:  # asked for itself: of lengths that are traced, `and` would leave a symbol
+        causal = False
     bias = None if causal else mask_bias(parts, dense, form.query, pairs)
     output, total = fused(form.query, form.key, value, scale=form.scale, causal=causal, bias=bias)
     return Folded(output, form, total)
