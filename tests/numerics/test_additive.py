@@ -220,8 +220,9 @@ def test_infinity_is_the_limit_and_nan_stays_in_its_pairs(form: str, queries: in
     assert not torch.cat([scores[:, :5], scores[:, 6:]], dim=1).isnan().any()
 
 
-def test_threads_do_not_change_scores(form: str) -> None:
-    tensors = inputs((3, 67, 64), (3, 71, 64), (64,), dtype=torch.float32)
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 30.0])
+def test_threads_do_not_change_scores(form: str, scale: float) -> None:
+    tensors = inputs((3, 67, 64), (3, 71, 64), (64,), scale=scale, dtype=torch.float32)
     upstream = torch.randn(3, 67, 71)
     one = gradients(additive_scores, upstream, tensors)
     before = torch.get_num_threads()

@@ -70,7 +70,10 @@ template <class T> T direct_score(const T* query, const T* key, const T* weight,
     }
     for (; h < hidden; h += width) {
         const int64_t count = std::min<int64_t>(width, hidden - h);
-        const Ratio<T> last(load_tail<T>(query + h, count), load_tail<T>(key + h, count), load<T>(weight + h));
+        const bool whole = count == width;
+        const V q = whole ? load<T>(query + h) : load_tail<T>(query + h, count);
+        const V k = whole ? load<T>(key + h) : load_tail<T>(key + h, count);
+        const Ratio<T> last(q, k, load<T>(weight + h));
         total += last.top / last.bottom;
     }
     return sum<T>(total);
@@ -84,7 +87,7 @@ template <class T> class Forward {
           grouped(rounded_up(p.hidden, group)), threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)),
           chunk(chunk_for()), chunks(pieces(p.queries, chunk)), panels(pieces(p.keys, width)),
           direct(p.queries < few), packed(direct ? 0 : batch * panels * padded * width),
-          key_reach(batch * panels), query_reach(batch * chunks),
+          key_reach(batch * panels), query_reach(batch * p.queries),
           scratch(threads * scratch_size()) {}
 
     void run() {
@@ -134,17 +137,15 @@ template <class T> class Forward {
             key_reach[u] = reach<T>(keys, u / panels, first, last, p.hidden);
         }
 #pragma omp for
-        for (int64_t u = 0; u < batch * chunks; ++u) {
-            const int64_t first = u % chunks * chunk, last = std::min(first + chunk, p.queries);
-            query_reach[u] = reach<T>(queries, u / chunks, first, last, p.hidden);
-        }
+        for (int64_t u = 0; u < batch * p.queries; ++u)
+            query_reach[u] = reach<T>(queries, u / p.queries, u % p.queries, u % p.queries + 1, p.hidden);
     }
 
     bool small(int64_t b) const {
         const T* of_keys = key_reach + b * panels;
-        const T* of_queries = query_reach + b * chunks;
+        const T* of_queries = query_reach + b * p.queries;
         return std::all_of(of_keys, of_keys + panels, is_small<T>) &&
-               std::all_of(of_queries, of_queries + chunks, is_small<T>);
+               std::all_of(of_queries, of_queries + p.queries, is_small<T>);
     }
 
     // The factors of `width` keys side by side, hidden unit after hidden unit.
@@ -180,31 +181,36 @@ template <class T> class Forward {
             const T unit = normal_weights(b, weight);
             for (int64_t i = first; i < first + chunk; ++i)
                 prepare_row(b, std::min(i, last - 1), is_small, weight, rows + (i - first) * 3 * padded);
-            for (int64_t n = 0; n < panels; ++n) {
-                const Form form = form_for<T>(is_small, query_reach[u], key_reach[b * panels + n]);
-                if (form == Form::direct) {
-                    score_direct(b, first, last, n * width, std::min((n + 1) * width, p.keys), weight, unit);
-                } else {
-                    score_panel(b, first, last, n, form, rows, unit);
+            for (int64_t n = 0; n < panels; ++n)
+                for (int64_t i = first; i < last; i += rows_at_once) {
+                    const int64_t end = std::min<int64_t>(i + rows_at_once, last);
+                    const Form form = form_of(b, i, end, n, is_small);
+                    if (form == Form::direct) {
+                        score_direct(b, i, end, n * width, std::min((n + 1) * width, p.keys), weight, unit);
+                    } else {
+                        score_panel(b, i, end, n, form == Form::clamped, rows + (i - first) * 3 * padded, unit);
+                    }
                 }
-            }
         }
     }
 
-    void score_panel(int64_t b, int64_t first, int64_t last, int64_t n, Form form, const T* rows, T unit) const {
+    // Of a few rows and a panel, not of all that a thread takes: so the numbers do not depend on the threads.
+    Form form_of(int64_t b, int64_t i, int64_t end, int64_t n, bool is_small) const {
+        const T* reached = query_reach + b * p.queries;
+        return form_for<T>(is_small, *std::max_element(reached + i, reached + end), key_reach[b * panels + n]);
+    }
+
+    void score_panel(int64_t b, int64_t i, int64_t end, int64_t n, bool clamped, const T* rows, T unit) const {
         const T* panel = packed + (b * panels + n) * padded * width;
         const int64_t count = std::min<int64_t>(width, p.keys - n * width);
-        for (int64_t i = first; i < last; i += rows_at_once) {
-            Vector<T> totals[rows_at_once];
-            const T* at = rows + (i - first) * 3 * padded;
-            if (form == Form::clamped) ratios<T, true>(at, padded, panel, grouped, totals);
-            else ratios<T, false>(at, padded, panel, grouped, totals);
-            for (int64_t row = i; row < std::min<int64_t>(i + rows_at_once, last); ++row) {
-                T* to = scores + (b * p.queries + row) * p.keys + n * width;
-                const Vector<T> total = totals[row - i] * unit;
-                if (count == width) store<T>(to, total);
-                else std::memcpy(to, &total, size_t(count) * sizeof(T));
-            }
+        Vector<T> totals[rows_at_once];
+        if (clamped) ratios<T, true>(rows, padded, panel, grouped, totals);
+        else ratios<T, false>(rows, padded, panel, grouped, totals);
+        for (int64_t row = i; row < end; ++row) {
+            T* to = scores + (b * p.queries + row) * p.keys + n * width;
+            const Vector<T> total = totals[row - i] * unit;
+            if (count == width) store<T>(to, total);
+            else std::memcpy(to, &total, size_t(count) * sizeof(T));
         }
     }
 
