@@ -36,7 +36,6 @@ from regard import (
     attend,
     weights,
 )
-from regard.numerics import blocks
 from regard.pairs import Pairs
 from regard.shapes import Tensor
 

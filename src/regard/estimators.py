@@ -1,9 +1,10 @@
 """Nadaraya–Watson regression as a scikit-learn estimator (extra `sklearn`)."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -40,7 +41,7 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.steps = steps
         self.learning_rate = learning_rate
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any) -> "KernelRegressor":  # noqa: N803
         """Remember the points; find the width where it is to be learned."""
         if self.kernel not in KERNELS:
             raise wrong("kernel", repr(self.kernel), f"one of {', '.join(KERNELS)}", "write learned")
@@ -51,7 +52,7 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.width_ = self._learned()
         return self
 
-    def predict(self, X: Any) -> np.ndarray[Any, Any]:  # noqa: N803
+    def predict(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The weighted averages at these points."""
         check_is_fitted(self)
         output = self.attend(X).output.numpy()

@@ -1,7 +1,7 @@
 """The plan and the cost of a call that is described, not made."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 import torch
 
@@ -20,6 +20,7 @@ DTYPES = {
 }
 
 
+@runtime_checkable
 class Described(Protocol):
     """The sizes and circumstances of a call, in plain numbers and words."""
 

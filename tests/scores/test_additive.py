@@ -59,7 +59,9 @@ def test_each_head_has_its_own_weight() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 50.0, 1e4])
-@pytest.mark.parametrize("build", [lambda: Additive(11, heads=3), lambda: Concat(5, query=11, key=11)], ids=str)
+@pytest.mark.parametrize(
+    "build", [lambda: Additive(11, heads=3), lambda: Concat(5, query=11, key=11)], ids=["additive", "concat"]
+)
 def test_the_factored_kernel_is_the_formula(build: type[Score], size: float) -> None:
     """Also where every unit is saturated and exponentials would overflow."""
     score = build().double()

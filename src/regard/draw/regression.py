@@ -1,12 +1,12 @@
 """A curve fitted by attention, and the weights that made it."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-Array = np.ndarray[Any, Any]
+Array = NDArray[np.float64]
 COLORS = ("#888888", "#0072b2", "#d55e00")  # told apart in grey and by the color-blind (Okabe & Ito)
 LINES = (":", "--", "-")
 

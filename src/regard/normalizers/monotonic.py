@@ -9,6 +9,8 @@ from regard.numerics import monotonic
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Distribution, Float, Scores, Tensor
 
+Previous = Float[Tensor, "*#lead key"]
+
 
 class SequentialNormalizer(Normalizer):
     """A row depends on the row before. A decoder steps with the weights of its last step as `previous`."""
@@ -16,7 +18,7 @@ class SequentialNormalizer(Normalizer):
     form: ClassVar[NormalizerForm] = "sequential"
 
     @abstractmethod
-    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
         """The rows that come after `previous`; None: the first query starts at the first key."""
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -33,7 +35,7 @@ class Monotonic(SequentialNormalizer):
     Lowers to: itself, row after row, each row by a scan over the keys.
     """
 
-    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
         return monotonic.expected(scores, allowed, previous)
 
 
@@ -46,7 +48,7 @@ class HardMonotonic(SequentialNormalizer):
     Lowers to: itself, row after row.
     """
 
-    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
         return monotonic.hard(scores, allowed, previous)
 
 
@@ -69,7 +71,7 @@ class ChunkwiseMonotonic(SequentialNormalizer):
         self.width = width
         self.walk = Monotonic() if walk is None else walk
 
-    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Float[Tensor, "*#lead key"] | None) -> Distribution:
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
         return self.soft(self.walk.step(scores, allowed, previous=previous), scores, allowed)
 
     def soft(self, walked: Distribution, scores: Scores, allowed: Allowed | None) -> Distribution:

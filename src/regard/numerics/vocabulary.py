@@ -58,7 +58,8 @@ class _CrossEntropy(torch.autograd.Function):
         ctx: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         wanted = ctx.needs_input_grad[:3]
-        grads = [torch.zeros_like(t) if w else None for t, w in zip((vectors, weight, bias), wanted, strict=True)]
+        given = (vectors, weight, bias)
+        grads = [torch.zeros_like(t) if w and t is not None else None for t, w in zip(given, wanted, strict=True)]
         size, sums, right = max(1, CHUNK // len(weight)), [], []
         for start in range(0, len(vectors), size):
             part = slice(start, start + size)
