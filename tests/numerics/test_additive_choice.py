@@ -4,10 +4,12 @@ import re
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
 from regard.errors import InputError, KindError
 from regard.numerics import additive, native
 from regard.numerics.additive import additive_scores, choice
+from regard.numerics.native import additive as compiled
 
 L, S, D = 5, 7, 11
 
@@ -37,6 +39,7 @@ def test_choice_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "loaded", lambda: None)
     monkeypatch.setattr(native, "given_up", lambda: "")
     assert choice(2**30, "cuda:0", torch.float32) == ("torch blocks", "the compiled kernel is for the CPU")
+    assert choice(2**30, "cpu", torch.int64)[0] == "torch blocks"
     assert choice(1000, "cpu", torch.float32) == (
         "torch blocks",
         "1,000 pairs of hidden units are too few to compile for",
@@ -46,6 +49,24 @@ def test_choice_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choice(10**9, "cpu", torch.float32) == ("torch blocks", "no C++ compiler was found")
     monkeypatch.setattr(native, "loaded", object)
     assert choice(1, "cpu", torch.float32) == ("native", "the compiled kernel is loaded")
+
+
+def test_tensors_without_memory_have_shapes() -> None:
+    """What estimates memory or traces sees the shape of the scores and of every gradient."""
+    meta = additive_scores(*(torch.zeros(shape, device="meta") for shape in ((2, L, D), (S, D), (D,))))
+    assert meta.shape == (2, L, S)
+    with FakeTensorMode():
+        query, key, weight = (torch.zeros(shape, requires_grad=True) for shape in ((2, L, D), (S, D), (D,)))
+        scores = additive_scores(query, key, weight)
+        found = torch.autograd.grad(scores.sum(), (query, key, weight))
+    assert scores.shape == (2, L, S)
+    assert [gradient.shape for gradient in found] == [(2, L, D), (S, D), (D,)]
+
+
+def test_a_kernel_without_memory_says_so() -> None:
+    compiled._check(0)
+    with pytest.raises(MemoryError, match="the additive kernel could not allocate its buffers"):
+        compiled._check(1)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -166,6 +167,23 @@ def test_a_killed_compiler_leaves_nothing_behind(
     assert answer(native.library()) == 42
 
 
+def test_a_hung_compiler_is_ended(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = 'test "$1" = --version || exec sleep 60'
+    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "hung", body)))
+    monkeypatch.setattr(compiler, "SECONDS", 0.05)
+    monkeypatch.setattr(compiler, "version", lambda _: "hung 1.0")
+    gives_up("took more than 0.05 seconds")
+
+
+def test_a_compiler_that_cannot_start_is_said_once(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = script(tmp_path / "broken", "")
+    broken.write_bytes(b"\x7fELF")
+    monkeypatch.setenv("REGARD_COMPILER", str(broken))
+    gives_up("could not be started")
+
+
 def test_flags_that_fail_give_way_to_plainer_ones(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,20 +231,22 @@ def drop_library(entry: Path) -> None:
 
 @pytest.mark.parametrize("damage", [truncate, flip, forge, drop_sum, drop_library])
 def test_a_damaged_library_is_built_anew(
-    sources: Path, again: Callable[[], None], tmp_path: Path, damage: Callable[[Path], None]
+    sources: Path,
+    again: Callable[[], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[Path], None],
 ) -> None:
-    """The library that is open stays whole on disk: a copy of it is damaged in its place."""
+    """Under a path that is new to the process, for an open library is not read again."""
     real_compiler()
     assert answer(native.library()) == 42
-    (entry,) = entries(tmp_path)
-    open_one = entry.rename(tmp_path / "open")
-    entry.mkdir()
-    for name in (cache.LIBRARY, cache.SUM):
-        (entry / name).write_bytes((open_one / name).read_bytes())
+    shutil.copytree(tmp_path / "cache", tmp_path / "copy" / "cache")
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "copy" / "cache"))
+    (entry,) = entries(tmp_path / "copy")
     damage(entry)
     again()
     assert answer(native.library()) == 42
-    assert entries(tmp_path) == [entry]
+    assert entries(tmp_path / "copy") == [entry]
     assert cache.find(entry) == entry / cache.LIBRARY
 
 

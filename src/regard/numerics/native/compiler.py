@@ -1,8 +1,10 @@
 """Which compiler there is, and how it is asked for one shared library."""
 
+import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,8 +87,7 @@ def build(compiler: tuple[str, ...], attempt: Attempt, sources: list[Path], fold
             _finish(process)
     finally:
         for process in running:
-            process.kill()
-            process.wait()
+            _end(process)
     library = folder / "library.so"
     _run([*compiler, "-shared", "-o", str(library), *map(str, objects), *attempt.link], folder)
     for target in objects:
@@ -99,9 +100,17 @@ def _run(command: list[str], folder: Path) -> str:
 
 
 def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
+    """In a session of its own: a compiler is a family of processes, and is ended as one."""
     try:
         return subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
         )
     except OSError as error:
         raise BuildError(f"{command[0]} could not be started ({error.strerror})") from error
@@ -111,9 +120,17 @@ def _finish(process: subprocess.Popen[str]) -> str:
     try:
         output, _ = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired as error:
-        process.kill()
+        _end(process)
         raise BuildError(f"the compiler took more than {SECONDS} seconds") from error
     if process.returncode:
         lines = [line for line in output.splitlines() if "error" in line.lower()] or output.splitlines()
         raise BuildError(f"the compiler ended with {process.returncode}" + (f" ({lines[0]})" if lines else ""))
     return output
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.stdout is not None and not process.stdout.closed:
+        process.communicate()
