@@ -55,8 +55,4 @@ class OnePair(Pairs):
 
 def pair_rule(mask: Mask, queries: int, keys: int) -> Rule:
     """The mask as a rule for one pair at a time."""
-
-    def rule(batch: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
-        return mask.allowed(OnePair(queries, keys, row, column))[0, 0]
-
-    return rule
+    return lambda batch, head, row, column: mask.allowed(OnePair(queries, keys, row, column))[0, 0]
