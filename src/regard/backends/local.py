@@ -5,6 +5,7 @@ from functools import partial
 from regard.backends.result import Result
 from regard.lowering.fuse import fuse
 from regard.lowering.spans import fused_spans
+from regard.lowering.windows import fuse_window
 from regard.numerics.blocks import Read, Span, blocked
 from regard.pairs import Pairs
 from regard.parts import Call
@@ -12,7 +13,10 @@ from regard.shapes import Tensor
 
 
 def run(call: Call) -> Result:
-    """Every block of queries against its own range of keys."""
+    """Every block of queries against its own range of keys; the blocks of a plain window go many to a call."""
+    folded = fuse_window(call)
+    if folded is not None:
+        return Result(folded.output, None, folded.form, folded.total)
     spans = fused_spans(call.parts, call.queries, call.keys)
     block = partial(_block, call)
     return Result(*blocked(block, spans, call.query, call.key, call.value, call.parts.tensors()))
