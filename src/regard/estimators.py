@@ -34,12 +34,18 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, kernel: Kernel = "learned", *, width: float = 1.0, steps: int = 100, learning_rate: float = 0.1
+        self, kernel: Any = "learned", *, width: Any = 1.0, steps: Any = 100, learning_rate: Any = 0.1
     ) -> None:
+        # scikit-learn's rule: a constructor stores what it is given, and `fit` looks at it.
         self.kernel = kernel
         self.width = width
         self.steps = steps
         self.learning_rate = learning_rate
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def fit(self, X: Any, y: Any) -> "KernelRegressor":  # noqa: N803
         """Remember the points; find the width where it is to be learned."""
@@ -63,16 +69,16 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
         with torch.no_grad():
-            return self._attend(torch.from_numpy(points), torch.tensor(self.width_, dtype=torch.float64), Full())
+            return self._attend(torch.tensor(points), torch.tensor(self.width_, dtype=torch.float64), Full())
 
     def _attend(self, query: Tensor, width: Tensor, mask: Mask) -> Attended:
-        points, values = torch.from_numpy(self.points_), torch.from_numpy(self.values_)
+        points, values = torch.tensor(self.points_), torch.tensor(self.values_)
         values = values if values.dim() > 1 else values[:, None]
         return attend(query, points, values, score=Gaussian(width), mask=mask)
 
     def _learned(self) -> float:
         """Each point predicted from the others: with itself in sight, the best width would be infinite."""
-        points, values = torch.from_numpy(self.points_), torch.from_numpy(self.values_)
+        points, values = torch.tensor(self.points_), torch.tensor(self.values_)
         values = values if values.dim() > 1 else values[:, None]
         if len(points) < 2:
             return float(self.width)
