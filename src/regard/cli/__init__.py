@@ -17,6 +17,7 @@ app = App(
 app.command("regard.cli.list:show", name="list", help="Show the catalog, by family.")
 app.command("regard.cli.explain:explain", help="Say what a mechanism is, how it is computed and what that costs.")
 app.command("regard.cli.verify:verify", help="Compare every code path with the definition in float64.")
+app.command("regard.cli.bench:bench", help="Time the main mechanisms against plain torch on this machine.")
 app.command("regard.cli.demo:demo", help="Fit a curve by attention and draw what it looked at.")
 
 
