@@ -1,0 +1,68 @@
+"""What complete hypotheses are ranked by, and the best that an incomplete one may still become."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from regard.errors import wrong
+from regard.shapes import Bool, Float, Int, Tensor
+
+LEAST = 1e-10  # coverage of a position that was never looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    r"""How a complete hypothesis is scored.
+
+    $$ s(y) = \frac{\log p(y)}{f(|y|)} + \beta \sum_j \log \min\Bigl(1, \sum_i \alpha_{ij}\Bigr), \qquad f(n) =
+    \Bigl(\frac{5 + n}{6}\Bigr)^a \text{ or } n^a $$
+
+    with $|y|$ counting the end token, $a$ = `length` (0: long ones are not helped), $\beta$ = `coverage`, and $\alpha$
+    the weights. Wu et al. 2016, eq. 14 (`kind="wu"`); `kind="average"` with $a = 1$ is the mean log-probability.
+
+    >>> Scoring("average", length=1.0).divisor(4)
+    4.0
+    """
+
+    kind: Literal["wu", "average"] = "wu"
+    length: float = 0.0
+    coverage: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.length < 0:
+            raise wrong("length", self.length, "at least 0", "use 0 for no help to long ones")
+        if self.coverage < 0:
+            raise wrong("coverage", self.coverage, "at least 0", "use 0 for no penalty")
+
+    def divisor(self, steps: int) -> float:
+        """$f$ of a hypothesis of so many tokens, its end included."""
+        return float(((5 + steps) / 6 if self.kind == "wu" else steps) ** self.length)
+
+    def divisors(self, steps: Int[Tensor, "*some"], like: Tensor) -> Float[Tensor, "*some"]:
+        """The same for many."""
+        steps = steps.to(like)
+        return ((5 + steps) / 6 if self.kind == "wu" else steps) ** self.length
+
+    def score(
+        self, log_probs: Float[Tensor, "sentence some"], steps: int, covered: Float[Tensor, "sentence some"] | None
+    ) -> Float[Tensor, "sentence some"]:
+        """$s$ of hypotheses of so many tokens. `covered` is the sum over the source, from `covering`."""
+        scores = log_probs / self.divisor(steps)
+        return scores if covered is None else scores + self.coverage * covered
+
+    def bound(
+        self, log_probs: Float[Tensor, " sentence"], limits: Int[Tensor, " sentence"]
+    ) -> Float[Tensor, " sentence"]:
+        """The best score that a hypothesis may still reach: no token makes it more probable, the longest ending helps
+        it most, and coverage takes away nothing in the best case.
+        """
+        return log_probs / self.divisors(limits + 1, log_probs)
+
+
+def covering(
+    seen: Float[Tensor, "sentence some source"], real: Bool[Tensor, "sentence source"]
+) -> Float[Tensor, "sentence some"]:
+    """The sum of log min(1, weight received) over the real positions."""
+    logs = seen.clamp(LEAST, 1.0).log()
+    return torch.where(real[:, None], logs, 0.0).sum(-1)

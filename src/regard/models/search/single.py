@@ -1,0 +1,179 @@
+"""One path for each row: the best token at each step, or one drawn at random."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.errors import wrong
+from regard.models.interface import Decoder, Encoded
+from regard.models.search.beam import SPARE
+from regard.models.search.hypothesis import Found, Hypothesis, Marks, Trace, limits, looked_at
+from regard.models.selecting import select
+from regard.numerics import noise
+from regard.numerics.ranking import rank
+from regard.shapes import Bool, Float, Int, Tensor
+
+
+class Pick(NamedTuple):
+    """What each row says next, and how probable that was."""
+
+    tokens: Int[Tensor, " row"]
+    log_probs: Float[Tensor, " row"]
+
+
+Picker = Callable[[Tensor, Tensor, int], Pick]  # from the scores, the names of the rows and the step
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to draw: from the distribution at `temperature`, of the `top` best tokens (0: of all), `count` times.
+
+    The same `seed` draws the same, whatever else is in the batch and in whatever order, if sentences keep their names.
+    """
+
+    temperature: float = 1.0
+    top: int = 0
+    count: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise wrong("temperature", self.temperature, "a number above 0", "use greedy search for 0")
+        if self.top < 0 or self.count < 1:
+            name, least = ("top", 0) if self.top < 0 else ("count", 1)
+            raise wrong(name, getattr(self, name), f"at least {least}", f"give {name} a value of {least} or more")
+
+
+def greedy(
+    decoder: Decoder[Any],
+    encoded: Encoded,
+    marks: Marks,
+    limit: int | Int[Tensor, " batch"],
+    *,
+    attention: bool = False,
+) -> list[Hypothesis]:
+    """The best token at each step, until that is the end. After `limit` tokens it has to be."""
+    excluded = torch.tensor(marks.never, dtype=torch.long, device=encoded.states.device)
+
+    def best(logits: Tensor, names: Tensor, step: int) -> Pick:
+        scores, tokens, totals = rank(logits, 1, excluded)
+        return Pick(tokens[:, 0], scores[:, 0] - totals)
+
+    with torch.inference_mode():
+        path = Path(decoder, marks, best, attention)
+        found, trace = path.follow(decoder.begin(encoded), limits(limit, encoded.lengths))
+    return [own[0] for own in found.hypotheses(trace, encoded.lengths)]
+
+
+def sample(
+    decoder: Decoder[Any],
+    encoded: Encoded,
+    marks: Marks,
+    limit: int | Int[Tensor, " batch"],
+    *,
+    plan: Sampling | None = None,
+    names: Int[Tensor, " batch"] | None = None,
+    attention: bool = False,
+) -> list[list[Hypothesis]]:
+    """`plan.count` hypotheses for each sentence, drawn with replacement. After `limit` tokens one has to end.
+
+    `names` tell the random numbers of sentences apart (their places in the batch, where none are given).
+    """
+    plan = Sampling() if plan is None else plan
+    device, count = encoded.lengths.device, plan.count
+    names = torch.arange(len(encoded.lengths), device=device) if names is None else names
+    named = (names[:, None] * count + torch.arange(count, device=device)).flatten()
+    index = torch.arange(len(names), device=device).repeat_interleave(count)
+    each = limits(limit, encoded.lengths)[index]
+
+    def draw(logits: Tensor, rows: Tensor, step: int) -> Pick:
+        return drawn(logits, named[rows], step, marks, plan)
+
+    with torch.inference_mode():
+        path = Path(decoder, marks, draw, attention)
+        found, trace = path.follow(select(decoder.begin(encoded), index), each)
+    hypotheses = [own[0] for own in found.hypotheses(trace, encoded.lengths[index])]
+    return [hypotheses[start : start + count] for start in range(0, len(hypotheses), count)]
+
+
+def drawn(logits: Tensor, names: Tensor, step: int, marks: Marks, plan: Sampling) -> Pick:
+    """One token for each row, by where a uniform number falls among the cumulated probabilities."""
+    totals = logits.logsumexp(1)
+    allowed = logits.index_fill(1, torch.tensor(marks.never, dtype=torch.long, device=logits.device), float("-inf"))
+    places = None
+    if plan.top and plan.top < logits.shape[1]:
+        allowed, places = allowed.topk(plan.top, dim=1)
+    shares = (allowed.double() / plan.temperature).softmax(1).cumsum(1)
+    uniform = noise.uniform(plan.seed, (), names, torch.tensor([step], device=names.device))
+    picked = torch.searchsorted(shares, uniform.double() * shares[:, -1:]).clamp_max(shares.shape[1] - 1)
+    tokens = picked if places is None else places.gather(1, picked)
+    return Pick(tokens[:, 0], logits.gather(1, tokens)[:, 0] - totals)
+
+
+class Rows(NamedTuple):
+    """The rows that are still there: their places among all, what they said last, how probable they are, whether they
+    have ended."""
+
+    places: Int[Tensor, " row"]
+    tokens: Int[Tensor, " row"]
+    log_probs: Float[Tensor, " row"]
+    ended: Bool[Tensor, " row"]
+
+
+class Path(NamedTuple):
+    """A search that goes on with one token for each row."""
+
+    decoder: Decoder[Any]
+    marks: Marks
+    pick: Picker
+    attention: bool
+
+    def follow(self, state: Any, most: Int[Tensor, " row"]) -> tuple[Found, Trace]:
+        """From the beginning to the end of each row; finished rows are removed."""
+        places = torch.arange(len(most), device=most.device)
+        rows = Rows(
+            places, torch.full_like(places, self.marks.begin), torch.zeros(len(most), device=most.device), places < 0
+        )
+        found, trace = None, Trace()
+        for steps in range(int(most.max()) + 1 if len(most) else 0):
+            step = self.decoder.step(rows.tokens, state)
+            looked = looked_at(step.weights, len(rows.tokens), wanted=self.attention)
+            rows = self.said(rows, step.logits, most, steps)
+            found = Found.none(len(most), 1, step.logits) if found is None else found
+            rows = record(found, rows, self.marks.end, steps)
+            kept = standing(rows.ended)
+            if len(kept) < len(rows.ended):
+                rows = Rows(*(part[kept] for part in rows))
+            state = step.state if len(kept) in (0, len(step.logits)) else select(step.state, kept)
+            trace.add(looked, rows.tokens, kept)
+            if not len(kept):
+                break
+        return Found.none(0, 1, torch.zeros(())) if found is None else found, trace
+
+    def said(self, rows: Rows, logits: Float[Tensor, "row vocabulary"], most: Tensor, steps: int) -> Rows:
+        """With the next token of each row: the end, where there is room for no other."""
+        tokens, more = self.pick(logits, rows.places, steps)
+        forced = most[rows.places] <= steps
+        if bool(forced.any()):
+            tokens = torch.where(forced, self.marks.end, tokens)
+            more = torch.where(forced, logits[:, self.marks.end] - logits.logsumexp(1), more)
+        return rows._replace(tokens=tokens, log_probs=rows.log_probs + more)
+
+
+def record(found: Found, rows: Rows, end: int, steps: int) -> Rows:
+    """Writes down the rows that end at this step."""
+    ending = (rows.tokens == end) & ~rows.ended
+    here = ending.nonzero()[:, 0]
+    own = rows.places[here]
+    found.scores[own, 0] = found.log_probs[own, 0] = rows.log_probs[here]
+    found.ends[own, 0], found.rows[own, 0] = steps, here
+    return rows._replace(ended=rows.ended | ending)
+
+
+def standing(ended: Bool[Tensor, " row"]) -> Int[Tensor, " kept"]:
+    """The rows to go on with: those that have not ended, and ended ones until there are many."""
+    if int(ended.sum()) * SPARE < len(ended):
+        return torch.arange(len(ended), device=ended.device)
+    return (~ended).nonzero()[:, 0]

@@ -1,0 +1,280 @@
+"""Every search on every decoder, against definitions: argmax, enumeration, and the probabilities of teacher forcing."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from small_models import CONFIGS, LENGTHS, B, S, V, W, encoded_by, make, sources
+from torch import Tensor
+
+from regard.errors import InputError
+from regard.models import Encoded, Model, ModelConfig, build
+from regard.models.search import Beam, Hypothesis, Marks, Sampling, Scoring, beam, greedy, sample
+
+MARKS = Marks(begin=1, end=2, never=(0, 1))
+FEW = 5  # words of the vocabulary that can be searched through: two of them are words
+LIMIT = 4
+SOME = ["bahdanau", "bahdanau-coverage", "plain", "luong-feeding", "transformer", "transformer-alibi", "convolutional"]
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def rescored(
+    model: Model[Any], encoded: Encoded, rows: list[int], targets: list[tuple[int, ...]]
+) -> tuple[list[float], Tensor | None]:
+    """The log-probabilities of complete targets by teacher forcing, and where their steps looked."""
+    longest = max(map(len, targets))
+    given = torch.tensor([[MARKS.begin, *target, *[0] * (longest - len(target))] for target in targets])
+    wanted = torch.tensor([[*target, MARKS.end, *[0] * (longest - len(target))] for target in targets])
+    own = Encoded(*(None if part is None else part[torch.tensor(rows)] for part in encoded))
+    vectors, weights = model.decoder.teach(given, own)
+    log_probs = model.decoder.output(vectors).log_softmax(-1).gather(2, wanted[..., None])[..., 0]
+    real = torch.arange(longest + 1) <= torch.tensor([[len(target)] for target in targets])
+    return torch.where(real, log_probs, 0.0).sum(1).tolist(), None if weights is None else weights.dense()
+
+
+def check(model: Model[Any], encoded: Encoded, lengths: Tensor, found: list[list[Hypothesis]]) -> None:
+    """Probabilities and weights are those of teacher forcing."""
+    rows = [row for row, own in enumerate(found) for _ in own]
+    log_probs, weights = rescored(model, encoded, rows, [one.tokens for one in flat(found)])
+    assert [one.log_prob for one in flat(found)] == pytest.approx(log_probs, abs=1e-9)
+    for place, (row, one) in enumerate(zip(rows, flat(found), strict=True)):
+        assert (one.weights is None) == (weights is None)
+        if one.weights is not None and weights is not None:
+            assert one.weights.shape == (len(one.tokens) + 1, lengths[row])
+            expected = weights[place, : len(one.tokens) + 1, : lengths[row]]
+            torch.testing.assert_close(one.weights, expected, rtol=0, atol=1e-9)
+
+
+def flat(found: list[list[Hypothesis]]) -> list[Hypothesis]:
+    return [one for own in found for one in own]
+
+
+def few_words(name: str) -> Model[Any]:
+    """A model of few words, whose endings are neither first nor last."""
+    torch.manual_seed(5)
+    model = build(CONFIGS[name], source=W, target=FEW).double().eval()
+    for parameter in model.parameters():
+        parameter += 0.3 * torch.randn_like(parameter)
+    return model
+
+
+def all_targets(limit: int) -> list[tuple[int, ...]]:
+    words = [token for token in range(FEW) if token not in (MARKS.begin, MARKS.end, *MARKS.never)]
+    return [target for length in range(limit + 1) for target in itertools.product(words, repeat=length)]
+
+
+def test_scores_are_those_of_teacher_forcing(model: Model[Any]) -> None:
+    encoded = encoded_by(model)
+    found = beam(model.decoder, encoded, MARKS, 5, plan=Beam(width=3, best=3), attention=True)
+    assert [len(own) for own in found] == [3] * B
+    assert [one.score for one in flat(found)] == [one.log_prob for one in flat(found)]
+    check(model, encoded, LENGTHS, found)
+
+
+def test_greedy_is_the_argmax_of_teacher_forcing(model: Model[Any]) -> None:
+    encoded, limit = encoded_by(model), 5
+    found = greedy(model.decoder, encoded, MARKS, limit, attention=True)
+    check(model, encoded, LENGTHS, [[one] for one in found])
+    for row, one in enumerate(found):
+        own = Encoded(*(None if part is None else part[row : row + 1] for part in encoded))
+        scores = model.decoder(torch.tensor([[MARKS.begin, *one.tokens]]), own)[0]
+        scores[:, list(MARKS.never)] = float("-inf")
+        best = scores.argmax(-1).tolist()
+        assert best[: len(one.tokens)] == list(one.tokens)
+        assert best[len(one.tokens)] == MARKS.end or len(one.tokens) == limit
+
+
+def test_a_beam_of_one_is_greedy(model: Model[Any]) -> None:
+    encoded = encoded_by(model)
+    alone = beam(model.decoder, encoded, MARKS, 5, plan=Beam(width=1))
+    best = greedy(model.decoder, encoded, MARKS, 5)
+    assert [own[0].tokens for own in alone] == [one.tokens for one in best]
+    assert [own[0].log_prob for own in alone] == pytest.approx([one.log_prob for one in best], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize(
+    "scoring",
+    [Scoring(), Scoring("wu", length=0.8), Scoring("average", length=1.0), Scoring("wu", length=0.5, coverage=0.3)],
+    ids=["plain", "wu", "average", "coverage"],
+)
+def test_a_wide_beam_is_exhaustive_search(name: str, scoring: Scoring) -> None:
+    model = few_words(name)
+    encoded, best = encoded_by(model), 4
+    targets = all_targets(LIMIT)
+    found = beam(model.decoder, encoded, MARKS, LIMIT, plan=Beam(len(targets), best, scoring=scoring))
+    for row, own in enumerate(found):
+        log_probs, weights = rescored(model, encoded, [row] * len(targets), targets)
+        scored = []
+        for place, target in enumerate(targets):
+            looked = None if weights is None else weights[place, : len(target) + 1, : LENGTHS[row]]
+            scored.append((score(log_probs[place], len(target) + 1, looked, scoring), target))
+        expected = sorted(scored, reverse=True)[:best]
+        assert [one.tokens for one in own] == [target for _, target in expected]
+        assert [one.score for one in own] == pytest.approx([value for value, _ in expected], abs=1e-9)
+
+
+def score(log_prob: float, steps: int, weights: Tensor | None, scoring: Scoring) -> float:
+    """Wu et al. 2016, eq. 14, as it stands."""
+    divisor = ((5 + steps) / 6 if scoring.kind == "wu" else steps) ** scoring.length
+    covered = 0.0
+    if scoring.coverage and weights is not None:
+        covered = scoring.coverage * float(weights.sum(0).clamp(1e-10, 1).log().sum())
+    return log_prob / divisor + covered
+
+
+@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("scoring", [Scoring("wu", length=1.0), Scoring("average", length=1.0)], ids=["wu", "average"])
+def test_the_exact_stop_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str, scoring: Scoring) -> None:
+    model = few_words(name)
+    encoded, plan = encoded_by(model), Beam(width=3, best=2, scoring=scoring)
+    early = beam(model.decoder, encoded, MARKS, 12, plan=plan)
+    monkeypatch.setattr(Scoring, "bound", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf")))
+    late = beam(model.decoder, encoded, MARKS, 12, plan=plan)
+    assert [one.tokens for one in flat(early)] == [one.tokens for one in flat(late)]
+    assert [one.score for one in flat(early)] == pytest.approx([one.score for one in flat(late)])
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_the_exact_stop_is_early(name: str) -> None:
+    """Without a length penalty nothing that follows can help: the search ends long before the limit."""
+    model, calls = few_words(name), 0
+    model.decoder.output.bias[MARKS.end] += 3.0
+    plain = model.decoder.step
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return plain(*arguments)
+
+    model.decoder.step = counted  # type: ignore[method-assign]
+    beam(model.decoder, encoded_by(model), MARKS, 500, plan=Beam(width=2))
+    assert calls < 100
+
+
+@pytest.mark.parametrize("stop", ["exact", "full"])
+def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
+    if stop == "full" and name not in SOME:
+        return
+    model = make(name)
+    plan, limit = Beam(width=3, best=2, stop=stop, scoring=Scoring(length=0.6)), torch.tensor([6, 2, 4])
+    whole = beam(model.decoder, encoded_by(model), MARKS, limit, plan=plan, attention=True)
+    order = torch.tensor([2, 1])
+    encoded = model.encode(sources()[order, :5], LENGTHS[order])
+    moved = beam(model.decoder, encoded, MARKS, limit[order], plan=plan, attention=True)
+    alike(moved, [whole[row] for row in order.tolist()])
+
+
+def alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
+    for one, other in zip(flat(left), flat(right), strict=True):
+        assert one.tokens == other.tokens
+        assert one.score == pytest.approx(other.score, abs=1e-9)
+        assert (one.weights is None) == (other.weights is None)
+        if one.weights is not None:
+            torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_many_sentences_of_many_lengths(name: str) -> None:
+    """Sentences finish one after another and are removed; the others go on as if alone."""
+    model, count = few_words(name), 19
+    generator = torch.Generator().manual_seed(1)
+    lengths = torch.randint(1, S + 1, (count,), generator=generator)
+    source = torch.randint(W, (count, S), generator=generator)
+    limit = torch.randint(1, 24, (count,), generator=generator)
+    plan = Beam(width=4, best=2, scoring=Scoring("average", length=1.0))
+    encoded = model.encode(source, lengths)
+    found = beam(model.decoder, encoded, MARKS, limit, plan=plan, attention=True)
+    check(model, encoded, lengths, found)
+    assert all(len(one.tokens) <= limit[row] for row, own in enumerate(found) for one in own)
+    last = slice(count - 1, count)
+    alone = model.encode(source[last, : lengths[-1]], lengths[last])
+    alike(beam(model.decoder, alone, MARKS, limit[last], plan=plan, attention=True), [found[-1]])
+
+
+def test_what_must_not_be_said_is_not_said() -> None:
+    model = make("transformer")
+    model.decoder.output.bias[[0, 1]] += 50.0
+    encoded = encoded_by(model)
+    found = [*flat(beam(model.decoder, encoded, MARKS, 5)), *greedy(model.decoder, encoded, MARKS, 5)]
+    found += flat(sample(model.decoder, encoded, MARKS, 5, plan=Sampling(count=3)))
+    assert not {token for one in found for token in one.tokens} & {0, 1, MARKS.end}
+
+
+def test_samples_follow_the_distribution() -> None:
+    """Of many draws of the first token, each has its share, and only the best are drawn where that is asked."""
+    model, count = make("transformer"), 500
+    encoded = encoded_by(model)
+    first = model.decoder(torch.full((B, 1), MARKS.begin), encoded)[:, 0]
+    for temperature, top in ((1.0, 0), (0.5, 0), (1.3, 4)):
+        plan = Sampling(temperature, top, count, seed=3)
+        found = sample(model.decoder, encoded, MARKS, 1, plan=plan)
+        allowed = first.clone()
+        allowed[:, list(MARKS.never)] = float("-inf")
+        if top:
+            allowed = allowed.masked_fill(allowed < allowed.topk(top).values[:, -1:], float("-inf"))
+        shares = (allowed / temperature).softmax(-1)
+        for own, expected in zip(found, shares, strict=True):
+            said = torch.tensor([one.tokens[0] if one.tokens else MARKS.end for one in own])
+            drawn = torch.bincount(said, minlength=V) / count
+            deviation = (expected * (1 - expected) / count).sqrt()
+            assert (drawn - expected).abs().le(5 * deviation + 1e-9).all()
+
+
+def test_samples_have_their_own_probability_and_do_not_depend_on_the_batch(model: Model[Any]) -> None:
+    encoded, plan = encoded_by(model), Sampling(count=2, seed=9)
+    names = torch.tensor([12, 5, 70])
+    found = sample(model.decoder, encoded, MARKS, 4, plan=plan, names=names, attention=True)
+    check(model, encoded, LENGTHS, found)
+    order = torch.tensor([1, 2, 0])
+    moved = model.encode(sources()[order], LENGTHS[order])
+    again = sample(model.decoder, moved, MARKS, 4, plan=plan, names=names[order], attention=True)
+    alike(again, [found[row] for row in order.tolist()])
+    other = sample(model.decoder, encoded, MARKS, 4, plan=Sampling(count=2, seed=10), names=names)
+    assert [one.tokens for one in flat(other)] != [one.tokens for one in flat(found)]
+
+
+def test_no_room_means_the_end_at_once(model: Model[Any]) -> None:
+    encoded = encoded_by(model)
+    ended = [[one] for one in greedy(model.decoder, encoded, MARKS, 0, attention=True)]
+    for found in (beam(model.decoder, encoded, MARKS, 0, attention=True), ended):
+        assert all(one.tokens == () for one in flat(found))
+        check(model, encoded, LENGTHS, found)
+
+
+def test_an_empty_batch_finds_nothing() -> None:
+    model = make("bahdanau")
+    none = Encoded(*(None if part is None else part[:0] for part in encoded_by(model)))
+    assert beam(model.decoder, none, MARKS, 5) == []
+    assert greedy(model.decoder, none, MARKS, 5) == []
+
+
+def test_messages() -> None:
+    with pytest.raises(InputError, match="width: got 0, expected at least 1; fix: use 1 for greedy search, 5 for"):
+        Beam(width=0)
+    with pytest.raises(InputError, match=r"best: got 6, expected 1 … width=5; fix: widen the beam, or ask for fewer"):
+        Beam(best=6)
+    with pytest.raises(
+        InputError, match=r"temperature: got 0\.0, expected a number above 0; fix: use greedy search for 0"
+    ):
+        Sampling(temperature=0.0)
+    with pytest.raises(InputError, match="never: got 2, expected tokens other than the end; fix: leave the end token"):
+        Marks(1, 2, (2,))
+    with pytest.raises(
+        InputError, match=r"length: got -1\.0, expected at least 0; fix: use 0 for no help to long ones"
+    ):
+        Scoring(length=-1.0)
+    with pytest.raises(InputError, match="limit: got -1, expected at least 0; fix: allow some tokens before the end"):
+        beam(make("bahdanau").decoder, encoded_by(make("bahdanau")), MARKS, -1)
+
+
+def test_config_is_a_value() -> None:
+    assert ModelConfig() == ModelConfig()
+    assert Beam() == Beam()
