@@ -1,6 +1,6 @@
 """Searches: they know of a decoder that it begins and steps, and that its states can be selected from."""
 
-from regard.models.search.beam import Beam, beam
+from regard.models.search.beams import Beam, beam
 from regard.models.search.hypothesis import Hypothesis, Marks
 from regard.models.search.scoring import Scoring
 from regard.models.search.single import Sampling, greedy, sample

@@ -8,7 +8,7 @@ import torch
 
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded
-from regard.models.search.beam import SPARE
+from regard.models.search.beams import SPARE
 from regard.models.search.hypothesis import Found, Hypothesis, Marks, Trace, limits, looked_at
 from regard.models.selecting import select
 from regard.numerics import noise
