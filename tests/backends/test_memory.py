@@ -60,10 +60,10 @@ class Watch(TorchDispatchMode):
 def run(length: int, options: dict[str, Any]) -> tuple[Watch, int]:
     """Forward and backward; what was seen, and the bytes of all tensors kept for the backward pass."""
     query, key, value = (torch.randn(1, H, length, width, requires_grad=True) for width in (D, D, E))
-    kept: dict[int, int] = {}
+    kept: dict[int, torch.UntypedStorage] = {}  # held, or another tensor might get the same address
 
     def pack(tensor: Tensor) -> Tensor:
-        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
         return tensor
 
     with Watch() as watch:
@@ -72,7 +72,7 @@ def run(length: int, options: dict[str, Any]) -> tuple[Watch, int]:
         loss = attended.output.sum() if attended.log_prob is None else attended.log_prob.sum()
         loss.backward()  # type: ignore[no-untyped-call]
     assert query.grad is not None
-    return watch, sum(kept.values())
+    return watch, sum(storage.nbytes() for storage in kept.values())
 
 
 CASES: dict[str, tuple[str, Any]] = {
