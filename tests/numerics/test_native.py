@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from regard.numerics import native
 from regard.numerics.native import cache, compiler, loading
