@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from regard import Causal, Dense, InputError, KindError, Lengths, Mask, Window, attend
+from regard.layers import Attention
 from regard.masks import (
     from_huggingface,
     from_multihead,
@@ -99,7 +100,7 @@ def test_from_multihead_reads_what_multihead_attention_means(dims: int, padded: 
     hidden[..., 0] = False
     padding = torch.arange(S) >= torch.tensor([[4], [S]]) if padded else None
     mask = from_multihead(hidden, padding, heads=H)
-    mine = joined(attend(query, key, value, mask=mask).output)
+    mine = joined(attend(query, key, value, mask=mask if dims == 3 else mask.over_heads()).output)
     given = theirs(query, key, value, attn_mask=hidden, key_padding_mask=padding)
     assert torch.allclose(mine, given, rtol=0, atol=1e-12)
 
@@ -145,10 +146,20 @@ def test_masks_for_batch_and_heads_need_the_number_of_heads() -> None:
 def test_huggingface_masks_are_ones_at_the_tokens() -> None:
     tokens = torch.tensor([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]])  # padded right and left
     mask = from_huggingface(tokens)
-    assert mask.table(2, 5).shape == (2, 1, 2, 5)
-    assert torch.equal(mask.table(2, 5)[:, 0, 0].long(), tokens)
+    assert mask.table(2, 5).shape == (2, 2, 5)
+    assert mask.over_heads().table(2, 5).shape == (2, 1, 2, 5)
+    assert torch.equal(mask.table(2, 5)[:, 0].long(), tokens)
     assert torch.equal(to_huggingface(mask, 5), tokens)
     assert to_huggingface(Lengths(torch.tensor([2, 5])[:, None]), 5).tolist() == [[1, 1, 0, 0, 0], [1] * 5]
+
+
+def test_a_layer_takes_the_masks_of_others_as_they_come() -> None:
+    layer, x = Attention(6, heads=2).double(), torch.randn(2, 5, 6, dtype=torch.float64)
+    tokens = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    true = layer(x, layer.remember(x, mask=Lengths(torch.tensor([3, 5]))))
+    for mask in (from_huggingface(tokens), from_multihead(key_padding_mask=tokens == 0)):
+        assert torch.equal(layer(x, layer.remember(x, mask=mask)), true)
+        assert torch.equal(layer(x, layer.remember(x), mask=mask), true)
 
 
 def test_what_is_no_huggingface_mask_is_one_sentence() -> None:

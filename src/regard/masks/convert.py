@@ -33,8 +33,9 @@ def from_multihead(
 ) -> Mask:
     """`nn.MultiheadAttention(attn_mask=…, key_padding_mask=…)`: bool, True = must **not** attend.
 
-    The result broadcasts over (batch, heads). `attn_mask` is (queries, keys), or (batch · heads, queries, keys) with
-    the number of `heads`; `key_padding_mask` is (batch, keys), or (keys,) of a single sequence.
+    `attn_mask` is (queries, keys), or (batch · heads, queries, keys) with the number of `heads`; `key_padding_mask` is
+    (batch, keys), or (keys,) of a single sequence. The result has the lead axes (batch,), as layers want it, or
+    (batch, heads) where heads differ; for tensors (batch, heads, …) write `.over_heads()`.
     """
     mask: Mask = Full()
     for name, part in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
@@ -45,8 +46,8 @@ def from_multihead(
             raise wrong("heads", None, "the number of heads, which attn_mask holds with the batch", "pass heads=…")
         mask = Table(~(attn_mask if attn_mask.dim() < 3 else attn_mask.unflatten(0, (-1, heads or 1))))
     if key_padding_mask is not None:
-        single = key_padding_mask.dim() == 1
-        mask = mask & Table(~(key_padding_mask[None] if single else key_padding_mask[:, None, None, :]))
+        padding = Table(~key_padding_mask.unsqueeze(-2))
+        mask = mask & (padding.over_heads() if attn_mask is not None and attn_mask.dim() == 3 else padding)
     return mask
 
 
@@ -67,10 +68,13 @@ def to_multihead(
 
 
 def from_huggingface(attention_mask: Tensor) -> Mask:
-    """A tokenizer's `attention_mask` (batch, keys): 1 = real token, 0 = padding. Broadcasts over heads and queries."""
+    """A tokenizer's `attention_mask` (batch, keys): 1 = real token, 0 = padding.
+
+    Its lead axes are (batch,), as layers want it; for tensors (batch, heads, …) write `.over_heads()`.
+    """
     if attention_mask.dim() != 2:
         raise wrong("attention_mask", describe(attention_mask), "shape (batch, keys)", "pass the tokenizer's own mask")
-    return Table(attention_mask.bool()[:, None, None, :])
+    return Table(attention_mask.bool()[:, None, :])
 
 
 def to_huggingface(mask: Mask, keys: int, *, device: torch.device | str = "cpu") -> Int[Tensor, "batch key"]:
