@@ -25,22 +25,17 @@ template <class T> class Backward {
           threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)), parts(parts_for()),
           part_rows(rounded_up(pieces(row.count, parts), rows_in_quad)), tiles(pieces(column.count, tile)),
           chunks(pieces(part_rows, chunk)),
-          direct(std::min(p.queries, p.keys) < few), packed(direct ? 0 : batch * column.count * padded),
-          column_sums(batch * parts * column.count * padded), weight_sums(batch * parts * padded),
+          direct(std::min(p.queries, p.keys) < few), alone(parts == 1), entry(column.count * padded),
+          packed(direct ? 0 : (alone ? threads : batch) * entry),
+          column_sums((alone ? threads : batch * parts) * entry), weight_sums(batch * parts * padded),
           column_reach(batch * tiles), row_reach(batch * parts * chunks), scratch(threads * Scratch::size(padded)) {}
 
     void run() {
 #pragma omp parallel num_threads(threads) if (threads > 1)
         {
             const Scratch own(scratch + thread_number() * Scratch::size(padded), padded);
-            if (!direct) {
-                measure();
-                pack();
-            }
-#pragma omp for schedule(dynamic)
-            for (int64_t u = 0; u < batch * parts; ++u) add_part(u, own);
-#pragma omp for schedule(dynamic)
-            for (int64_t u = 0; u < batch * tiles; ++u) finish_columns(u / tiles, u % tiles);
+            if (alone) run_alone(own);
+            else run_together(own);
         }
         finish_weight();
     }
@@ -67,7 +62,8 @@ template <class T> class Backward {
     const int64_t batch, padded;
     const int threads;
     const int64_t parts, part_rows, tiles, chunks;
-    const bool direct;
+    const bool direct, alone;
+    const int64_t entry;  // numbers in the factors of one batch entry
     const Buffer<T> packed, column_sums;
     const Buffer<double> weight_sums;
     const Buffer<T> column_reach, row_reach, scratch;
@@ -82,18 +78,45 @@ template <class T> class Backward {
 
     int64_t tile_count(int64_t n) const { return std::min(tile, column.count - n * tile); }
 
-    void measure() {
+    // Each thread does whole batch entries, whose factors and sums stay in its cache and are written over by the next.
+    void run_alone(const Scratch& own) {
+        T *factors = packed + (direct ? 0 : thread_number() * entry), *sums = column_sums + thread_number() * entry;
+#pragma omp for schedule(dynamic)
+        for (int64_t b = 0; b < batch; ++b) {
+            for (int64_t n = 0; n < tiles && !direct; ++n) measure_columns(b, n);
+            for (int64_t c = 0; c < chunks && !direct; ++c) measure_rows(b, c);
+            for (int64_t n = 0; n < tiles && !direct; ++n) pack_tile(b, n, factors);
+            add_part(b, factors, sums, own);
+            for (int64_t n = 0; n < tiles; ++n) finish_columns(b, n, sums);
+        }
+    }
+
+    // Too few entries for that: all threads prepare all of them, add what their parts give, and join the sums.
+    void run_together(const Scratch& own) {
+        if (!direct) {
 #pragma omp for nowait
-        for (int64_t u = 0; u < batch * tiles; ++u) {
-            const int64_t first = u % tiles * tile, last = std::min(first + tile, column.count);
-            column_reach[u] = reach<T>(column.rows, u / tiles, first, last, p.hidden);
-        }
+            for (int64_t u = 0; u < batch * tiles; ++u) measure_columns(u / tiles, u % tiles);
 #pragma omp for
-        for (int64_t u = 0; u < batch * parts * chunks; ++u) {
-            const int64_t part = u / chunks, start = part % parts * part_rows, first = start + u % chunks * chunk;
-            const int64_t last = std::min({first + chunk, start + part_rows, row.count});
-            row_reach[u] = reach<T>(row.rows, part / parts, first, last, p.hidden);
+            for (int64_t u = 0; u < batch * parts * chunks; ++u) measure_rows(u / chunks, u % chunks);
+#pragma omp for schedule(dynamic)
+            for (int64_t u = 0; u < batch * tiles; ++u) pack_tile(u / tiles, u % tiles, packed + u / tiles * entry);
         }
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < batch * parts; ++u)
+            add_part(u, packed + (direct ? 0 : u / parts * entry), column_sums + u * entry, own);
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < batch * tiles; ++u)
+            finish_columns(u / tiles, u % tiles, column_sums + u / tiles * parts * entry);
+    }
+
+    void measure_columns(int64_t b, int64_t n) {
+        column_reach[b * tiles + n] = reach<T>(column.rows, b, n * tile, n * tile + tile_count(n), p.hidden);
+    }
+    // `u` is a part of a batch entry, `c` a chunk of the part.
+    void measure_rows(int64_t u, int64_t c) {
+        const int64_t start = u % parts * part_rows, first = start + c * chunk;
+        const int64_t last = std::min({first + chunk, start + part_rows, row.count});
+        row_reach[u * chunks + c] = reach<T>(row.rows, u / parts, first, last, p.hidden);
     }
 
     bool small(int64_t b) const {
@@ -103,30 +126,26 @@ template <class T> class Backward {
                std::all_of(of_rows, of_rows + parts * chunks, is_small<T>);
     }
 
-    void pack() {
-#pragma omp for schedule(dynamic)
-        for (int64_t u = 0; u < batch * tiles; ++u) {
-            const int64_t b = u / tiles, n = u % tiles, count = tile_count(n);
-            const bool is_small = small(b);
-            T* to = packed + (b * column.count + n * tile) * padded;
-            for (int64_t j = 0; j < count; ++j)
-                factors<T>(column.rows.at(b, n * tile + j), p.hidden, padded, is_small, to + j * width, count * width);
-        }
+    void pack_tile(int64_t b, int64_t n, T* factors_of_entry) const {
+        const int64_t count = tile_count(n);
+        const bool is_small = small(b);
+        T* to = factors_of_entry + n * tile * padded;
+        for (int64_t j = 0; j < count; ++j)
+            factors<T>(column.rows.at(b, n * tile + j), p.hidden, padded, is_small, to + j * width, count * width);
     }
 
-    void add_part(int64_t u, const Scratch& own) {
+    void add_part(int64_t u, const T* columns, T* sums, const Scratch& own) {
         const int64_t start = u % parts * part_rows, stop = std::min(start + part_rows, row.count);
-        T* sums = column_sums + u * column.count * padded;
         std::memset(weight_sums + u * padded, 0, size_t(padded) * sizeof(double));
-        if (start >= stop) std::memset(sums, 0, size_t(column.count * padded) * sizeof(T));
+        if (start >= stop) std::memset(sums, 0, size_t(entry) * sizeof(T));
         for (int64_t first = start; first < stop; first += chunk)
-            add_chunk(u, first, std::min(first + chunk, stop), first == start, sums, own);
+            add_chunk(u, first, std::min(first + chunk, stop), columns, sums, own);
     }
 
-    void add_chunk(int64_t u, int64_t first, int64_t last, bool fresh, T* sums, const Scratch& own) {
-        const int64_t b = u / parts;
-        const bool is_small = !direct && small(b);
-        const T reached = direct ? T(0) : row_reach[u * chunks + (first - u % parts * part_rows) / chunk];
+    void add_chunk(int64_t u, int64_t first, int64_t last, const T* columns, T* sums, const Scratch& own) {
+        const int64_t b = u / parts, c = (first - u % parts * part_rows) / chunk;
+        const bool is_small = !direct && small(b), fresh = c == 0;
+        const T reached = direct ? T(0) : row_reach[u * chunks + c];
         std::memset(own.sums, 0, size_t(chunk * padded) * sizeof(T));
         for (int64_t i = first; !direct && i < rounded_up(last, rows_in_quad); ++i)
             factors<T>(row.rows.at(b, std::min(i, last - 1)), p.hidden, padded, is_small,
@@ -136,7 +155,7 @@ template <class T> class Backward {
             const Form form = direct ? Form::direct : form_for<T>(is_small, reached, column_reach[b * tiles + n]);
             std::memset(own.column_sums, 0, size_t(size) * sizeof(T));
             std::memset(own.weight_sums, 0, size_t(padded) * sizeof(T));
-            add_tile(b, first, last, n, form, own);
+            add_tile(b, first, last, n, form, columns + n * tile * padded, own);
             for (int64_t h = 0; h < padded; ++h) weight_sums[u * padded + h] += double(own.weight_sums[h]);
             T* to = sums + n * tile * padded;
             for (int64_t x = 0; x < size; x += width) {
@@ -147,9 +166,9 @@ template <class T> class Backward {
         for (int64_t i = first; i < last; ++i) finish_row(b, i, own.sums + (i - first) * padded);
     }
 
-    void add_tile(int64_t b, int64_t first, int64_t last, int64_t n, Form form, const Scratch& own) {
+    void add_tile(
+        int64_t b, int64_t first, int64_t last, int64_t n, Form form, const T* columns, const Scratch& own) const {
         const int64_t count = tile_count(n);
-        const T* columns = packed + (b * column.count + n * tile) * padded;
         if (form == Form::direct) {
             for (int64_t j = 0; j < count; ++j)
                 copy(column.rows.at(b, n * tile + j), own.raw_columns + j * width, count);
@@ -205,15 +224,15 @@ template <class T> class Backward {
         for (int64_t h = 0; h < p.hidden; h += width) write(load<T>(sums + h), weights.at(b, 0), h, to);
     }
 
-    void finish_columns(int64_t b, int64_t n) const {
-        const int64_t count = tile_count(n), each = column.count * padded;
-        const T* sums = column_sums + b * parts * each + n * tile * padded;
+    void finish_columns(int64_t b, int64_t n, const T* sums) const {
+        const int64_t count = tile_count(n);
+        sums += n * tile * padded;
         T* to = column.gradient + (b * column.count + n * tile) * p.hidden;
         for (int64_t j = 0; j < count; ++j)
             for (int64_t h = 0; h < p.hidden; h += width) {
                 Vector<T> total = load<T>(sums + h * count + j * width);
                 for (int64_t part = 1; part < parts; ++part)
-                    total += load<T>(sums + part * each + h * count + j * width);
+                    total += load<T>(sums + part * entry + h * count + j * width);
                 write(total, weights.at(b, 0), h, to + j * p.hidden);
             }
     }

@@ -86,21 +86,17 @@ template <class T> class Forward {
           scores(scores), batch(p.batch()), padded(rounded_up(p.hidden, std::max(group, width))),
           grouped(rounded_up(p.hidden, group)), threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)),
           chunk(chunk_for()), chunks(pieces(p.queries, chunk)), panels(pieces(p.keys, width)),
-          direct(p.queries < few), packed(direct ? 0 : batch * panels * padded * width),
-          key_reach(batch * panels), query_reach(batch * p.queries),
-          scratch(threads * scratch_size()) {}
+          direct(p.queries < few), alone(batch % threads == 0 || batch >= 4 * threads),
+          packed(direct ? 0 : (alone ? threads : batch) * panels * padded * width), key_reach(batch * panels),
+          query_reach(batch * p.queries), scratch(threads * scratch_size()) {}
 
     void run() {
 #pragma omp parallel num_threads(threads) if (threads > 1)
         {
             T* own = scratch + thread_number() * scratch_size();
-            if (direct) {
-                run_direct(own);
-            } else {
-                measure();
-                pack(own);
-                score(own);
-            }
+            if (direct) run_direct(own);
+            else if (alone) run_alone(own);
+            else run_together(own);
         }
     }
 
@@ -112,7 +108,7 @@ template <class T> class Forward {
     const int64_t batch, padded, grouped;
     const int threads;
     const int64_t chunk, chunks, panels;
-    const bool direct;
+    const bool direct, alone;
     const Buffer<T> packed, key_reach, query_reach, scratch;
 
     int64_t chunk_for() const {
@@ -130,15 +126,39 @@ template <class T> class Forward {
         return scale;
     }
 
-    void measure() {
-#pragma omp for nowait
-        for (int64_t u = 0; u < batch * panels; ++u) {
-            const int64_t first = u % panels * width, last = std::min(first + width, p.keys);
-            key_reach[u] = reach<T>(keys, u / panels, first, last, p.hidden);
+    // Each thread does whole batch entries, whose factors stay in its cache and are written over by the next.
+    void run_alone(T* own) {
+        T* factors = packed + thread_number() * panels * padded * width;
+#pragma omp for schedule(dynamic)
+        for (int64_t b = 0; b < batch; ++b) {
+            for (int64_t n = 0; n < panels; ++n) measure_panel(b, n);
+            for (int64_t i = 0; i < p.queries; ++i) measure_query(b, i);
+            for (int64_t n = 0; n < panels; ++n) pack_panel(b, n, factors, own);
+            for (int64_t c = 0; c < chunks; ++c) score_chunk(b, c, factors, own);
         }
+    }
+
+    // Too few entries for that: all threads prepare all of them, then score.
+    void run_together(T* own) {
+        const int64_t size = panels * padded * width;
+#pragma omp for nowait
+        for (int64_t u = 0; u < batch * panels; ++u) measure_panel(u / panels, u % panels);
 #pragma omp for
-        for (int64_t u = 0; u < batch * p.queries; ++u)
-            query_reach[u] = reach<T>(queries, u / p.queries, u % p.queries, u % p.queries + 1, p.hidden);
+        for (int64_t u = 0; u < batch * p.queries; ++u) measure_query(u / p.queries, u % p.queries);
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < batch * panels; ++u)
+            pack_panel(u / panels, u % panels, packed + u / panels * size, own);
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < batch * chunks; ++u)
+            score_chunk(u / chunks, u % chunks, packed + u / chunks * size, own);
+    }
+
+    void measure_panel(int64_t b, int64_t n) {
+        const int64_t last = std::min((n + 1) * width, p.keys);
+        key_reach[b * panels + n] = reach<T>(keys, b, n * width, last, p.hidden);
+    }
+    void measure_query(int64_t b, int64_t i) {
+        query_reach[b * p.queries + i] = reach<T>(queries, b, i, i + 1, p.hidden);
     }
 
     bool small(int64_t b) const {
@@ -149,18 +169,15 @@ template <class T> class Forward {
     }
 
     // The factors of `width` keys side by side, hidden unit after hidden unit.
-    void pack(T* own) {
-#pragma omp for schedule(dynamic)
-        for (int64_t u = 0; u < batch * panels; ++u) {
-            const int64_t b = u / panels, first = u % panels * width, count = std::min<int64_t>(width, p.keys - first);
-            const bool is_small = small(b);
-            std::memset(own, 0, size_t(width * padded) * sizeof(T));
-            for (int64_t j = 0; j < count; ++j)
-                factors<T>(keys.at(b, first + j), p.hidden, padded, is_small, own + j * padded, width);
-            T* to = packed + u * padded * width;
-            for (int64_t j = 0; j < width; ++j)
-                for (int64_t h = 0; h < grouped; ++h) to[h * width + j] = own[j * padded + h];
-        }
+    void pack_panel(int64_t b, int64_t n, T* factors_of_entry, T* own) const {
+        const int64_t first = n * width, count = std::min<int64_t>(width, p.keys - first);
+        const bool is_small = small(b);
+        std::memset(own, 0, size_t(width * padded) * sizeof(T));
+        for (int64_t j = 0; j < count; ++j)
+            factors<T>(keys.at(b, first + j), p.hidden, padded, is_small, own + j * padded, width);
+        T* to = factors_of_entry + n * padded * width;
+        for (int64_t j = 0; j < width; ++j)
+            for (int64_t h = 0; h < grouped; ++h) to[h * width + j] = own[j * padded + h];
     }
 
     void prepare_row(int64_t b, int64_t i, bool is_small, const T* weight, T* row) const {
@@ -172,46 +189,40 @@ template <class T> class Forward {
         }
     }
 
-    void score(T* own) {
+    void score_chunk(int64_t b, int64_t c, const T* factors_of_entry, T* own) const {
         T *weight = own, *rows = own + padded;
-#pragma omp for schedule(dynamic)
-        for (int64_t u = 0; u < batch * chunks; ++u) {
-            const int64_t b = u / chunks, first = u % chunks * chunk, last = std::min(first + chunk, p.queries);
-            const bool is_small = small(b);
-            const T unit = normal_weights(b, weight);
-            for (int64_t i = first; i < first + chunk; ++i)
-                prepare_row(b, std::min(i, last - 1), is_small, weight, rows + (i - first) * 3 * padded);
-            for (int64_t n = 0; n < panels; ++n)
-                for (int64_t i = first; i < last; i += rows_at_once) {
-                    const int64_t end = std::min<int64_t>(i + rows_at_once, last);
-                    const Form form = form_of(b, i, end, n, is_small);
-                    if (form == Form::direct) {
-                        score_direct(b, i, end, n * width, std::min((n + 1) * width, p.keys), weight, unit);
-                    } else {
-                        score_panel(b, i, end, n, form == Form::clamped, rows + (i - first) * 3 * padded, unit);
-                    }
+        const int64_t first = c * chunk, last = std::min(first + chunk, p.queries);
+        const bool is_small = small(b);
+        const T unit = normal_weights(b, weight);
+        for (int64_t i = first; i < rounded_up(last, rows_at_once); ++i)
+            prepare_row(b, std::min(i, last - 1), is_small, weight, rows + (i - first) * 3 * padded);
+        for (int64_t n = 0; n < panels; ++n)
+            for (int64_t i = first; i < last; i += rows_at_once) {
+                const int64_t end = std::min<int64_t>(i + rows_at_once, last);
+                const Form form = form_of(b, i, end, n, is_small);
+                if (form == Form::direct) {
+                    score_direct(b, i, end, n * width, std::min((n + 1) * width, p.keys), weight, unit);
+                } else {
+                    Vector<T> totals[rows_at_once];
+                    const T *at = rows + (i - first) * 3 * padded, *panel = factors_of_entry + n * padded * width;
+                    if (form == Form::clamped) ratios<T, true>(at, padded, panel, grouped, totals);
+                    else ratios<T, false>(at, padded, panel, grouped, totals);
+                    for (int64_t row = i; row < end; ++row) write(totals[row - i] * unit, b, row, n);
                 }
-        }
+            }
+    }
+
+    void write(Vector<T> totals, int64_t b, int64_t i, int64_t n) const {
+        const int64_t count = std::min<int64_t>(width, p.keys - n * width);
+        T* to = scores + (b * p.queries + i) * p.keys + n * width;
+        if (count == width) store<T>(to, totals);
+        else std::memcpy(to, &totals, size_t(count) * sizeof(T));
     }
 
     // Of a few rows and a panel, not of all that a thread takes: so the numbers do not depend on the threads.
     Form form_of(int64_t b, int64_t i, int64_t end, int64_t n, bool is_small) const {
         const T* reached = query_reach + b * p.queries;
         return form_for<T>(is_small, *std::max_element(reached + i, reached + end), key_reach[b * panels + n]);
-    }
-
-    void score_panel(int64_t b, int64_t i, int64_t end, int64_t n, bool clamped, const T* rows, T unit) const {
-        const T* panel = packed + (b * panels + n) * padded * width;
-        const int64_t count = std::min<int64_t>(width, p.keys - n * width);
-        Vector<T> totals[rows_at_once];
-        if (clamped) ratios<T, true>(rows, padded, panel, grouped, totals);
-        else ratios<T, false>(rows, padded, panel, grouped, totals);
-        for (int64_t row = i; row < end; ++row) {
-            T* to = scores + (b * p.queries + row) * p.keys + n * width;
-            const Vector<T> total = totals[row - i] * unit;
-            if (count == width) store<T>(to, total);
-            else std::memcpy(to, &total, size_t(count) * sizeof(T));
-        }
     }
 
     void score_direct(
