@@ -6,7 +6,7 @@ import sys
 from cyclopts import App, CycloptsError
 
 from regard import __version__
-from regard.errors import RegardError
+from regard.errors import RegardError, sentence
 
 app = App(
     name="regard",
@@ -17,8 +17,22 @@ app = App(
 app.command("regard.cli.list:show", name="list", help="Show the catalog, by family.")
 app.command("regard.cli.explain:explain", help="Say what a mechanism is, how it is computed and what that costs.")
 app.command("regard.cli.verify:verify", help="Compare every code path with the definition in float64.")
+train = App(name="train", help="Train a model.")
+train.command(
+    "regard.cli.train:translation",
+    name="translation",
+    help="Learn to translate, from text or from nothing.",
+    help_flags=[],
+    version_flags=[],
+)
+app.command(train)
+app.command("regard.cli.resume:resume", help="Go on with a run from its last checkpoint.")
+app.command("regard.cli.evaluate:evaluate", help="Say how good a translator is on held-out text.")
+app.command("regard.cli.translate:translate", help="Translate standard input to standard output.")
+app.command("regard.cli.average:average", help="Average the weights of several checkpoints.")
+app.command("regard.cli.show:show", help="Show where a translator looked, in the terminal or as a picture.")
 app.command("regard.cli.bench:bench", help="Time the main mechanisms against plain torch on this machine.")
-app.command("regard.cli.demo:demo", help="Fit a curve by attention and draw what it looked at.")
+app.command("regard.cli.demo:demo", help="Train a translator with attention and one without, and see the difference.")
 
 
 def main() -> None:
@@ -36,3 +50,19 @@ def main() -> None:
     except BrokenPipeError:
         # Whoever was reading has gone; writing more would only repeat the error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ModuleNotFoundError) as error:
+        if os.environ.get("REGARD_TRACEBACK"):
+            raise
+        print(f"regard: {mended(error)}", file=sys.stderr)
+        sys.exit(2)
+
+
+EXTRAS = {"matplotlib": "plot", "sklearn": "sklearn"}  # what a command imports when it runs, and where it comes from
+
+
+def mended(error: Exception) -> str:
+    """What the machine refused, with the fix where it is a package of an extra."""
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if package in EXTRAS:
+        return sentence(package, "no such package", "it installed", f"pip install 'regard[{EXTRAS[package]}]'")
+    return str(error)

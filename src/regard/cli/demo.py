@@ -1,43 +1,34 @@
-"""`regard demo`: Nadaraya–Watson regression three ways, with its picture."""
+"""`regard demo`: a translator with attention beside the same one without, from nothing, in a minute or two."""
 
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table
+from typing import Literal
 
 
-def demo(*, output: Path = Path("regard-demo.png"), seed: int = 0) -> None:
-    """Fit a noisy curve by attention three ways and draw what each prediction looked at.
+def demo(
+    kind: Literal["translation", "regression"] = "translation",
+    *,
+    output: Path = Path("regard-demo.png"),
+    seed: int = 1,
+    folder: Path | None = None,
+) -> None:
+    """Train a translator with and without attention, compare them, and draw where the one looked.
 
     Parameters
     ----------
+    kind
+        translation, or regression: a curve fitted by attention three ways.
     output
         Where the picture goes.
     seed
-        Of the noise.
+        Of everything that is drawn at random.
+    folder
+        Keep the two runs here; otherwise only the picture is kept.
     """
-    import numpy as np
+    if kind == "regression":
+        from regard.cli.demo_regression import regression
 
-    from regard.draw.regression import regression
-    from regard.estimators import KERNELS, KernelRegressor
+        regression(output, seed)
+        return
+    from regard.cli.demo_translation import translation
 
-    def curve(x: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-        y: np.ndarray[Any, Any] = 2 * np.sin(x) + x**0.8
-        return y
-
-    random = np.random.default_rng(seed)
-    x = np.sort(random.uniform(0, 5, 50))
-    y = curve(x) + random.normal(0, 0.5, 50)
-    new = np.linspace(0, 5, 50)
-    table = Table("kernel", "width", "mean squared error on new points", box=None, pad_edge=False)
-    fits: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
-    for kernel in KERNELS:
-        model = KernelRegressor(kernel).fit(x[:, None], y)
-        values = model.predict(new[:, None])
-        fits[kernel] = values, model.attend(new[:, None]).weights.dense().numpy()
-        table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - curve(new)) ** 2):.3f}")
-    console = Console()
-    console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
-    regression((x, y), new, curve(new), fits).savefig(output, dpi=150)
-    console.print(f"picture: {output}")
+    translation(output, seed, folder)

@@ -1,0 +1,28 @@
+"""`regard average`: the mean of several checkpoints, often better than any one of them."""
+
+from pathlib import Path
+from typing import Literal
+
+
+def average(run: Path, *, count: int = 5, by: Literal["last", "best"] = "last", output: Path | None = None) -> None:
+    """Average the weights of several checkpoints of a run.
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    count
+        How many checkpoints.
+    by
+        The last ones, or those with the best metric.
+    output
+        Where the weights go; averaged.safetensors in the run folder where it is not given.
+    """
+    from regard.tasks import config_of
+    from regard.tasks.translation import goal_of
+    from regard.training import average as averaged
+
+    output = output or run / "averaged.safetensors"
+    used = averaged(run, count, by, goal_of(config_of(run)), output)
+    print(f"{output}: the mean of steps {', '.join(str(int(path.name)) for path in used)}")
+    print(f"now: regard evaluate {run} --weights {output.stem if output.parent == run else output}")

@@ -1,0 +1,33 @@
+"""`regard resume`: go on with a run from its last checkpoint."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from regard.cli.fields import parsed, switches_of
+from regard.cli.running import run as run_to_end
+from regard.errors import wrong
+
+OPTIONS = ("nproc", "restarts", "tensorboard")
+
+
+def resume(run: Path, *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+    """Go on with a run from its last checkpoint, as if it had never stopped.
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    arguments
+        --nproc and --restarts as for training, and fields to change, such as --stop.epochs 40.
+    """
+    from regard.tasks import config_of
+    from regard.tasks.translation import changed
+
+    config = config_of(run)
+    given = parsed(arguments, OPTIONS, {"tensorboard"} | switches_of(config))
+    if given.names:
+        fix = "write --name value for each field to change"
+        raise wrong("resume", f"{given.names[0]} after {run}", "one run folder", fix)
+    run_to_end(changed(config, given.fields), resume=run, options=given.options)

@@ -1,0 +1,83 @@
+"""What `train` and `resume` have in common: a task runs in one process or several, and its events are shown."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from regard.errors import wrong
+
+if TYPE_CHECKING:
+    from regard.training import RunConfig
+
+STOPPED = 130  # what a shell reports after Ctrl-C
+
+
+def run(config: "RunConfig", *, resume: Path | None, options: dict[str, str]) -> None:
+    """Trains to the end or until it is interrupted; with `nproc` above 1, in so many new processes."""
+    processes = number(options, "nproc", 1, least=1)
+    restarts = number(options, "restarts", 0, least=0)
+    board = options.get("tensorboard") == "true"
+    config = spread(config, processes * int(os.environ.get("WORLD_SIZE", "1")))
+    if processes == 1:
+        if work(config, resume, board) == "interrupted":
+            sys.exit(STOPPED)
+        return
+    from regard.training import launch
+
+    launch(each, config, resume, board, processes=processes, restarts=restarts)
+
+
+def each(config: "RunConfig", resume: Path | None, board: bool) -> None:
+    """The same in each of several processes, which have no exit code of their own."""
+    work(config, resume, board)
+
+
+def work(config: "RunConfig", resume: Path | None, board: bool) -> str:
+    """Trains; returns why it ended. Only the first process shows what happens."""
+    from regard.tasks import task_of
+    from regard.training import Finished, train
+
+    task, reason = task_of(config, resume), ""
+    events = train(task, config, resume=resume)
+    for event in shown(events, task.notes, board) if os.environ.get("RANK", "0") == "0" else events:
+        if isinstance(event, Finished):
+            reason = event.reason
+    return reason
+
+
+def shown(events: Any, notes: Any, board: bool) -> Any:
+    """Passes the events on and shows them; at the end, says what can be done with the run."""
+    from regard.training import Finished
+    from regard.training.display import displayed
+
+    console = Console(highlight=False, soft_wrap=True)
+    for note in notes:
+        console.print(f"note: {note}", markup=False)
+    if board:
+        from regard.training.board import boarded
+
+        events = boarded(events)
+    for event in displayed(events, console):
+        yield event
+        if isinstance(event, Finished) and event.reason != "interrupted":
+            console.print(f"now: regard evaluate {event.folder}, or: regard translate {event.folder}", markup=False)
+
+
+def spread(config: "RunConfig", processes: int) -> "RunConfig":
+    """Several processes need a way to share gradients; DDP where none was chosen."""
+    if processes == 1 or config.training.parallel != "none":
+        return config
+    changed: Any = replace(config, training=replace(config.training, parallel="ddp"))  # type: ignore[type-var]
+    return changed  # type: ignore[no-any-return]
+
+
+def number(options: dict[str, str], name: str, default: int, *, least: int) -> int:
+    """A whole number among the options."""
+    text = options.get(name, str(default))
+    if not text.isdecimal() or int(text) < least:
+        raise wrong(f"--{name}", text, f"a whole number, {least} or more", f"write --{name} {max(least, default)}")
+    return int(text)

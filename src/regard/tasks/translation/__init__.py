@@ -1,0 +1,26 @@
+"""Translation: from parallel text to a model that translates and shows where it looked."""
+
+from regard.tasks.translation.config import TranslationConfig, changed, text_of
+from regard.tasks.translation.presets import PRESETS, preset
+from regard.tasks.translation.task import Translation, goal_of, task
+from regard.tasks.translation.translating import Said, Search, Translated, translate
+from regard.tasks.translation.translator import Translator
+
+DEFAULT = preset()
+
+__all__ = [
+    "DEFAULT",
+    "PRESETS",
+    "Said",
+    "Search",
+    "Translated",
+    "Translation",
+    "TranslationConfig",
+    "Translator",
+    "changed",
+    "goal_of",
+    "preset",
+    "task",
+    "text_of",
+    "translate",
+]

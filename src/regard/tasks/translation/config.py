@@ -1,0 +1,106 @@
+"""What a translator is told: the text, its vocabularies, the model, and how it learns and is measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from regard.errors import wrong
+from regard.models import ModelConfig
+from regard.tasks.data import VocabularyConfig
+from regard.tasks.translation.scoring import Tokenizer
+from regard.tasks.translation.text import Text
+from regard.training import Training, configure
+from regard.training.config import leaves
+
+SIDES = ("source", "target")
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How the text of both sides is cut into tokens. A joint vocabulary is one for both, cut in one way."""
+
+    joint: bool = False
+    source: VocabularyConfig = field(default_factory=VocabularyConfig)
+    target: VocabularyConfig = field(default_factory=VocabularyConfig)
+
+    def __post_init__(self) -> None:
+        if self.joint and self.source != self.target:
+            got = f"{self.target.kind} of {self.target.size} beside {self.source.kind} of {self.source.size}"
+            fix = "set joint=false, or set vocabulary.kind and vocabulary.size, which are those of both sides"
+            raise wrong("target", got, "the same as the source where joint=true", fix)
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What one batch is, and what is asked of the model."""
+
+    budget: int = 4096  # tokens in a batch, of the side that has more, padding included
+    limit: int = 200  # tokens of a sentence; pairs with a longer one are left out
+    smoothing: float = 0.1  # of labels: the share of probability that goes to all tokens alike
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "limit"):
+            if getattr(self, name) < 1:
+                raise wrong(name, getattr(self, name), "at least 1", "use 4096 for the budget, 200 for the limit")
+        if not 0 <= self.smoothing < 1:
+            raise wrong("smoothing", self.smoothing, "a share from 0 to below 1", "use 0 for none")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How good it is, on held-out text, while it trains."""
+
+    goal: Literal["bleu", "exact", "loss"] = "bleu"  # decides which weights are the best
+    tokenizer: Tokenizer = "13a"  # of BLEU; none for text that is already in tokens, zh for Chinese
+    beam: int = 1
+    most: int = 1000  # pairs of the validation set, from its beginning
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "most"):
+            if getattr(self, name) < 1:
+                raise wrong(name, getattr(self, name), "at least 1", "use 1 for the beam, 1000 for the pairs")
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationConfig:
+    """A translator, whole."""
+
+    task: Literal["translation"] = "translation"
+    text: Text = field(default_factory=Text)
+    vocabulary: Cutting = field(default_factory=Cutting)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    learning: Learning = field(default_factory=Learning)
+    measure: Measure = field(default_factory=Measure)
+    training: Training = field(default_factory=Training)
+
+
+def changed(base: TranslationConfig, values: Mapping[str, Any]) -> TranslationConfig:
+    """`base` with other values for some fields. A name may be the end of the only field that ends so.
+
+    >>> changed(TranslationConfig(), {"seed": "3"}).training.seed
+    3
+    >>> changed(TranslationConfig(), {"vocabulary.kind": "word"}).vocabulary.target.kind
+    'word'
+    """
+    return configure(base, None, full_names(base, values))
+
+
+def text_of(values: Mapping[str, Any]) -> Text:
+    """The text that such values name: on it depends what is good for the rest."""
+    base = TranslationConfig()
+    named = {name: value for name, value in full_names(base, values).items() if name.startswith("text.")}
+    return configure(base, None, named).text
+
+
+def full_names(base: TranslationConfig, values: Mapping[str, Any]) -> dict[str, Any]:
+    known = [name for name, _ in leaves(base)]
+    return {full: value for name, value in values.items() for full in meant(name, known)}
+
+
+def meant(name: str, known: list[str]) -> list[str]:
+    """The fields that a name stands for: itself, or one that ends so, or that of both vocabularies."""
+    both = {f"vocabulary.{entry.name}" for entry in fields(VocabularyConfig)}
+    if name in both:
+        return [name.replace("vocabulary.", f"vocabulary.{side}.") for side in SIDES]
+    ending = [field for field in known if field.endswith(f".{name}")]
+    return ending if name not in known and len(ending) == 1 else [name]

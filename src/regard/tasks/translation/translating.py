@@ -1,0 +1,107 @@
+"""From texts to their translations, whatever the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from torch import Tensor
+
+from regard.errors import wrong
+from regard.models import Model
+from regard.models.search import Beam, Hypothesis, Marks, Scoring, beam, greedy
+from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN, Vocabularies
+from regard.tasks.translation.numbered import alike, closed, padded
+
+MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
+
+
+class Said(NamedTuple):
+    """One translation of a text.
+
+    `weights` has a row for each token and one for the end, a column for each source token and one for its end; none
+    where the model looks at nothing, or where nobody asked.
+    """
+
+    text: str
+    score: float
+    log_prob: float
+    tokens: list[str]
+    weights: Tensor | None
+
+
+class Translated(NamedTuple):
+    """A text in tokens, its end included, and its translations, the best first."""
+
+    source: list[str]
+    best: list[Said]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How translations are looked for."""
+
+    beam: int = 5
+    best: int = 1  # how many translations of each text
+    length: float = 1.0  # help for long ones (Wu et al. 2016, eq. 14)
+    coverage: float = 0.0  # penalty for what was not looked at
+    stop: Literal["exact", "full"] = "exact"  # full: when there are as many as the beam is wide, as is usual
+    budget: int = 4096  # source tokens at once, padding included
+    longest: int = 512  # tokens of a text, and of its translation
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise wrong("beam", self.beam, "at least 1", "use 1 for greedy search, 5 for translation")
+        if not 1 <= self.best <= self.beam:
+            raise wrong("n-best", self.best, f"1 to {self.beam}, the width of the beam", f"use --beam {self.best}")
+
+    @property
+    def plan(self) -> Beam:
+        """The same for the search itself."""
+        return Beam(self.beam, self.best, self.stop, Scoring("wu", self.length, self.coverage))
+
+
+def translate(
+    model: Model[Any],
+    vocabularies: Vocabularies,
+    texts: Sequence[str],
+    search: Search,
+    *,
+    attention: bool = False,
+) -> list[Translated]:
+    """Translates texts, alike ones together, and gives them back in the order they came.
+
+    Of a text that has more tokens than `search.longest`, its end included, the beginning is translated.
+    """
+    rows = closed(texts, vocabularies.source, search.longest - 1)
+    found: dict[int, Translated] = {}
+    for chosen in alike([len(row) for row in rows], search.budget):
+        some = [rows[index] for index in chosen]
+        best = searched(model, some, search, attention=attention)
+        for index, row, own in zip(chosen, some, best, strict=True):
+            found[index] = Translated(vocabularies.source.tokens(row), [said(one, vocabularies) for one in own])
+    return [found[index] for index in range(len(texts))]
+
+
+def searched(
+    model: Model[Any], rows: Sequence[list[int]], search: Search, *, attention: bool
+) -> list[list[Hypothesis]]:
+    """The best hypotheses of sentences of about the same length."""
+    device = next(model.parameters()).device
+    source, lengths = (tensor.to(device) for tensor in padded(rows))
+    encoded = model.encode(source, lengths)
+    room = (2 * lengths + 30).clamp_max(search.longest - 1)
+    if search.beam == 1 and not search.coverage:
+        return [[one] for one in greedy(model.decoder, encoded, MARKS, room, attention=attention)]
+    return beam(model.decoder, encoded, MARKS, room, plan=search.plan, attention=attention)
+
+
+def said(hypothesis: Hypothesis, vocabularies: Vocabularies) -> Said:
+    """A hypothesis in words."""
+    target, tokens = vocabularies.target, hypothesis.tokens
+    return Said(
+        target.decode(tokens),
+        hypothesis.score,
+        hypothesis.log_prob,
+        target.tokens([*tokens, END]),
+        hypothesis.weights,
+    )
