@@ -23,16 +23,6 @@ template <class T, class Body> void rows(int64_t threads, int64_t seed, int64_t 
     }
 }
 
-// A word is at least this iff its midpoint is at least the rate: the same comparison without the float.
-inline uint32_t limit_of(float rate) {
-    uint32_t low = 0, high = 1u << 23;
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-        if (midpoint(middle << 9) >= rate) high = middle; else low = middle + 1;
-    }
-    return low;
-}
-
 template <class T>
 int dropout(int64_t threads, int64_t seed, int64_t count, float rate, double scale, const T* from, const T* base,
             T* to) {

@@ -25,4 +25,15 @@ struct RowKeys {
 // One of the 2^23 midpoints of (0, 1): the sum and the product are exact.
 inline float midpoint(uint32_t bits) { return (float(int32_t(bits >> 9)) + 0.5f) * 0x1p-23f; }
 
+// A word is at least this, after a shift by 9, iff its midpoint is at least the rate: dropout without floats.
+inline uint32_t limit_of(float rate) {
+    uint32_t low = 0, high = 1u << 23;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (midpoint(middle << 9) >= rate) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
 }  // namespace regard

@@ -1,4 +1,4 @@
-// One step of recurrent cells, after the matrix product: the gates, forward and backward. recurrent.py has the formulas.
+// One step of recurrent cells after the matrix product: the gates, forward and backward. recurrent.py has formulas.
 //
 // A row that is not real keeps its state and has no gradient to anything else.
 
