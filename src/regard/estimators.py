@@ -51,6 +51,8 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Remember the points; find the width where it is to be learned."""
         if self.kernel not in KERNELS:
             raise wrong("kernel", repr(self.kernel), f"one of {', '.join(KERNELS)}", "write learned")
+        if not self.width > 0:
+            raise wrong("width", self.width, "a number above 0", "use kernel='average' to ignore the distance")
         points, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         self.points_, self.values_ = points, np.asarray(y, dtype=np.float64)
         self.width_ = {"average": 0.0, "gaussian": float(self.width)}.get(self.kernel)

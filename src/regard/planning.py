@@ -55,8 +55,8 @@ def plan_of(names: Mapping[str, str], call: Described) -> Planned:
 
 def facts_of(call: Described) -> Facts:
     """The facts, or a sentence about the number that cannot be."""
-    for name in ("queries", "keys", "dim", "batch", "heads"):
-        if getattr(call, name) < 1:
+    for name in ("queries", "keys", "dim", "value", "batch", "heads"):
+        if (getattr(call, name) or 0) < 1 and (name, call.value) != ("value", None):
             raise wrong(f"--{name}", getattr(call, name), "at least 1", f"write --{name} 1")
     if call.dtype not in DTYPES:
         raise wrong("--dtype", repr(call.dtype), f"one of {', '.join(DTYPES)}", "write float32")
