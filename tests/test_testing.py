@@ -226,6 +226,8 @@ class Leaks(Halved):
 class ReadsTheHidden(Halved):
     """0 · NaN: multiplies by the mask instead of choosing by it."""
 
+    shift_invariant = False
+
     def forward(self, scores: Tensor, allowed: Tensor | None, pairs: Pairs) -> Tensor:
         weights = torch.sigmoid(scores)
         return weights if allowed is None else weights * allowed
