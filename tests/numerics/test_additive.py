@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 
-from regard.numerics import additive, native
+from regard.numerics import additive, additive_blocks, native
 from regard.numerics.additive import additive_scores
 
 B, H, L, S, D = 2, 3, 5, 7, 11
@@ -22,11 +22,13 @@ def definition(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     return (hidden * weight[..., None, None, :]).sum(-1)
 
 
-@pytest.fixture(params=["native", "blocks"])
+@pytest.fixture(params=["native", "blocks", "at once"])
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to compute: compiled, and in plain torch."""
-    if request.param == "blocks":
+    """All ways to compute: compiled, and in plain torch by blocks or at once."""
+    if request.param != "native":
         monkeypatch.setattr(additive, "_library", lambda *_: None)
+        monkeypatch.setattr(native, "loaded", lambda: None)
+        monkeypatch.setattr(additive_blocks, "AT_ONCE", 2**30 if request.param == "at once" else -1)
     elif native.library() is None:
         pytest.skip(f"no compiled kernels: {native.given_up()}")
     return str(request.param)

@@ -38,7 +38,7 @@ app.command("regard.cli.demo:demo", help="Train a translator with attention and 
 def main() -> None:
     """Run a command; what the user can mend is one sentence and exit code 2."""
     try:
-        app(exit_on_error=False, print_error=False, result_action="return_value")
+        app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
     except (RegardError, CycloptsError) as error:
         if os.environ.get("REGARD_TRACEBACK"):
             raise

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MODELS = {"attention": "bahdanau", "no attention": "rnn-plain"}
 SETTINGS = {
-    "text.drawing.digits": 9,
+    "data.digits": 9,
     "measure.most": 200,
     "training.threads": 1,  # two models on two cores
     "training.optimizer.rate": 6e-3,
@@ -47,14 +47,14 @@ class Trained(NamedTuple):
 
 def translation(output: Path, seed: int, folder: Path | None) -> None:
     """Trains both at once, compares them on numbers that neither has seen, and draws where the one looked."""
-    from regard.tasks.translation.text import opened
+    from regard.tasks.data import open_text
 
     console = Console(highlight=False)
     console.print("Numbers below a billion in words, English to French; no test number is trained on.")
     with placed(folder) as place:
         configs = {name: configured(kind, place / kind, seed) for name, kind in MODELS.items()}
         seconds = trained(configs, console)
-        pairs = opened(configs["attention"].text, seed).tests["test"]
+        pairs = open_text(configs["attention"].data).tests["test"]
         models = {name: tested(config, pairs, seconds[name]) for name, config in configs.items()}
     console.print(accuracies(models, pairs), "")
     console.print(examples(models, pairs), "")
@@ -76,7 +76,7 @@ def placed(folder: Path | None) -> Iterator[Path]:
 def configured(kind: str, folder: Path, seed: int) -> "TranslationConfig":
     from regard.tasks.translation import changed, preset
 
-    return changed(preset(kind), SETTINGS | {"training.folder": folder, "training.seed": seed})
+    return changed(preset(kind), SETTINGS | {"training.folder": folder, "training.seed": seed, "data.seed": seed})
 
 
 def trained(configs: "Mapping[str, TranslationConfig]", console: Console) -> dict[str, float]:

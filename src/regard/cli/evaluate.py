@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -29,7 +29,7 @@ class Comparing:
     data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
     "Other text: two aligned files, a table, or a folder; that of the run where it is not given."
     split: Literal["test", "validation"] = "test"
-    "Which part of it, where it has parts."
+    "Which part of the run's own text."
     tokenizer: Literal["13a", "none", "intl", "zh", "char"] | None = None
     "Of BLEU: none for text that is in tokens already; that of the run where it is not given."
 
@@ -58,7 +58,7 @@ def evaluate(
 
     comparing, looking = comparing or Comparing(), looking or Looking()
     translator, reports = (opening or Opening()).translator(run), {}
-    for name, pairs in test_sets(translator, comparing).items():
+    for name, pairs in sets_of(translator, comparing).items():
         said = translated(translator, [pair.source for pair in pairs], looking, name, quiet=as_json)
         keep(said, name, output)
         tokenizer = comparing.tokenizer or translator.config.measure.tokenizer
@@ -69,16 +69,15 @@ def evaluate(
         show(reports)
 
 
-def test_sets(translator: "Translator", comparing: Comparing) -> "Mapping[str, Sequence[Pair]]":
+def sets_of(translator: "Translator", comparing: Comparing) -> "Mapping[str, Sequence[Pair]]":
     """The pairs to compare with, by the names of their sets."""
-    from dataclasses import replace
+    from regard.tasks.data import open_text
+    from regard.tasks.translation.text import sets_to_test
 
-    from regard.tasks.translation.text import given_sets, opened
-
-    config = translator.config
+    data = translator.config.data
     if comparing.data:
-        return given_sets(replace(config.text, origin=tuple(comparing.data)), comparing.split)
-    text = opened(config.text, config.training.seed)
+        return sets_to_test(replace(data, text=",".join(comparing.data)))
+    text = open_text(data)
     return text.tests if comparing.split == "test" else {"validation": text.validation}
 
 

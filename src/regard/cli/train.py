@@ -10,6 +10,7 @@ from rich.table import Table
 
 from regard.cli.fields import Given, described, parsed, switches_of
 from regard.cli.running import run
+from regard.errors import wrong
 
 USAGE = """Usage: regard train translation [TEXT …] [--preset NAME] [--config FILE] [--field value …]
 
@@ -53,14 +54,18 @@ def configured(given: Given) -> Any:
     file = given.options.get("config")
     values = dict(flattened(read_toml(Path(file)))) if file else {}
     values |= given.fields
+    if len(given.names) > 2:
+        fix = "name the file of the sentences, then that of the translations"
+        raise wrong("text", f"{len(given.names)} names", "a name, or two aligned files", fix)
     if given.names:
-        values["text.origin"] = tuple(map(located, given.names))
+        values["data.text"] = ",".join(map(located, given.names))
     return changed(preset(given.options.get("preset"), text_of(values)), values)
 
 
 def located(name: str) -> str:
     """A path that is still right when the run is resumed from another folder."""
-    return str(Path(name).resolve()) if Path(name).exists() else name
+    path = str(Path(name).resolve()) if Path(name).exists() else name
+    return name if "," in path else path  # a comma stands between two files
 
 
 def show_help(presets: Mapping[str, Any]) -> None:
@@ -77,7 +82,7 @@ def show_help(presets: Mapping[str, Any]) -> None:
     for field in described(DEFAULT):
         fields.add_row(f"--{field.name}", shown(field.value), field.meaning)
     console.print(fields)
-    console.print("\nThe last words of a name will do where no other field has them: --folder, --stop.steps.")
+    console.print("\nThe end of a name will do, and means the field nearest the top: --folder, --stop.steps.")
 
 
 def shown(value: object) -> str:

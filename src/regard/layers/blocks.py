@@ -9,6 +9,7 @@ from regard.layers.attention import Attention
 from regard.layers.memory import FULL, Memory, cleaned
 from regard.layers.projections import dense
 from regard.masks import Causal, Mask
+from regard.numerics.dropout import added, dropout, rectified
 from regard.shapes import Float, Tensor
 from regard.weights import Weights
 
@@ -32,10 +33,15 @@ class FeedForward(nn.Module):
         super().__init__()
         self.widen, self.narrow = dense(size, hidden), dense(hidden, size)
         self.activation = nn.ReLU() if activation is None else activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropout
 
     def forward(self, stream: Stream) -> Stream:
-        out: Tensor = self.narrow(self.dropout(self.activation(self.widen(stream))))
+        rate, hidden = self.dropout if self.training else 0.0, self.widen(stream)
+        if isinstance(self.activation, nn.ReLU):
+            hidden = rectified(hidden, rate)  # the same in one pass
+        else:
+            hidden = dropout(self.activation(hidden), rate)
+        out: Tensor = self.narrow(hidden)
         return out
 
 
@@ -45,7 +51,11 @@ class Residual(nn.Module):
     def __init__(self, size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropout
+
+    def sum(self, stream: Stream, change: Stream) -> Stream:
+        """Both together, with dropout on the change while training."""
+        return added(stream, change, self.dropout if self.training else 0.0)
 
     @abstractmethod
     def before(self, stream: Stream) -> Stream:
@@ -69,8 +79,7 @@ class Pre(Residual):
         return out
 
     def after(self, stream: Stream, change: Stream) -> Stream:
-        out: Tensor = stream + self.dropout(change)
-        return out
+        return self.sum(stream, change)
 
 
 class Post(Residual):
@@ -80,7 +89,7 @@ class Post(Residual):
         return stream
 
     def after(self, stream: Stream, change: Stream) -> Stream:
-        out: Tensor = self.norm(stream + self.dropout(change))
+        out: Tensor = self.norm(self.sum(stream, change))
         return out
 
 

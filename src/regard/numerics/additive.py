@@ -40,6 +40,8 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
         run = _scores_operator
     elif _transforming():
         run = _MappedScores.apply
+    elif _fits_at_once(query, key, weight):
+        run = _at_once
     elif torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or weight.requires_grad):
         run = _AdditiveScores.apply
     return run(query, key, weight)
@@ -93,6 +95,17 @@ def _library(query: Tensor, key: Tensor, weight: Tensor) -> native.Library | Non
         if work >= LOAD or _small_calls >= OFTEN:
             found = native.library(build=work >= BUILD or _small_calls >= OFTEN)
     return found
+
+
+def _fits_at_once(query: Tensor, key: Tensor, weight: Tensor) -> bool:
+    if native.loaded() or compiled.work(query, key, weight) > additive_blocks.AT_ONCE:
+        return False
+    return _library(query, key, weight) is None
+
+
+def _at_once(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    dtype, (query, key, weight) = _wide(query, key, weight)
+    return additive_blocks.at_once(query, key, weight).to(dtype)
 
 
 def _wide(*tensors: Tensor) -> tuple[torch.dtype, tuple[Tensor, ...]]:

@@ -77,7 +77,8 @@ def _trivial(rate: float) -> bool:
 def _foreign(tensor: Tensor) -> bool:
     """Whether torch has to draw: no memory of ours to walk through."""
     own = tensor.device.type == "cpu" and tensor.dtype in SUFFIX and type(tensor) in (Tensor, Parameter)
-    return torch.compiler.is_compiling() or not own
+    mapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return torch.compiler.is_compiling() or mapped or not own
 
 
 class _Dropped(torch.autograd.Function):

@@ -24,19 +24,20 @@ class TextConfig:
     | two files with a comma between | | |
     """
 
-    text: str = "numbers"
-    source: str = ""
+    text: str = "numbers"  # numbers, dates, a folder with splits, a table with tabs, or two files with a comma between
+    source: str = ""  # language, locales or column
     target: str = ""
     size: int = 4000  # pairs in an epoch of generated text
     held_out: int = 500  # pairs for validation and test each, of generated text
     seed: int = 1  # of generated text
+    digits: int = 6  # of generated numbers, at most
 
 
 def open_text(config: TextConfig) -> ParallelText:
     """The text that a configuration names."""
     generated = {"size": config.size, "held_out": config.held_out, "seed": config.seed}
     if config.text == "numbers":
-        return Numbers(config.source or "en", config.target or "fr", **generated)
+        return Numbers(config.source or "en", config.target or "fr", digits=config.digits, **generated)
     if config.text == "dates":
         return Dates(tuple((config.source or "all").split(",")), **generated)
     if "," in config.text:

@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 from regard.errors import wrong
 from regard.models import ModelConfig
-from regard.tasks.data import VocabularyConfig
+from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.translation.scoring import Tokenizer
-from regard.tasks.translation.text import Text
 from regard.training import Training, configure
 from regard.training.config import leaves
 
@@ -66,16 +65,21 @@ class TranslationConfig:
     """A translator, whole."""
 
     task: Literal["translation"] = "translation"
-    text: Text = field(default_factory=Text)
+    data: TextConfig = field(default_factory=TextConfig)
     vocabulary: Cutting = field(default_factory=Cutting)
     model: ModelConfig = field(default_factory=ModelConfig)
     learning: Learning = field(default_factory=Learning)
     measure: Measure = field(default_factory=Measure)
     training: Training = field(default_factory=Training)
 
+    def __post_init__(self) -> None:
+        if self.model.tied == "all" and not self.vocabulary.joint:
+            fix = "set vocabulary.joint=true, or model.tied=output"
+            raise wrong("model.tied", "all", "a joint vocabulary where both sides share their words", fix)
+
 
 def changed(base: TranslationConfig, values: Mapping[str, Any]) -> TranslationConfig:
-    """`base` with other values for some fields. A name may be the end of the only field that ends so.
+    """`base` with other values for some fields. The end of a name will do: the field nearest the top is meant.
 
     >>> changed(TranslationConfig(), {"seed": "3"}).training.seed
     3
@@ -85,11 +89,11 @@ def changed(base: TranslationConfig, values: Mapping[str, Any]) -> TranslationCo
     return configure(base, None, full_names(base, values))
 
 
-def text_of(values: Mapping[str, Any]) -> Text:
+def text_of(values: Mapping[str, Any]) -> TextConfig:
     """The text that such values name: on it depends what is good for the rest."""
     base = TranslationConfig()
-    named = {name: value for name, value in full_names(base, values).items() if name.startswith("text.")}
-    return configure(base, None, named).text
+    named = {name: value for name, value in full_names(base, values).items() if name.startswith("data.")}
+    return configure(base, None, named).data
 
 
 def full_names(base: TranslationConfig, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,9 +102,19 @@ def full_names(base: TranslationConfig, values: Mapping[str, Any]) -> dict[str, 
 
 
 def meant(name: str, known: list[str]) -> list[str]:
-    """The fields that a name stands for: itself, or one that ends so, or that of both vocabularies."""
+    """The fields that a name stands for: itself, that of both vocabularies, or the one nearest the top that ends so.
+
+    One seed means all of them, so that runs with two seeds share nothing.
+    """
+    if name == "seed":
+        return [field for field in known if field.endswith(".seed")]
     both = {f"vocabulary.{entry.name}" for entry in fields(VocabularyConfig)}
     if name in both:
         return [name.replace("vocabulary.", f"vocabulary.{side}.") for side in SIDES]
     ending = [field for field in known if field.endswith(f".{name}")]
-    return ending if name not in known and len(ending) == 1 else [name]
+    highest = [field for field in ending if depth(field) == min(map(depth, ending))]
+    return highest if name not in known and len(highest) == 1 else [name]
+
+
+def depth(name: str) -> int:
+    return name.count(".")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from regard.errors import nearest, wrong
 from regard.models import PRESETS, ModelConfig
-from regard.tasks.data import VocabularyConfig
+from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.data.numbers import speaker
 from regard.tasks.translation.config import Cutting, Learning, Measure, TranslationConfig
-from regard.tasks.translation.text import Text
+from regard.tasks.translation.text import ENDLESS
 from regard.training import Every, Optimizer, Schedule, Stop, Training
 
 SOME_NUMBER = 234567
@@ -16,27 +16,27 @@ SOME_NUMBER = 234567
 __all__ = ["PRESETS", "preset"]
 
 
-def preset(name: str | None = None, text: Text | None = None) -> TranslationConfig:
+def preset(name: str | None = None, text: TextConfig | None = None) -> TranslationConfig:
     """The configuration of this name for this text, to be changed where that is wanted.
 
-    >>> preset("luong", Text(("dates",))).vocabulary.source.kind
+    >>> preset("luong", TextConfig("dates")).vocabulary.source.kind
     'character'
     """
-    name, text = name or "bahdanau", text or Text()
+    name, text = name or "bahdanau", text or TextConfig()
     if name not in PRESETS:
         fix = f"write --preset {nearest(name, PRESETS)}"
         raise wrong("preset", name, f"one of {', '.join(PRESETS)}", fix)
-    folder = Path("runs") / f"{Path(text.origin[0]).name.split('.')[0]}-{name}"
-    return (for_embedded if text.embedded else for_files)(PRESETS[name], text, folder)
+    folder = Path("runs") / f"{Path(text.text.partition(',')[0]).name.split('.')[0]}-{name}"
+    return (for_endless if text.text in ENDLESS else for_files)(PRESETS[name], text, folder)
 
 
-def for_embedded(model: ModelConfig, text: Text, folder: Path) -> TranslationConfig:
+def for_endless(model: ModelConfig, text: TextConfig, folder: Path) -> TranslationConfig:
     """Clean text without end: nothing to overfit to, so neither dropout nor smoothing."""
     kind = VocabularyConfig(kind="word" if in_words(text) else "character", size=4000)
     shape = replace(model.recurrent, hidden=min(128, model.recurrent.hidden))
     reading = replace(model.reading, hidden=min(128, model.reading.hidden))
     return TranslationConfig(
-        text=text,
+        data=text,
         vocabulary=Cutting(source=kind, target=kind, joint=model.tied == "all"),
         model=replace(model, size=min(128, model.size), dropout=0.0, recurrent=shape, reading=reading),
         learning=Learning(budget=2048, smoothing=0.0),
@@ -50,16 +50,16 @@ def for_embedded(model: ModelConfig, text: Text, folder: Path) -> TranslationCon
     )
 
 
-def for_files(model: ModelConfig, text: Text, folder: Path) -> TranslationConfig:
+def for_files(model: ModelConfig, text: TextConfig, folder: Path) -> TranslationConfig:
     """Text of people: less of it than a model could learn by heart."""
     joint = model.tied == "all"
     kind = VocabularyConfig(kind="bpe", size=8000)
     rate, warmup = (5e-3, 2000) if model.encoder == "transformer" else (1e-3, 400)
     return TranslationConfig(
-        text=text,
+        data=text,
         vocabulary=Cutting(source=kind, target=kind, joint=joint),
         model=model,
-        measure=Measure(tokenizer="none" if all(map(in_tokens, text.origin)) else "13a"),
+        measure=Measure(tokenizer="none" if all(map(in_tokens, text.text.split(","))) else "13a"),
         training=Training(
             folder=folder,
             keep=10,
@@ -71,15 +71,14 @@ def for_files(model: ModelConfig, text: Text, folder: Path) -> TranslationConfig
     )
 
 
-def in_words(text: Text) -> bool:
+def in_words(text: TextConfig) -> bool:
     """Whether both sides write the parts of a number apart. German writes even 234567 as one word.
 
-    >>> in_words(Text(source="en", target="fr")), in_words(Text(source="en", target="de"))
+    >>> in_words(TextConfig()), in_words(TextConfig(source="en", target="de"))
     (True, False)
     """
-    return text.origin[0] == "numbers" and all(
-        speaker(language)(SOME_NUMBER).count(" ") >= 3 for language in (text.source, text.target)
-    )
+    languages = text.source or "en", text.target or "fr"
+    return text.text == "numbers" and all(speaker(name)(SOME_NUMBER).count(" ") >= 3 for name in languages)
 
 
 def in_tokens(name: str) -> bool:

@@ -6,11 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from regard.models import Model, build
-from regard.tasks.data import Pair, ParallelText, Vocabularies, batches, build_both, load_both, save_both
+from regard.tasks.data import (
+    Pair,
+    ParallelText,
+    Vocabularies,
+    batches,
+    build_both,
+    fingerprint,
+    load_both,
+    open_text,
+    save_both,
+)
 from regard.tasks.translation.config import TranslationConfig
 from regard.tasks.translation.numbered import Batch, Numbered, alike, numbered
 from regard.tasks.translation.scoring import scores, sums
-from regard.tasks.translation.text import opened, sample
+from regard.tasks.translation.text import ENDLESS, FINGERPRINT, check_same, sample
 from regard.tasks.translation.translating import Search, translate
 from regard.training import Batched, Goal, Loss, Part
 
@@ -39,7 +49,7 @@ class Translation:
         return numbered(self.text.training(epoch), self.vocabularies, self.config.learning.limit)
 
     def epoch(self, number: int, part: Part) -> Sequence[Batch]:
-        pairs = self.numbered(number if self.config.text.embedded else 0)
+        pairs = self.numbered(number if self.config.data.text in ENDLESS else 0)
         seed, budget = self.config.training.seed, self.config.learning.budget
         return Batched(batches(pairs.lengths, budget, seed, number, rank=part.rank, world=part.world), pairs.batch)
 
@@ -77,15 +87,17 @@ class Translation:
 
     def save(self, folder: Path) -> None:
         save_both(self.vocabularies, folder)
+        (folder / FINGERPRINT).write_text(f"{fingerprint(self.text)}\n", encoding="utf-8")
 
 
 def task(config: TranslationConfig, run: Path | None = None) -> Translation:
     """The task of a new run, or of one that has its vocabularies in a folder."""
-    text = opened(config.text, config.training.seed)
+    text = open_text(config.data)
     if run is not None:
+        check_same(text, run)
         return Translation(config, text, load_both(run))
     cutting = config.vocabulary
-    pairs = sample(text, config.text.origin[0] if config.text.embedded else "")
+    pairs = sample(text, config.data.text)
     return Translation(config, text, build_both(pairs, cutting.source, None if cutting.joint else cutting.target))
 
 
