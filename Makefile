@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 DEMO_EXTRAS := plot,text
-TEST_EXTRAS := $(DEMO_EXTRAS),sklearn,web,zh,dev
+TEST_EXTRAS := $(DEMO_EXTRAS),sklearn,web,zh,vision,audio,export,ct2,hf,dev
 
 # Two test processes with one thread each. Threads that compete for a core make small operations
 # up to 200 times slower, so raise WORKERS rather than the threads.
@@ -24,7 +24,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix peers bench docs clean
+.PHONY: help demo test coverage check fix peers bench docs clean
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
@@ -46,7 +46,10 @@ $(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 demo: $(DEMO_STAMP) ## see it work
 	$(BIN)/regard demo
 
-test: $(TEST_STAMP) ## every test and doctest, with branch coverage of the algebra and its backends
+test: $(TEST_STAMP) ## every test and doctest
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+coverage: $(TEST_STAMP) ## the same, with branch coverage of the algebra and its backends; takes twice as long
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term $(PYTEST_ARGS)
 
 check: $(TEST_STAMP) ## lint, format, types, and which module may import which
