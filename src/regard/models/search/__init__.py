@@ -4,5 +4,6 @@ from regard.models.search.beams import Beam, beam
 from regard.models.search.hypothesis import Hypothesis, Marks
 from regard.models.search.scoring import Scoring
 from regard.models.search.single import Sampling, greedy, sample
+from regard.models.search.watching import ROOT, Branch, watch
 
-__all__ = ["Beam", "Hypothesis", "Marks", "Sampling", "Scoring", "beam", "greedy", "sample"]
+__all__ = ["ROOT", "Beam", "Branch", "Hypothesis", "Marks", "Sampling", "Scoring", "beam", "greedy", "sample", "watch"]

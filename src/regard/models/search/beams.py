@@ -7,7 +7,7 @@ import torch
 
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded, Step
-from regard.models.search.hypothesis import Found, Hypothesis, Marks, Trace, limits, looked_at
+from regard.models.search.hypothesis import Found, Hypothesis, Marks, Moment, Walk, followed, limits, looked_at
 from regard.models.search.scoring import Scoring, covering
 from regard.models.selecting import select
 from regard.numerics.ranking import rank
@@ -56,7 +56,7 @@ def beam(
         return []
     with torch.inference_mode():
         hunt = Hunt(decoder, marks, plan, attention or plan.scoring.coverage > 0)
-        found, trace = hunt.run(encoded, limits(limit, encoded.lengths))
+        found, trace = followed(hunt.walk(encoded, limits(limit, encoded.lengths)))
     hypotheses = found.hypotheses(trace, encoded.lengths)
     if attention:
         return hypotheses
@@ -91,9 +91,9 @@ class Hunt:
     def __init__(self, decoder: Decoder[Any], marks: Marks, plan: Beam, attention: bool) -> None:
         self.decoder, self.marks, self.plan, self.attention = decoder, marks, plan, attention
 
-    def run(self, encoded: Encoded, most: Int[Tensor, " batch"]) -> tuple[Found, Trace]:
-        """All steps."""
-        live, trace = self.start(encoded, most), Trace()
+    def walk(self, encoded: Encoded, most: Int[Tensor, " batch"]) -> Walk:
+        """Step by step."""
+        live = self.start(encoded, most)
         found = Found.none(len(most), self.plan.best, encoded.states)
         for steps in range(int(most.max()) + 1):
             step = self.decoder.step(live.tokens.flatten(), live.state)
@@ -104,10 +104,11 @@ class Hunt:
             live = live._replace(complete=complete)
             kept = self.kept(found, live, choice)
             live, parents = self.on(live, choice, step, kept)
-            trace.add(looked, live.tokens, parents)
+            going = (live.tokens.flatten(), parents.flatten(), live.log_probs.flatten())
+            yield Moment(looked, *going, choice.ending.flatten())
             if not len(live.owners):
                 break
-        return found, trace
+        return found
 
     def start(self, encoded: Encoded, most: Tensor) -> Live:
         """One hypothesis for each sentence, that has said nothing; the other places are empty."""

@@ -1,7 +1,8 @@
 """What a search finds, and how what it did is traced back."""
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 
@@ -38,11 +39,17 @@ class Hypothesis:
 
 
 class Moment(NamedTuple):
-    """One step as it is remembered: where its rows looked, and what those that went on said and came from."""
+    """One step as it is remembered: where its rows looked, and what those that went on said and came from.
+
+    `parents` are rows of this step. `log_probs` are those of the rows that went on, `ending` those of the rows that
+    ended here; −inf means that there is no such hypothesis.
+    """
 
     looked: Float[Tensor, "row source"] | None
     tokens: Int[Tensor, " later"]
     parents: Int[Tensor, " later"]
+    log_probs: Float[Tensor, " later"]
+    ending: Float[Tensor, " row"]
 
 
 @dataclass(slots=True)
@@ -50,10 +57,6 @@ class Trace:
     """All steps of one search. A step's rows are those that went on from the step before."""
 
     moments: list[Moment] = field(default_factory=list)
-
-    def add(self, looked: Tensor | None, tokens: Tensor, parents: Tensor) -> None:
-        """Remember a step: `parents` are the rows of this step that the next step's rows came from."""
-        self.moments.append(Moment(looked, tokens.flatten(), parents.flatten()))
 
     def back(self, ends: Int[Tensor, " found"], rows: Int[Tensor, " found"]) -> tuple[Tensor, Tensor | None]:
         """The tokens `(found, step)` of hypotheses that ended at the steps `ends` in these rows, and where they looked
@@ -110,6 +113,19 @@ class Found(NamedTuple):
             results.append(Hypothesis(tuple(said[:end]), score, log_prob, looked))
         sentences = [results[start : start + best] for start in range(0, len(results), best)]
         return [[found for found in own if found.score > float("-inf")] for own in sentences]
+
+
+Walk: TypeAlias = Generator[Moment, None, Found]  # a search, step by step, and what it has found
+
+
+def followed(walk: Walk) -> tuple[Found, Trace]:
+    """A search to its end."""
+    trace = Trace()
+    while True:
+        try:
+            trace.moments.append(next(walk))
+        except StopIteration as over:
+            return over.value, trace
 
 
 def looked_at(weights: Alignment | None, rows: int, *, wanted: bool) -> Float[Tensor, "row source"] | None:

@@ -9,7 +9,7 @@ import torch
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded
 from regard.models.search.beams import SPARE
-from regard.models.search.hypothesis import Found, Hypothesis, Marks, Trace, limits, looked_at
+from regard.models.search.hypothesis import Found, Hypothesis, Marks, Moment, Walk, followed, limits, looked_at
 from regard.models.selecting import select
 from regard.numerics import noise
 from regard.numerics.ranking import rank
@@ -55,16 +55,21 @@ def greedy(
     attention: bool = False,
 ) -> list[Hypothesis]:
     """The best token at each step, until that is the end. After `limit` tokens it has to be."""
-    excluded = torch.tensor(marks.never, dtype=torch.long, device=encoded.states.device)
+    with torch.inference_mode():
+        path = Path(decoder, marks, best_of(marks, encoded.states.device), attention)
+        found, trace = followed(path.walk(encoded, limits(limit, encoded.lengths)))
+    return [own[0] for own in found.hypotheses(trace, encoded.lengths)]
+
+
+def best_of(marks: Marks, device: torch.device) -> Picker:
+    """Picks the best token that may be said."""
+    excluded = torch.tensor(marks.never, dtype=torch.long, device=device)
 
     def best(logits: Tensor, names: Tensor, step: int) -> Pick:
         scores, tokens, totals = rank(logits, 1, excluded)
         return Pick(tokens[:, 0], scores[:, 0] - totals)
 
-    with torch.inference_mode():
-        path = Path(decoder, marks, best, attention)
-        found, trace = path.follow(decoder.begin(encoded), limits(limit, encoded.lengths))
-    return [own[0] for own in found.hypotheses(trace, encoded.lengths)]
+    return best
 
 
 def sample(
@@ -82,20 +87,23 @@ def sample(
     `names` tell the random numbers of sentences apart (their places in the batch, where none are given).
     """
     plan = Sampling() if plan is None else plan
-    device, count = encoded.lengths.device, plan.count
-    names = torch.arange(len(encoded.lengths), device=device) if names is None else names
-    named = (names[:, None] * count + torch.arange(count, device=device)).flatten()
-    index = torch.arange(len(names), device=device).repeat_interleave(count)
-    each = limits(limit, encoded.lengths)[index]
+    names = torch.arange(len(encoded.lengths), device=encoded.lengths.device) if names is None else names
+    with torch.inference_mode():
+        path = Path(decoder, marks, draw_of(marks, plan, names), attention, plan.count)
+        found, trace = followed(path.walk(encoded, limits(limit, encoded.lengths)))
+    lengths, count = encoded.lengths.repeat_interleave(plan.count), plan.count
+    hypotheses = [own[0] for own in found.hypotheses(trace, lengths)]
+    return [hypotheses[start : start + count] for start in range(0, len(hypotheses), count)]
+
+
+def draw_of(marks: Marks, plan: Sampling, names: Int[Tensor, " batch"]) -> Picker:
+    """Picks at random, for each of the `plan.count` rows of a sentence by numbers of its own."""
+    named = (names[:, None] * plan.count + torch.arange(plan.count, device=names.device)).flatten()
 
     def draw(logits: Tensor, rows: Tensor, step: int) -> Pick:
         return drawn(logits, named[rows], step, marks, plan)
 
-    with torch.inference_mode():
-        path = Path(decoder, marks, draw, attention)
-        found, trace = path.follow(select(decoder.begin(encoded), index), each)
-    hypotheses = [own[0] for own in found.hypotheses(trace, encoded.lengths[index])]
-    return [hypotheses[start : start + count] for start in range(0, len(hypotheses), count)]
+    return draw
 
 
 def drawn(logits: Tensor, names: Tensor, step: int, marks: Marks, plan: Sampling) -> Pick:
@@ -129,28 +137,33 @@ class Path(NamedTuple):
     marks: Marks
     pick: Picker
     attention: bool
+    count: int = 1  # rows of each sentence
 
-    def follow(self, state: Any, most: Int[Tensor, " row"]) -> tuple[Found, Trace]:
+    def walk(self, encoded: Encoded, most: Int[Tensor, " batch"]) -> Walk:
         """From the beginning to the end of each row; finished rows are removed."""
+        state = self.decoder.begin(encoded)
+        if self.count > 1:
+            index = torch.arange(len(most), device=most.device).repeat_interleave(self.count)
+            state, most = select(state, index), most[index]
         places = torch.arange(len(most), device=most.device)
         rows = Rows(
             places, torch.full_like(places, self.marks.begin), torch.zeros(len(most), device=most.device), places < 0
         )
-        found, trace = None, Trace()
+        found = None
         for steps in range(int(most.max()) + 1 if len(most) else 0):
             step = self.decoder.step(rows.tokens, state)
             looked = looked_at(step.weights, len(rows.tokens), wanted=self.attention)
             rows = self.said(rows, step.logits, most, steps)
             found = Found.none(len(most), 1, step.logits) if found is None else found
-            rows = record(found, rows, self.marks.end, steps)
+            rows, ending = record(found, rows, self.marks.end, steps)
             kept = standing(rows.ended)
             if len(kept) < len(rows.ended):
                 rows = Rows(*(part[kept] for part in rows))
             state = step.state if len(kept) in (0, len(step.logits)) else select(step.state, kept)
-            trace.add(looked, rows.tokens, kept)
+            yield Moment(looked, rows.tokens, kept, live(rows), ending)
             if not len(kept):
                 break
-        return Found.none(0, 1, torch.zeros(())) if found is None else found, trace
+        return Found.none(0, 1, torch.zeros(())) if found is None else found
 
     def said(self, rows: Rows, logits: Float[Tensor, "row vocabulary"], most: Tensor, steps: int) -> Rows:
         """With the next token of each row: the end, where there is room for no other."""
@@ -162,14 +175,19 @@ class Path(NamedTuple):
         return rows._replace(tokens=tokens, log_probs=rows.log_probs + more)
 
 
-def record(found: Found, rows: Rows, end: int, steps: int) -> Rows:
-    """Writes down the rows that end at this step."""
+def live(rows: Rows) -> Float[Tensor, " row"]:
+    """How probable the rows are that have not ended; −inf for those that have and still stand."""
+    return torch.where(rows.ended, float("-inf"), rows.log_probs)
+
+
+def record(found: Found, rows: Rows, end: int, steps: int) -> tuple[Rows, Float[Tensor, " row"]]:
+    """Writes down the rows that end at this step; and how probable each is, −inf for the others."""
     ending = (rows.tokens == end) & ~rows.ended
     here = ending.nonzero()[:, 0]
     own = rows.places[here]
     found.scores[own, 0] = found.log_probs[own, 0] = rows.log_probs[here]
     found.ends[own, 0], found.rows[own, 0] = steps, here
-    return rows._replace(ended=rows.ended | ending)
+    return rows._replace(ended=rows.ended | ending), torch.where(ending, rows.log_probs, float("-inf"))
 
 
 def standing(ended: Bool[Tensor, " row"]) -> Int[Tensor, " kept"]:

@@ -1,0 +1,95 @@
+"""A search that is watched is the search: its branches that end are what greedy, beam and sample return."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from small_models import encoded_by, make
+
+from regard.errors import InputError
+from regard.models import Encoded
+from regard.models.search import ROOT, Beam, Branch, Hypothesis, Marks, Sampling, Scoring, beam, greedy, sample, watch
+
+MARKS = Marks(begin=1, end=2, never=(0, 1))
+SOME = ["bahdanau", "plain", "luong-feeding", "transformer", "transformer-alibi", "convolutional"]
+PLANS: dict[str, Beam | Sampling | None] = {
+    "greedy": None,
+    "beam": Beam(width=3, best=3, scoring=Scoring("wu", length=0.8)),
+    "coverage": Beam(width=3, best=3, scoring=Scoring("average", length=1.0, coverage=0.3)),
+    "full": Beam(width=4, best=4, stop="full"),
+    "sample": Sampling(temperature=1.5, count=11, seed=5),
+}
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def one_of(encoded: Encoded) -> Encoded:
+    return Encoded(*(None if part is None else part[:1] for part in encoded))
+
+
+def searched(model: Any, encoded: Encoded, plan: Beam | Sampling | None) -> list[Hypothesis]:
+    if plan is None:
+        return greedy(model.decoder, encoded, MARKS, 7, attention=True)
+    if isinstance(plan, Sampling):
+        return sample(model.decoder, encoded, MARKS, 7, plan=plan, attention=True)[0]
+    return beam(model.decoder, encoded, MARKS, 7, plan=plan, attention=True)[0]
+
+
+def path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
+    """From the root to a branch."""
+    found = [last]
+    while found[0].parent != ROOT:
+        found.insert(0, branches[found[0].parent])
+    return found
+
+
+@pytest.mark.parametrize("kind", PLANS)
+@pytest.mark.parametrize("name", SOME)
+def test_the_branches_that_end_are_what_the_search_returns(name: str, kind: str) -> None:
+    model, plan = make(name), PLANS[kind]
+    encoded = one_of(encoded_by(model))
+    grown = [branch for step in watch(model.decoder, encoded, MARKS, 7, plan=plan) for branch in step]
+    branches = {branch.number: branch for branch in grown}
+    assert [branch.number for branch in grown] == list(range(len(grown)))
+    ends = [branch for branch in grown if branch.score is not None]
+    expected = searched(model, encoded, plan)
+    found = sorted(ends, key=lambda branch: -(branch.score or 0.0))[: len(expected)]
+    for branch, one in zip(found, sorted(expected, key=lambda one: -one.score), strict=True):
+        way = path(branches, branch)
+        assert tuple(step.token for step in way) == (*one.tokens, MARKS.end)
+        assert branch.score == pytest.approx(one.score, abs=1e-9)
+        assert branch.log_prob == pytest.approx(one.log_prob, abs=1e-9)
+        assert all(later.log_prob < step.log_prob for step, later in itertools.pairwise(way))
+        if one.weights is None:
+            assert all(step.looked is None for step in way)
+        else:
+            torch.testing.assert_close(torch.stack([step.looked for step in way]), one.weights, rtol=0, atol=1e-12)
+
+
+def test_each_step_is_seen_before_the_next_is_computed() -> None:
+    model, calls = make("transformer"), 0
+    plain = model.decoder.step
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return plain(*arguments)
+
+    model.decoder.step = counted  # type: ignore[method-assign]
+    steps = watch(model.decoder, one_of(encoded_by(model)), MARKS, 7, plan=Beam(width=2))
+    for expected in (1, 2):
+        next(steps)
+        assert calls == expected
+        assert not torch.is_inference_mode_enabled()
+
+
+def test_only_one_sentence_is_watched() -> None:
+    model = make("bahdanau")
+    with pytest.raises(InputError, match="encoded: got 3 sentences, expected one to be watched; fix: watch one after"):
+        next(watch(model.decoder, encoded_by(model), MARKS, 7))
