@@ -137,13 +137,13 @@ class Path(NamedTuple):
     marks: Marks
     pick: Picker
     attention: bool
-    count: int = 1  # rows of each sentence
+    times: int = 1  # rows of each sentence
 
     def walk(self, encoded: Encoded, most: Int[Tensor, " batch"]) -> Walk:
         """From the beginning to the end of each row; finished rows are removed."""
         state = self.decoder.begin(encoded)
-        if self.count > 1:
-            index = torch.arange(len(most), device=most.device).repeat_interleave(self.count)
+        if self.times > 1:
+            index = torch.arange(len(most), device=most.device).repeat_interleave(self.times)
             state, most = select(state, index), most[index]
         places = torch.arange(len(most), device=most.device)
         rows = Rows(

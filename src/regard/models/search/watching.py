@@ -66,7 +66,7 @@ def walked(
     if plan is None:
         return Path(decoder, marks, best_of(marks, most.device), attention=True).walk(encoded, most)
     draw = draw_of(marks, plan, torch.zeros_like(most))
-    return Path(decoder, marks, draw, attention=True, count=plan.count).walk(encoded, most)
+    return Path(decoder, marks, draw, attention=True, times=plan.count).walk(encoded, most)
 
 
 class Growing:
