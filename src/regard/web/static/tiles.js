@@ -1,0 +1,134 @@
+// Tiles of a source as painted canvases, kept while they are of use.
+
+import { amountOf, SIZE } from "./source.js";
+
+const KEPT = 400; // painted tiles: 100 MB at most
+
+/** A store of tiles. `arrived` is called when one that was missing has come. */
+export function tileStore(source, arrived) {
+  const found = new Map(); // name → { values, canvas, paint } or "asked"
+  return { get, nearest, forget };
+
+  /** The tile painted so, or undefined while it is on its way. */
+  function get(up, across, row, column, paint) {
+    const name = `${up}/${across}/${row}/${column}`;
+    let tile = found.get(name);
+    if (tile === undefined) tile = ask(name, up, across, row, column);
+    if (tile === "asked" || tile === "missing") return undefined;
+    found.delete(name);
+    found.set(name, tile); // the last one used is the last one to go
+    if (tile.paint !== paint.name) painted(tile, paint, row * SIZE * 2 ** up, 2 ** up);
+    return tile.canvas;
+  }
+
+  function ask(name, up, across, row, column) {
+    const answer = source.tile(up, across, row, column);
+    if (typeof answer?.then !== "function") return keep(name, answer);
+    found.set(name, "asked");
+    answer.then(
+      (table) => { keep(name, table); arrived(); },
+      () => found.set(name, "missing"),
+    );
+    return "asked";
+  }
+
+  function keep(name, table) {
+    const tile = { ...table, canvas: undefined, paint: undefined };
+    found.set(name, tile);
+    for (const old of found.keys()) {
+      if (found.size <= KEPT) break;
+      if (found.get(old) !== "asked") found.delete(old);
+    }
+    return tile;
+  }
+
+  /** A coarser tile that covers this one, while this one is on its way: { canvas, levels }. */
+  function nearest(up, across, row, column, paint, highest) {
+    for (let more = 1; more <= highest; more += 1) {
+      const name = `${up + more}/${across + more}/${row >> more}/${column >> more}`;
+      if (typeof found.get(name) === "object") {
+        return { canvas: get(up + more, across + more, row >> more, column >> more, paint), more };
+      }
+    }
+    return undefined;
+  }
+
+  /** Tiles that could not be had are asked for again. */
+  function forget() {
+    for (const [name, tile] of found) if (tile === "missing") found.delete(name);
+  }
+
+  function painted(tile, paint, firstRow, rowsOfCell) {
+    tile.canvas ??= Object.assign(document.createElement("canvas"), { width: tile.columns, height: tile.rows });
+    const context = tile.canvas.getContext("2d");
+    const picture = context.createImageData(tile.columns, tile.rows);
+    for (let row = 0; row < tile.rows; row += 1) {
+      const whole = paint.scale === "row" ? rowLargest(firstRow + row * rowsOfCell, rowsOfCell) : 1;
+      for (let column = 0; column < tile.columns; column += 1) {
+        colorCell(picture.data, tile.values, row * tile.columns + column, whole, paint);
+      }
+    }
+    context.putImageData(picture, 0, 0);
+    tile.paint = paint.name;
+  }
+
+  function colorCell(bytes, values, cell, whole, paint) {
+    const value = values[cell];
+    let amount = amountOf(value, paint.scale, source.largest, whole, paint.difference);
+    const size = paint.difference ? Math.abs(amount * 2 - 1) : amount;
+    if (size < paint.threshold) amount = paint.difference ? 0.5 : 0;
+    const place = 3 * Math.round(Math.min(1, Math.max(0, amount)) * 255);
+    bytes[cell * 4] = paint.colors[place];
+    bytes[cell * 4 + 1] = paint.colors[place + 1];
+    bytes[cell * 4 + 2] = paint.colors[place + 2];
+    bytes[cell * 4 + 3] = 255;
+  }
+
+  function rowLargest(first, rows) {
+    let most = 0;
+    for (let row = first; row < Math.min(first + rows, source.rows); row += 1) {
+      most = Math.max(most, source.largestOfRow(row));
+    }
+    return most;
+  }
+}
+
+/** Draws the tiles in sight of a map: `position`, `plot`, `margins`, `source`, `tiles`, `paint`, `pixels`. */
+export function drawTiles(context, map) {
+  const { position, plot, source } = map;
+  const [up, across] = levels(map);
+  const rows = inSight(position.y, position.height * 2 ** up * SIZE, plot.height, source.rows * position.height);
+  const columns = inSight(position.x, position.width * 2 ** across * SIZE, plot.width, source.columns * position.width);
+  context.imageSmoothingEnabled = false;
+  for (let row = rows.first; row <= rows.last; row += 1) {
+    for (let column = columns.first; column <= columns.last; column += 1) {
+      drawTile(context, map, { up, across, row, column });
+    }
+  }
+}
+
+// Weights are pooled until a cell has at least a pixel of the screen.
+function levels({ position, pixels, source }) {
+  const level = (size) => Math.max(0, Math.ceil(Math.log2(1 / (size * pixels)) - 0.01));
+  const [up, across] = [level(position.height), level(position.width)];
+  return source.square ? [Math.max(up, across), Math.max(up, across)] : [up, across];
+}
+
+function inSight(offset, size, room, end) {
+  return { first: Math.floor(-offset / size), last: Math.floor((Math.min(end, room - offset) - 1e-6) / size) };
+}
+
+function drawTile(context, { position, margins, tiles, paint }, { up, across, row, column }) {
+  const exact = tiles.get(up, across, row, column, paint);
+  const tile = exact ? { canvas: exact, more: 0 } : tiles.nearest(up, across, row, column, paint, 8);
+  if (!tile) return;
+  const part = 2 ** tile.more; // a coarser tile covers part × part of this level's
+  const [top, left] = [(row % part) * (SIZE / part), (column % part) * (SIZE / part)];
+  const width = Math.min(SIZE / part, tile.canvas.width - left);
+  const height = Math.min(SIZE / part, tile.canvas.height - top);
+  if (width <= 0 || height <= 0) return;
+  const cell = [position.width * 2 ** across, position.height * 2 ** up];
+  const x = margins.left + position.x + column * SIZE * cell[0];
+  const y = margins.top + position.y + row * SIZE * cell[1];
+  context.drawImage(tile.canvas, left, top, width, height, x, y, width * part * cell[0], height * part * cell[1]);
+}
