@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from regard.operator import Attended, attend
     from regard.parts import Facts, Parts
+    from regard.recording import Recording
     from regard.scores import (
         Additive,
         Bilinear,
@@ -63,6 +64,7 @@ _HOMES = {
     "Monotonic Normalizer RowTotal Sigmoid Softmax SoftmaxPlusOne Sparsemax",
     "operator": "Attended attend",
     "parts": "Facts Parts",
+    "recording": "Recording",
     "scores": "Additive Bilinear Capped Concat Cosine Dot DotForm DotScore Features Gaussian "
     "Laplacian Location ScaledDot Score",
     "weights": "Weights",
@@ -123,6 +125,7 @@ __all__ = [
     "Prefix",
     "Prior",
     "Reading",
+    "Recording",
     "RegardError",
     "Relative",
     "RowTotal",
