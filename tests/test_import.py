@@ -9,7 +9,7 @@ import pytest
 import regard
 
 
-@pytest.mark.parametrize("name", ["regard", "regard.cli", "regard.errors"])
+@pytest.mark.parametrize("name", ["regard", "regard.cli", "regard.errors", "regard.tasks"])
 def test_importing_the_package_imports_no_torch(name: str) -> None:
     code = f"import sys, {name}; print(sorted({{n.split('.')[0] for n in sys.modules}} & {{'torch', 'numpy'}}))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

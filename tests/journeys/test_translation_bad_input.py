@@ -2,15 +2,11 @@
 
 import json
 import random
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
-import torch
-
-from regard.cli import main
 
 TINY = {
     "vocabulary.kind": "word",
@@ -25,34 +21,8 @@ TINY = {
 FIELDS = [word for name, value in TINY.items() for word in (f"--{name}", str(value))]
 
 
-class Done(NamedTuple):
-    code: int
-    output: str
-    errors: str
-
-
-Regard = Callable[..., Done]
-
-
-@pytest.fixture
-def regard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], as_installed: None
-) -> Regard:
-    """The command, in this process and in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as error:
-            code = int(error.code or 0)
-        torch.set_num_threads(threads)
-        return Done(code, *capfd.readouterr())
-
-    return run
+Done = tuple[int, str, str]
+Regard = Callable[..., Any]
 
 
 def write(name: str, *lines: str) -> str:
@@ -72,7 +42,7 @@ def train(*arguments: object) -> tuple[object, ...]:
 
 
 def refused(done: Done, sentence: str) -> None:
-    assert done == Done(2, "", f"regard: {sentence}\n")
+    assert done == (2, "", f"regard: {sentence}\n")
     assert not Path("run").exists()
 
 

@@ -171,6 +171,13 @@ def test_show_draws_where_the_model_looked(place: Path) -> None:
     assert all(f">▁{word}</text>" in picture for word in ("one", "two", "three"))
 
 
+def test_a_translator_is_asked_as_any_other_task_is(place: Path) -> None:
+    answer = json.loads(regard("predict", "whole", "one two", "--json", "--show", "one.svg", folder=place))
+    assert answer["source"] == "one two"
+    assert answer["text"] == regard("predict", "whole", "one two", folder=place).strip()
+    assert ">▁two</text>" in (place / "one.svg").read_text()
+
+
 def test_an_average_translates_too(place: Path) -> None:
     output = regard("average", "whole", "--count", 2, folder=place)
     assert output.startswith("whole/averaged.safetensors: the mean of steps 60, 56\n")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Any
 
 from cyclopts import App, CycloptsError
 
@@ -17,20 +18,15 @@ app = App(
 app.command("regard.cli.list:show", name="list", help="Show the catalog, by family.")
 app.command("regard.cli.explain:explain", help="Say what a mechanism is, how it is computed and what that costs.")
 app.command("regard.cli.verify:verify", help="Compare every code path with the definition in float64.")
-train = App(name="train", help="Train a model.")
-train.command(
-    "regard.cli.train:translation",
-    name="translation",
-    help="Learn to translate, from text or from nothing.",
-    help_flags=[],
-    version_flags=[],
-)
-app.command(train)
+# These read their own flags, which depend on the task.
+OWN_FLAGS: dict[str, Any] = {"help_flags": [], "version_flags": []}
+app.command("regard.cli.train:train", help="Train a model for a task: regard train lists them.", **OWN_FLAGS)
 app.command("regard.cli.resume:resume", help="Go on with a run from its last checkpoint.")
-app.command("regard.cli.evaluate:evaluate", help="Say how good a translator is on held-out text.")
+app.command("regard.cli.dispatch:evaluate", help="Say how good a run is on held-out data.", **OWN_FLAGS)
+app.command("regard.cli.dispatch:predict", help="Ask a run about one thing.", **OWN_FLAGS)
 app.command("regard.cli.translate:translate", help="Translate standard input to standard output.")
 app.command("regard.cli.average:average", help="Average the weights of several checkpoints.")
-app.command("regard.cli.show:show", help="Show where a translator looked, in the terminal or as a picture.")
+app.command("regard.cli.dispatch:show", help="Show where a run looked, in the terminal or as a picture.", **OWN_FLAGS)
 app.command("regard.cli.bench:bench", help="Time the main mechanisms against plain torch on this machine.")
 app.command("regard.cli.demo:demo", help="Train a translator with attention and one without, and see the difference.")
 

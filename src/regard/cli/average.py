@@ -18,11 +18,11 @@ def average(run: Path, *, count: int = 5, by: Literal["last", "best"] = "last", 
     output
         Where the weights go; averaged.safetensors in the run folder where it is not given.
     """
-    from regard.tasks import config_of
-    from regard.tasks.translation import goal_of
+    from regard.tasks import config_of, kit
     from regard.training import average as averaged
 
     output = output or run / "averaged.safetensors"
-    used = averaged(run, count, by, goal_of(config_of(run)), output)
+    config = config_of(run)
+    used = averaged(run, count, by, kit(config.task).goal_of(config), output)
     print(f"{output}: the mean of steps {', '.join(str(int(path.name)) for path in used)}")
     print(f"now: regard evaluate {run} --weights {output.stem if output.parent == run else output}")

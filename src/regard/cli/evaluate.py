@@ -1,125 +1,56 @@
-"""`regard evaluate`: how good a translator is on held-out text."""
+"""`regard evaluate`: how good a run is on held-out data, whatever the task."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from regard.cli.opening import Opening
-from regard.cli.translate import Looking
 
 if TYPE_CHECKING:
-    from regard.tasks.data import Pair
-    from regard.tasks.translation import Translator
-    from regard.tasks.translation.scoring import Report
-
-AT_ONCE = 256  # sentences between two steps of the progress bar
-
-
-@dataclass
-class Comparing:
-    """What is compared with what."""
-
-    data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
-    "Other text: two aligned files, a table, or a folder; that of the run where it is not given."
-    split: Literal["test", "validation"] = "test"
-    "Which part of the run's own text."
-    tokenizer: Literal["13a", "none", "intl", "zh", "char"] | None = None
-    "Of BLEU: none for text that is in tokens already; that of the run where it is not given."
+    from regard.tasks.predicting import Report
 
 
 def evaluate(
     run: Path,
+    data: str | None = None,
     *,
-    comparing: Annotated[Comparing | None, Parameter(name="*")] = None,
-    looking: Annotated[Looking | None, Parameter(name="*")] = None,
+    split: Literal["test", "validation"] = "test",
     opening: Annotated[Opening | None, Parameter(name="*")] = None,
-    output: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Translate held-out text and compare: BLEU and chrF with sacrebleu's signatures, and exact matches.
+    """Measure a run on held-out data. A run of a task with flags of its own shows them: regard evaluate RUN --help.
 
     Parameters
     ----------
     run
         The run folder.
-    output
-        A folder for the translations, one file for each test set.
+    data
+        Other data of the same kind; that of the run where it is not given.
+    split
+        Which part of the run's own data.
     as_json
-        One JSON object for all test sets.
+        One JSON object for all sets.
     """
-    from regard.tasks.translation.scoring import report
-
-    comparing, looking = comparing or Comparing(), looking or Looking()
-    translator, reports = (opening or Opening()).translator(run), {}
-    for name, pairs in sets_of(translator, comparing).items():
-        said = translated(translator, [pair.source for pair in pairs], looking, name, quiet=as_json)
-        keep(said, name, output)
-        tokenizer = comparing.tokenizer or translator.config.measure.tokenizer
-        reports[name] = report(said, [pair.target for pair in pairs], tokenizer)
+    reports = (opening or Opening()).predictor(run).evaluate(data, split)
     if as_json:
-        print(json.dumps({name: as_object(one) for name, one in reports.items()}))
+        print(json.dumps({name: {"items": one.items, **one.metrics} for name, one in reports.items()}))
     else:
         show(reports)
 
 
-def sets_of(translator: "Translator", comparing: Comparing) -> "Mapping[str, Sequence[Pair]]":
-    """The pairs to compare with, by the names of their sets."""
-    from regard.tasks.data import open_text
-    from regard.tasks.translation.text import sets_to_test
-
-    data = translator.config.data
-    if comparing.data:
-        return sets_to_test(replace(data, text=",".join(comparing.data)))
-    text = open_text(data)
-    return text.tests if comparing.split == "test" else {"validation": text.validation}
-
-
-def translated(
-    translator: "Translator", texts: Sequence[str], looking: Looking, name: str, *, quiet: bool
-) -> list[str]:
-    """The best translation of each text, those of like length together."""
-    search, console = looking.search(), Console(stderr=True)
-    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    parts = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
-    found: dict[int, str] = {}
-    for part in track(parts, name, console=console, transient=True, disable=quiet or not console.is_terminal):
-        best = translator.translate([texts[place] for place in part], search)
-        found |= {place: one.best[0].text if one.best else "" for place, one in zip(part, best, strict=True)}
-    return [found[place] for place in range(len(texts))]
-
-
-def keep(said: Sequence[str], name: str, folder: Path | None) -> None:
-    """Writes the translations of a set, where that is wanted."""
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
-
-
-def as_object(report: "Report") -> dict[str, object]:
-    """A report for JSON."""
-    return {"sentences": report.sentences, "exact": report.exact} | {
-        name: {"score": one.value, "signature": one.signature}
-        for name, one in (("bleu", report.bleu), ("chrf", report.chrf))
-    }
-
-
 def show(reports: "Mapping[str, Report]") -> None:
-    """A line for each set, and how its numbers were computed."""
+    """A line for each set with its metrics, and what else there is to say."""
     console = Console(highlight=False, soft_wrap=True)
-    table = Table("", "sentences", "BLEU", "chrF", "exact %", box=None, pad_edge=False)
+    names = list(dict.fromkeys(name for one in reports.values() for name in one.metrics))
+    table = Table("", "items", *names, box=None, pad_edge=False)
     for name, one in reports.items():
-        table.add_row(name, str(one.sentences), f"{one.bleu.value:.2f}", f"{one.chrf.value:.2f}", f"{one.exact:.1f}")
+        figures = [f"{one.metrics[metric]:.4g}" if metric in one.metrics else "" for metric in names]
+        table.add_row(name, str(one.items), *figures)
     console.print(table)
-    for signature in dict.fromkeys(text for one in reports.values() for text in signatures(one)):
-        console.print(signature, markup=False)
-
-
-def signatures(report: "Report") -> tuple[str, str]:
-    return f"BLEU {report.bleu.signature}", f"chrF {report.chrf.signature}"
+    for note in dict.fromkeys(note for one in reports.values() for note in one.notes):
+        console.print(note, markup=False)

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard.tasks.predicting import Predictor
     from regard.tasks.translation import Translator
 
 
@@ -19,12 +20,24 @@ class Opening:
 
     def translator(self, run: Path) -> "Translator":
         """The translator of a run folder."""
+        from regard.tasks.translation import Translator
+
+        return Translator.load(self.config(run), run, self.weights)
+
+    def predictor(self, run: Path) -> "Predictor":
+        """What was trained in a run folder, whatever the task."""
+        from regard.tasks import kit
+
+        config = self.config(run)
+        return kit(config.task).load(config, run, self.weights)
+
+    def config(self, run: Path) -> Any:
+        """The configuration of a run folder; from now on torch has as many threads as it says."""
         import torch
 
         from regard.tasks import config_of
-        from regard.tasks.translation import Translator
 
         config = config_of(run)
         if self.threads or config.training.threads:
             torch.set_num_threads(self.threads or config.training.threads)
-        return Translator.load(config, run, self.weights)
+        return config

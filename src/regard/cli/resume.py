@@ -22,12 +22,11 @@ def resume(run: Path, *arguments: Annotated[str, Parameter(allow_leading_hyphen=
     arguments
         --nproc and --restarts as for training, and fields to change, such as --stop.epochs 40.
     """
-    from regard.tasks import config_of
-    from regard.tasks.translation import changed
+    from regard.tasks import config_of, kit
 
     config = config_of(run)
     given = parsed(arguments, OPTIONS, {"tensorboard"} | switches_of(config))
     if given.names:
         fix = "write --name value for each field to change"
         raise wrong("resume", f"{given.names[0]} after {run}", "one run folder", fix)
-    run_to_end(changed(config, given.fields), resume=run, options=given.options)
+    run_to_end(kit(config.task).changed(config, given.fields), resume=run, options=given.options)

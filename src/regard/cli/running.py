@@ -4,19 +4,16 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
 from regard.errors import wrong
 
-if TYPE_CHECKING:
-    from regard.training import RunConfig
-
 STOPPED = 130  # what a shell reports after Ctrl-C
 
 
-def run(config: "RunConfig", *, resume: Path | None, options: dict[str, str]) -> None:
+def run(config: Any, *, resume: Path | None, options: dict[str, str]) -> None:
     """Trains to the end or until it is interrupted; with `nproc` above 1, in so many new processes."""
     processes = number(options, "nproc", 1, least=1)
     restarts = number(options, "restarts", 0, least=0)
@@ -31,26 +28,27 @@ def run(config: "RunConfig", *, resume: Path | None, options: dict[str, str]) ->
     launch(each, config, resume, board, processes=processes, restarts=restarts)
 
 
-def each(config: "RunConfig", resume: Path | None, board: bool) -> None:
+def each(config: Any, resume: Path | None, board: bool) -> None:
     """The same in each of several processes, which have no exit code of their own."""
     work(config, resume, board)
 
 
-def work(config: "RunConfig", resume: Path | None, board: bool) -> str:
+def work(config: Any, resume: Path | None, board: bool) -> str:
     """Trains; returns why it ended. Only the first process shows what happens."""
     from regard.tasks import task_of
     from regard.training import Finished, train
 
     task, reason = task_of(config, resume), ""
     events = train(task, config, resume=resume)
-    for event in shown(events, task.notes, board) if os.environ.get("RANK", "0") == "0" else events:
+    for event in shown(events, task.notes, board, config.task) if os.environ.get("RANK", "0") == "0" else events:
         if isinstance(event, Finished):
             reason = event.reason
     return reason
 
 
-def shown(events: Any, notes: Any, board: bool) -> Any:
+def shown(events: Any, notes: Any, board: bool, task: str) -> Any:
     """Passes the events on and shows them; at the end, says what can be done with the run."""
+    from regard.tasks import TASKS
     from regard.training import Finished
     from regard.training.display import displayed
 
@@ -64,15 +62,15 @@ def shown(events: Any, notes: Any, board: bool) -> Any:
     for event in displayed(events, console):
         yield event
         if isinstance(event, Finished) and event.reason != "interrupted":
-            console.print(f"now: regard evaluate {event.folder}, or: regard translate {event.folder}", markup=False)
+            use = TASKS[task].use
+            console.print(f"now: regard evaluate {event.folder}, or: regard {use} {event.folder}", markup=False)
 
 
-def spread(config: "RunConfig", processes: int) -> "RunConfig":
+def spread(config: Any, processes: int) -> Any:
     """Several processes need a way to share gradients; DDP where none was chosen."""
     if processes == 1 or config.training.parallel != "none":
         return config
-    changed: Any = replace(config, training=replace(config.training, parallel="ddp"))  # type: ignore[type-var]
-    return changed  # type: ignore[no-any-return]
+    return replace(config, training=replace(config.training, parallel="ddp"))
 
 
 def number(options: dict[str, str], name: str, default: int, *, least: int) -> int:

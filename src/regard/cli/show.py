@@ -1,53 +1,49 @@
-"""`regard show`: where a translator looked, in the terminal or as a picture."""
+"""`regard show`: where a run looked, in the terminal or as a picture, whatever the task."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from regard.cli.opening import Opening
-from regard.errors import wrong
+
+if TYPE_CHECKING:
+    from regard.tasks.predicting import Prediction
 
 
 def show(
     run: Path,
-    sentence: str,
-    *,
+    *item: str,
     output: Path | None = None,
-    beam: int = 5,
     opening: Annotated[Opening | None, Parameter(name="*")] = None,
 ) -> None:
-    """Translate a sentence and show where the model looked for each token.
+    """Ask a trained model about one thing and show where it looked.
 
     Parameters
     ----------
     run
         The run folder.
-    sentence
-        What to translate.
+    item
+        What to ask about, as for regard predict; an example of the held-out data where nothing is named.
     output
         A picture (.png, .svg, .pdf) instead of the map in the terminal.
-    beam
-        Hypotheses that are kept at each step.
     """
-    from regard.tasks.translation import Search
-
-    if not sentence.strip():
-        raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
-    translator = (opening or Opening()).translator(run)
-    one = translator.translate([sentence], Search(beam), attention=True)[0]
-    said, console = one.best[0], Console(highlight=False)
-    console.print(said.text, markup=False)
-    if said.weights is None:
-        fix = "choose a run of another model, such as bahdanau"
-        raise wrong("show", f"a model without attention in {run}", "one that looks at its source", fix)
-    if output is None:
+    prediction = (opening or Opening()).predictor(run).predict(item)
+    console = Console(highlight=False)
+    console.print(prediction.text, markup=False, soft_wrap=True)
+    if output is None and prediction.map is not None:
         from regard.draw.terminal import heat_map
 
-        console.print(heat_map(said.weights.tolist(), one.source, said.tokens, console.width), soft_wrap=True)
+        console.print(heat_map(*prediction.map, console.width), soft_wrap=True)
         return
-    from regard.draw.alignment import alignment, save
-
-    save(alignment(said.weights.cpu().numpy(), one.source, said.tokens), output)
+    output = output or Path(f"{run.resolve().name}.png")
+    picture(prediction, output)
     console.print(f"picture: {output}", markup=False)
+
+
+def picture(prediction: "Prediction", output: Path) -> None:
+    """Writes the picture of where the model looked."""
+    from regard.draw.alignment import save
+
+    save(prediction.draw(), output)

@@ -1,8 +1,7 @@
-"""`regard train translation`: from text to a run folder."""
+"""`regard train`: from data to a run folder, for any task."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -10,12 +9,14 @@ from rich.table import Table
 
 from regard.cli.fields import Given, described, parsed, switches_of
 from regard.cli.running import run
-from regard.errors import wrong
+from regard.errors import nearest, wrong
 
-USAGE = """Usage: regard train translation [TEXT …] [--preset NAME] [--config FILE] [--field value …]
+if TYPE_CHECKING:
+    from regard.tasks.registry import Kit
 
-Train a translator. TEXT is numbers or dates (embedded, endless), a folder with train.en, train.de, …, a table with a
-tab between sentence and translation, or two aligned files; plain or gzip, UTF-8."""
+USAGE = (
+    "Usage: regard train {task} [DATA …] [--preset NAME] [--config FILE] [--field value …]\n\nLearn {learns}. {data}"
+)
 OPTIONS = {
     "preset": "a model and how to train it: {presets}",
     "config": "a TOML file; its fields go before those of the preset, and flags before both",
@@ -26,60 +27,73 @@ OPTIONS = {
     "help": "show this",
 }
 SWITCHES = {"help", "print_config", "tensorboard"}
+HELP = ("--help", "-h")
 Arguments = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 
-def translation(*arguments: Arguments) -> None:
-    """Train a translator."""
-    from regard.tasks.translation import DEFAULT, PRESETS
+def train(*arguments: Arguments) -> None:
+    """Train a model for a task."""
+    from regard.tasks.registry import TASKS, kit
+
+    if not arguments or arguments[0] in HELP:
+        show_tasks()
+        return
+    name, *rest = arguments
+    if name not in TASKS:
+        raise wrong("task", name, f"one of {', '.join(TASKS)}", f"write regard train {nearest(name, TASKS)}")
+    if any(word in HELP for word in rest):
+        show_help(name, kit(name))
+        return
+    train_one(kit(name), rest)
+
+
+def train_one(task: "Kit", arguments: list[str]) -> None:
+    """What was typed behind the name of a task, done."""
     from regard.training import to_toml
 
     options = {name.replace("-", "_") for name in OPTIONS}
-    given = parsed(["--help" if word == "-h" else word for word in arguments], options, SWITCHES | switches_of(DEFAULT))
-    if "help" in given.options:
-        show_help(PRESETS)
-        return
-    config = configured(given)
+    given = parsed(arguments, options, SWITCHES | switches_of(task.DEFAULT))
+    config = configured(task, given)
     if "print_config" in given.options:
         print(to_toml(config), end="")
         return
     run(config, resume=None, options=given.options)
 
 
-def configured(given: Given) -> Any:
+def configured(task: "Kit", given: Given) -> Any:
     """The preset, then what the file names, then what the flags name."""
-    from regard.tasks.translation import changed, preset, text_of
     from regard.training.config import flattened, read_toml
 
     file = given.options.get("config")
     values = dict(flattened(read_toml(Path(file)))) if file else {}
-    values |= given.fields
-    if len(given.names) > 2:
-        fix = "name the file of the sentences, then that of the translations"
-        raise wrong("text", f"{len(given.names)} names", "a name, or two aligned files", fix)
-    if given.names:
-        values["data.text"] = ",".join(map(located, given.names))
-    return changed(preset(given.options.get("preset"), text_of(values)), values)
+    return task.configured(given.options.get("preset"), given.names, values | given.fields)
 
 
-def located(name: str) -> str:
-    """A path that is still right when the run is resumed from another folder."""
-    path = str(Path(name).resolve()) if Path(name).exists() else name
-    return name if "," in path else path  # a comma stands between two files
-
-
-def show_help(presets: Mapping[str, Any]) -> None:
-    """The options, and every field of the configuration with its default and its meaning."""
-    from regard.tasks.translation import DEFAULT
+def show_tasks() -> None:
+    """Every task in a line."""
+    from regard.tasks.registry import TASKS
 
     console = Console(highlight=False)
-    console.print(USAGE, markup=False)
+    console.print("Usage: regard train TASK [DATA …] [--preset NAME] [--field value …]", markup=False)
+    table = Table(box=None, pad_edge=False, title="\nTasks", title_justify="left", show_header=False)
+    for name, entry in TASKS.items():
+        table.add_row(name, f"learn {entry.learns}")
+    console.print(table)
+    console.print("\nregard train TASK --help shows what its data may be, its presets and every field.")
+
+
+def show_help(name: str, task: "Kit") -> None:
+    """The options, and every field of the configuration with its default and its meaning."""
+    from regard.tasks.registry import TASKS
+
+    console = Console(highlight=False)
+    console.print(USAGE.format(task=name, learns=TASKS[name].learns, data=task.DATA), markup=False)
     options = Table(box=None, pad_edge=False, title="\nOptions", title_justify="left", show_header=False)
-    for name, meaning in OPTIONS.items():
-        options.add_row(f"--{name}", meaning.format(presets=", ".join(presets)))
+    for option, meaning in OPTIONS.items():
+        options.add_row(f"--{option}", meaning.format(presets=", ".join(task.PRESETS)))
     console.print(options)
     fields = Table("field", "default", "", box=None, pad_edge=False, title="\nFields", title_justify="left")
-    for field in described(DEFAULT):
+    for field in described(task.DEFAULT):
         fields.add_row(f"--{field.name}", shown(field.value), field.meaning)
     console.print(fields)
     console.print("\nThe end of a name will do, and means the field nearest the top: --folder, --stop.steps.")

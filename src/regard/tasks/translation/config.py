@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from regard.errors import wrong
 from regard.models import ModelConfig
+from regard.tasks import naming
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.translation.scoring import Tokenizer
 from regard.training import Training, configure
@@ -102,19 +103,8 @@ def full_names(base: TranslationConfig, values: Mapping[str, Any]) -> dict[str, 
 
 
 def meant(name: str, known: list[str]) -> list[str]:
-    """The fields that a name stands for: itself, that of both vocabularies, or the one nearest the top that ends so.
-
-    One seed means all of them, so that runs with two seeds share nothing.
-    """
-    if name == "seed":
-        return [field for field in known if field.endswith(".seed")]
+    """The fields that a name stands for; of one vocabulary where none is named, those of both."""
     both = {f"vocabulary.{entry.name}" for entry in fields(VocabularyConfig)}
     if name in both:
         return [name.replace("vocabulary.", f"vocabulary.{side}.") for side in SIDES]
-    ending = [field for field in known if field.endswith(f".{name}")]
-    highest = [field for field in ending if depth(field) == min(map(depth, ending))]
-    return highest if name not in known and len(highest) == 1 else [name]
-
-
-def depth(name: str) -> int:
-    return name.count(".")
+    return naming.meant(name, known)

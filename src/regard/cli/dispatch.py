@@ -1,0 +1,49 @@
+"""Commands on a run folder whose flags depend on the task: the run is looked at first, then its command is called.
+
+A task whose command has flags of its own is named in `OWN`; all others share one.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+Arguments = Annotated[str, Parameter(allow_leading_hyphen=True)]
+GENERAL = {
+    "evaluate": "regard.cli.evaluate:evaluate",
+    "predict": "regard.cli.predict:predict",
+    "show": "regard.cli.show:show",
+}
+OWN = {
+    ("translation", "evaluate"): "regard.cli.evaluate_translation:evaluate",
+    ("translation", "show"): "regard.cli.show_translation:show",
+}
+
+
+def evaluate(*arguments: Arguments) -> None:
+    """Say how good a run is."""
+    call("evaluate", arguments)
+
+
+def predict(*arguments: Arguments) -> None:
+    """Ask a run about one thing."""
+    call("predict", arguments)
+
+
+def show(*arguments: Arguments) -> None:
+    """Show where a run looked."""
+    call("show", arguments)
+
+
+def call(command: str, arguments: Sequence[str]) -> None:
+    """Runs the command of the task that the run among the arguments is of."""
+    from regard.tasks import task_name
+
+    run = next((Path(word) for word in arguments if (Path(word) / "versions.json").is_file()), None)
+    target = GENERAL[command] if run is None else OWN.get((task_name(run), command), GENERAL[command])
+    module, _, function = target.partition(":")
+    app = App(name=f"regard {command}", help_format="plaintext", version_flags=[])
+    app.default(getattr(import_module(module), function))
+    app(arguments or ["--help"], exit_on_error=False, print_error=False, result_action="return_value")

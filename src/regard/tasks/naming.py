@@ -1,0 +1,74 @@
+"""Fields by the names that people type: the end of a name will do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from regard.errors import nearest, wrong
+from regard.training import configure
+from regard.training.config import leaves
+
+Config = TypeVar("Config")
+
+
+def changed(base: Config, values: Mapping[str, Any]) -> Config:
+    """`base` with other values for some fields. The end of a name will do: the field nearest the top is meant.
+
+    >>> from regard.tasks.translation import TranslationConfig
+    >>> changed(TranslationConfig(), {"seed": "3"}).training.seed
+    3
+    """
+    known = [name for name, _ in leaves(base)]
+    return configure(base, None, {full: value for name, value in values.items() for full in meant(name, known)})
+
+
+def meant(name: str, known: Sequence[str]) -> list[str]:
+    """The fields that a name stands for: itself, or the one nearest the top that ends so.
+
+    One seed means all of them, so that runs with two seeds share nothing.
+
+    >>> meant("stop.steps", ["training.stop.steps"]), meant("seed", ["data.seed", "training.seed"])
+    (['training.stop.steps'], ['data.seed', 'training.seed'])
+    """
+    if name == "seed":
+        return [field for field in known if field.endswith(".seed")]
+    ending = [field for field in known if field.endswith(f".{name}")]
+    highest = [field for field in ending if depth(field) == min(map(depth, ending))]
+    return highest if name not in known and len(highest) == 1 else [name]
+
+
+def depth(name: str) -> int:
+    return name.count(".")
+
+
+def chosen(presets: Mapping[str, Config], name: str | None) -> Config:
+    """The preset of this name; the first where none is named. A run of it goes to a folder of its name.
+
+    >>> chosen({"small": 1, "large": 2}, None)
+    1
+    """
+    name = next(iter(presets)) if name is None else name
+    if name not in presets:
+        raise wrong("preset", name, f"one of {', '.join(presets)}", f"write --preset {nearest(name, presets)}")
+    return presets[name]
+
+
+def in_folder(config: Any, *words: str) -> Any:
+    """`config` with a run folder that is named by these words, of a path its last part.
+
+    >>> from regard.tasks.translation import TranslationConfig
+    >>> in_folder(TranslationConfig(), "digits", "/data/mnist").training.folder.as_posix()
+    'runs/digits-mnist'
+    """
+    folder = Path("runs") / "-".join(Path(word).name.split(".")[0] for word in words if word)
+    return replace(config, training=replace(config.training, folder=folder))
+
+
+def only_one(data: Sequence[str]) -> str | None:
+    """The one name of data, or none. A path is made one that is still right when a run is resumed elsewhere."""
+    if len(data) > 1:
+        raise wrong("data", f"{len(data)} names", "one name, or none for the default", "name one file or folder")
+    if not data:
+        return None
+    return str(Path(data[0]).resolve()) if Path(data[0]).exists() else data[0]

@@ -1,0 +1,29 @@
+"""From what was typed to the configuration of a new translator."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.errors import wrong
+from regard.tasks.translation.config import TranslationConfig, changed, text_of
+from regard.tasks.translation.presets import preset as preset_of
+
+DATA = """TEXT is numbers or dates (embedded, endless), a folder with train.en, train.de, …, a table with a
+tab between sentence and translation, or two aligned files; plain or gzip, UTF-8."""
+
+
+def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> TranslationConfig:
+    """The preset for this text, with other values for some fields."""
+    values = dict(values)
+    if len(data) > 2:
+        fix = "name the file of the sentences, then that of the translations"
+        raise wrong("text", f"{len(data)} names", "a name, or two aligned files", fix)
+    if data:
+        values["data.text"] = ",".join(map(located, data))
+    return changed(preset_of(preset, text_of(values)), values)
+
+
+def located(name: str) -> str:
+    """A path that is still right when the run is resumed from another folder."""
+    path = str(Path(name).resolve()) if Path(name).exists() else name
+    return name if "," in path else path  # a comma stands between two files

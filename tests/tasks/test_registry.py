@@ -1,0 +1,36 @@
+"""Every task offers the same things, so that every command works with every task."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.errors import InputError
+from regard.tasks import TASKS, kit
+from regard.tasks.registry import Kit
+from regard.training import Goal, Training, configure, to_toml
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_offers_everything(name: str, tmp_path: Path) -> None:
+    package = kit(name)
+    assert isinstance(package, Kit)
+    assert package.DEFAULT.task == name
+    assert isinstance(package.DEFAULT.training, Training)
+    for preset in package.PRESETS:
+        config = package.configured(preset, (), {"training.seed": "3"})
+        assert config.training.seed == 3
+        assert isinstance(package.goal_of(config), Goal)
+        (tmp_path / "config.toml").write_text(to_toml(config))
+        assert configure(package.DEFAULT, tmp_path / "config.toml") == config
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_misspelt_preset_is_answered_with_the_nearest(name: str) -> None:
+    preset = next(iter(kit(name).PRESETS))
+    with pytest.raises(InputError, match=f"fix: write --preset {preset}$"):
+        kit(name).configured(f"{preset}x", (), {})
+
+
+def test_a_misspelt_task_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"fix: write translation$"):
+        kit("translatoin")

@@ -1,0 +1,68 @@
+"""The walk that every task takes by command: trained, cut off and resumed, evaluated, asked, drawn."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from regard.tasks import config_of, kit, task_of
+from regard.training import Stepped, train
+
+Regard = Callable[..., Any]
+
+
+def flags(values: Mapping[str, object]) -> list[str]:
+    return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+
+
+def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dict[str, float]]:
+    """Trains into `run` with `options["fields"]`, and takes every other step; returns what the evaluation said."""
+    done = regard("train", name, *data, *options.get("more", ()), "--folder", "run", *flags(options["fields"]))
+    assert done.code == 0, done.errors
+    assert "now: regard evaluate run, or: regard " in done.output
+    check_exact_resume(Path("run"), options["cut_at"])
+    item = options.get("item", ())
+    evaluated = regard("evaluate", "run", "--json")
+    assert evaluated.code == 0, evaluated.errors
+    reports: dict[str, dict[str, float]] = json.loads(evaluated.output)
+    table = regard("evaluate", "run").output
+    assert all(metric in table for report in reports.values() for metric in report)
+    answered = regard("predict", "run", *item, "--json", "--show", "asked.png")
+    assert answered.code == 0, answered.errors
+    json.loads(answered.output)
+    shown = regard("show", "run", *item, "--output", "shown.svg")
+    assert (shown.code, shown.errors) == (0, "")
+    assert shown.output.endswith("picture: shown.svg\n")
+    assert Path("asked.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in Path("shown.svg").read_text()
+    return reports
+
+
+def check_exact_resume(run: Path, cut_at: int) -> None:
+    """The same run once more, cut off without a word behind step `cut_at` and resumed: every bit is the same."""
+    config = config_of(run)
+    again = run.with_name(f"{run.name}-again")
+    config = replace(config, training=replace(config.training, folder=again))
+    events = train(task_of(config, None), config)
+    for event in events:
+        if isinstance(event, Stepped) and event.step >= cut_at:
+            break
+    events.close()  # type: ignore[attr-defined]  # a generator
+    assert contents(again) != contents(run)
+    for _ in train(task_of(config, again), config, resume=again):
+        pass
+    assert contents(again) == contents(run)
+
+
+def contents(run: Path) -> dict[str, Any]:
+    """All of a run that must not depend on whether it was cut off."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    found: dict[str, Any] = {"metrics": [{name: line[name] for name in line if name != "seconds"} for line in lines]}
+    for path in sorted(run.rglob("*.safetensors")):
+        found[str(path.relative_to(run))] = path.read_bytes()
+    return found
+
+
+def default_of(name: str) -> Any:
+    return kit(name).DEFAULT
