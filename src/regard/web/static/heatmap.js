@@ -11,12 +11,12 @@
 //   });
 //   map.update({ threshold: 0.1 });  map.fit();  map.zoom(2);  map.view = …;  map.canvas;  map.destroy();
 
-import { isDark, palette } from "./colors.js";
+import { isDark } from "./colors.js";
 import { drawFrame } from "./frame.js";
 import { listen } from "./gestures.js";
 import { count, exactly, labelAt } from "./labels.js";
 import { hereSource } from "./source.js";
-import { drawTiles, tileStore } from "./tiles.js";
+import { drawTiles, paintOf, tileStore } from "./tiles.js";
 import { chosenLanguage, speaker } from "./words.js";
 
 const DEFAULTS = { scale: "none", threshold: 0, kind: "weights", name: "", height: 0 };
@@ -71,10 +71,7 @@ class HeatMap {
     this.dark = this.options.dark ?? isDark();
     this.language = chosenLanguage(this.options.language);
     this.say = speaker(this.language);
-    this.paint = {
-      scale, threshold, colors: palette(kind, this.dark), difference: kind === "difference",
-      name: [scale, threshold, kind, this.dark].join(),
-    };
+    this.paint = paintOf({ scale, threshold, kind, dark: this.dark });
     const names = { name: this.options.name, rows: this.source.rows, columns: this.source.columns };
     this.canvas.setAttribute("aria-label", `${this.say("heatMap", names)}. ${this.say("heatMapHelp")}`);
     if (this.cursor && (this.cursor.row >= this.source.rows || this.cursor.column >= this.source.columns)) {

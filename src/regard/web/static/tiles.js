@@ -1,5 +1,6 @@
 // Tiles of a source as painted canvases, kept while they are of use.
 
+import { palette } from "./colors.js";
 import { amountOf, SIZE } from "./source.js";
 
 const KEPT = 400; // painted tiles: 100 MB at most
@@ -59,38 +60,57 @@ export function tileStore(source, arrived) {
   }
 
   function painted(tile, paint, firstRow, rowsOfCell) {
-    tile.canvas ??= Object.assign(document.createElement("canvas"), { width: tile.columns, height: tile.rows });
-    const context = tile.canvas.getContext("2d");
-    const picture = context.createImageData(tile.columns, tile.rows);
-    for (let row = 0; row < tile.rows; row += 1) {
-      const whole = paint.scale === "row" ? rowLargest(firstRow + row * rowsOfCell, rowsOfCell) : 1;
-      for (let column = 0; column < tile.columns; column += 1) {
-        colorCell(picture.data, tile.values, row * tile.columns + column, whole, paint);
-      }
-    }
-    context.putImageData(picture, 0, 0);
+    tile.canvas ??= document.createElement("canvas");
+    const whole = (row) => rowLargest(source, firstRow + row * rowsOfCell, rowsOfCell);
+    colorTable(tile.canvas, tile, paint, source.largest, whole);
     tile.paint = paint.name;
   }
+}
 
-  function colorCell(bytes, values, cell, whole, paint) {
-    const value = values[cell];
-    let amount = amountOf(value, paint.scale, source.largest, whole, paint.difference);
-    const size = paint.difference ? Math.abs(amount * 2 - 1) : amount;
-    if (size < paint.threshold) amount = paint.difference ? 0.5 : 0;
-    const place = 3 * Math.round(Math.min(1, Math.max(0, amount)) * 255);
-    bytes[cell * 4] = paint.colors[place];
-    bytes[cell * 4 + 1] = paint.colors[place + 1];
-    bytes[cell * 4 + 2] = paint.colors[place + 2];
-    bytes[cell * 4 + 3] = 255;
+function rowLargest(source, first, rows) {
+  let most = 0;
+  for (let row = first; row < Math.min(first + rows, source.rows); row += 1) {
+    most = Math.max(most, source.largestOfRow(row));
   }
+  return most;
+}
 
-  function rowLargest(first, rows) {
-    let most = 0;
-    for (let row = first; row < Math.min(first + rows, source.rows); row += 1) {
-      most = Math.max(most, source.largestOfRow(row));
+/** How a table is colored: `scale`, `threshold` and `kind` as in heatmap.js. Paints of one name are alike. */
+export function paintOf({ scale = "none", threshold = 0, kind = "weights", dark = false }) {
+  const name = [scale, threshold, kind, dark].join();
+  return { scale, threshold, difference: kind === "difference", colors: palette(kind, dark), name };
+}
+
+/** Paints a table, a pixel for each cell. */
+export function colorTable(canvas, table, paint, largest, largestOfRow) {
+  Object.assign(canvas, { width: table.columns, height: table.rows });
+  const context = canvas.getContext("2d");
+  const picture = context.createImageData(table.columns, table.rows);
+  for (let row = 0; row < table.rows; row += 1) {
+    const whole = paint.scale === "row" ? largestOfRow(row) : 1;
+    for (let column = 0; column < table.columns; column += 1) {
+      const cell = row * table.columns + column;
+      const place = 3 * Math.round(255 * shade(table.values[cell], paint, largest, whole));
+      picture.data.set(paint.colors.subarray(place, place + 3), cell * 4);
+      picture.data[cell * 4 + 3] = 255;
     }
-    return most;
   }
+  context.putImageData(picture, 0, 0);
+}
+
+function shade(value, paint, largest, whole) {
+  const amount = amountOf(value, paint.scale, largest, whole, paint.difference);
+  const size = paint.difference ? Math.abs(amount * 2 - 1) : amount;
+  if (size < paint.threshold) return paint.difference ? 0.5 : 0;
+  return Math.min(1, Math.max(0, amount));
+}
+
+/** Paints all of a table in at most `most` pixels each way, as a small picture of it. */
+export function thumbnail(canvas, source, paint, most) {
+  const level = (cells) => Math.max(0, Math.ceil(Math.log2(cells / Math.min(most, SIZE))));
+  const [up, across] = [level(source.rows), level(source.columns)];
+  const table = source.tile(up, across, 0, 0);
+  colorTable(canvas, table, paint, source.largest, (row) => rowLargest(source, row * 2 ** up, 2 ** up));
 }
 
 /** Draws the tiles in sight of a map: `position`, `plot`, `margins`, `source`, `tiles`, `paint`, `pixels`. */

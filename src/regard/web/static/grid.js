@@ -1,0 +1,91 @@
+// Small pictures of every head, layer by layer; one of them is chosen.
+//
+//   const grid = headGrid(element, {
+//     sites: [{ name, heads: [source, …] }],   // a row each; sources as in source.js, of weights that are here
+//     chosen: { site: 0, head: 1 },            // head −1 is the mean
+//     mean: [source, …],                       // of each site, where its heads have one
+//     scale, threshold, dark, language, onchoose({ site, head }),
+//   });
+
+import { isDark } from "./colors.js";
+import { paintOf, thumbnail } from "./tiles.js";
+import { speaker } from "./words.js";
+
+const PIXELS = 72;
+
+export function headGrid(element, options) {
+  const state = { ...options };
+  const table = document.createElement("div");
+  table.className = "regard-grid";
+  table.setAttribute("role", "grid");
+  element.append(table);
+  let buttons = new Map();
+  let shown; // the sites that the buttons are of
+
+  table.addEventListener("keydown", (event) => {
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+    if (!down && !right) return;
+    event.preventDefault();
+    const site = Math.min(state.sites.length - 1, Math.max(0, state.chosen.site + down));
+    const heads = state.sites[site].heads.length;
+    choose({ site, head: Math.min(heads - 1, Math.max(heads > 1 ? -1 : 0, state.chosen.head + right)) });
+    buttons.get(`${state.chosen.site}/${state.chosen.head}`).focus();
+  });
+
+  function choose(chosen) {
+    update({ chosen });
+    state.onchoose?.(chosen);
+  }
+
+  function update(changes = {}) {
+    Object.assign(state, changes);
+    const say = speaker(state.language);
+    const language = say("mean");
+    if (shown?.sites !== state.sites || shown.language !== language) build(say);
+    shown = { sites: state.sites, language };
+    const paint = paintOf({ ...state, dark: state.dark ?? isDark() });
+    for (const [name, button] of buttons) {
+      const chosen = name === `${state.chosen.site}/${state.chosen.head}`;
+      button.tabIndex = chosen ? 0 : -1;
+      button.setAttribute("aria-pressed", String(chosen));
+      if (button.paint === paint.name) continue;
+      thumbnail(button.firstChild, button.source, paint, PIXELS);
+      button.paint = paint.name;
+    }
+  }
+
+  function build(say) {
+    buttons = new Map();
+    table.replaceChildren(...state.sites.map((site, place) => siteRow(site, place, say)));
+    table.setAttribute("aria-label", say("heads", { site: state.sites.length > 1 ? "" : state.sites[0]?.name ?? "" }).trim());
+  }
+
+  function siteRow(site, place, say) {
+    const row = document.createElement("div");
+    row.className = "regard-grid-row";
+    row.setAttribute("role", "row");
+    const name = Object.assign(document.createElement("span"), { className: "regard-grid-name", textContent: site.name });
+    name.setAttribute("role", "rowheader");
+    const heads = site.heads.map((source, head) => thumbnailButton(source, place, head, say));
+    if (site.heads.length > 1 && state.mean) heads.unshift(thumbnailButton(state.mean[place], place, -1, say));
+    row.append(name, ...heads);
+    return row;
+  }
+
+  function thumbnailButton(source, site, head, say) {
+    const cell = Object.assign(document.createElement("span"), { className: "regard-grid-cell" });
+    cell.setAttribute("role", "gridcell");
+    const button = Object.assign(document.createElement("button"), { type: "button", source });
+    const label = head < 0 ? say("mean") : say("head", { head: head + 1 });
+    button.setAttribute("aria-label", say("headOf", { site: state.sites[site].name, head: label }));
+    button.title = label;
+    button.append(document.createElement("canvas"));
+    button.addEventListener("click", () => choose({ site, head }));
+    buttons.set(`${site}/${head}`, button);
+    cell.append(button);
+    return cell;
+  }
+
+  update();
+  return { update, element: table, destroy: () => table.remove() };
+}
