@@ -1,0 +1,59 @@
+// Labelled controls, each a plain element of HTML that a keyboard and a screen reader know.
+
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** A list to choose from: { element, set(options, chosen), label(text) }. Options are [value, text]. */
+export function choice(onchange) {
+  const [name, list] = [make("span"), make("select")];
+  list.addEventListener("change", () => onchange(list.value));
+  return {
+    element: make("label", { className: "regard-control" }, name, list),
+    list,
+    set(options, chosen) {
+      const same = options.length === list.length && options.every(([, text], place) => list.options[place].text === text);
+      if (!same) list.replaceChildren(...options.map(([value, text]) => make("option", { value, textContent: text })));
+      list.value = String(chosen);
+    },
+    label: (text) => { name.textContent = text; },
+  };
+}
+
+/** A number from 0 to 1: { element, set(value), label(text) }. */
+export function slider(onchange) {
+  const [name, shown] = [make("span"), make("output")];
+  const range = make("input", { type: "range", min: "0", max: "1", step: "0.01", value: "0" });
+  range.addEventListener("input", () => onchange(Number(range.value)));
+  return {
+    element: make("label", { className: "regard-control" }, name, range, shown),
+    set(value) {
+      range.value = String(value);
+      shown.textContent = value.toFixed(2);
+    },
+    label: (text) => { name.textContent = text; },
+  };
+}
+
+/** Buttons of which one is pressed: { element, set(options, chosen), label(text) }. */
+export function toggle(onchange) {
+  const group = make("div", { className: "regard-toggle" });
+  group.setAttribute("role", "group");
+  return {
+    element: group,
+    set(options, chosen) {
+      group.replaceChildren(...options.map(([value, text]) => {
+        const button = make("button", { type: "button", textContent: text });
+        button.setAttribute("aria-pressed", String(value === chosen));
+        button.addEventListener("click", () => {
+          onchange(value);
+          [...group.children][options.findIndex(([other]) => other === value)]?.focus();
+        });
+        return button;
+      }));
+    },
+    label: (text) => group.setAttribute("aria-label", text),
+  };
+}

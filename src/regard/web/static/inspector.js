@@ -1,0 +1,256 @@
+// A recording to look through: hypotheses, layers, heads; heat map or lines; tokens; picture or sound beside it.
+//
+//   inspector(element, recording, { language, theme });
+//
+// `recording` is what regard.draw.report writes:
+//   { title, exact, notes: [], labels: [[token, …]], tables: [packed],
+//     chapters: [{ name, score, beside, sites: [{ name, kind, rows, columns, heads, height, width, step, table }] }] }
+// where rows and columns are places in `labels`, or null for numbers, and `table` is a place in `tables`.
+
+import { arcs } from "./arcs.js";
+import { isDark } from "./colors.js";
+import { choice, make, slider, toggle } from "./controls.js";
+import { headGrid } from "./grid.js";
+import { heatmap } from "./heatmap.js";
+import { overlay, spectrogram } from "./overlay.js";
+import { amountOf } from "./source.js";
+import { tokenStrip } from "./strip.js";
+import { line, received, siteSources, unpacked, written } from "./tables.js";
+import { chosenLanguage, speaker, teach } from "./words.js";
+
+teach({
+  en: {
+    hypotheses: "Hypotheses", layer: "Layer", headName: "Head", colors: "Colors", threshold: "Hide below",
+    none: "0 to 1", row: "by row", global: "by largest", map: "Map", lines: "Lines", drawing: "Drawing",
+    allHeads: "All heads", fit: "Show all", score: "score {score}", theme: "Dark or light", language: "Language",
+    exactAll: "Weights are exact: every digit of float32.",
+    exactBits: "Weights are rounded to {digits} significant digits to keep this file small.",
+    whole: "All queries together: weight received on average",
+    fromRow: "Where “{token}” looks", fromColumn: "What looks at “{token}”", tokens: "Tokens",
+  },
+  zh: {
+    hypotheses: "候选译文", layer: "层", headName: "头", colors: "着色", threshold: "隐藏低于",
+    none: "0 到 1", row: "按行", global: "按最大值", map: "热图", lines: "连线", drawing: "图形",
+    allHeads: "全部注意力头", fit: "显示全部", score: "得分 {score}", theme: "深色或浅色", language: "语言",
+    exactAll: "权重精确：保留 float32 的每一位。",
+    exactBits: "为了缩小文件，权重保留 {digits} 位有效数字。",
+    whole: "所有查询的平均权重",
+    fromRow: "“{token}” 关注哪里", fromColumn: "哪些词元关注 “{token}”", tokens: "词元",
+  },
+});
+
+export async function inspector(element, recording, { language, theme } = {}) {
+  const page = new Inspector(element, recording, { language: chosenLanguage(language), theme });
+  await page.choose({ chapter: 0, site: page.firstSite(0), head: -1 });
+  return page;
+}
+
+class Inspector {
+  constructor(element, recording, { language, theme }) {
+    this.recording = recording;
+    this.state = { language, theme, scale: "none", threshold: 0, drawing: "map", picked: undefined };
+    this.known = new Map(); // table → its sources
+    this.build(element);
+  }
+
+  /** The last layer that looks from one text at another, where there is one: an alignment says the most. */
+  firstSite(chapter) {
+    const { sites } = this.recording.chapters[chapter];
+    const across = sites.map((site) => site.rows !== site.columns || site.height !== site.width);
+    return Math.max(0, across.lastIndexOf(true));
+  }
+
+  build(element) {
+    const change = (name) => (value) => this.choose({ [name]: value });
+    this.controls = {
+      chapter: toggle((value) => this.choose({ chapter: Number(value), picked: undefined })),
+      site: choice((value) => this.choose({ site: Number(value), head: -1, picked: undefined })),
+      head: choice((value) => this.choose({ head: Number(value) })),
+      scale: choice(change("scale")),
+      threshold: slider(change("threshold")),
+      drawing: toggle(change("drawing")),
+      language: toggle(change("language")),
+      theme: toggle(change("theme")),
+    };
+    const { chapter, site, head, scale, threshold, drawing, language, theme } = this.controls;
+    this.parts = Object.fromEntries(["map", "lines", "grid", "said", "read", "beside"].map((name) => [name, make("div")]));
+    this.headings = Object.fromEntries(["heads", "tokens"].map((name) => [name, make("h2")]));
+    this.looked = make("p", { className: "regard-looked" });
+    this.foot = make("footer", { className: "regard-foot" });
+    this.fitButton = make("button", { type: "button", className: "regard-fit" });
+    this.fitButton.addEventListener("click", () => this.map?.fit());
+    chapter.element.classList.add("regard-chapters");
+    element.append(
+      make("header", { className: "regard-head" }, make("h1", { textContent: this.recording.title }),
+        make("div", { className: "regard-tools" }, language.element, theme.element)),
+      chapter.element,
+      make("div", { className: "regard-controls" },
+        ...[site, head, scale, threshold, drawing].map((control) => control.element), this.fitButton),
+      make("div", { className: "regard-panes" },
+        make("section", { className: "regard-main" }, this.parts.map, this.parts.lines),
+        make("section", { className: "regard-side" }, this.headings.heads, this.parts.grid, this.parts.beside)),
+      make("section", { className: "regard-tokens" }, this.headings.tokens, this.parts.said, this.looked, this.parts.read),
+      this.foot,
+    );
+  }
+
+  get chapter() { return this.recording.chapters[this.state.chapter]; }
+
+  get site() { return this.chapter.sites[this.state.site]; }
+
+  get options() {
+    const { scale, threshold, language } = this.state;
+    return { scale, threshold, language, dark: isDark(), kind: this.site.kind };
+  }
+
+  labels(axis) {
+    const place = this.site[axis];
+    return place === null ? this.site[axis === "rows" ? "height" : "width"] : this.recording.labels[place];
+  }
+
+  tokens(axis) {
+    const labels = this.labels(axis);
+    return typeof labels === "number" ? Array.from({ length: labels }, (_, place) => String(place + 1)) : labels;
+  }
+
+  sources(site) {
+    const name = [site.table, site.heads].join();
+    if (!this.known.has(name)) {
+      this.known.set(name, siteSources({ ...site, table: this.recording.tables[site.table] }));
+    }
+    return this.known.get(name);
+  }
+
+  /** Changes what is shown: chapter, site, head (−1 is the mean), scale, threshold, drawing, language, theme. */
+  async choose(changes) {
+    Object.assign(this.state, changes);
+    this.state.site = Math.min(this.state.site, this.chapter.sites.length - 1);
+    if (this.site.heads === 1) this.state.head = 0;
+    else this.state.head = Math.min(this.state.head, this.site.heads - 1);
+    if (this.state.theme) document.documentElement.dataset.theme = this.state.theme;
+    document.documentElement.lang = this.state.language;
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    const all = await Promise.all(this.chapter.sites.map((site) => this.sources(site)));
+    if (turn === this.turn) this.render(all);
+  }
+
+  render(all) {
+    this.say = speaker(this.state.language);
+    const { heads, mean } = all[this.state.site];
+    this.source = this.state.head < 0 ? mean : heads[this.state.head];
+    const label = this.state.head < 0 ? this.say("mean") : this.say("head", { head: this.state.head + 1 });
+    this.name = this.site.heads > 1 ? this.say("headOf", { site: this.site.name, head: label }) : this.site.name;
+    this.renderControls();
+    this.renderDrawing();
+    this.renderGrid(all);
+    this.renderTokens();
+    this.renderBeside();
+    this.renderFoot();
+  }
+
+  renderControls() {
+    const { state, say, controls, chapter } = this;
+    const named = { chapter: "hypotheses", site: "layer", head: "headName", scale: "colors", threshold: "threshold",
+      drawing: "drawing", language: "language", theme: "theme" };
+    for (const [name, word] of Object.entries(named)) controls[name].label(say(word));
+    const chapters = this.recording.chapters.map(({ name, score }, place) => [place, score === null ? name : `${name}  (${say("score", { score: score.toFixed(2) })})`]);
+    controls.chapter.set(chapters, state.chapter);
+    controls.chapter.element.hidden = chapters.length < 2 && chapter.score === null;
+    controls.site.set(chapter.sites.map(({ name }, place) => [place, name]), state.site);
+    controls.site.element.hidden = chapter.sites.length < 2;
+    const heads = Array.from({ length: this.site.heads }, (_, head) => [head, String(head + 1)]);
+    controls.head.set(this.site.heads > 1 ? [[-1, say("mean")], ...heads] : heads, state.head);
+    controls.head.element.hidden = this.site.heads < 2;
+    controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), state.scale);
+    controls.threshold.set(state.threshold);
+    controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), state.drawing);
+    controls.language.set([["en", "English"], ["zh", "中文"]], state.language);
+    controls.theme.set([["light", "☀"], ["dark", "☾"]], isDark() ? "dark" : "light");
+    this.fitButton.textContent = say("fit");
+  }
+
+  renderDrawing() {
+    const { state, parts, source } = this;
+    const shared = { ...this.options, name: this.name, rows: this.labels("rows"), columns: this.labels("columns") };
+    parts.map.hidden = state.drawing !== "map";
+    parts.lines.hidden = state.drawing !== "lines";
+    const onchoose = ({ row }) => this.pick("row", row);
+    if (this.map) this.map.update({ ...shared, source });
+    else this.map = heatmap(parts.map, { ...shared, source, onchoose });
+    this.map.chosen = state.picked?.axis === "row" ? { row: state.picked.place } : undefined;
+    if (state.drawing !== "lines") return;
+    const lines = { ...shared, weights: written(source), chosen: this.map.chosen?.row };
+    if (this.lines) this.lines.update(lines);
+    else this.lines = arcs(parts.lines, { ...lines, onchoose: (row) => this.pick("row", row) });
+  }
+
+  renderGrid(all) {
+    const several = all.length > 1 || all[0].heads.length > 1;
+    this.headings.heads.textContent = several ? this.say("allHeads") : "";
+    this.parts.grid.hidden = !several;
+    if (!several) return;
+    const { site, head, chapter } = this.state;
+    if (this.gridChapter !== chapter) {
+      this.gridSites = this.chapter.sites.map(({ name }, place) => ({ name, heads: all[place].heads }));
+      this.gridChapter = chapter;
+    }
+    const options = { ...this.options, sites: this.gridSites, mean: all.map(({ mean }) => mean), chosen: { site, head } };
+    if (this.grid) this.grid.update(options);
+    else this.grid = headGrid(this.parts.grid, { ...options, onchoose: (chosen) => this.choose({ picked: undefined, ...chosen }) });
+  }
+
+  pick(axis, place) {
+    const { picked } = this.state;
+    const same = picked?.axis === axis && picked.place === place;
+    this.choose({ picked: same ? undefined : { axis, place } });
+  }
+
+  renderTokens() {
+    const { state: { picked }, say, source } = this;
+    const [rows, columns] = [this.tokens("rows"), this.tokens("columns")];
+    const looks = picked?.axis === "column" ? undefined : picked ? line(source, "row", picked.place) : received(source);
+    const looked = picked?.axis === "column" ? line(source, "column", picked.place) : undefined;
+    this.headings.tokens.textContent = say("tokens");
+    const token = picked && (picked.axis === "row" ? rows : columns)[picked.place];
+    this.looked.textContent = picked ? say(picked.axis === "row" ? "fromRow" : "fromColumn", { token }) : say("whole");
+    this.strip("said", rows, looked, picked?.axis === "row" ? picked.place : undefined, "row");
+    this.strip("read", columns, looks, picked?.axis === "column" ? picked.place : undefined, "column");
+  }
+
+  strip(name, tokens, weights, chosen, axis) {
+    const options = { ...this.options, tokens, weights, chosen, name: this.say(name), amounts: weights && this.amounts(weights) };
+    this.strips ??= {};
+    if (this.strips[name]) this.strips[name].update(options);
+    else this.strips[name] = tokenStrip(this.parts[name], { ...options, onchoose: (place) => this.pick(axis, place) });
+  }
+
+  // A line of weights by its own largest, unless weights are to be colored as they are.
+  amounts(weights) {
+    const largest = weights.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+    const scale = this.state.scale === "none" ? "none" : "row";
+    return Array.from(weights, (one) => amountOf(one, scale, largest, largest, this.site.kind === "difference"));
+  }
+
+  async renderBeside() {
+    const { beside } = this.chapter;
+    if (!beside || this.site.width !== beside.keys) return this.parts.beside.replaceChildren();
+    const { picked } = this.state;
+    const weights = picked?.axis === "row" ? line(this.source, "row", picked.place) : received(this.source);
+    const largest = weights.reduce((most, one) => Math.max(most, one), 0) || 1;
+    const options = { ...this.options, name: this.name, amounts: Array.from(weights, (one) => one / largest) };
+    if (this.besideOf !== beside || !this.parts.beside.firstChild) {
+      this.besideOf = beside;
+      const sound = beside.kind === "sound" && { ...beside, values: await unpacked(beside.values) };
+      this.parts.beside.replaceChildren();
+      this.beside = sound ? spectrogram(this.parts.beside, { ...sound, ...options }) : overlay(this.parts.beside, { ...beside, ...options });
+    } else this.beside.update(options);
+  }
+
+  renderFoot() {
+    const { exact, notes, made } = this.recording;
+    const digits = Math.floor((exact + 1) * Math.log10(2));
+    const said = exact >= 23 ? this.say("exactAll") : this.say("exactBits", { digits });
+    const step = this.site.step.some((size) => size > 1) ? [this.say("pooled", { rows: this.site.step[0], columns: this.site.step[1] })] : [];
+    this.foot.replaceChildren(...[said, ...step, ...notes, made].map((text) => make("p", { textContent: text })));
+  }
+}
