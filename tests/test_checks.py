@@ -17,6 +17,7 @@ from regard import (
     Dense,
     Dot,
     Gaussian,
+    InputError,
     KindError,
     Lengths,
     Location,
@@ -368,3 +369,19 @@ def test_shapes_are_known_without_numbers() -> None:
         output = attend(query, key, value, **options).output  # type: ignore[arg-type]
         assert output.shape == (B, L, D)
         assert output.is_meta
+
+
+def test_a_call_like_an_earlier_one_is_still_checked() -> None:
+    """Plain calls that are alike are checked once; what differs from them in anything is checked again."""
+    query, key, value = torch.randn(2, L, D), torch.randn(2, S, D), torch.randn(2, S, E)
+    attend(query, key, value, mask=Causal())
+    with pytest.raises(InputError, match=r"^dropout: "):
+        attend(query, key, value, mask=Causal(), dropout=1.0)
+    with pytest.raises(KindError, match=r"^value: "):
+        attend(query, key, value.double(), mask=Causal())
+    with pytest.raises(InputError, match=r"^value: got 6 values"):
+        attend(query, key, value[:, :-1], mask=Causal())
+    with pytest.raises(RegardError, match=r"^key"):
+        attend(query, key[..., :-1], value, mask=Causal())
+    with pytest.raises(PlanError, match=r"^backend: "):
+        attend(query, key, value, mask=Causal(), backend="linear")

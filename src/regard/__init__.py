@@ -75,7 +75,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
-    return getattr(import_module(f"regard.{_HOME_OF[name]}"), name)
+    found: object = getattr(import_module(f"regard.{_HOME_OF[name]}"), name)
+    globals()[name] = found  # the next time it is an attribute like any other
+    return found
 
 
 def __dir__() -> list[str]:

@@ -9,17 +9,18 @@ from regard.backends import RUNS
 from regard.biases import Bias
 from regard.checks import check
 from regard.lowering import Backend, Plan, lower
-from regard.masks import Full, Mask
+from regard.masks import Causal, Full, Mask
 from regard.normalizers import Normalizer, Softmax
 from regard.numerics import noise
 from regard.parts import Call, Facts, Parts
-from regard.scores import ScaledDot, Score
+from regard.scores import Dot, ScaledDot, Score
 from regard.shapes import Float, Output, Queries, Tensor, Values, WideKeys
 from regard.shield import shield
 from regard.weights import Weights
 
 SCORE, MASK, NORMALIZER, AGGREGATE = ScaledDot(), Full(), Softmax(), Soft()
 _plans: dict[object, Plan] = {}
+_understood: dict[object, "Understood"] = {}
 MOST_PLANS = 4096
 
 
@@ -29,6 +30,13 @@ class Attended(NamedTuple):
     output: Output
     weights: Weights
     log_prob: Float[Tensor, "*lead query"] | None
+    plan: Plan
+
+
+class Understood(NamedTuple):
+    """What checking and planning a call found: the lead axes of its output, and the plan."""
+
+    lead: tuple[int, ...]
     plan: Plan
 
 
@@ -60,8 +68,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     tensor([0., 1., 2.])
     """
     parts = Parts(score, bias, mask, normalizer, aggregate)
-    lead = check(parts, query, key, value, dropout)
-    plan = plan_for(parts, facts_of(lead, query, key, value, dropout), backend)
+    lead, plan = understand(parts, query, key, value, dropout, backend)
     key, value, exposed = shield(parts, query.shape[-2], key, value)
     seed = noise.draw_seed(query.device) if dropout or aggregate.random else None
     call = Call(parts, query, key, value, dropout, seed)
@@ -75,6 +82,35 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     if log_prob is not None and log_prob.shape[:-1] != lead:
         log_prob = log_prob.expand(*lead, log_prob.shape[-1])
     return Attended(output, Weights(call, result), log_prob, plan)
+
+
+def understand(
+    parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: Backend | Literal["auto"]
+) -> Understood:
+    """Check and plan. Where the parts hold no tensor, once for all calls that are alike: it takes longer than a step."""
+    alike: object = None
+    if _plain(parts) and isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor):
+        sizes = query.shape, key.shape, value.shape
+        kinds = query.dtype, key.dtype, value.dtype, query.device, key.device, value.device
+        given = type(parts.score), type(parts.mask), dropout, backend, torch.is_grad_enabled()
+        alike = given, sizes, kinds
+        known = _understood.get(alike)
+        if known is not None:
+            return known
+    lead = check(parts, query, key, value, dropout)
+    known = Understood(lead, plan_for(parts, facts_of(lead, query, key, value, dropout), backend))
+    if alike is not None:
+        if len(_understood) >= MOST_PLANS:
+            _understood.clear()
+        _understood[alike] = known
+    return known
+
+
+def _plain(parts: Parts) -> bool:
+    """Whether nothing in the parts but their types counts."""
+    score, bias, mask, normalizer, aggregate = parts
+    plain = type(score) in (Dot, ScaledDot) and type(mask) in (Full, Causal) and bias is None
+    return plain and normalizer is NORMALIZER and aggregate is AGGREGATE and not torch.compiler.is_compiling()
 
 
 def facts_of(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Facts:
