@@ -27,6 +27,7 @@ app.command("regard.cli.dispatch:predict", help="Ask a run about one thing.", **
 app.command("regard.cli.translate:translate", help="Translate standard input to standard output.")
 app.command("regard.cli.average:average", help="Average the weights of several checkpoints.")
 app.command("regard.cli.dispatch:show", help="Show where a run looked, in the terminal or as a picture.", **OWN_FLAGS)
+app.command("regard.cli.serve:serve", help="Serve a page: translate, look, compare, and follow runs in progress.")
 app.command("regard.cli.bench:bench", help="Time the main mechanisms against plain torch on this machine.")
 app.command("regard.cli.demo:demo", help="Train a translator with attention and one without, and see the difference.")
 
@@ -53,7 +54,8 @@ def main() -> None:
         sys.exit(2)
 
 
-EXTRAS = {"matplotlib": "plot", "sklearn": "sklearn"}  # what a command imports when it runs, and where it comes from
+# What a command imports when it runs, and where it comes from.
+EXTRAS = {"matplotlib": "plot", "sklearn": "sklearn", "starlette": "web", "uvicorn": "web"}
 
 
 def mended(error: Exception) -> str:

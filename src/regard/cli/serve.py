@@ -1,0 +1,71 @@
+"""`regard serve`: the inspector, on a page of this machine."""
+
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+
+@dataclass
+class Serving:
+    """Where the page is served, and to whom."""
+
+    host: str = "127.0.0.1"
+    "The address to listen on. Any other than this machine's own asks for a token."
+    port: int = 8642
+    "The port; 0: any that is free."
+    name: Annotated[list[str] | None, Parameter(negative="")] = None
+    "More names that the server may be asked for by, such as that of a proxy."
+    token: str | None = None
+    "The token that answers need; made up where --host needs one and none is given."
+    open: Annotated[bool, Parameter(negative="")] = False
+    "Open the page in the browser."
+
+
+@dataclass
+class Bounds:
+    """How much is served."""
+
+    workers: int = 2
+    "Requests that are computed at the same time."
+    waiting: int = 64
+    "Requests that wait; more are told to come back."
+    seconds: float = 30.0
+    "The longest that an answer may take."
+    threads: int = 1
+    "Threads that torch may use for each of them."
+
+
+def serve(
+    *runs: Path,
+    serving: Annotated[Serving | None, Parameter(name="*")] = None,
+    bounds: Annotated[Bounds | None, Parameter(name="*")] = None,
+) -> None:
+    """Serve a page on which to translate, see where models looked, and follow runs in progress.
+
+    Parameters
+    ----------
+    runs
+        Run folders, and recordings in files.
+    """
+    serving, bounds = serving or Serving(), bounds or Bounds()
+    import torch
+
+    from regard.web.app import application, listening, run, url
+    from regard.web.limits import Limits
+    from regard.web.security import Access
+
+    torch.set_num_threads(bounds.threads)
+    access = Access.at(serving.host, serving.name or (), serving.token)
+    limits = Limits(workers=bounds.workers, waiting=bounds.waiting, seconds=bounds.seconds)
+    app = application(runs, access, limits)
+    connection = listening(serving.host, serving.port)
+    address = url(serving.host, connection.getsockname()[1], access.token)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"{address}\nCtrl-C ends it.", markup=False)
+    if serving.open:
+        webbrowser.open(address)
+    run(app, connection)

@@ -1,0 +1,62 @@
+"""What the server says where it does not do as asked: always `{"error": "name: got …, expected …; fix: …"}`."""
+
+import logging
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from regard.errors import RegardError, sentence
+
+LOG = logging.getLogger("regard.web")
+
+
+class RefusedError(RegardError):
+    """A request that is not served, with the status that says why; `wait` is when to try again, in seconds."""
+
+    def __init__(self, status: int, text: str, *, wait: int | None = None) -> None:
+        super().__init__(text)
+        self.status, self.wait = status, wait
+
+
+def refuse(status: int, name: str, got: object, expected: str, fix: str) -> RefusedError:
+    """A refusal in the one wording, to be raised by the caller."""
+    return RefusedError(status, sentence(name, got, expected, fix))
+
+
+def problem(text: str, status: int, wait: int | None = None) -> JSONResponse:
+    """An error as the page reads it."""
+    headers = {} if wait is None else {"Retry-After": str(wait)}
+    return JSONResponse({"error": text}, status, headers)
+
+
+def refused(request: Request, error: Exception) -> JSONResponse:
+    """A refusal as an answer."""
+    if isinstance(error, RefusedError):
+        return problem(str(error), error.status, error.wait)
+    return problem(str(error), 400)
+
+
+def not_found(request: Request, error: Exception) -> JSONResponse:
+    """Starlette's own errors, no such path and no such method, in our wording."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 405:
+        text = sentence("method", request.method, "one that this path has", "use GET, or POST where the page does")
+    else:
+        text = sentence("path", request.url.path[:200], "one of this server's", "open /")
+    return problem(text, status)
+
+
+def broken(request: Request, error: Exception) -> JSONResponse:
+    """A fault of ours: the reader is told that, and no more; the rest is in the log."""
+    return problem(fault(error), 500)
+
+
+def fault(error: BaseException) -> str:
+    """What the reader is told of a fault of ours."""
+    LOG.error("fault while serving", exc_info=error)
+    return sentence("server", f"an error of its own ({type(error).__name__})", "none", "see the terminal it runs in")
+
+
+HANDLERS: Any = {RegardError: refused, HTTPException: not_found, Exception: broken}

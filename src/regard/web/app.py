@@ -1,0 +1,74 @@
+"""The server: its routes behind its guard."""
+
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+
+from regard.errors import wrong
+from regard.web.answers import HANDLERS
+from regard.web.limits import Limits
+from regard.web.routes import Routes
+from regard.web.runs import Runs, sorted_out
+from regard.web.security import Access, Guard
+from regard.web.store import Files
+
+CONNECTIONS = 2048  # open at once; each costs a little memory even where nothing is asked
+
+
+def application(paths: Sequence[Path], access: Access | None = None, limits: Limits | None = None) -> Guard:
+    """The app that serves these run folders and recordings, and nothing else."""
+    limits = Limits() if limits is None else limits
+    folders, files = sorted_out(paths)
+    routes = Routes(Runs(folders, limits), Files(files, limits.weights), limits)
+
+    @asynccontextmanager
+    async def living(app: Starlette) -> AsyncIterator[None]:
+        yield
+        routes.workers.close()
+
+    app = Starlette(routes=routes.all(), exception_handlers=HANDLERS, lifespan=living)
+    return Guard(app, Access() if access is None else access)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that is bound already, so that its port is known before the server runs."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    connection = socket.socket(family)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        connection.bind((host, port))
+    except (OSError, OverflowError) as error:
+        connection.close()
+        fix = "use --port 0 for any that is free"
+        raise wrong("port", f"{port} of {host} ({error})", "one that is free", fix) from None
+    return connection
+
+
+def url(host: str, port: int, token: str | None) -> str:
+    """What to open. The token stands behind #, which browsers never send: it is in no log and no referrer.
+
+    >>> url("127.0.0.1", 8000, None)
+    'http://127.0.0.1:8000/'
+    """
+    name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{name}:{port}/" + ("" if token is None else f"#token={token}")
+
+
+def run(app: Guard, connection: socket.socket) -> None:
+    """Serves until it is interrupted."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=2**14,
+    )
+    uvicorn.Server(config).run(sockets=[connection])

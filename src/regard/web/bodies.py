@@ -1,0 +1,131 @@
+"""What a request says, read with limits and checked field by field."""
+
+import asyncio
+import json
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from starlette.requests import Request
+
+from regard.errors import wrong
+from regard.web.answers import refuse
+
+UNIVERSAL = "application/octet-stream"
+
+
+async def read(request: Request, kind: str, most: int, patience: float) -> bytes:
+    """The body: of that content type, of at most so many bytes, and here before patience ends.
+
+    The content type matters: a stranger's page cannot send these two without asking first.
+    """
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != kind:
+        raise refuse(415, "Content-Type", repr(given[:100]), kind, "send it as the page does")
+    length = request.headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > most:
+        raise too_large(length[:20], most)
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(patience):
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise too_large(f"{size:,}", most)
+                parts.append(part)
+    except TimeoutError:
+        raise refuse(408, "body", f"{size:,} bytes in {patience:g} s", "all of it", "send it at once") from None
+    return b"".join(parts)
+
+
+def too_large(length: str, most: int) -> Exception:
+    return refuse(413, "body", f"{length} bytes", f"at most {most:,}", "send less")
+
+
+async def read_fields(request: Request, most: int, patience: float) -> "Fields":
+    """The body as a JSON object."""
+    content = await read(request, "application/json", most, patience)
+    try:
+        values = json.loads(content.decode("utf-8"), parse_constant=unlike_json)
+    except (ValueError, RecursionError):
+        raise wrong("body", "something else", "a JSON object", "send it as the page does") from None
+    if not isinstance(values, dict):
+        raise wrong("body", f"a JSON {type(values).__name__}", "a JSON object", "send it as the page does")
+    return Fields(values)
+
+
+def unlike_json(name: str) -> Any:
+    raise ValueError(name)
+
+
+class Fields:
+    """The values of a request by name. Each is taken once, of its type and within its bounds; none may be left."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = dict(values)
+
+    def text(self, name: str, most: int, default: str | None = None) -> str:
+        value = self.take(name, default)
+        if not isinstance(value, str) or not 0 < len(value) <= most or not encodable(value):
+            got = f"{len(value):,} characters" if isinstance(value, str) else kind_of(value)
+            raise wrong(name, got, f"a text of 1 to {most:,} characters", "shorten it" if got[0] > "0" else "write one")
+        return value
+
+    def choice(self, name: str, known: Collection[str], default: str | None = None) -> str:
+        value = self.take(name, default)
+        if not isinstance(value, str) or value not in known:
+            got = repr(value[:100]) if isinstance(value, str) else kind_of(value)
+            raise wrong(name, got, f"one of {', '.join(known) or '(none)'}", "choose one of them")
+        return value
+
+    def whole(self, name: str, least: int, most: int, default: int | None = None) -> int:
+        value = self.take(name, default)
+        value = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 12 else value
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise wrong(name, shown(value), f"a whole number from {least} to {most:,}", f"use {least}")
+        return value
+
+    def number(self, name: str, least: float, most: float, default: float) -> float:
+        value = self.take(name, default)
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+        if not fits or not math.isfinite(value) or not least <= value <= most:
+            raise wrong(name, shown(value), f"a number from {least:g} to {most:g}", f"use {default:g}")
+        return float(value)
+
+    def places(self, name: str, size: int, longest: int) -> list[int]:
+        """Whole numbers from 0 to below `size`."""
+        value = self.take(name, [])
+        if not isinstance(value, list) or len(value) > longest:
+            got = f"{len(value):,} numbers" if isinstance(value, list) else kind_of(value)
+            raise wrong(name, got, f"a list of at most {longest:,}", "send fewer")
+        for one in value:
+            if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < size:
+                raise wrong(name, shown(one), f"whole numbers from 0 to {size - 1:,}", "count from 0")
+        return value
+
+    def take(self, name: str, default: Any = None) -> Any:
+        if name not in self.values and default is None:
+            raise wrong(name, "nothing", "a value", f"send {name}")
+        return self.values.pop(name, default)
+
+    def finish(self) -> None:
+        """Raises where something is left that nobody asked for."""
+        if self.values:
+            raise wrong("body", repr(next(iter(self.values))[:100]), "known names only", "leave it out")
+
+
+def shown(value: object) -> str:
+    return str(value)[:40] if isinstance(value, int | float) and not isinstance(value, bool) else kind_of(value)
+
+
+def kind_of(value: object) -> str:
+    return repr(value[:40]) if isinstance(value, str) else f"a JSON {type(value).__name__}"
+
+
+def encodable(text: str) -> bool:
+    """Whether it can be written: JSON may hold half a surrogate pair, which no tokenizer survives."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,170 @@
+"""What the page can ask for."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from regard.recording import Recording
+from regard.web import recordings
+from regard.web.attention import recorded, wanted
+from regard.web.bodies import UNIVERSAL, Fields, read, read_fields
+from regard.web.events import streamed
+from regard.web.limits import Limits
+from regard.web.metrics import LARGEST, Followers
+from regard.web.runs import Runs
+from regard.web.store import Files, Store
+from regard.web.translation import Question, Source, answer
+from regard.web.work import Workers
+
+STATIC = Path(__file__).parent / "static"
+FRESH = {"Cache-Control": "no-cache"}  # asked again each time, by its tag: a new version is seen at once
+SETTLED = {"Cache-Control": "private, max-age=3600"}  # what has this name never changes
+
+
+class Routes:
+    """The answers, and what they are made from."""
+
+    def __init__(self, runs: Runs, files: Files, limits: Limits) -> None:
+        self.runs, self.files, self.limits = runs, files, limits
+        self.store, self.workers, self.followers = Store(limits.kept), Workers(limits), Followers(limits)
+
+    def all(self) -> list[BaseRoute]:
+        tables: dict[str, Callable[[Request], Any]] = {
+            "labels": self.labels,
+            "table": self.table,
+            "tile": self.tile,
+            "rows": self.rows,
+            "weight": self.weight,
+        }
+        return [
+            Route("/", self.page),
+            Route("/api/state", self.state),
+            Route("/api/translate", self.translate, methods=["POST"]),
+            Route("/api/attention", self.attention, methods=["POST"]),
+            Route("/api/runs/{run}/metrics", self.metrics),
+            Route("/api/recordings", self.upload, methods=["POST"]),
+            Route("/api/files/{title}", self.file, methods=["POST"]),
+            Route("/api/recordings/{name}", self.recording),
+            *(Route(f"/api/recordings/{{name}}/{part}", method) for part, method in tables.items()),
+            Mount("/static", Static(directory=STATIC)),
+        ]
+
+    async def page(self, request: Request) -> Response:
+        return FileResponse(STATIC / "index.html", headers=FRESH)
+
+    async def state(self, request: Request) -> Response:
+        """Which runs and recordings there are."""
+        facts = [run.facts() for run in self.runs.values()]
+        names = ("characters", "tokens", "beam", "upload", "cells")
+        limits = {name: getattr(self.limits, name) for name in names}
+        return JSONResponse({"runs": facts, "files": list(self.files.paths), "limits": limits})
+
+    async def fields(self, request: Request) -> Fields:
+        return await read_fields(request, self.limits.body, self.limits.patience)
+
+    async def translate(self, request: Request) -> Response:
+        """A translation, event by event."""
+        fields = await self.fields(request)
+        run = self.runs[fields.text("run", 200)]
+        question = Question.of(fields, self.limits)
+        fields.finish()
+        events = self.workers.stream(lambda ticket: answer(run.translator(), question, self.limits, ticket))
+        return streamed(events)
+
+    async def attention(self, request: Request) -> Response:
+        """All attention behind one translation."""
+        fields = await self.fields(request)
+        run = self.runs[fields.text("run", 200)]
+        source = Source.of(fields, self.limits)
+
+        def work(ticket: object) -> dict[str, object]:
+            translator = run.translator()
+            tokens = wanted(fields, translator, self.limits)
+            fields.finish()
+            name = self.store.add(source.text[:80], recorded(translator, source, tokens, self.limits))
+            return recordings.summary(name, self.store.get(name), self.limits.cells)
+
+        return JSONResponse(await self.workers.run(work))
+
+    async def metrics(self, request: Request) -> Response:
+        """The curves of a run, followed."""
+        fields = Fields(request.query_params)
+        run = self.runs[request.path_params["run"]]
+        start = fields.whole("start", 0, LARGEST, 0)
+        fields.finish()
+        return streamed(self.followers.follow(run.folder, start))
+
+    async def upload(self, request: Request) -> Response:
+        """A recording that somebody opens in the page. It is read from a file of its own, which is gone afterwards."""
+        content = await read(request, UNIVERSAL, self.limits.upload, 6 * self.limits.patience)
+
+        def work(ticket: object) -> dict[str, object]:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "recording.safetensors"
+                path.write_bytes(content)
+                recording = Recording.load(path, limit=self.limits.upload)
+            name = self.store.add("", recording)
+            return recordings.summary(name, self.store.get(name), self.limits.cells)
+
+        return JSONResponse(await self.workers.run(work))
+
+    async def file(self, request: Request) -> Response:
+        """A recording of those that were named when the server was started."""
+        title = request.path_params["title"]
+
+        def work(ticket: object) -> dict[str, object]:
+            name = self.files.open(title, self.store)
+            return recordings.summary(name, self.store.get(name), self.limits.cells)
+
+        return JSONResponse(await self.workers.run(work))
+
+    async def recording(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        return JSONResponse(recordings.summary(name, self.store.get(name), self.limits.cells))
+
+    async def labels(self, request: Request) -> Response:
+        return JSONResponse(await self.asked(request, recordings.labels), headers=SETTLED)
+
+    async def weight(self, request: Request) -> Response:
+        return JSONResponse(await self.asked(request, recordings.exact))
+
+    async def table(self, request: Request) -> Response:
+        cells = self.limits.cells
+        return numbers(await self.asked(request, lambda fields, kept: recordings.table(fields, kept, cells)))
+
+    async def tile(self, request: Request) -> Response:
+        return numbers(await self.asked(request, recordings.tile))
+
+    async def rows(self, request: Request) -> Response:
+        return numbers(await self.asked(request, recordings.largest_of_rows))
+
+    async def asked(self, request: Request, part: Callable[[Fields, Recording], Any]) -> Any:
+        """Something of a recording, computed beside the event loop."""
+        kept, fields = self.store.get(request.path_params["name"]), Fields(request.query_params)
+
+        def work(ticket: object) -> Any:
+            found = part(fields, kept.recording)
+            fields.finish()
+            return found
+
+        return await self.workers.run(work)
+
+
+class Static(StaticFiles):
+    """The files of the page, asked for again each time."""
+
+    def file_response(self, *arguments: Any, **more: Any) -> Response:
+        response = super().file_response(*arguments, **more)
+        response.headers.update(FRESH)
+        return response
+
+
+def numbers(values: Any) -> Response:
+    """Numbers in bytes."""
+    return Response(recordings.as_bytes(values), media_type=UNIVERSAL, headers=SETTLED)

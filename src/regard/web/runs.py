@@ -1,0 +1,138 @@
+"""The run folders that are served: what they are, and their models, opened when they are first asked for."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regard.errors import RegardError, wrong
+from regard.tasks import config_of
+from regard.tasks.data import load_both
+from regard.tasks.predicting import WEIGHTS
+from regard.tasks.translation import TranslationConfig, Translator
+from regard.web.answers import refuse
+from regard.web.limits import Limits
+from regard.web.vetting import vet_texts, vet_weights
+
+
+class Opened(NamedTuple):
+    """A model, and the time and size of the file it came from: a run in progress gets better ones."""
+
+    stamp: tuple[int, int]
+    translator: Translator
+
+
+class Run:
+    """One run folder."""
+
+    def __init__(self, name: str, folder: Path, limits: Limits) -> None:
+        self.name, self.folder, self.limits = name, folder, limits
+        self.lock = threading.Lock()
+        self.opened: Opened | None = None
+
+    def config(self) -> Any:
+        """Its settings, read anew: whoever resumes a run may change them."""
+        vet_texts(self.folder)
+        return config_of(self.folder)
+
+    def facts(self) -> dict[str, Any]:
+        """What the page shows of it. A folder that cannot be used says why instead."""
+        try:
+            config = self.config()
+        except (RegardError, OSError) as error:
+            return {"name": self.name, "error": str(error)}
+        ready = (self.folder / WEIGHTS).is_file()
+        return {"name": self.name, "task": config.task, "ready": ready, "about": about(config)}
+
+    def translator(self) -> Translator:
+        """The model of the best weights so far. One thread opens it, others wait."""
+        with self.lock:
+            config = self.config()
+            if not isinstance(config, TranslationConfig):
+                fix = "open its curves"
+                raise refuse(409, "run", f"{self.name}, a run of {config.task}", "one of translation", fix)
+            stamp = stamp_of(self.folder / WEIGHTS)
+            if self.opened is None or self.opened.stamp != stamp:
+                self.opened = Opened(stamp, self.load(config))
+            return self.opened.translator
+
+    def load(self, config: TranslationConfig) -> Translator:
+        vocabularies = load_both(self.folder)
+        words = len(vocabularies.source), len(vocabularies.target)
+        vet_weights(self.folder, config.model, words, self.limits.weights)
+        served = replace(config, training=replace(config.training, device="cpu"))
+        return Translator.load(served, self.folder)
+
+
+def stamp_of(path: Path) -> tuple[int, int]:
+    """When a file was written, and its size; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def about(config: Any) -> dict[str, Any]:
+    """The settings that tell runs apart."""
+    model = getattr(config, "model", None)
+    if not isinstance(config, TranslationConfig) or model is None:
+        return {}
+    score = model.transformer.source_score if model.decoder == "transformer" else model.reading.score
+    return {
+        "encoder": model.encoder,
+        "decoder": model.decoder,
+        "score": "" if model.decoder == "plain" else score,
+        "size": model.size,
+        "data": Path(config.data.text.partition(",")[0]).name,
+        "source": config.data.source,
+        "target": config.data.target,
+    }
+
+
+def named(paths: Sequence[Path]) -> dict[str, Path]:
+    """Paths by their last part; where several share it, by a number behind it.
+
+    >>> list(named([Path("a/run"), Path("b/run")]))
+    ['run', 'run-2']
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        name, number = path.resolve().name, 2
+        while name in found:
+            name, number = f"{path.resolve().name}-{number}", number + 1
+        found[name] = path
+    return found
+
+
+class Runs(Mapping[str, Run]):
+    """All of them by name. No other folder is ever looked into."""
+
+    def __init__(self, folders: Mapping[str, Path], limits: Limits) -> None:
+        self.runs = {name: Run(name, folder, limits) for name, folder in folders.items()}
+
+    def __getitem__(self, name: str) -> Run:
+        if name not in self.runs:
+            expected = f"one of {', '.join(self.runs) or '(none)'}"
+            raise refuse(404, "run", repr(name[:100]), expected, "choose one of them")
+        return self.runs[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+
+def sorted_out(paths: Sequence[Path]) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Run folders and recordings, by name, from what was typed."""
+    folders = [path for path in paths if path.is_dir()]
+    files = [path for path in paths if path.is_file()]
+    for path in paths:
+        if path not in folders and path not in files:
+            raise wrong("run", f"{path}, which is not there", "a run folder or a recording", "check the path")
+    for folder in folders:
+        if not (folder / "versions.json").is_file():
+            raise wrong("run", f"{folder}, which is no run folder", "a folder that regard train made", "check the path")
+    return named(folders), named(files)

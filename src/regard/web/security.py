@@ -1,0 +1,136 @@
+"""Who may ask: this machine's own page, and where a token was set, those who have it.
+
+A page of a stranger that is open in the same browser can send requests here, and by rebinding a name of his to
+127.0.0.1 even read the answers. So the `Host` must be a name we were given or an address (an address cannot be
+rebound), the `Origin` must be that host, and the browser's own `Sec-Fetch-Site` must not say otherwise.
+"""
+
+import ipaddress
+import re
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from regard.errors import sentence
+from regard.web.answers import problem
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+    "media-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+LOCAL = ("localhost", "127.0.0.1", "::1")
+NAMED = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?")
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine can reach it.
+
+    >>> loopback("127.0.0.1"), loopback("0.0.0.0"), loopback("localhost")
+    (True, False, True)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def address(host: str) -> bool:
+    """Whether it is an address and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Under which names the server may be asked for, and the token that its answers need, if any.
+
+    `addresses`: any address of this machine will do too, because it listens to more than its own.
+    """
+
+    names: tuple[str, ...] = LOCAL
+    addresses: bool = False
+    token: str | None = None
+
+    @classmethod
+    def at(cls, host: str, names: Collection[str] = (), token: str | None = None) -> "Access":
+        """For a server that listens there: with a token wherever others can reach it."""
+        if loopback(host):
+            return cls((*LOCAL, host, *names), token=token)
+        return cls((*LOCAL, host, *names), addresses=True, token=token or secrets.token_urlsafe(24))
+
+    def objection(self, scope: Scope) -> tuple[int, str] | None:
+        """What is wrong with a request, as a status and a sentence."""
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        found = NAMED.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
+        name = found.group(1).strip("[]") if found else ""
+        if not found or not (name in self.names or (self.addresses and address(name))):
+            got = repr(", ".join(hosts)[:100])
+            return 403, sentence("Host", got, "a name of this server", "open the address that it printed")
+        return foreign(scope, headers, hosts[0]) or self.unproven(scope, headers)
+
+    def unproven(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        """Where a token is needed and the right one is not there. The page itself is no secret."""
+        if self.token is None or not scope["path"].startswith("/api/"):
+            return None
+        given = headers.get("authorization", "").removeprefix("Bearer ")
+        if secrets.compare_digest(given.encode(), self.token.encode()):
+            return None
+        fix = "open the whole address that the server printed"
+        return 401, sentence("token", "another" if given else "none", "the one of this server", fix)
+
+
+def foreign(scope: Scope, headers: Headers, host: str) -> tuple[int, str] | None:
+    """Where the browser says that another site's page is asking."""
+    origins = headers.getlist("origin")
+    if origins and origins != [f"{scope['scheme']}://{host}"]:
+        got, fix = repr(", ".join(origins)[:100]), "use the page of this server"
+        return 403, sentence("Origin", got, "none but this server's own", fix)
+    site = headers.get("sec-fetch-site", "none")
+    # A link from elsewhere may open the page; it may not fetch, embed or post.
+    visit = headers.get("sec-fetch-mode") == "navigate" and scope["path"] == "/" and scope["method"] == "GET"
+    if site not in ("same-origin", "none") and not visit:
+        return 403, sentence("Sec-Fetch-Site", repr(site[:20]), "same-origin", "use the page of this server")
+    return None
+
+
+class Guard:
+    """Lets in what `Access` has no objection to, and puts the headers on every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app, self.access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        objection = self.access.objection(scope)
+        app = self.app if objection is None else problem(objection[1], objection[0])
+        await app(scope, receive, guarded(send))
+
+
+def guarded(send: Send) -> Send:
+    """Sends with the headers."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sent

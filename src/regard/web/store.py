@@ -1,0 +1,70 @@
+"""Recordings that the page may ask for, under names that nobody can guess; the oldest go when there is no room."""
+
+import secrets
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import NamedTuple
+
+from regard.recording import Recording
+from regard.web.answers import refuse
+
+
+class Kept(NamedTuple):
+    """A recording, and the name it is shown by."""
+
+    title: str
+    recording: Recording
+
+
+class Store:
+    """Some recordings of at most so many bytes together. Used by several threads."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.kept: OrderedDict[str, Kept] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def add(self, title: str, recording: Recording) -> str:
+        """Keeps one more; returns what to ask for."""
+        if recording.bytes > self.most:
+            got, fix = f"{recording.bytes:,} bytes", "observe fewer sites, or with a lower limit"
+            raise refuse(413, "recording", got, f"at most {self.most:,}", fix)
+        name = secrets.token_urlsafe(12)
+        with self.lock:
+            self.kept[name] = Kept(title, recording)
+            while self.bytes > self.most:
+                self.kept.popitem(last=False)
+        return name
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.recording.bytes for one in self.kept.values())
+
+    def get(self, name: str) -> Kept:
+        with self.lock:
+            found = self.kept.get(name)
+            if found is None:
+                fix = "ask for it anew: translate again, or open the file again"
+                raise refuse(404, "recording", "one that is not here", "one that is still kept", fix)
+            self.kept.move_to_end(name)
+            return found
+
+
+class Files:
+    """Recordings in files that were named when the server was started. No other file is ever opened."""
+
+    def __init__(self, paths: dict[str, Path], limit: int) -> None:
+        self.paths, self.limit = paths, limit
+        self.opened: dict[str, str] = {}  # the name in the store of those that were asked for
+
+    def open(self, title: str, store: Store) -> str:
+        """The name in the store, read again where it had to go."""
+        path = self.paths.get(title)
+        if path is None:
+            expected = f"one of {', '.join(self.paths) or '(none)'}"
+            raise refuse(404, "recording", repr(title[:100]), expected, "choose one of them")
+        name = self.opened.get(title)
+        if name is None or name not in store.kept:
+            name = self.opened[title] = store.add(title, Recording.load(path, limit=self.limit))
+        return name

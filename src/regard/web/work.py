@@ -1,0 +1,105 @@
+"""Model work beside the event loop: few threads, a short queue, a clock, and an end when the reader leaves."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from regard.errors import sentence
+from regard.web.answers import RefusedError
+from regard.web.limits import Limits
+
+Result = TypeVar("Result")
+DONE = object()
+
+
+class Ticket:
+    """The right to be computed until a moment, unless the reader leaves before."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.end = seconds, time.monotonic() + seconds
+        self.left = threading.Event()
+
+    def check(self) -> None:
+        """Raises where going on is of no use. To be asked between steps."""
+        if self.left.is_set():
+            raise RefusedError(499, sentence("request", "a reader who left", "one who waits", "ask again"))
+        if time.monotonic() > self.end:
+            fix = "ask for less, or serve with a higher --seconds"
+            text = sentence("time", f"more than {self.seconds:g} s", "an answer within them", fix)
+            raise RefusedError(503, text, wait=1)
+
+
+class Workers:
+    """A few threads and the requests that wait for one."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits, self.busy = limits, 0
+        self.threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="regard-web")
+
+    def admit(self) -> Ticket:
+        """A place in the queue, or the sentence that there is none. Called in the event loop only."""
+        most = self.limits.workers + self.limits.waiting
+        if self.busy >= most:
+            text = sentence("server", f"more than {most} requests at once", "fewer", "try again in a moment")
+            raise RefusedError(503, text, wait=1)
+        self.busy += 1
+        return Ticket(self.limits.seconds)
+
+    async def run(self, work: Callable[[Ticket], Result]) -> Result:
+        """The result of one piece of work."""
+        ticket = self.admit()
+        try:
+            future = self.start(ticket, lambda: work(ticket))
+            return await asyncio.wrap_future(future)
+        finally:
+            ticket.left.set()
+
+    def stream(self, work: Callable[[Ticket], Iterator[Result]]) -> AsyncIterator[Result]:
+        """The items of some work, each as soon as it is there. The work is in the queue when this returns."""
+        loop, items, ticket = asyncio.get_running_loop(), asyncio.Queue[Any](), self.admit()
+
+        def pump() -> None:
+            for item in work(ticket):
+                calling(loop, items.put_nowait, item)
+                ticket.check()
+
+        future = self.start(ticket, pump)
+        future.add_done_callback(lambda _: calling(loop, items.put_nowait, DONE))
+        return arriving(items, future, ticket)
+
+    def start(self, ticket: Ticket, work: Callable[[], Result]) -> "Future[Result]":
+        """Puts work into the queue; its place is free again when the work is over, whoever still reads."""
+        loop = asyncio.get_running_loop()
+
+        def checked() -> Result:
+            ticket.check()  # who left while waiting costs nothing
+            return work()
+
+        future = self.threads.submit(checked)
+        future.add_done_callback(lambda _: calling(loop, self.release))
+        return future
+
+    def release(self) -> None:
+        self.busy -= 1
+
+    def close(self) -> None:
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+async def arriving(items: "asyncio.Queue[Any]", future: "Future[None]", ticket: Ticket) -> AsyncIterator[Any]:
+    """What a thread puts into a queue. When nobody takes it any more, the thread is told."""
+    try:
+        while (item := await items.get()) is not DONE:
+            yield item
+        future.result()  # raises what the work raised
+    finally:
+        ticket.left.set()
+
+
+def calling(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object) -> None:
+    """Calls in the loop, unless it is closed: then nobody is there to be told."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(function, *arguments)
