@@ -87,7 +87,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
 def understand(
     parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: Backend | Literal["auto"]
 ) -> Understood:
-    """Check and plan. Where the parts hold no tensor, once for all calls that are alike: it takes longer than a step."""
+    """Check and plan. Where the parts hold no tensor, once for all calls that are alike: it takes a while."""
     alike: object = None
     if _plain(parts) and isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor):
         sizes = query.shape, key.shape, value.shape
