@@ -26,6 +26,7 @@ class Entry(NamedTuple):
 
 TASKS: Mapping[str, Entry] = {
     "translation": Entry("regard.tasks.translation", "to translate, from text or from nothing", "translate"),
+    "regression": Entry("regard.tasks.regression", "a curve from points: an average that looks at the near ones"),
 }
 
 

@@ -1,0 +1,57 @@
+"""What a regression is told."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import wrong
+from regard.training import Every, Optimizer, Schedule, Stop, Training
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Where the points come from."""
+
+    source: str = "curve"  # curve, diabetes, or a CSV file
+    target: str = ""  # the column to predict; the last where none is named
+    points: int = 50  # of the curve
+    noise: float = 0.5  # of the curve
+    seed: int = 1  # of the curve, and of which points are held out
+    held_out: float = 0.2  # of the points of a file, for the test, and as many again for validation
+
+    def __post_init__(self) -> None:
+        if self.points < 5:
+            raise wrong("points", self.points, "at least 5", "use 50")
+        if not 0 < self.held_out < 0.5:
+            raise wrong("held_out", self.held_out, "a share between 0 and 0.5", "use 0.2")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """How a new point looks at the known ones."""
+
+    score: str = "gaussian"  # a name of the catalog
+    normalizer: str = "softmax"  # a name of the catalog
+    widths: Literal["one", "each"] = "one"  # one width for all inputs, or one for each
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionConfig:
+    """A regression, whole."""
+
+    task: Literal["regression"] = "regression"
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    training: Training = field(
+        default_factory=lambda: Training(
+            folder=Path("runs/regression"),
+            keep=1,
+            optimizer=Optimizer(rate=0.05, decay=0.0, clip=None),
+            schedule=Schedule("cosine", warmup=0),
+            stop=Stop(steps=200),
+            every=Every(log=20, evaluate=50),
+        )
+    )
+
+
+PRESETS = {"one-width": RegressionConfig(), "many-widths": RegressionConfig(model=Model(widths="each"))}

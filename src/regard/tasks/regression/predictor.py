@@ -1,0 +1,100 @@
+"""A regression, asked: errors of all three ways, the value at a point, and what it is made of."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import wrong
+from regard.tasks.data.points import is_number
+from regard.tasks.predicting import Prediction, Report, Split, trained
+from regard.tasks.regression.config import RegressionConfig
+from regard.tasks.regression.task import Kernel, Regression, known_of, task
+
+
+class RegressionPredictor:
+    """The known points with the width that was learned."""
+
+    def __init__(self, learned: Regression, model: Kernel) -> None:
+        self.task, self.model = learned, model
+
+    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
+        """Mean squared errors: the average of all points, the fixed width, the learned one."""
+        sets = self.task.known.sets if data is None else self.other(data)
+        reports = {}
+        for name, tensors in sets.held_out(split).items():
+            with torch.no_grad():
+                sums = self.task.summed(self.model, tensors)
+            reports[name] = Report(int(sums["items"]), self.task.metrics(sums), [f"width {self.widths()}"])
+        return reports
+
+    def other(self, data: str) -> Any:
+        """Points of another file, in the units of the run's own."""
+        known = known_of(replace(self.task.config.data, source=data))
+        if known.names != self.task.known.names:
+            expected = f"the inputs {', '.join(self.task.known.names)}"
+            raise wrong("data", f"{', '.join(known.names)} in {data}", expected, "name a file with the same columns")
+        own, parts = self.task.known, {}
+        for name, (number, inputs, values) in known.sets.tests.items():
+            parts[name] = number, own.inputs.into(known.inputs.back(inputs)), own.values.into(known.values.back(values))
+        return replace(known.sets, tests=parts)
+
+    def widths(self) -> str:
+        return ", ".join(f"{width:.3f}" for width in self.model.width.tolist())
+
+    def predict(self, words: Sequence[str]) -> Prediction:
+        known = self.task.known
+        new = self.asked(words)
+        with torch.no_grad():
+            found = {name: attended.output[0] for name, attended in self.model.three(known.inputs.into(new)).items()}
+        values = {name: float(known.values.back(value)) for name, value in found.items()}
+        text = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
+        given = dict(zip(known.names, new[0].tolist(), strict=True))
+        return Prediction(text, {"inputs": given, **values}, self.drawn)
+
+    def asked(self, words: Sequence[str]) -> Tensor:
+        """The inputs that were typed, or those of the first point that was held out."""
+        known = self.task.known
+        if not words:
+            return known.inputs.back(next(iter(known.sets.tests.values()))[1][:1])
+        numbers = [word for part in words for word in part.replace(",", " ").split()]
+        if len(numbers) != len(known.names) or not all(map(is_number, numbers)):
+            expected = f"{len(known.names)} numbers: {', '.join(known.names)}"
+            raise wrong("item", " ".join(words), expected, "write them in this order")
+        return torch.tensor([[float(number) for number in numbers]])
+
+    def drawn(self) -> Any:
+        """All fits, and the weights of each."""
+        from regard.draw.regression import regression
+
+        known = self.task.known
+        _, inputs, values = next(iter(known.sets.tests.values()))
+        own_inputs, own_values = self.task.training(0)[1:]
+        with torch.no_grad():
+            found = self.model.three(inputs)
+            place = inputs if len(known.names) == 1 else found["learned"].output
+            own_place = own_inputs if len(known.names) == 1 else self.model.attend(own_inputs).output
+        order = place[:, 0].argsort()
+        scale = known.inputs if len(known.names) == 1 else known.values
+        points = array(scale.back(own_place)), array(known.values.back(own_values))
+        fits = {
+            name: (array(known.values.back(one.output[order])), one.weights.dense()[order].numpy().astype(np.float64))
+            for name, one in found.items()
+        }
+        truth = array(known.values.back(values[order]))
+        return regression(points, array(scale.back(place[order])), truth, fits)
+
+
+def array(column: Tensor) -> Any:
+    return column[:, 0].numpy().astype(np.float64)
+
+
+def load(config: RegressionConfig, run: Path, weights: Path | None = None) -> RegressionPredictor:
+    """The regression of a run folder."""
+    learned = task(config, run)
+    model: Any = trained(learned.model(), config.training, run, weights)
+    return RegressionPredictor(learned, model)

@@ -1,0 +1,157 @@
+"""Nadaraya–Watson regression as something that can be trained."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.catalog import Sizes
+from regard.masks import Full, Mask
+from regard.operator import Attended
+from regard.tasks.data.points import Points, curve, curve_at, diabetes, from_csv
+from regard.tasks.mechanisms import mechanism_of
+from regard.tasks.regression.config import Data, Model, RegressionConfig
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.training import Goal, Loss
+
+
+class Scale(NamedTuple):
+    """What turns the units of a file into ones of about 1, and back."""
+
+    center: Tensor
+    spread: Tensor
+
+    def into(self, values: Tensor) -> Tensor:
+        return (values - self.center) / self.spread
+
+    def back(self, values: Tensor) -> Tensor:
+        return values * self.spread + self.center
+
+
+class Known(NamedTuple):
+    """The points of a regression in its own units, and what they were called and measured in."""
+
+    sets: Sets
+    names: tuple[str, ...]
+    inputs: Scale
+    values: Scale
+
+
+class Kernel(nn.Module):
+    r"""A new point is the average of the known ones, weighted by how near they are.
+
+    $$ f(x) = \sum_i \mathrm{softmax}_i\left(-\tfrac{1}{2} \lVert (x - x_i) w \rVert^2\right) y_i $$
+
+    with $w$ = `width`, learned, and any score of the catalog for the Gaussian. Nadaraya 1964; Watson 1964.
+    """
+
+    inputs: Tensor
+    values: Tensor
+
+    def __init__(self, inputs: Tensor, values: Tensor, config: Model) -> None:
+        super().__init__()
+        size = inputs.shape[1]
+        self.register_buffer("inputs", inputs)
+        self.register_buffer("values", values)
+        self.width = nn.Parameter(torch.full((size if config.widths == "each" else 1,), size**-0.5))
+        self.mechanism = mechanism_of(config.score, Sizes(size, size, 1, keys=len(inputs)), config.normalizer)
+
+    def attend(self, new: Tensor, mask: Mask | None = None, width: Tensor | None = None) -> Attended:
+        """The attention of new points over the known ones, with the learned width or another."""
+        width = self.width if width is None else width
+        return self.mechanism.attend(
+            new * width, self.inputs * width, self.values, mask=Full() if mask is None else mask
+        )
+
+    def three(self, new: Tensor) -> dict[str, Attended]:
+        """The three ways of the textbook: all points alike, the width fixed where it started, the width learned."""
+        fixed = torch.full_like(self.width, self.inputs.shape[1] ** -0.5)
+        widths = {"average": torch.zeros_like(self.width), "fixed": fixed, "learned": self.width}
+        return {name: self.attend(new, width=width) for name, width in widths.items()}
+
+
+class Regression(Tabular):
+    """Learns the width; what it is compared with needs no learning."""
+
+    def __init__(self, config: RegressionConfig, known: Known) -> None:
+        count = len(known.sets.training(0)[0])
+        super().__init__(config, known.sets, goal_of(config), batch=count)
+        self.known = known
+
+    def model(self) -> Kernel:
+        _, inputs, values = self.training(0)
+        return Kernel(inputs, values, self.config.model)
+
+    def loss(self, model: Kernel, batch: Tensors) -> Loss:
+        """Each point from all others: with itself in sight, the best width would be infinite."""
+        own, inputs, values = batch
+        others = Mask.keep(own[:, None] != torch.arange(len(model.values), device=own.device))
+        error = (model.attend(inputs, others).output - values).square().sum()
+        return Loss(error, len(own))
+
+    def sums(self, model: Kernel, batch: Tensors) -> Mapping[str, float]:
+        """Squared errors of all three, in the units of the values."""
+        _, inputs, values = batch
+        factor = float(self.known.values.spread) ** 2
+        errors = {
+            name: factor * float((attended.output - values).square().sum())
+            for name, attended in model.three(inputs).items()
+        }
+        return {"items": float(len(values)), **errors}
+
+
+def goal_of(_: Any) -> Goal:
+    """The squared error of the learned width decides."""
+    return Goal("learned", "lower")
+
+
+def task(config: RegressionConfig, run: Path | None = None) -> Regression:
+    """The regression of a new run, or of one whose points must be the same."""
+    known = known_of(config.data)
+    check_same(known.sets, run)
+    return Regression(config, known)
+
+
+def known_of(data: Data) -> Known:
+    """The points of this name, cut into those to learn from and those held out."""
+    if data.source == "curve":
+        found = curve(data.points, data.noise, data.seed)
+        grid = np.linspace(0, 5, 101)[:, None]
+        new = grid[::2], curve_at(grid[::2, 0])
+        plain = Scale(torch.zeros(1), torch.ones(1))
+        checked = grid[1::2], curve_at(grid[1::2, 0])
+        return known_as(found.names, (found.inputs, found.values), checked, new, (plain, plain))
+    found = diabetes() if data.source == "diabetes" else from_csv(Path(data.source), data.target)
+    return divided(found, data)
+
+
+def divided(found: Points, data: Data) -> Known:
+    """A share for the test, as much for validation, and units in which the rest have a spread of 1."""
+    count = len(found.values)
+    order = np.random.default_rng([data.seed, 3]).permutation(count)
+    cut = max(1, round(data.held_out * count))
+    test, validation, rest = order[:cut], order[cut : 2 * cut], order[2 * cut :]
+    inputs = scale_of(torch.from_numpy(found.inputs[rest]).float())
+    values = scale_of(torch.from_numpy(found.values[rest, None]).float())
+    parts = [(found.inputs[part], found.values[part]) for part in (rest, validation, test)]
+    return known_as(found.names, parts[0], parts[1], parts[2], (inputs, values))
+
+
+def scale_of(values: Tensor) -> Scale:
+    """Mean and deviation; a column that never changes is left as it is."""
+    spread = values.std(0)
+    return Scale(values.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread)))
+
+
+def known_as(names: tuple[str, ...], training: Any, validation: Any, test: Any, scales: tuple[Scale, Scale]) -> Known:
+    """Arrays as tensors with their numbers, in the units of these scales."""
+
+    def tensors(part: Any) -> Tensors:
+        inputs, values = torch.from_numpy(part[0]).float(), torch.from_numpy(part[1]).float()[:, None]
+        return torch.arange(len(values)), scales[0].into(inputs), scales[1].into(values)
+
+    learned = tensors(training)
+    return Known(Sets(lambda _: learned, tensors(validation), {"test": tensors(test)}), names, *scales)
