@@ -1,0 +1,125 @@
+// Asking the server. Errors are sentences; a server that is gone is waited for.
+
+const TOKEN = "regard-token";
+const watchers = new Set();
+let lost = false;
+
+/** Takes the token out of the address, where it came with one; it is kept for this tab only. */
+export function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (!given.has("token")) return;
+  sessionStorage.setItem(TOKEN, given.get("token"));
+  given.delete("token");
+  history.replaceState(null, "", `#${given}`);
+}
+
+/** Calls `listener(gone)` when the server stops answering and when it is back. */
+export function onConnection(listener) {
+  watchers.add(listener);
+}
+
+function noticed(gone) {
+  if (gone === lost) return;
+  lost = gone;
+  for (const watcher of watchers) watcher(gone);
+  if (gone) wait();
+}
+
+async function wait() {
+  while (lost) {
+    await pause(700);
+    try {
+      const answer = await fetch("api/state", { headers: headers() });
+      if (answer.ok) noticed(false);
+    } catch { /* still gone */ }
+  }
+}
+
+export function pause(milliseconds) {
+  return new Promise((done) => { setTimeout(done, milliseconds); });
+}
+
+function headers(kind) {
+  const token = sessionStorage.getItem(TOKEN);
+  return { ...(token && { Authorization: `Bearer ${token}` }), ...(kind && { "Content-Type": kind }) };
+}
+
+/** An error with the server's own sentence. `status` 0 means that it did not answer. */
+export class Trouble extends Error {
+  constructor(text, status = 0) {
+    super(text);
+    this.status = status;
+  }
+}
+
+async function ask(path, { body, kind = "application/json", signal } = {}) {
+  let answer;
+  try {
+    const options = body === undefined ? { headers: headers() } : { method: "POST", body, headers: headers(kind) };
+    answer = await fetch(`api/${path}`, { ...options, signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    noticed(true);
+    throw new Trouble("server: got no answer, expected one; fix: start it again with regard serve");
+  }
+  noticed(false);
+  if (answer.ok) return answer;
+  const text = await answer.json().then(({ error }) => error, () => `server: got status ${answer.status}`);
+  throw new Trouble(text, answer.status);
+}
+
+/** A busy server (503) is asked again a few times. */
+async function patiently(path, options) {
+  for (let turn = 0; ; turn += 1) {
+    try {
+      return await ask(path, options);
+    } catch (error) {
+      if (error.status !== 503 || turn === 4) throw error;
+      await pause(400 * 2 ** turn);
+    }
+  }
+}
+
+export async function getJson(path, options) {
+  return (await patiently(path, options)).json();
+}
+
+export async function postJson(path, values, options) {
+  return (await patiently(path, { ...options, body: JSON.stringify(values) })).json();
+}
+
+export async function postFile(path, file, options) {
+  return (await ask(path, { ...options, body: file, kind: "application/octet-stream" })).json();
+}
+
+/** Float32 numbers. */
+export async function getNumbers(path, options) {
+  return new Float32Array(await (await patiently(path, options)).arrayBuffer());
+}
+
+/** Events of an answer while it comes: `for await (const { name, data } of events("translate", { … }))`. */
+export async function* events(path, values, options = {}) {
+  const body = values && JSON.stringify(values);
+  const answer = await patiently(path, { ...options, body });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read().catch((error) => {
+        if (error.name === "AbortError") throw error;
+        noticed(true);
+        throw new Trouble("server: got half an answer, expected all of it; fix: ask again when it is back");
+      });
+      if (done) return;
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop();
+      for (const part of parts) {
+        const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(part);
+        if (name === "error") throw new Trouble(JSON.parse(data).error, 500);
+        yield { name, data: JSON.parse(data) };
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

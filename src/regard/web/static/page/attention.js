@@ -1,0 +1,310 @@
+// One attention to look through: layer, head, colors; heat map or lines; all heads; tokens; saving.
+//
+//   const panel = attentionPanel(element, { state, language, report(error), mask: { places(), length(), toggle(place), clear() }, onshown(panel) });
+//   panel.show(sites);          // of sources.js
+//   panel.update({ language }); // or nothing, when the theme has changed
+
+import { arcs } from "../arcs.js";
+import { isDark } from "../colors.js";
+import { choice, make, slider, toggle } from "../controls.js";
+import { headGrid } from "../grid.js";
+import { heatmap } from "../heatmap.js";
+import { count, visible } from "../labels.js";
+import { amountOf } from "../source.js";
+import { tokenStrip } from "../strip.js";
+import { line, received, written } from "../tables.js";
+import { speaker } from "../words.js";
+import { cellsOf, FORMATS, MOST, save } from "./saving.js";
+import { firstSite, MEAN } from "./sources.js";
+
+const GRIDDED = 96; // heads that are shown side by side, at most
+const LINED = 40_000; // weights that lines are drawn for, at most
+
+export function attentionPanel(element, options) {
+  return new Panel(element, options);
+}
+
+class Panel {
+  constructor(element, { state, language, report, mask, onshown }) {
+    Object.assign(this, { state, language, report, mask, onshown });
+    this.say = speaker(language);
+    this.turn = 0;
+    this.build(element);
+  }
+
+  build(element) {
+    const set = (name) => (value) => this.change({ [name]: value });
+    this.controls = {
+      site: choice((value) => this.change({ site: Number(value), head: MEAN, pick: "", look: "" })),
+      head: choice((value) => this.change({ head: Number(value) })),
+      scale: choice(set("scale")),
+      threshold: slider(set("threshold")),
+      drawing: toggle(set("drawing")),
+    };
+    const names = ["map", "lines", "grid", "said", "read", "saving", "zooming"];
+    this.parts = Object.fromEntries(names.map((name) => [name, make("div", { className: `part-${name}` })]));
+    this.headings = { heads: make("h3"), tokens: make("h3") };
+    this.looked = make("p", { className: "looked" });
+    this.note = make("p", { className: "note" });
+    this.masks = make("p", { className: "masks" });
+    const controls = Object.values(this.controls).map((control) => control.element);
+    this.element = make("div", { className: "attention", hidden: true },
+      make("div", { className: "controls" }, ...controls, this.parts.zooming),
+      make("div", { className: "panes" },
+        make("div", { className: "pane" }, this.parts.map, this.parts.lines, this.note),
+        make("div", { className: "pane side" }, this.headings.heads, this.parts.grid)),
+      make("div", { className: "strips" }, this.headings.tokens, this.parts.said, this.looked, this.parts.read, this.masks),
+      this.parts.saving);
+    element.append(this.element);
+    this.renderButtons();
+  }
+
+  /** Other attention: `passing` where more will follow soon, as while a search goes on. */
+  async show(sites, { passing = false } = {}) {
+    this.sites = sites;
+    this.passing = passing;
+    this.gridSites = undefined;
+    await this.refresh();
+  }
+
+  hide() {
+    this.turn += 1;
+    this.element.hidden = true;
+  }
+
+  change(changes) {
+    this.state.set(changes);
+    this.refresh();
+  }
+
+  update({ language } = {}) {
+    if (language) {
+      this.language = language;
+      this.say = speaker(language);
+      this.gridSites = undefined;
+      this.renderButtons();
+    }
+    if (this.sites) this.refresh();
+  }
+
+  /** The place of the chosen site and head, held within what there is. */
+  get chosen() {
+    const asked = this.state.get("site");
+    const site = asked >= 0 && asked < this.sites.length && !this.passing ? asked : firstSite(this.sites);
+    const { heads } = this.sites[site];
+    return { site, head: heads === 1 ? 0 : Math.min(this.state.get("head"), heads - 1) };
+  }
+
+  async refresh() {
+    const turn = (this.turn += 1);
+    const { site: place, head } = this.chosen;
+    const site = this.sites[place];
+    try {
+      const [labels, source, grid] = await Promise.all([site.labels(), site.source(head), this.gridOf()]);
+      if (turn !== this.turn) return;
+      Object.assign(this, { site, labels, source, place, head });
+      this.element.hidden = false;
+      this.render(grid);
+    } catch (error) {
+      if (turn === this.turn) this.report(error);
+    }
+  }
+
+  get options() {
+    const [scale, threshold] = [this.state.get("scale"), this.state.get("threshold")];
+    return { scale, threshold, language: this.language, dark: isDark(), kind: this.site.kind };
+  }
+
+  get name() {
+    const { say, site, head } = this;
+    const label = head < 0 ? say("mean") : say("head", { head: head + 1 });
+    return site.heads > 1 ? say("headOf", { site: site.name, head: label }) : site.name;
+  }
+
+  /** What is picked: { axis: "row" or "column", place }. */
+  get picked() {
+    const found = /^([rc])(\d+)$/.exec(this.state.get("pick"));
+    if (!found || this.passing) return undefined;
+    const axis = found[1] === "r" ? "row" : "column";
+    const place = Number(found[2]);
+    return place < (axis === "row" ? this.site.rows : this.site.columns) ? { axis, place } : undefined;
+  }
+
+  pick(axis, place) {
+    const pick = `${axis[0]}${place}`;
+    this.change({ pick: this.state.get("pick") === pick ? "" : pick });
+  }
+
+  render(grid) {
+    this.renderControls();
+    this.renderDrawing();
+    this.renderGrid(grid);
+    this.renderTokens();
+    const tiled = this.source.tiled && this.say("tiled", { rows: this.site.rows.toLocaleString(), columns: this.site.columns.toLocaleString() });
+    this.note.textContent = tiled || "";
+    this.onshown?.(this);
+  }
+
+  renderControls() {
+    const { controls, say, state, sites, site } = this;
+    const named = { site: "layer", head: "headName", scale: "colors", threshold: "threshold", drawing: "drawing" };
+    for (const [name, word] of Object.entries(named)) controls[name].label(say(word));
+    controls.site.set(sites.map(({ name }, place) => [place, name]), this.place);
+    controls.site.element.hidden = sites.length < 2;
+    const heads = Array.from({ length: site.heads }, (_, head) => [head, String(head + 1)]);
+    controls.head.set(site.heads > 1 ? [[MEAN, say("mean")], ...heads] : heads, this.head);
+    controls.head.element.hidden = site.heads < 2;
+    controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), state.get("scale"));
+    controls.threshold.set(state.get("threshold"));
+    controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), this.drawing);
+    controls.drawing.element.hidden = this.source.tiled || cellsOf(this.source) > LINED;
+  }
+
+  get drawing() {
+    const small = !this.source.tiled && cellsOf(this.source) <= LINED;
+    return small ? this.state.get("drawing") : "map";
+  }
+
+  renderDrawing() {
+    const { parts, source, labels: { rows, columns }, picked } = this;
+    const shared = { ...this.options, name: this.name, rows, columns };
+    parts.map.hidden = this.drawing !== "map";
+    parts.lines.hidden = this.drawing !== "lines";
+    this.map ??= heatmap(parts.map, { ...shared, source, onchoose: ({ row }) => this.pick("row", row), onview: (view) => this.viewed(view) });
+    this.map.chosen = picked?.axis === "row" ? { row: picked.place } : undefined;
+    this.map.update({ ...shared, source });
+    this.restoreView();
+    if (this.drawing !== "lines") return;
+    const lines = { ...shared, weights: written(source), chosen: this.map.chosen?.row };
+    this.lines ??= arcs(parts.lines, { ...lines, onchoose: (row) => this.pick("row", row) });
+    this.lines.update(lines);
+  }
+
+  viewed(view) {
+    if (!this.map || this.restoring || this.passing) return;
+    clearTimeout(this.viewing);
+    this.viewing = setTimeout(() => {
+      const fitted = this.map.fitted();
+      const all = Math.abs(view.width - fitted.width) < 1e-6 && Math.abs(view.height - fitted.height) < 1e-6;
+      const numbers = [view.row, view.column, view.width, view.height];
+      this.state.set({ look: all ? "" : numbers.map((number) => Number(number.toPrecision(6))).join(",") });
+    }, 250);
+  }
+
+  restoreView() {
+    const [row, column, width, height] = this.state.get("look").split(",").map(Number);
+    if (this.restored === this.site || this.passing) return;
+    this.restored = this.site;
+    if (!(width > 0 && height > 0)) return;
+    this.restoring = true;
+    this.map.view = { row, column, width, height };
+    this.restoring = false;
+  }
+
+  /** The heads of all small sites, for the grid; undefined where there is nothing to choose from. */
+  async gridOf() {
+    const small = this.sites.filter(({ whole, rows, columns }) => whole && rows * columns <= LINED);
+    const heads = small.reduce((total, site) => total + site.heads, 0);
+    if (small.length !== this.sites.length || heads < 2 || heads > GRIDDED) return undefined;
+    this.gridSites ??= Promise.all(this.sites.map(async (site) => ({
+      name: site.name,
+      heads: await Promise.all(Array.from({ length: site.heads }, (_, head) => site.source(head))),
+      mean: await site.source(site.heads > 1 ? MEAN : 0),
+    })));
+    return this.gridSites;
+  }
+
+  renderGrid(sites) {
+    this.headings.heads.textContent = sites ? this.say("allHeads") : "";
+    this.parts.grid.parentElement.hidden = !sites;
+    if (!sites) return;
+    const chosen = { site: this.place, head: this.head };
+    const options = { ...this.options, sites, mean: sites.map(({ mean }) => mean), chosen };
+    this.grid ??= headGrid(this.parts.grid, { ...options, onchoose: ({ site, head }) => this.change({ site, head, ...(site === this.place ? {} : { pick: "", look: "" }) }) });
+    this.grid.update(options);
+  }
+
+  renderTokens() {
+    const { say, source, picked, labels } = this;
+    const strips = !source.tiled && count(labels.rows) + count(labels.columns) <= 2000;
+    this.parts.said.parentElement.hidden = !strips;
+    if (!strips) return;
+    const [rows, columns] = [tokensOf(labels.rows), tokensOf(labels.columns)];
+    const looks = picked?.axis === "column" ? undefined : picked ? line(source, "row", picked.place) : received(source);
+    const looked = picked?.axis === "column" ? line(source, "column", picked.place) : undefined;
+    this.headings.tokens.textContent = say("tokens");
+    const token = picked && visible((picked.axis === "row" ? rows : columns)[picked.place]);
+    this.looked.textContent = picked ? say(picked.axis === "row" ? "fromRow" : "fromColumn", { token }) : say("whole");
+    this.strip("said", rows, looked, picked?.axis === "row" ? picked.place : undefined, "row");
+    this.strip("read", columns, looks, picked?.axis === "column" ? picked.place : undefined, "column");
+    this.renderMasks(columns);
+  }
+
+  strip(name, tokens, weights, chosen, axis) {
+    const amounts = weights && this.amounts(weights);
+    const options = { ...this.options, tokens, weights, chosen, amounts, name: this.say(name === "said" ? "target" : "source") };
+    this.strips ??= {};
+    this.strips[name] ??= tokenStrip(this.parts[name], { ...options, onchoose: (place) => this.pick(axis, place) });
+    this.strips[name].update(options);
+  }
+
+  amounts(weights) {
+    const largest = weights.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+    const scale = this.state.get("scale") === "none" ? "none" : "row";
+    return Array.from(weights, (one) => amountOf(one, scale, largest, largest, this.site.kind === "difference"));
+  }
+
+  // A word of the source that is picked can be masked; the last token is the end and cannot.
+  renderMasks(columns) {
+    if (!this.mask || this.passing) return this.masks.replaceChildren();
+    const masked = this.mask.places();
+    const crossed = this.site.columns === this.mask.length();
+    [...this.strips.read.element.children].forEach((token, place) => token.classList.toggle("masked", crossed && masked.includes(place)));
+    const buttons = [];
+    const { picked } = this;
+    if (crossed && picked?.axis === "column" && picked.place < columns.length - 1) {
+      const word = masked.includes(picked.place) ? "unmaskWord" : "maskWord";
+      buttons.push(button(this.say(word, { token: visible(columns[picked.place]) }), () => this.mask.toggle(picked.place)));
+    }
+    if (masked.length) buttons.push(button(this.say("unmaskAll"), () => this.mask.clear()));
+    this.masks.replaceChildren(...buttons);
+  }
+
+  renderButtons() {
+    const { say, parts } = this;
+    const zooms = [["−", "zoomOut", () => this.map?.zoom(1 / 1.5)], ["+", "zoomIn", () => this.map?.zoom(1.5)]];
+    const buttons = zooms.map(([sign, word, act]) => {
+      const one = button(sign, act);
+      one.setAttribute("aria-label", say(word));
+      one.title = say(word);
+      return one;
+    });
+    parts.zooming.replaceChildren(...buttons, button(say("fit"), () => this.map?.fit()));
+    const saves = Object.keys(FORMATS).map((format) => {
+      const one = button(format, () => this.saved(format));
+      one.setAttribute("aria-label", `${say("save")} ${format}`);
+      return one;
+    });
+    parts.saving.replaceChildren(make("span", { textContent: say("save") }), ...saves);
+  }
+
+  async saved(format) {
+    const cells = cellsOf(this.source);
+    if (format !== "PNG" && (this.source.tiled || cells > MOST)) {
+      this.report(new Error(this.say("tooLarge", { cells: cells.toLocaleString(), most: MOST.toLocaleString() })));
+      return;
+    }
+    const { map, source, labels: { rows, columns }, name } = this;
+    await save(format, { ...this.options, map, source, rows, columns, name });
+  }
+}
+
+export function button(text, onclick, properties = {}) {
+  const made = make("button", { type: "button", textContent: text, ...properties });
+  made.addEventListener("click", onclick);
+  return made;
+}
+
+function tokensOf(labels) {
+  return typeof labels === "number" ? Array.from({ length: labels }, (_, place) => String(place + 1)) : labels;
+}

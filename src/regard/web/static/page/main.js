@@ -1,0 +1,116 @@
+// The page: what is on it, in which language and light, and what to do when the server is gone.
+
+import "./words.js";
+import { isDark } from "../colors.js";
+import { make, toggle } from "../controls.js";
+import { chosenLanguage, speaker } from "../words.js";
+import { getJson, onConnection, pause, takeToken } from "./api.js";
+import { button } from "./attention.js";
+import { recordingView } from "./recordings.js";
+import { hashState } from "./state.js";
+import { trainingView } from "./training.js";
+import { translateView } from "./translate.js";
+
+const VIEWS = { translate: translateView, recording: recordingView, training: trainingView };
+
+takeToken();
+const state = hashState();
+const session = {}; // what was answered, kept while language and view change
+const content = make("main", { id: "content", tabIndex: -1 });
+const header = make("header", { className: "top" });
+const banner = make("p", { className: "banner", hidden: true });
+const trouble = make("div", { className: "trouble", hidden: true });
+banner.setAttribute("role", "status");
+trouble.setAttribute("role", "alert");
+let view;
+let server;
+
+function language() {
+  return chosenLanguage(state.get("lang") || undefined);
+}
+
+function report(error) {
+  if (error.status === 0) return; // the banner says so
+  const say = speaker(language());
+  const close = button("×", () => { trouble.hidden = true; });
+  close.setAttribute("aria-label", say("close"));
+  trouble.replaceChildren(make("span", { textContent: error.message }), close);
+  trouble.hidden = false;
+}
+
+function render() {
+  const theme = state.get("theme");
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  document.documentElement.lang = language();
+  renderHeader();
+  view?.destroy();
+  content.replaceChildren();
+  const name = state.get("view") in VIEWS ? state.get("view") : "translate";
+  trouble.hidden = true;
+  view = VIEWS[name](content, { state, language: language(), server, report, session });
+}
+
+function renderHeader() {
+  const say = speaker(language());
+  const tabs = make("nav");
+  tabs.setAttribute("aria-label", say("views"));
+  for (const name of Object.keys(VIEWS)) {
+    const tab = button(say(`${name}View`), () => { state.set({ view: name, site: -1, head: -1, pick: "", look: "" }); render(); });
+    if (name === (state.get("view") in VIEWS ? state.get("view") : "translate")) tab.setAttribute("aria-current", "page");
+    tabs.append(tab);
+  }
+  const languages = toggle((value) => { state.set({ lang: value }); render(); header.querySelector(".tools button[aria-pressed=true]")?.focus(); });
+  languages.label(say("language"));
+  languages.set([["en", "English"], ["zh", "中文"]], language());
+  const themes = toggle((value) => { state.set({ theme: value }); document.documentElement.dataset.theme = value; renderHeader(); view.update(); });
+  themes.label(say("theme"));
+  themes.set([["light", "☀"], ["dark", "☾"]], isDark() ? "dark" : "light");
+  const link = button(say("copyLink"), () => copy(link, say), { title: say("linked") });
+  const skip = make("a", { className: "skip", href: "#content", textContent: say("skip") });
+  skip.addEventListener("click", (event) => { event.preventDefault(); content.focus(); });
+  const logo = make("img", { src: "static/icon.svg", alt: "", width: 24, height: 24 });
+  header.replaceChildren(skip, make("h1", {}, logo, "regard"), tabs,
+    make("div", { className: "tools" }, link, languages.element, themes.element));
+}
+
+async function copy(link, say) {
+  await navigator.clipboard?.writeText(location.href).catch(() => {});
+  link.textContent = say("copied");
+  await pause(1500);
+  link.textContent = say("copyLink");
+}
+
+onConnection(async (gone) => {
+  const say = speaker(language());
+  banner.hidden = false;
+  banner.classList.toggle("gone", gone);
+  banner.textContent = say(gone ? "lost" : "back");
+  if (gone) return;
+  trouble.hidden = true;
+  server = await getJson("state").catch(() => server);
+  delete session.recording; // a new server knows none of the old names
+  delete session.answer;
+  if (state.get("view") !== "training") render(); // curves go on by themselves
+  await pause(2500);
+  if (!banner.classList.contains("gone")) banner.hidden = true;
+});
+
+async function start() {
+  document.body.append(header, banner, trouble, content);
+  renderHeader();
+  while (!server) {
+    server = await getJson("state").catch((error) => { report(error); return undefined; });
+    if (!server) await pause(1500);
+  }
+  render();
+  state.on(render);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { renderHeader(); view.update(); });
+  window.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName)) return;
+    event.preventDefault();
+    document.querySelector("textarea")?.focus();
+  });
+}
+
+start();

@@ -1,0 +1,48 @@
+// What is shown, as it stands behind # in the address: a link restores the view.
+
+const DEFAULTS = {
+  view: "translate", run: "", with: "", text: "", beam: 5, temperature: 0, seed: 0, length: 1, masked: "", masking: "attention",
+  hypothesis: 0, site: -1, head: -1, scale: "none", threshold: 0, drawing: "map", pick: "", look: "", file: "",
+  lang: "", theme: "",
+};
+
+/** A state that knows its address: `state.get(name)`, `state.set({ … })`, `state.on(listener)`. */
+export function hashState() {
+  const values = { ...DEFAULTS };
+  const listeners = new Set();
+  read();
+  window.addEventListener("hashchange", () => {
+    if (location.hash.slice(1) === written()) return;
+    Object.assign(values, DEFAULTS);
+    read();
+    for (const listener of listeners) listener("address");
+  });
+
+  function read() {
+    for (const [name, text] of new URLSearchParams(location.hash.slice(1))) {
+      if (!(name in DEFAULTS)) continue;
+      const number = Number(text);
+      if (typeof DEFAULTS[name] !== "number") values[name] = text;
+      else if (Number.isFinite(number)) values[name] = number;
+    }
+  }
+
+  function written() {
+    const changed = Object.entries(values).filter(([name, value]) => value !== DEFAULTS[name]);
+    return new URLSearchParams(changed.map(([name, value]) => [name, String(value)])).toString();
+  }
+
+  return {
+    get: (name) => values[name],
+    set(changes) {
+      Object.assign(values, changes);
+      history.replaceState(null, "", `#${written()}`);
+    },
+    on: (listener) => listeners.add(listener),
+  };
+}
+
+/** Places as text and back: "3,5". */
+export function placesOf(text) {
+  return text.split(",").filter((part) => /^\d+$/.test(part)).map(Number);
+}

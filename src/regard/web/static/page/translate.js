@@ -1,0 +1,311 @@
+// Type a sentence: its translation comes token by token, with where the model looked.
+
+import { choice, make } from "../controls.js";
+import { visible } from "../labels.js";
+import { speaker } from "../words.js";
+import { events, postJson } from "./api.js";
+import { attentionPanel, button } from "./attention.js";
+import { comparison } from "./compare.js";
+import { hereSite, recordingSites } from "./sources.js";
+import { placesOf } from "./state.js";
+import { beamTree } from "./tree.js";
+
+const PAUSE = 350; // milliseconds after the last change of an option
+
+export function translateView(element, context) {
+  return new Translate(element, context);
+}
+
+class Translate {
+  constructor(element, { state, language, server, report, session }) {
+    Object.assign(this, { state, language, server, report, session, say: speaker(language) });
+    this.build(element);
+    this.start();
+  }
+
+  get runs() {
+    return this.server.runs.filter(({ task, ready }) => task === "translation" && ready);
+  }
+
+  build(element) {
+    const { say } = this;
+    this.form = this.buildForm();
+    this.answer = make("div", { className: "answer" });
+    this.answer.setAttribute("aria-live", "polite");
+    this.others = make("div", { className: "hypotheses" });
+    this.others.setAttribute("role", "group");
+    this.others.setAttribute("aria-label", say("hypotheses"));
+    this.nothing = make("p", { className: "note", hidden: true });
+    this.seen = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("attention") }), this.nothing);
+    this.compared = make("section", { className: "card", hidden: true });
+    const grown = make("div", { className: "scroll" });
+    grown.tabIndex = -1;
+    this.treeCard = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("tree") }),
+      make("p", { className: "note", textContent: say("treeHelp") }), grown);
+    this.result = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("translation") }), this.answer, this.others);
+    element.append(this.form, this.result, this.seen, this.compared, this.treeCard);
+    const { state, language, report } = this;
+    this.panel = attentionPanel(this.seen, { state, language, report, mask: this.masking(), onshown: (panel) => this.comparison.shown(panel) });
+    this.tree = beamTree(grown, { language, onchoose: (number) => this.chooseNode(number) });
+    this.comparison = comparison(this.compared, { state, language, report });
+  }
+
+  buildForm() {
+    const { say, state, server } = this;
+    const names = this.runs.map(({ name, about }) => [name, described(name, about)]);
+    this.run = choice((value) => this.change({ run: value, hypothesis: 0, site: -1, head: -1, pick: "", masked: "" }));
+    this.run.label(say("run"));
+    this.run.set(names, this.chosenRun()?.name ?? "");
+    this.against = choice((value) => { this.state.set({ with: value }); this.compare(); });
+    this.against.label(say("against"));
+    this.against.set([["", say("nobody")], ...names], names.some(([name]) => name === state.get("with")) ? state.get("with") : "");
+    this.against.element.hidden = names.length < 2;
+    this.text = make("textarea", { rows: 2, maxLength: server.limits.characters, placeholder: say("write"), value: state.get("text"), dir: "auto" });
+    this.text.setAttribute("aria-label", say("text"));
+    this.text.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.send();
+    });
+    this.go = make("button", { type: "submit", className: "primary", textContent: say("translate") });
+    const form = make("form", { className: "card ask" },
+      make("div", { className: "controls" }, this.run.element, this.against.element),
+      make("div", { className: "typed" }, this.text, this.go), this.buildOptions());
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (this.asking) this.asking.abort();
+      else this.send();
+    });
+    return form;
+  }
+
+  buildOptions() {
+    const { say, state, server } = this;
+    const number = (name, most, step, hint) => {
+      const input = make("input", { type: "number", min: name === "beam" ? 1 : 0, max: most, step, value: state.get(name), title: hint ?? "" });
+      input.addEventListener("input", () => {
+        if (input.value === "" || !input.checkValidity()) return;
+        this.change({ [name]: Number(input.value), hypothesis: 0, pick: "" });
+      });
+      return make("label", { className: "regard-control" }, make("span", { textContent: say(name) }), input);
+    };
+    this.mode = choice((value) => this.change({ masking: value, hypothesis: 0 }, placesOf(state.get("masked")).length > 0));
+    this.mode.label(say("masking"));
+    this.mode.set([["attention", say("maskAttention")], ["input", say("maskInput")]], state.get("masking"));
+    return make("div", { className: "controls options" }, number("beam", server.limits.beam, 1), number("temperature", 5, 0.1, say("greedyHint")),
+      number("seed", 2147483647, 1), number("length", 5, 0.1), this.mode.element);
+  }
+
+  chosenRun() {
+    return this.runs.find(({ name }) => name === this.state.get("run")) ?? this.runs[0];
+  }
+
+  masking() {
+    const { state } = this;
+    const set = (places) => this.change({ masked: [...places].sort((a, b) => a - b).join(), hypothesis: 0 }, true, 0);
+    return {
+      places: () => placesOf(state.get("masked")),
+      length: () => this.session.answer?.tokens.length,
+      toggle(place) {
+        const places = new Set(placesOf(state.get("masked")));
+        if (!places.delete(place)) places.add(place);
+        set(places);
+      },
+      clear: () => set([]),
+    };
+  }
+
+  /** Other options: what is there is asked for again, a moment later. */
+  change(changes, again = true, pause = PAUSE) {
+    this.state.set(changes);
+    clearTimeout(this.soon);
+    if (again && this.state.get("text").trim()) this.soon = setTimeout(() => this.ask(), pause);
+  }
+
+  send() {
+    const text = this.text.value;
+    if (!text.trim()) return this.text.focus();
+    const same = text === this.state.get("text");
+    this.state.set(same ? { text } : { text, masked: "", hypothesis: 0, pick: "", look: "" });
+    this.ask();
+  }
+
+  start() {
+    const run = this.chosenRun();
+    if (!run) {
+      this.form.hidden = true;
+      this.result.hidden = false;
+      this.answer.textContent = this.say(this.server.runs.length ? "notReady" : "noRuns");
+      return;
+    }
+    if (this.session.answer?.key === this.key()) this.finish();
+    else if (this.state.get("text").trim()) this.ask();
+  }
+
+  question() {
+    const get = this.state.get;
+    return {
+      run: this.chosenRun().name, text: get("text"), masked: placesOf(get("masked")), masking: get("masking"),
+      beam: get("beam"), temperature: get("temperature"), seed: get("seed"), length: get("length"),
+    };
+  }
+
+  key() {
+    return JSON.stringify(this.question());
+  }
+
+  async ask() {
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    const before = this.session.answer;
+    const answer = { key: this.key(), tokens: [], unknown: [], branches: new Map(), hypotheses: [], before: undefined };
+    if (before?.hypotheses.length && JSON.parse(before.key).text === this.state.get("text")) answer.before = before.hypotheses[0].text;
+    this.busy(true);
+    try {
+      for await (const { name, data } of events("translate", this.question(), { signal: asking.signal })) {
+        if (asking !== this.asking) return;
+        this.take(answer, name, data);
+      }
+      this.session.answer = answer;
+      await this.finish();
+    } catch (error) {
+      if (error.name !== "AbortError") this.report(error);
+    } finally {
+      if (asking === this.asking) {
+        this.asking = undefined;
+        this.busy(false);
+      }
+    }
+  }
+
+  take(answer, name, data) {
+    if (name === "source") Object.assign(answer, data);
+    if (name === "done") answer.hypotheses = data.hypotheses;
+    if (name !== "step") return;
+    for (const branch of data.branches) answer.branches.set(branch.number, branch);
+    const newest = data.branches.filter(({ score }) => score === null);
+    const best = newest.reduce((most, one) => (!most || one.log_prob > most.log_prob ? one : most), undefined);
+    if (best) this.passing(answer, pathTo(answer.branches, best.number));
+  }
+
+  /** The best so far, while the search goes on. */
+  passing(answer, path) {
+    this.result.hidden = false;
+    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: spoken(answer.branches, path) }));
+    this.others.replaceChildren();
+    this.showPath(answer, path, true);
+  }
+
+  showPath(answer, path, passing) {
+    const steps = path.map((number) => answer.branches.get(number));
+    if (!steps.length || !steps[0].looked) return;
+    this.seen.hidden = false;
+    this.nothing.hidden = true;
+    this.panel.show([hereSite("decoder", steps.map(({ looked }) => looked), steps.map(({ word }) => word), answer.tokens)], { passing });
+  }
+
+  busy(now) {
+    this.go.textContent = this.say(now ? "stop" : "translate");
+    this.form.toggleAttribute("aria-busy", now);
+  }
+
+  async finish() {
+    const { answer } = this.session;
+    this.result.hidden = false;
+    this.treeCard.hidden = answer.hypotheses.length + answer.branches.size < 2 || this.state.get("beam") === 1 || this.state.get("temperature") > 0;
+    const place = Math.min(this.state.get("hypothesis"), answer.hypotheses.length - 1);
+    if (place >= 0) await this.choose(place);
+  }
+
+  async choose(place) {
+    const { answer } = this.session;
+    const { say } = this;
+    const hypothesis = answer.hypotheses[place];
+    this.state.set({ hypothesis: place });
+    const notes = [];
+    if (answer.before !== undefined && answer.before !== answer.hypotheses[0].text) notes.push(say("before", { text: answer.before }));
+    if (answer.unknown.length) notes.push(say("unknown", { words: answer.unknown.map(visible).join(", ") }));
+    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: hypothesis.text || "∅" }),
+      ...notes.map((text) => make("p", { className: "note", dir: "auto", textContent: text })));
+    this.others.replaceChildren(...answer.hypotheses.map(({ text, score }, other) => {
+      const one = button("", () => this.choose(other), { className: "hypothesis" });
+      one.append(make("span", { className: "score", textContent: say("score", { score: score.toFixed(2) }) }), make("bdi", { textContent: text || "∅" }));
+      one.setAttribute("aria-pressed", String(other === place));
+      return one;
+    }));
+    this.others.hidden = answer.hypotheses.length < 2;
+    this.tree.show(answer.branches, { best: answer.hypotheses[0].path, chosen: hypothesis.path });
+    await this.look(hypothesis);
+  }
+
+  /** All layers and heads of a hypothesis. */
+  async look(hypothesis) {
+    const { run, text, masked, masking } = this.question();
+    const turn = (this.looking = {});
+    try {
+      const found = await postJson("attention", { run, text, masked, masking, tokens: hypothesis.tokens });
+      if (turn !== this.looking) return;
+      this.seen.hidden = false;
+      this.nothing.hidden = true;
+      await this.panel.show(recordingSites(found));
+      this.compare();
+    } catch (error) {
+      if (turn !== this.looking) return;
+      const blind = /looks at nothing/.test(error.message);
+      this.seen.hidden = !blind;
+      this.nothing.hidden = !blind;
+      this.nothing.textContent = this.say("nothingLooked");
+      this.panel.hide();
+      if (!blind) this.report(error);
+    }
+  }
+
+  chooseNode(number) {
+    const { answer } = this.session;
+    const place = answer.hypotheses.findIndex(({ path }) => path.at(-1) === number);
+    if (place >= 0) return this.choose(place);
+    const path = pathTo(answer.branches, number);
+    this.looking = {};
+    this.tree.show(answer.branches, { best: answer.hypotheses[0].path, chosen: path });
+    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: `${spoken(answer.branches, path)} …` }));
+    this.showPath(answer, path, false);
+    return undefined;
+  }
+
+  compare() {
+    const { answer } = this.session;
+    const other = this.state.get("with");
+    const hypothesis = answer?.hypotheses[this.state.get("hypothesis")];
+    if (!other || !hypothesis) return this.comparison.hide();
+    return this.comparison.start(this.panel, { ...this.question(), run: other }, hypothesis.text, this.question().run);
+  }
+
+  update() {
+    this.panel.update();
+    this.comparison.update();
+  }
+
+  destroy() {
+    this.asking?.abort();
+    clearTimeout(this.soon);
+  }
+}
+
+function described(name, { encoder, decoder, score, source, target } = {}) {
+  const parts = [encoder === decoder ? decoder : `${encoder} → ${decoder}`, score].filter(Boolean);
+  const sides = source && target ? `${source} → ${target}` : "";
+  return [name, sides, parts.join(", ")].filter(Boolean).join(" · ");
+}
+
+export function pathTo(branches, number) {
+  const path = [];
+  for (let at = number; at !== -1; at = branches.get(at).parent) path.unshift(at);
+  return path;
+}
+
+/** Words as they are read: ▁ begins a word. */
+function spoken(branches, path) {
+  const words = path.map((number) => branches.get(number)).filter(({ score }) => score === null).map(({ word }) => word);
+  const text = words.join("");
+  return text.includes("▁") ? text.replaceAll("▁", " ").trim() : words.join("");
+}
