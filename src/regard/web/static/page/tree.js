@@ -103,7 +103,7 @@ export function beamTree(element, { language, onchoose }) {
     const text = document.createElementNS(SVG, "text");
     text.setAttribute("x", "6");
     text.setAttribute("y", "14");
-    text.textContent = ended ? `⏹ ${score.toFixed(2)}` : shortened(shownWord(word), 10);
+    text.textContent = ended ? `■ ${score.toFixed(2)}` : shortened(shownWord(word), 10);
     const title = document.createElementNS(SVG, "title");
     title.textContent = group.getAttribute("aria-label");
     group.append(title, box, bar, text);
