@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         SoftmaxPlusOne,
         Sparsemax,
     )
+    from regard.observing import observe
     from regard.operator import Attended, attend
     from regard.parts import Facts, Parts
     from regard.recording import Recording
@@ -62,6 +63,7 @@ _HOMES = {
     "masks": "Around Causal Documents Full Lengths Mask Prefix Table Window",
     "normalizers": "ChunkwiseMonotonic Entmax Entmax15 HardMonotonic LocalGaussian "
     "Monotonic Normalizer RowTotal Sigmoid Softmax SoftmaxPlusOne Sparsemax",
+    "observing": "observe",
     "operator": "Attended attend",
     "parts": "Facts Parts",
     "recording": "Recording",
@@ -144,5 +146,6 @@ __all__ = [
     "Window",
     "attend",
     "lower",
+    "observe",
     "reinforce",
 ]

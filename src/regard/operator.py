@@ -16,6 +16,7 @@ from regard.parts import Call, Facts, Parts
 from regard.scores import Dot, ScaledDot, Score
 from regard.shapes import Float, Output, Queries, Tensor, Values, WideKeys
 from regard.shield import shield
+from regard.watching import tell
 from regard.weights import Weights
 
 SCORE, MASK, NORMALIZER, AGGREGATE = ScaledDot(), Full(), Softmax(), Soft()
@@ -81,7 +82,10 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
         output = output.expand(*lead, *output.shape[-2:])
     if log_prob is not None and log_prob.shape[:-1] != lead:
         log_prob = log_prob.expand(*lead, log_prob.shape[-1])
-    return Attended(output, Weights(call, result), log_prob, plan)
+    weights = Weights(call, result)
+    if not torch.compiler.is_compiling():
+        tell(weights)
+    return Attended(output, weights, log_prob, plan)
 
 
 def understand(

@@ -69,6 +69,16 @@ class Weights:
         return (*(self._lead or self._own_lead), self._call.queries, self._call.keys)
 
     @property
+    def call(self) -> Call:
+        """What was computed."""
+        return self._call
+
+    @property
+    def totals(self) -> Totals | None:
+        """What the kernel left behind, where it is a fused one."""
+        return self._totals
+
+    @property
     def _own_lead(self) -> tuple[int, ...]:
         call = self._call
         lead: torch.Size = torch.broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.value.shape[:-2])

@@ -49,6 +49,7 @@ class Recording(Mapping[str, Seen]):
         notes: Sequence[str] = (),
     ) -> None:
         self._seen = dict(seen or {})
+        self._calls: dict[str, int] = {}
         self.labels: dict[str, Labels] = {}
         self.metadata: dict[str, Json] = dict(metadata or {})
         self.notes: list[str] = list(notes)
@@ -96,10 +97,12 @@ class Recording(Mapping[str, Seen]):
 
     def add(self, name: str, seen: Seen) -> str:
         """Keep one more, and give the name it is kept by: with a number where there was one already."""
-        unique, number = name, 2
-        while unique in self._seen:
-            unique, number = f"{name}#{number}", number + 1
-        self._seen[unique] = seen
+        number = self._calls.get(name, 0) + 1
+        unique = name if number == 1 else f"{name}#{number}"
+        while unique in self._seen:  # a name that came from elsewhere with its number
+            number += 1
+            unique = f"{name}#{number}"
+        self._seen[unique], self._calls[name] = seen, number
         return unique
 
     def label(

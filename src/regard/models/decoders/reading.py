@@ -20,6 +20,7 @@ from regard.models.selecting import Shared
 from regard.normalizers import ChunkwiseMonotonic, SequentialNormalizer
 from regard.operator import Attended
 from regard.shapes import Float, Int, Tensor
+from regard.watching import tell
 
 
 class Seen(NamedTuple):
@@ -220,6 +221,7 @@ class Walking(Attentive):
         allowed = memory.mask.over_heads().table(1, memory.length, device=query.device)
         previous = None if seen.trail is None else seen.trail[:, None]
         weights, walked = self._walk(scores, allowed, previous)
+        tell(weights)
         context = attention.projections.merge(weights @ memory.value)[:, 0]
         later = seen._replace(steps=seen.steps + 1, trail=walked[:, 0, 0])
         return Looked(context, later, Written(weights[:, 0, 0]))

@@ -1,0 +1,72 @@
+"""A long attention is looked at in blocks of queries; what they tell is put together here."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from regard.numerics.summary import Summed
+from regard.recording import Overview, Sketch
+from regard.shapes import Float, Tensor
+
+BLOCK = 2**20  # weights looked at together: what a second cache can hold
+CELLS = 512  # of an overview, along an axis
+LONG = 2048  # positions from which on there is an overview: below, the largest weights are picture enough
+Shape = tuple[int, int, int]
+
+
+class Block(NamedTuple):
+    """What some queries tell: statistics, and the mean and largest weight of each cell of an overview."""
+
+    summed: Summed
+    cells: tuple[Tensor, Tensor] | None
+
+
+def is_long(shape: Shape) -> bool:
+    """Whether an overview is worth its price."""
+    return max(shape[1:]) >= LONG
+
+
+def rows_of(shape: Shape, size: int | None = None) -> Iterator[tuple[int, int]]:
+    """Blocks of queries, as high as some cells, or of a given size."""
+    heads, queries, keys = shape
+    if size is None:
+        step = cell(queries)
+        size = max(1, BLOCK // (heads * keys * step)) * step
+    for start in range(0, queries, size):
+        yield start, min(queries, start + size)
+
+
+def pooled_block(weights: Float[Tensor, "head row key"], shape: Shape) -> tuple[Tensor, Tensor]:
+    """The mean and the largest weight of each cell of these rows."""
+    step = cell(shape[1]), cell(shape[2])
+    return F.avg_pool2d(weights, step, ceil_mode=True), F.max_pool2d(weights, step, ceil_mode=True)
+
+
+def joined(blocks: Sequence[Block], shape: Shape) -> Sketch:
+    """All of them as one sketch."""
+    spread, masses, largest, places = zip(*(block.summed for block in blocks), strict=True)
+    received = masses[0].clone()
+    for mass in masses[1:]:
+        received += mass
+    tables = [block.cells for block in blocks if block.cells is not None]
+    overview = None
+    if tables:
+        mean, peak = (torch.cat(column, 1).cpu() for column in zip(*tables, strict=True))
+        overview = Overview(mean, peak, (cell(shape[1]), cell(shape[2])))
+    top = torch.cat(largest, 1).cpu(), torch.cat(places, 1).int().cpu()
+    return Sketch(torch.cat(spread, 1).cpu(), received.cpu(), *top, overview)
+
+
+def bytes_of_sketch(shape: Shape, k: int, size: int) -> int:
+    """What a sketch takes, of numbers of `size` bytes."""
+    heads, queries, keys = shape
+    down, across = (-(-length // cell(length)) for length in (queries, keys))
+    overview = 2 * down * across if is_long(shape) else 0
+    return heads * ((queries + keys + overview) * size + queries * min(k, keys) * (size + 4))
+
+
+def cell(size: int) -> int:
+    """How many positions a cell of an overview is wide."""
+    return -(-size // CELLS)

@@ -1,0 +1,127 @@
+"""Attention that was just computed by others, and what of it can be kept, at what price."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from regard.numerics.summary import summarize, summary_of
+from regard.observing.blocks import Block, bytes_of_sketch, is_long, joined, pooled_block, rows_of
+from regard.recording import Factored, Factors, Sketch, Whole
+from regard.shapes import Float, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One item of a batch: `Factors` without their totals, which is all that a softmax attention depends on."""
+
+    query: Float[Tensor, "head query dim"]
+    key: Float[Tensor, "group key dim"]
+    bias: Tensor | None = None
+    reach: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(heads, queries, keys)."""
+        return self.query.shape[0], self.query.shape[1], self.key.shape[1]
+
+    @property
+    def whole_bytes(self) -> int:
+        """What all weights would take."""
+        heads, queries, keys = self.shape
+        return heads * queries * keys * self.query.element_size()
+
+    @property
+    def factors_bytes(self) -> int:
+        """What the factors take."""
+        parts = [self.query, self.key, *([] if self.bias is None else [self.bias])]
+        return sum(part.numel() * part.element_size() for part in parts) + self.query[..., 0].numel() * 4
+
+    def sketch_bytes(self, k: int) -> int:
+        """What a sketch takes: mind that an overview is made from some length on."""
+        return bytes_of_sketch(self.shape, k, self.query.element_size())
+
+    def whole(self) -> Whole:
+        """All weights."""
+        return Whole(probabilities(self.scores(0, self.query.shape[1])))
+
+    def sketch(self, k: int) -> Sketch:
+        """Statistics, the k largest of each query, and an overview where the attention is long."""
+        return self._summary(k)[0]
+
+    def factored(self, k: int) -> Factored:
+        """The same, with what any tile is found from."""
+        sketch, total = self._summary(k)
+        own = [part if part is None else part.clone() for part in (self.query, self.key, self.bias)]
+        query, key, bias = own
+        return Factored(sketch, Factors(query, key, total, bias, self.reach))  # type: ignore[arg-type]
+
+    def scores(self, start: int, stop: int) -> Float[Tensor, "head row key"]:
+        """Those of some queries; −inf where a key is not seen."""
+        heads, _, keys = self.shape
+        groups, rows = self.key.shape[0], self.query[:, start:stop]
+        scores = (rows.reshape(groups, -1, rows.shape[-1]) @ self.key.mT).view(heads, stop - start, keys)
+        if self.bias is not None:
+            scores += self.bias if self.bias.shape[1] == 1 else self.bias[:, start:stop]
+        if self.reach is not None and start + self.reach + 1 < keys:
+            hidden = torch.ones(stop - start, keys, dtype=torch.bool).triu_(start + self.reach + 1)
+            scores.masked_fill_(hidden.to(scores.device), float("-inf"))
+        return scores
+
+    def _summary(self, k: int) -> tuple[Sketch, Tensor]:
+        """One pass over blocks of queries; and the log totals of the rows."""
+        k, totals, blocks = min(k, self.shape[2]), [], []
+        for start, stop in rows_of(self.shape):
+            scores = self.scores(start, stop)
+            total = scores.logsumexp(-1)
+            totals.append(total)
+            safe = total.masked_fill(total == float("-inf"), 0.0)
+            cells = None
+            if is_long(self.shape):
+                weights = (scores - safe[..., None]).exp_()
+                cells = pooled_block(weights, self.shape)
+            blocks.append(Block(summarize(scores, safe, 1.0, k), cells))
+        return joined(blocks, self.shape), torch.cat(totals, 1).cpu()
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Any other attention: `rows(start, stop)` computes the weights (heads, rows, keys) of some queries.
+
+    `size` is how many queries are looked at together; None is as many as a cache holds.
+    """
+
+    shape: tuple[int, int, int]
+    rows: Callable[[int, int], Tensor]
+    size: int | None = None
+
+    @property
+    def whole_bytes(self) -> int:
+        """What all weights would take."""
+        return math.prod(self.shape) * 4
+
+    def sketch_bytes(self, k: int) -> int:
+        """What a sketch takes."""
+        return bytes_of_sketch(self.shape, k, 4)
+
+    def whole(self) -> Whole:
+        """All weights."""
+        blocks = [self.rows(start, stop).cpu() for start, stop in rows_of(self.shape, self.size)]
+        return Whole(blocks[0].clone() if len(blocks) == 1 else torch.cat(blocks, 1))
+
+    def sketch(self, k: int) -> Sketch:
+        """Statistics, the k largest of each query, and an overview where the attention is long."""
+        blocks = []
+        for start, stop in rows_of(self.shape, self.size):
+            weights = self.rows(start, stop)
+            cells = pooled_block(weights, self.shape) if is_long(self.shape) else None
+            blocks.append(Block(summary_of(weights, min(k, self.shape[2])), cells))
+        return joined(blocks, self.shape)
+
+
+def probabilities(scores: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query key"]:
+    """The softmax, and zeros where nothing is seen."""
+    weights = scores.softmax(-1)
+    empty = scores.amax(-1, keepdim=True) == float("-inf")
+    return weights.masked_fill_(empty, 0.0).cpu()

@@ -1,0 +1,146 @@
+"""Looking at a model while it works, without changing a bit of what it gives."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
+
+import torch
+from torch import nn
+
+from regard.errors import wrong, wrong_kind
+from regard.observing import own
+from regard.observing.look import Computed, Look
+from regard.observing.sites import Site, Sites
+from regard.observing.swaps import swapped
+from regard.observing.told import TOLD
+from regard.recording import Recording, Seen
+from regard.shapes import Tensor, describe
+from regard.watching import WATCHERS
+from regard.weights import Weights
+
+Keep = Literal["weights", "tiles", "statistics"]
+KEEPS = ("weights", "tiles", "statistics")
+
+
+class Wanted(NamedTuple):
+    """What is to be looked at, and how much of it kept."""
+
+    sites: str
+    keep: Keep
+    top: int
+    item: int
+    limit: int
+
+
+class Observer:
+    """Puts what the modules of one model attend to into a recording."""
+
+    def __init__(self, model: nn.Module, recording: Recording, wanted: Wanted) -> None:
+        self.sites, self.recording, self.wanted = Sites(model), recording, wanted
+        self.item, self.left, self.others = wanted.item, wanted.limit, False
+
+    def site(self, part: str | None = None) -> Site | None:
+        """The site that is computing, or a `part` of it, where it is one to be looked at."""
+        site = self.sites.current()
+        if site is None:
+            return None
+        if part is not None:
+            module = site.module.get_submodule(part)
+            site = Site(self.sites.names[id(module)], module)
+        if fnmatchcase(site.name, self.wanted.sites):
+            return site
+        self.others = True
+        return None
+
+    def saw(self, weights: Weights | Tensor) -> None:
+        """Our own attention."""
+        site = self.site()
+        if site is None:
+            return
+        with torch.no_grad():
+            if isinstance(weights, Tensor):
+                self.add(site.name, own.of_tensor(weights, self.item))
+            else:
+                self.add(site.name, own.of_handle(weights, site.module, self.item))
+
+    def add(self, name: str, look: Look | Computed) -> None:
+        """Keep as much of it as is asked for and fits."""
+        if 0 in look.shape:
+            self.recording.notes.append(f"{name}: not kept, because it has {look.shape} heads, queries and keys")
+            return
+        seen, note = self._kept(look)
+        if seen is not None:
+            self.left -= seen.bytes
+            name = self.recording.add(name, seen)
+        if note:
+            self.recording.notes.append(f"{name}: {note}")
+
+    def missed(self, name: str, reason: str) -> None:
+        """Say that something was attended to and not seen."""
+        self.recording.notes.append(f"{name}: not seen: {reason}")
+
+    def _kept(self, look: Look | Computed) -> tuple[Seen | None, str | None]:
+        """As much as is wanted and fits, and what to say where it is less."""
+        keep, top = self.wanted.keep, self.wanted.top
+        room = f"{look.whole_bytes:,} bytes of weights, {max(0, self.left):,} of {self.wanted.limit:,} left"
+        if keep == "weights" and look.whole_bytes <= self.left:
+            return look.whole(), None
+        sketch = look.sketch_bytes(top)
+        if keep != "statistics" and isinstance(look, Look) and look.factors_bytes + sketch <= self.left:
+            return look.factored(top), f"kept as factors and statistics ({room})" if keep == "weights" else None
+        if sketch <= self.left:
+            return look.sketch(top), None if keep == "statistics" else f"kept as statistics ({room})"
+        return None, f"not kept ({room})"
+
+
+@contextmanager
+def observe(
+    model: nn.Module,
+    *,
+    sites: str = "*",
+    keep: Keep = "weights",
+    top: int = 8,
+    item: int = 0,
+    limit: int = 2**28,
+) -> Iterator[Recording]:
+    """Record where a model looks, at each of its modules whose path matches `sites`, for one `item` of the batch.
+
+    The output of the model is the same to the last bit, and so is the way it is computed. `keep` says how much is
+    kept: all weights, as long as the recording stays within `limit` bytes; factors that any tile of weights is
+    found from; or statistics with the `top` largest weights of each query. What does not fit is kept in the next
+    way, and a note of the recording says so. Weights are those before dropout.
+
+    Seen are this library's own attention, `nn.MultiheadAttention` and what is made of it, whatever calls
+    `F.scaled_dot_product_attention`, and transformers' models in their default and in eager attention. A model that
+    torch.compile has compiled already is not. Threads that do not observe record nothing.
+
+    >>> model = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    >>> with observe(model) as recording:
+    ...     _ = model(*[torch.zeros(1, 3, 4)] * 3, need_weights=False)
+    >>> recording["MultiheadAttention"].dense()[0, 0]
+    tensor([0.3333, 0.3333, 0.3333])
+    """
+    check(model, keep, top, item, limit)
+    recording = Recording()
+    observer = Observer(model, recording, Wanted(sites, keep, top, item, limit))
+    with swapped(model, TOLD):
+        token = WATCHERS.set((*WATCHERS.get(), observer))
+        try:
+            yield recording
+        finally:
+            WATCHERS.reset(token)
+    if not recording and not recording.notes:
+        why = f"no site matches '{sites}'" if observer.others else "no attention was computed"
+        recording.notes.append(f"nothing was seen: {why}")
+
+
+def check(model: nn.Module, keep: str, top: int, item: int, limit: int) -> None:
+    """Raise where something cannot be meant."""
+    if not isinstance(model, nn.Module):
+        raise wrong_kind("model", describe(model), "an nn.Module", "give the model itself")
+    if keep not in KEEPS:
+        raise wrong("keep", repr(keep), f"one of {', '.join(KEEPS)}", "say how much is to be kept")
+    for name, number, least in (("top", top, 1), ("item", item, 0), ("limit", limit, 1)):
+        if number < least:
+            raise wrong(name, number, f"at least {least}", "count from there")
