@@ -30,7 +30,8 @@ export function arcs(element, options) {
     const colors = palette("weights", state.dark ?? isDark());
     const lines = kept(state, rows, columns).map((line) => drawLine(line, colors));
     const left = Array.from({ length: rows }, (_, row) => token(state.rows, row, EDGE - 8, "end", true));
-    const right = Array.from({ length: columns }, (_, column) => token(state.columns, column, WIDTH - EDGE + 8, "start", false));
+    const edge = WIDTH - EDGE + 8;
+    const right = Array.from({ length: columns }, (_, column) => token(state.columns, column, edge, "start", false));
     picture.replaceChildren(...lines, ...left, ...right);
   }
 

@@ -1,5 +1,7 @@
 // Labelled controls, each a plain element of HTML that a keyboard and a screen reader know.
 
+import { colorTable } from "./tiles.js";
+
 export function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
   element.append(...children);
@@ -18,13 +20,16 @@ export function choice(onchange) {
       if (!same) list.replaceChildren(...options.map(([value, text]) => make("option", { value, textContent: text })));
       list.value = String(chosen);
     },
-    label: (text) => { name.textContent = text; },
+    label(text) {
+      name.textContent = text;
+      list.setAttribute("aria-label", text); // the label's own text would have every option in it
+    },
   };
 }
 
 /** A number from 0 to 1: { element, set(value), label(text) }. */
 export function slider(onchange) {
-  const [name, shown] = [make("span"), make("output")];
+  const [name, shown] = [make("span"), make("span", { className: "regard-number" })];
   const range = make("input", { type: "range", min: "0", max: "1", step: "0.01", value: "0" });
   range.addEventListener("input", () => onchange(Number(range.value)));
   return {
@@ -33,7 +38,27 @@ export function slider(onchange) {
       range.value = String(value);
       shown.textContent = value.toFixed(2);
     },
-    label: (text) => { name.textContent = text; },
+    label(text) {
+      name.textContent = text;
+      range.setAttribute("aria-label", text); // the label's own text would have the number in it
+    },
+  };
+}
+
+/** Which color means what: { element, set(paint, least, most) }; paints as in tiles.js. */
+export function legend() {
+  const [low, high] = [make("span"), make("span")];
+  const bar = make("canvas", { width: 256, height: 1 });
+  const element = make("span", { className: "regard-legend" }, low, bar, high);
+  element.setAttribute("role", "img");
+  return {
+    element,
+    set(paint, least, most) {
+      [low.textContent, high.textContent] = [least, most];
+      const values = Float32Array.from({ length: 256 }, (_, step) => (paint.difference ? step / 127.5 - 1 : step / 255));
+      colorTable(bar, { values, rows: 1, columns: 256 }, { ...paint, scale: "none" }, 1, () => 1);
+      element.setAttribute("aria-label", `${least} – ${most}`);
+    },
   };
 }
 

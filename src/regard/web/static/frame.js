@@ -66,17 +66,19 @@ function labels(context, map) {
     context.textAlign = "right";
     write(context, fitting(context, labelAt(options.rows, row), left - 10), left - 6, y);
   }
-  for (const column of shown(position.x, position.width, plot.width, options.columns)) {
+  const columns = [...shown(position.x, position.width, plot.width, options.columns)];
+  const texts = columns.map((column) => fitting(context, labelAt(options.columns, column), top - 10));
+  const level = texts.every((text) => context.measureText(text).width <= position.width - 4);
+  columns.forEach((column, place) => {
     const x = left + position.x + (column + 0.5) * position.width;
     context.fillStyle = column === cursor?.column || column === chosen?.column ? ink : pale;
-    above(context, fitting(context, labelAt(options.columns, column), top - 10), x, top - 6, position.width);
-  }
+    above(context, texts[place], x, top - 6, level);
+  });
 }
 
-function above(context, text, x, y, width) {
+function above(context, text, x, y, level) {
   context.save();
   context.translate(x, y);
-  const level = context.measureText(text).width <= width - 4;
   if (!level) context.rotate(-Math.PI / 2);
   context.textAlign = level ? "center" : "left";
   write(context, text, 0, level ? -5 : 0);

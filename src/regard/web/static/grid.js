@@ -23,7 +23,8 @@ export function headGrid(element, options) {
   let shown; // the sites that the buttons are of
 
   table.addEventListener("keydown", (event) => {
-    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    const [down, right] = moves[event.key] ?? [0, 0];
     if (!down && !right) return;
     event.preventDefault();
     const site = Math.min(state.sites.length - 1, Math.max(0, state.chosen.site + down));
@@ -57,7 +58,7 @@ export function headGrid(element, options) {
   function build(say) {
     buttons = new Map();
     table.replaceChildren(...state.sites.map((site, place) => siteRow(site, place, say)));
-    table.setAttribute("aria-label", say("heads", { site: state.sites.length > 1 ? "" : state.sites[0]?.name ?? "" }).trim());
+    table.setAttribute("aria-label", say("heads"));
   }
 
   function siteRow(site, place, say) {

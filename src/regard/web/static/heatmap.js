@@ -47,6 +47,7 @@ class HeatMap {
     this.tip.hidden = true;
     this.readout = make("p", "regard-readout");
     this.readout.setAttribute("role", "status");
+    this.canvas.map = this; // for scripts that start from the page
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
     this.frame.append(this.canvas, this.tip);
@@ -85,7 +86,7 @@ class HeatMap {
     const sameSize = this.source?.rows === source.rows && this.source?.columns === source.columns;
     this.source = source;
     this.tiles = tileStore(source, () => this.redraw());
-    if (!sameSize) this.position = undefined;
+    if (!sameSize) this.view = undefined;
   }
 
   resize() {
@@ -95,7 +96,7 @@ class HeatMap {
     this.margins = drawFrame.margins(context, this.options, width);
     const across = width - this.margins.left - 1;
     const cell = Math.min(LARGEST_CELL, across / Math.max(1, columns));
-    const wanted = Math.max(cell, Math.min(LARGEST_CELL, 8)) * rows;
+    const wanted = Math.max(cell, Math.min(24, 400 / Math.max(1, rows))) * rows;
     const room = this.options.height || Math.max(160, Math.min(window.innerHeight * 0.7, wanted));
     this.plot = { width: Math.max(1, across), height: Math.max(1, Math.min(room, Math.max(wanted, 24))) };
     this.pixels = window.devicePixelRatio || 1;
@@ -103,13 +104,14 @@ class HeatMap {
     this.canvas.style.height = `${height}px`;
     this.canvas.width = Math.round(width * this.pixels);
     this.canvas.height = Math.round(height * this.pixels);
-    if (!this.position) this.fit();
+    if (!this.position || this.whole) this.fit();
     else this.move(0, 0);
   }
 
   /** All of the table in sight. */
   fit() {
     this.position = { x: 0, y: 0, ...this.fitted() };
+    this.whole = true; // until somebody zooms, it stays so when the page changes its width
     this.changed();
   }
 
@@ -130,12 +132,14 @@ class HeatMap {
 
   set view(view) {
     const { row, column, width, height } = view ?? {};
+    this.whole = !view;
     this.position = view && { x: -column * width, y: -row * height, width, height };
     if (this.plot && view) this.move(0, 0);
   }
 
   zoom(factor, x = this.margins.left + this.plot.width / 2, y = this.margins.top + this.plot.height / 2) {
     const old = this.position;
+    this.whole = false;
     const least = this.fitted();
     const most = Math.max(DEEPEST, least.width, least.height);
     const bounded = (size, low) => Math.min(most, Math.max(low, size * factor));
@@ -176,7 +180,7 @@ class HeatMap {
     drawFrame.clear(context, this);
     context.save();
     context.beginPath();
-    context.rect(this.margins.left, this.margins.top, this.plot.width, this.plot.height);
+    context.rect(this.margins.left, this.margins.top, this.plot.width + 1, this.plot.height + 1);
     context.clip();
     drawTiles(context, this);
     drawFrame.lines(context, this);

@@ -9,13 +9,15 @@
 
 import { arcs } from "./arcs.js";
 import { isDark } from "./colors.js";
-import { choice, make, slider, toggle } from "./controls.js";
+import { choice, legend, make, slider, toggle } from "./controls.js";
 import { headGrid } from "./grid.js";
 import { heatmap } from "./heatmap.js";
+import { exactly } from "./labels.js";
 import { overlay, spectrogram } from "./overlay.js";
 import { amountOf } from "./source.js";
 import { tokenStrip } from "./strip.js";
 import { line, received, siteSources, unpacked, written } from "./tables.js";
+import { paintOf } from "./tiles.js";
 import { chosenLanguage, speaker, teach } from "./words.js";
 
 teach({
@@ -25,6 +27,7 @@ teach({
     allHeads: "All heads", fit: "Show all", score: "score {score}", theme: "Dark or light", language: "Language",
     exactAll: "Weights are exact: every digit of float32.",
     exactBits: "Weights are rounded to {digits} significant digits to keep this file small.",
+    rowLargest: "row’s largest",
     whole: "All queries together: weight received on average",
     fromRow: "Where “{token}” looks", fromColumn: "What looks at “{token}”", tokens: "Tokens",
   },
@@ -34,6 +37,7 @@ teach({
     allHeads: "全部注意力头", fit: "显示全部", score: "得分 {score}", theme: "深色或浅色", language: "语言",
     exactAll: "权重精确：保留 float32 的每一位。",
     exactBits: "为了缩小文件，权重保留 {digits} 位有效数字。",
+    rowLargest: "该行最大值",
     whole: "所有查询的平均权重",
     fromRow: "“{token}” 关注哪里", fromColumn: "哪些词元关注 “{token}”", tokens: "词元",
   },
@@ -75,6 +79,7 @@ class Inspector {
     const { chapter, site, head, scale, threshold, drawing, language, theme } = this.controls;
     this.parts = Object.fromEntries(["map", "lines", "grid", "said", "read", "beside"].map((name) => [name, make("div")]));
     this.headings = Object.fromEntries(["heads", "tokens"].map((name) => [name, make("h2")]));
+    this.legend = legend();
     this.looked = make("p", { className: "regard-looked" });
     this.foot = make("footer", { className: "regard-foot" });
     this.fitButton = make("button", { type: "button", className: "regard-fit" });
@@ -85,7 +90,7 @@ class Inspector {
         make("div", { className: "regard-tools" }, language.element, theme.element)),
       chapter.element,
       make("div", { className: "regard-controls" },
-        ...[site, head, scale, threshold, drawing].map((control) => control.element), this.fitButton),
+        ...[site, head, scale, this.legend, threshold, drawing].map((control) => control.element), this.fitButton),
       make("div", { className: "regard-panes" },
         make("section", { className: "regard-main" }, this.parts.map, this.parts.lines),
         make("section", { className: "regard-side" }, this.headings.heads, this.parts.grid, this.parts.beside)),
@@ -153,7 +158,7 @@ class Inspector {
     const named = { chapter: "hypotheses", site: "layer", head: "headName", scale: "colors", threshold: "threshold",
       drawing: "drawing", language: "language", theme: "theme" };
     for (const [name, word] of Object.entries(named)) controls[name].label(say(word));
-    const chapters = this.recording.chapters.map(({ name, score }, place) => [place, score === null ? name : `${name}  (${say("score", { score: score.toFixed(2) })})`]);
+    const chapters = this.recording.chapters.map(({ name, score }, place) => [place, this.chapterName(name, score)]);
     controls.chapter.set(chapters, state.chapter);
     controls.chapter.element.hidden = chapters.length < 2 && chapter.score === null;
     controls.site.set(chapter.sites.map(({ name }, place) => [place, name]), state.site);
@@ -167,6 +172,12 @@ class Inspector {
     controls.language.set([["en", "English"], ["zh", "中文"]], state.language);
     controls.theme.set([["light", "☀"], ["dark", "☾"]], isDark() ? "dark" : "light");
     this.fitButton.textContent = say("fit");
+    const most = { none: "1", row: say("rowLargest"), global: exactly(this.source.largest) }[state.scale];
+    this.legend.set(paintOf(this.options), this.site.kind === "difference" ? `−${most}` : "0", most);
+  }
+
+  chapterName(name, score) {
+    return score === null ? name : `${name}  (${this.say("score", { score: score.toFixed(2).replace("-", "−") })})`;
   }
 
   renderDrawing() {
@@ -196,7 +207,10 @@ class Inspector {
     }
     const options = { ...this.options, sites: this.gridSites, mean: all.map(({ mean }) => mean), chosen: { site, head } };
     if (this.grid) this.grid.update(options);
-    else this.grid = headGrid(this.parts.grid, { ...options, onchoose: (chosen) => this.choose({ picked: undefined, ...chosen }) });
+    else {
+      const onchoose = (chosen) => this.choose({ picked: undefined, ...chosen });
+      this.grid = headGrid(this.parts.grid, { ...options, onchoose });
+    }
   }
 
   pick(axis, place) {
@@ -218,7 +232,8 @@ class Inspector {
   }
 
   strip(name, tokens, weights, chosen, axis) {
-    const options = { ...this.options, tokens, weights, chosen, name: this.say(name), amounts: weights && this.amounts(weights) };
+    const amounts = weights && this.amounts(weights);
+    const options = { ...this.options, tokens, weights, amounts, chosen, name: this.say(name) };
     this.strips ??= {};
     if (this.strips[name]) this.strips[name].update(options);
     else this.strips[name] = tokenStrip(this.parts[name], { ...options, onchoose: (place) => this.pick(axis, place) });
@@ -242,7 +257,8 @@ class Inspector {
       this.besideOf = beside;
       const sound = beside.kind === "sound" && { ...beside, values: await unpacked(beside.values) };
       this.parts.beside.replaceChildren();
-      this.beside = sound ? spectrogram(this.parts.beside, { ...sound, ...options }) : overlay(this.parts.beside, { ...beside, ...options });
+      if (sound) this.beside = spectrogram(this.parts.beside, { ...sound, ...options });
+      else this.beside = overlay(this.parts.beside, { ...beside, ...options });
     } else this.beside.update(options);
   }
 
@@ -250,7 +266,8 @@ class Inspector {
     const { exact, notes, made } = this.recording;
     const digits = Math.floor((exact + 1) * Math.log10(2));
     const said = exact >= 23 ? this.say("exactAll") : this.say("exactBits", { digits });
-    const step = this.site.step.some((size) => size > 1) ? [this.say("pooled", { rows: this.site.step[0], columns: this.site.step[1] })] : [];
+    const [rows, columns] = this.site.step;
+    const step = rows > 1 || columns > 1 ? [this.say("pooled", { rows, columns })] : [];
     this.foot.replaceChildren(...[said, ...step, ...notes, made].map((text) => make("p", { textContent: text })));
   }
 }

@@ -58,7 +58,7 @@ export function spectrogram(element, options) {
     const say = speaker(state.language);
     canvas.setAttribute("aria-label", say("spectrogram", { name: state.name ?? "" }));
     const dark = state.dark ?? isDark();
-    canvas.width = Math.max(480, Math.min(1600, state.frames));
+    canvas.width = Math.max(960, Math.min(1600, state.frames));
     canvas.height = 120 + BAND + 22;
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = false;
@@ -87,7 +87,8 @@ export function spectrogram(element, options) {
       context.textAlign = tick === 0 ? "left" : tick === 4 ? "right" : "center";
       const value = (end * tick) / 4;
       const unit = tick === 4 ? ` ${say(state.seconds ? "time" : "frames")}` : "";
-      context.fillText(`${state.seconds ? value.toFixed(2) : Math.round(value)}${unit}`, (canvas.width * tick) / 4, canvas.height - 2);
+      const text = `${state.seconds ? value.toFixed(2) : Math.round(value)}${unit}`;
+      context.fillText(text, (canvas.width * tick) / 4, canvas.height - 2);
     }
   }
 

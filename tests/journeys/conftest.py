@@ -1,0 +1,74 @@
+"""A real Chromium for journeys through pages, and a page that watches what goes wrong on it."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+HOW = "no Chromium on this machine: install one (Debian: apt-get install chromium) to run the journeys through pages"
+
+
+def found() -> str | None:
+    """A Chromium that is installed."""
+    return next((path for path in map(shutil.which, NAMES) if path), None)
+
+
+def installed() -> str | None:
+    """Debian's, where we may install it; the fonts with it, or Chinese would be drawn as boxes."""
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        return None
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["install", "-y", "--no-install-recommends", "chromium", "fonts-noto-cjk"]):
+        done = subprocess.run(["apt-get", "-q", *command], env=environment, capture_output=True, timeout=600)
+        if done.returncode:
+            return None
+    return found()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all journeys of a process. Without one they are skipped; on CI that is a failure."""
+    path = found() or installed()
+    if path is None and os.environ.get("CI") == "true":
+        pytest.fail(HOW)
+    if path is None:
+        pytest.skip(HOW)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Watched:
+    """A page, with what its console complained of and what it asked other places for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        page = self.page
+        page.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url}"))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    """A page of its own; whatever its console complains of fails the test that used it."""
+    context = browser.new_context(viewport={"width": 1240, "height": 900}, locale="en-US", color_scheme="light")
+    own = Watched(context.new_page())
+    own.page.set_default_timeout(10_000)
+    own.watch()
+    yield own
+    context.close()
+    assert own.complaints == []
