@@ -39,6 +39,8 @@ CONFIGS: dict[str, ModelConfig] = {
     "bahdanau": RECURRENT,
     "bahdanau-lstm-2": replace(RECURRENT, recurrent=Recurrent(cell="lstm", hidden=6, layers=2)),
     "bahdanau-coverage": with_reading("bahdanau", coverage=True),
+    "bahdanau-aware": with_reading("bahdanau", location=True),
+    "luong-feeding-aware": with_reading("luong", score="cosine", feeding=True, location=True),
     "bahdanau-sparse": with_reading("bahdanau", normalizer="sparsemax"),
     "bahdanau-monotonic": with_reading("bahdanau", normalizer="monotonic"),
     "plain": replace(RECURRENT, decoder="plain"),

@@ -4,9 +4,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.errors import wrong
+
 if TYPE_CHECKING:
     from regard.tasks.predicting import Predictor
     from regard.tasks.translation import Translator
+
+
+def of_task(run: Path, name: str, how: str) -> None:
+    """Raises unless the run is one of the task of this name, which is made by this command."""
+    from regard.tasks import task_name
+
+    own = task_name(run)
+    if own != name:
+        raise wrong("run", f"{run}, a run of {own}", f"one of {name}", f"name another, or make one with {how}")
 
 
 @dataclass

@@ -10,14 +10,25 @@ from regard.catalog import Sizes
 from regard.errors import wrong
 from regard.layers.attention import Attention
 from regard.layers.blocks import DecoderBlock, EncoderBlock, FeedForward, Post, Pre, Residual
-from regard.layers.location import Coverage
+from regard.layers.location import Coverage, LocationAware
 from regard.layers.mechanism import Mechanism
 from regard.layers.positions import Learned, Rotary, Sinusoidal
 from regard.layers.projections import Projections, dense
 from regard.models.config import ModelConfig
 from regard.models.convolution import GatedConvolution
 from regard.models.decoders.convolutional import ConvolutionalDecoder, Stage
-from regard.models.decoders.reading import Along, Attentive, Covering, Everywhere, Gaze, Near, Reader, Summary, Walking
+from regard.models.decoders.reading import (
+    Along,
+    Attentive,
+    Aware,
+    Covering,
+    Everywhere,
+    Gaze,
+    Near,
+    Reader,
+    Summary,
+    Walking,
+)
 from regard.models.decoders.recurrent import Bahdanau, Feeding, Luong
 from regard.models.decoders.transformer import TransformerDecoder
 from regard.models.encoders.convolutional import ConvolutionalEncoder
@@ -219,12 +230,15 @@ def reader_of(config: ModelConfig, encoder: Encoder) -> Reader:
     elif reading.gaze == "local-p":
         gaze = Near(attention, radius=reading.radius, size=size)
     if isinstance(attention.mechanism.normalizer, SequentialNormalizer):
-        if reading.coverage or reading.gaze != "global":
-            got, expected = f"{reading.normalizer} with coverage or a local gaze", "a walk over the whole source"
-            raise wrong("reading.normalizer", got, expected, 'use gaze = "global" and coverage = false')
+        if reading.coverage or reading.location or reading.gaze != "global":
+            got, expected = f"{reading.normalizer} with a trail or a local gaze", "a walk over the whole source"
+            fix = 'use gaze = "global", coverage = false and location = false'
+            raise wrong("reading.normalizer", got, expected, fix)
         return Walking(gaze, width=encoder.content)
     if reading.coverage:
         return Covering(gaze, Coverage(key_width(config, size, encoder)), width=encoder.content)
+    if reading.location:
+        return Aware(gaze, LocationAware(key_width(config, size, encoder)), width=encoder.content)
     return Attentive(gaze, width=encoder.content)
 
 

@@ -34,11 +34,14 @@ class Reading:
     gaze: Literal["global", "local-m", "local-p"] = "global"
     radius: int = 10  # of the local ones
     coverage: bool = False  # tell the keys how much they were looked at
+    location: bool = False  # tell the keys where the last look was (Chorowski et al. 2015)
     feeding: bool = False  # Luong: tell the next step what this one decided
 
     def __post_init__(self) -> None:
         positive("hidden", self.hidden)
         positive("radius", self.radius)
+        if self.coverage and self.location:
+            raise wrong("location", "true beside coverage", "one of the two", "set coverage or location to false")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ class Entry(NamedTuple):
 TASKS: Mapping[str, Entry] = {
     "translation": Entry("regard.tasks.translation", "to translate, from text or from nothing", "translate"),
     "regression": Entry("regard.tasks.regression", "a curve from points: an average that looks at the near ones"),
+    "speech": Entry("regard.tasks.speech", "to write down what is said"),
+    "reading": Entry("regard.tasks.reading", "to find the answer to a question in a passage"),
 }
 
 

@@ -12,7 +12,7 @@ from torch import nn
 from regard.errors import wrong, wrong_kind
 from regard.layers.attention import Attention
 from regard.layers.local import Local
-from regard.layers.location import Coverage
+from regard.layers.location import Coverage, LocationAware
 from regard.layers.memory import Memory
 from regard.masks import Around
 from regard.models.interface import Alignment, Averaged, Encoded, Written
@@ -174,19 +174,18 @@ class Attentive(Reader):
         return Overview(attended.output, Averaged(attended.weights, tuple(queries.shape[:2])))
 
 
-class Covering(Attentive):
-    r"""Knows how much of each position was looked at, and adds that to its key.
-
-    $$ e_{ij} = v^\top \tanh(W s_i + U h_j + u\, c_{ij}), \qquad c_i = \sum_{i' < i} \alpha_{i'} $$
-
-    Tu et al. 2016, eq. 7 without fertility; See et al. 2017, eq. 11. Each look depends on those before it.
-    """
+class Trailing(Attentive):
+    """Tells the keys where it looked before. Each look depends on those before it."""
 
     parallel = False
 
-    def __init__(self, gaze: Gaze, coverage: Coverage, *, width: int) -> None:
-        super().__init__(gaze, width=width)
-        self.coverage = coverage
+    @abstractmethod
+    def told(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
+        """The memory with what is known of earlier looks added to its keys."""
+
+    @abstractmethod
+    def after(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
+        """The trail after a look with these weights."""
 
     def begin(self, encoded: Encoded) -> Seen:
         seen = super().begin(encoded)
@@ -194,13 +193,53 @@ class Covering(Attentive):
 
     def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
         if seen.trail is None:
-            raise wrong("seen.trail", None, "the coverage so far", "start from begin(encoded)")
-        memory = self.coverage(seen.source.each(query.device), seen.trail[:, None])
+            raise wrong("seen.trail", None, "what was looked at so far", "start from begin(encoded)")
+        memory = self.told(seen.source.each(query.device), seen.trail[:, None])
         steps = torch.full((1,), seen.steps, device=query.device)
         attended = self.gaze.attend(query[:, None], memory, steps)
         weights = Averaged(attended.weights, (query.shape[0],)).dense()
-        later = seen._replace(steps=seen.steps + 1, trail=seen.trail + weights)
+        later = seen._replace(steps=seen.steps + 1, trail=self.after(seen.trail, weights))
         return Looked(attended.output[:, 0], later, Written(weights))
+
+
+class Covering(Trailing):
+    r"""Knows how much of each position was looked at, and adds that to its key.
+
+    $$ e_{ij} = v^\top \tanh(W s_i + U h_j + u\, c_{ij}), \qquad c_i = \sum_{i' < i} \alpha_{i'} $$
+
+    Tu et al. 2016, eq. 7 without fertility; See et al. 2017, eq. 11.
+    """
+
+    def __init__(self, gaze: Gaze, coverage: Coverage, *, width: int) -> None:
+        super().__init__(gaze, width=width)
+        self.coverage = coverage
+
+    def told(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
+        told: Memory = self.coverage(memory, trail)
+        return told
+
+    def after(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
+        return trail + weights
+
+
+class Aware(Trailing):
+    r"""Knows where the last look was, and adds features of that to the keys: *location-aware* attention.
+
+    $$ e_{ij} = v^\top \tanh(W s_i + U h_j + V (F * \alpha_{i-1})_j) $$
+
+    Chorowski et al. 2015, eq. 8-9. It can tell apart two places that sound alike, and go on from the last one.
+    """
+
+    def __init__(self, gaze: Gaze, location: LocationAware, *, width: int) -> None:
+        super().__init__(gaze, width=width)
+        self.location = location
+
+    def told(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
+        told: Memory = self.location(memory, trail)
+        return told
+
+    def after(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
+        return weights
 
 
 class Walking(Attentive):

@@ -1,0 +1,78 @@
+"""What a reader is told: the questions, the model, and how it learns and is measured."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.models.config import positive, share
+from regard.training import Training
+
+FACTS = "facts"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionConfig:
+    """Which questions to learn from."""
+
+    questions: str = FACTS  # facts (generated), a file in the format of SQuAD 1.1, or a folder with train-… and dev-…
+    vectors: str = ""  # of words that others trained: a file of GloVe, or a folder with one; none: learned
+    known: int = 20000  # words of that file, from its beginning, that are kept beside those of the questions
+    validation: int = 4  # articles of a file that are held out for validation
+    test: int = 10  # and for the test
+    size: int = 1000  # questions in an epoch of generated ones
+    held_out: int = 300  # questions for validation and test each, of generated ones
+    seed: int = 1  # of generated ones
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Bidirectional attention flow (Seo et al. 2017), or the same reader with averages in its place."""
+
+    attention: Literal["flow", "none"] = "flow"  # none: passage and question are averaged where they would be read
+    score: str = "trilinear"  # or a name of the catalog
+    width: int = 100  # of the vectors of words, where they are learned
+    hidden: int = 48  # numbers in a state, in each direction
+    layers: int = 1  # of cells above the attention
+    cell: Literal["gru", "lstm"] = "gru"
+    dropout: float = 0.0
+    longest: int = 15  # words of an answer
+
+    def __post_init__(self) -> None:
+        for name in ("width", "hidden", "layers", "longest"):
+            positive(name, getattr(self, name))
+        share("dropout", self.dropout)
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What one batch is."""
+
+    budget: int = 4000  # words of passages in a batch, padding included
+    limit: int = 300  # words of a passage to learn from; longer ones are left out of training
+    question: int = 60  # words of a question, in training and when asked
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "limit", "question"):
+            positive(name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How good it is, on held-out questions, while it trains."""
+
+    goal: Literal["f1", "em", "loss"] = "f1"  # decides which weights are the best
+    most: int = 1000  # questions of the validation set, from its beginning
+
+    def __post_init__(self) -> None:
+        positive("most", self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingConfig:
+    """A reader, whole."""
+
+    task: Literal["reading"] = "reading"
+    data: QuestionConfig = field(default_factory=QuestionConfig)
+    reader: Reader = field(default_factory=Reader)
+    learning: Learning = field(default_factory=Learning)
+    measure: Measure = field(default_factory=Measure)
+    training: Training = field(default_factory=Training)

@@ -1,0 +1,128 @@
+"""A reader that points at the first and the last word of an answer."""
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from regard.catalog import Sizes
+from regard.layers.bidirectional import AttentionFlow, Flow
+from regard.layers.memory import cleaned
+from regard.layers.projections import dense
+from regard.masks import Lengths
+from regard.models.build import score_of
+from regard.models.pooling import mean
+from regard.models.recurrence import Cells, run
+from regard.numerics.dropout import dropout
+from regard.shapes import Float, Int, Tensor
+from regard.tasks.reading.config import Reader
+
+LOWEST = float("-inf")
+
+
+class Pages(NamedTuple):
+    """Passages and questions side by side, in the numbers of their words."""
+
+    passage: Int[Tensor, "batch passage"]
+    passage_lengths: Int[Tensor, " batch"]
+    question: Int[Tensor, "batch question"]
+    question_lengths: Int[Tensor, " batch"]
+
+
+class Pointed(NamedTuple):
+    """Scores of each word of the passage as the first and as the last of the answer, and how both texts were read."""
+
+    first: Float[Tensor, "batch passage"]
+    last: Float[Tensor, "batch passage"]
+    flow: Flow | None
+
+
+class Averages(nn.Module):
+    r"""Attention flow without attention: averages in place of what would have been read.
+
+    $$ g_t = [h_t; \bar u; h_t \circ \bar u; h_t \circ \bar h] $$
+    """
+
+    def forward(self, passage: Tensor, asked: Tensor, passage_lengths: Tensor, asked_lengths: Tensor) -> Tensor:
+        question, whole = mean(asked, asked_lengths)[:, None], mean(passage, passage_lengths)[:, None]
+        return torch.cat([passage, question.expand_as(passage), passage * question, passage * whole], dim=-1)
+
+
+class SpanReader(nn.Module):
+    r"""Bidirectional attention flow.
+
+    $$ h = \mathrm{cells}(x), \quad u = \mathrm{cells}(y), \quad g = \mathrm{flow}(h, u), \quad m = \mathrm{cells}'(g),
+    \quad m' = \mathrm{cells}''(m) $$
+    $$ p^1 = \mathrm{softmax}(w_1^\top [g; m]), \qquad p^2 = \mathrm{softmax}(w_2^\top [g; m']) $$
+
+    with $x$ the words of the passage and $y$ those of the question. Seo et al. 2017, §2, without the layer of
+    characters: what is not in the table of words has a vector by its spelling.
+    """
+
+    def __init__(self, config: Reader, table: nn.Embedding) -> None:
+        super().__init__()
+        self.table, self.dropout = table, config.dropout
+        double = 2 * config.hidden
+        self.words = cells(config, table.embedding_dim, 1)
+        self.flow = flow_of(config, double)
+        self.averages = Averages()
+        self.modeling = cells(config, 4 * double, config.layers)
+        self.ending = cells(config, double, 1)
+        self.first, self.last = dense(5 * double, 1), dense(5 * double, 1)
+
+    def forward(self, pages: Pages) -> Pointed:
+        passage = self.read(pages.passage, pages.passage_lengths)
+        question = self.read(pages.question, pages.question_lengths)
+        flow, both = self.joined(passage, question, pages)
+        modeled = run(self.modeling, self.dropped(both), pages.passage_lengths).states
+        ended = run(self.ending, self.dropped(modeled), pages.passage_lengths).states
+        real = torch.arange(passage.shape[1], device=passage.device) < pages.passage_lengths[:, None]
+        first, last = (
+            linear(self.dropped(torch.cat([both, states], dim=-1)))[..., 0].masked_fill(~real, LOWEST)
+            for linear, states in ((self.first, modeled), (self.last, ended))
+        )
+        return Pointed(first, last, flow)
+
+    def read(self, numbers: Tensor, lengths: Tensor) -> Tensor:
+        """Words in the light of their neighbors."""
+        states = run(self.words, self.dropped(self.table(numbers)), lengths).states
+        return cleaned(states, Lengths(lengths))
+
+    def joined(self, passage: Tensor, question: Tensor, pages: Pages) -> tuple[Flow | None, Tensor]:
+        """What each word of the passage is, beside what it reads in the question."""
+        if self.flow is None:
+            both: Tensor = self.averages(passage, question, pages.passage_lengths, pages.question_lengths)
+            return None, both
+        masks = {"context_mask": Lengths(pages.passage_lengths), "question_mask": Lengths(pages.question_lengths)}
+        flow = self.flow.attend(passage, question, **masks)
+        asked, answered = flow.question.output, flow.context.output
+        return flow, torch.cat([passage, asked, passage * asked, passage * answered], dim=-1)
+
+    def dropped(self, vectors: Tensor) -> Tensor:
+        return dropout(vectors, self.dropout) if self.training else vectors
+
+
+def flow_of(config: Reader, size: int) -> AttentionFlow | None:
+    """The attention of the reader, if it has any."""
+    if config.attention == "none":
+        return None
+    score = size if config.score == "trilinear" else score_of(config.score, Sizes(size, size, size))
+    return AttentionFlow(score)
+
+
+def cells(config: Reader, width: int, layers: int) -> Cells:
+    kind = nn.GRU if config.cell == "gru" else nn.LSTM
+    rate = config.dropout if layers > 1 else 0.0
+    return kind(width, config.hidden, layers, bidirectional=True, dropout=rate)
+
+
+def best_spans(
+    pointed: Pointed, longest: int
+) -> tuple[Int[Tensor, " batch"], Int[Tensor, " batch"], Float[Tensor, " batch"]]:
+    """The first and last word of the most probable answer of at most `longest` words, and its log-probability."""
+    first, last = pointed.first.log_softmax(-1), pointed.last.log_softmax(-1)
+    pairs = first[:, :, None] + last[:, None, :]
+    length = pairs.shape[-1]
+    allowed = torch.ones(length, length, dtype=torch.bool, device=pairs.device).triu().tril(longest - 1)
+    scores, place = pairs.masked_fill(~allowed, LOWEST).flatten(1).max(-1)
+    return place // length, place % length, scores

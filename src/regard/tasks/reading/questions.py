@@ -1,0 +1,76 @@
+"""Questions about passages: what every source of them has in common."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from regard.errors import wrong
+
+
+class Answer(NamedTuple):
+    """Words of the passage, and the character that they begin with."""
+
+    text: str
+    begin: int
+
+
+class Question(NamedTuple):
+    """A question, a passage that has the answer, and the answers that people gave."""
+
+    text: str
+    passage: str
+    answers: tuple[Answer, ...]
+    name: str
+
+
+@runtime_checkable
+class Questions(Protocol):
+    """Questions to learn from, and questions that are never learned from."""
+
+    @property
+    def validation(self) -> Sequence[Question]: ...
+
+    @property
+    def tests(self) -> Mapping[str, Sequence[Question]]: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+    @property
+    def endless(self) -> bool: ...
+
+    def training(self, epoch: int) -> Sequence[Question]: ...
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Questions that were read from files: the same in every epoch."""
+
+    train: Sequence[Question]
+    validation: Sequence[Question]
+    tests: Mapping[str, Sequence[Question]]
+    notes: Sequence[str] = ()
+    endless: bool = False
+
+    def training(self, epoch: int) -> Sequence[Question]:
+        return self.train
+
+
+def checked(question: Question) -> Question:
+    """The question itself, or a sentence on the answer that is not in its passage."""
+    for answer in question.answers:
+        there = question.passage[answer.begin : answer.begin + len(answer.text)] if answer.begin >= 0 else ""
+        if not answer.text or there != answer.text:
+            got = f"{answer.text!r} at character {answer.begin}, where the passage has {there!r}"
+            raise wrong(f"answer of question {question.name}", got, "words of the passage", "correct answer_start")
+    return question
+
+
+def fingerprint(questions: Questions) -> str:
+    """A short name for the questions: another one means that a resumed run would not go on as it began."""
+    content = hashlib.blake2b(digest_size=8)
+    for some in (questions.training(0), questions.validation):
+        for question in some:
+            content.update(f"{question.text}\t{question.passage}\t{question.answers}\n".encode())
+    return content.hexdigest()

@@ -1,0 +1,58 @@
+"""Sounds with what is said in them: what every source of them has in common."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from regard.shapes import Float, Tensor
+
+
+class Clip(NamedTuple):
+    """A sound, what is said in it, and a name to speak of it by."""
+
+    samples: Float[Tensor, " sample"]
+    text: str
+    name: str
+
+
+@runtime_checkable
+class Sounds(Protocol):
+    """Clips to learn from, and clips that are never learned from."""
+
+    @property
+    def validation(self) -> Sequence[Clip]: ...
+
+    @property
+    def tests(self) -> Mapping[str, Sequence[Clip]]: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+    @property
+    def endless(self) -> bool: ...
+
+    def training(self, epoch: int) -> Sequence[Clip]: ...
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Clips that were read from files: the same in every epoch."""
+
+    train: Sequence[Clip]
+    validation: Sequence[Clip]
+    tests: Mapping[str, Sequence[Clip]]
+    notes: Sequence[str] = ()
+    endless: bool = False
+
+    def training(self, epoch: int) -> Sequence[Clip]:
+        return self.train
+
+
+def fingerprint(sounds: Sounds) -> str:
+    """A short name for the sounds themselves: another one means that a resumed run would not go on as it began."""
+    content = hashlib.blake2b(digest_size=8)
+    for clips in (sounds.training(0), sounds.validation):
+        for clip in clips:
+            content.update(f"{clip.text}\n".encode() + clip.samples.numpy().tobytes())
+    return content.hexdigest()

@@ -1,0 +1,88 @@
+"""What a speller is told: the sounds, how they are heard, the listener, the speller, and how they learn."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.errors import wrong
+from regard.models.config import Reading, positive, share
+from regard.tasks.data import VocabularyConfig
+from regard.tasks.speech.features import Features
+from regard.tasks.speech.opening import SoundConfig
+from regard.training import Training
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """The pyramidal encoder (Chan et al. 2016)."""
+
+    cell: Literal["gru", "lstm"] = "lstm"
+    hidden: int = 64  # numbers in a state, in each direction
+    layers: int = 3  # each but the first has half the positions of the one below
+    stack: int = 2  # frames that the first reads at once
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "layers", "stack"):
+            positive(name, getattr(self, name))
+        share("dropout", self.dropout)
+
+
+@dataclass(frozen=True, slots=True)
+class Speller:
+    """The decoder. How it attends: `reading.location` (Chorowski et al. 2015), `reading.normalizer` (monotonic)."""
+
+    decoder: Literal["bahdanau", "luong", "plain"] = "bahdanau"  # plain: without attention
+    cell: Literal["gru", "lstm"] = "lstm"
+    size: int = 32  # of the vectors of symbols
+    hidden: int = 128  # numbers in a state
+    layers: int = 1
+    dropout: float = 0.0
+    reading: Reading = field(default_factory=lambda: Reading(hidden=64, location=True))
+
+    def __post_init__(self) -> None:
+        for name in ("size", "hidden", "layers"):
+            positive(name, getattr(self, name))
+        share("dropout", self.dropout)
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What one batch is, and what is asked of the model."""
+
+    budget: int = 6000  # frames in a batch, padding included
+    limit: int = 3000  # frames of a clip; longer ones are left out
+    smoothing: float = 0.0  # of labels: the share of probability that goes to all symbols alike
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "limit"):
+            positive(name, getattr(self, name))
+        if not 0 <= self.smoothing < 1:
+            raise wrong("smoothing", self.smoothing, "a share from 0 to below 1", "use 0 for none")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How good it is, on held-out clips, while it trains."""
+
+    goal: Literal["error", "loss"] = "error"  # decides which weights are the best
+    beam: int = 1
+    most: int = 300  # clips of the validation set, from its beginning
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "most"):
+            positive(name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechConfig:
+    """Listen, attend and spell, whole."""
+
+    task: Literal["speech"] = "speech"
+    data: SoundConfig = field(default_factory=SoundConfig)
+    features: Features = field(default_factory=Features)
+    vocabulary: VocabularyConfig = field(default_factory=lambda: VocabularyConfig(kind="character", size=1000))
+    listener: Listener = field(default_factory=Listener)
+    speller: Speller = field(default_factory=Speller)
+    learning: Learning = field(default_factory=Learning)
+    measure: Measure = field(default_factory=Measure)
+    training: Training = field(default_factory=Training)

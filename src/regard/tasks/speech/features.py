@@ -1,0 +1,114 @@
+"""Sound as a model hears it: a logarithmic mel spectrogram."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+
+from regard.errors import wrong
+from regard.shapes import Float, Tensor
+
+RANGE = 1e-6  # of power: what is fainter than this part of the loudest, 60 dB below it, is silence
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """How sound becomes frames."""
+
+    rate: int = 8000  # samples a second; sound of another rate is converted
+    filters: int = 40  # of the mel scale: numbers in a frame
+    window: float = 25.0  # milliseconds under a window
+    hop: float = 10.0  # milliseconds from one window to the next
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "filters", "window", "hop"):
+            if getattr(self, name) <= 0:
+                raise wrong(name, getattr(self, name), "a number above 0", "use 8000, 40, 25 and 10")
+        if self.step < 1 or self.wide < 2:
+            got = f"{self.hop} ms at {self.rate} samples a second"
+            raise wrong("hop", got, "at least one sample", "use 10, and 25 for the window")
+
+    @property
+    def step(self) -> int:
+        """Samples from one frame to the next."""
+        return round(self.rate * self.hop / 1000)
+
+    @property
+    def wide(self) -> int:
+        """Samples under a window."""
+        return round(self.rate * self.window / 1000)
+
+    @property
+    def points(self) -> int:
+        """Of the Fourier transform: the next power of two."""
+        return 1 << (self.wide - 1).bit_length()
+
+    def frames(self, samples: int) -> int:
+        """The frames of so many samples."""
+        return 1 + samples // self.step
+
+
+def log_mel(samples: Float[Tensor, " sample"], features: Features) -> Float[Tensor, "frame filter"]:
+    r"""The logarithm of the power in each band of the mel scale, with mean 0 and variance 1 over the whole.
+
+    $$ S_{tb} = \log \max\Bigl(\sum_k M_{bk} \Bigl\lvert \sum_n w_n x_{tH+n-W/2}\, e^{-2\pi i k n / N} \Bigr\rvert^2,\;
+    10^{-6} \max_{t,b} \cdot \Bigr) $$
+
+    with $x$ = `samples`, $w$ a Hann window of $W$ samples, $H$ the hop and $M$ = `mel_bank`. How loud a sound is
+    changes nothing.
+    """
+    spectrum = torch.stft(
+        samples,
+        n_fft=features.points,
+        hop_length=features.step,
+        win_length=features.wide,
+        window=torch.hann_window(features.wide, dtype=samples.dtype),
+        pad_mode="constant",
+        return_complex=True,
+    )
+    power = mel_bank(features).to(samples.dtype) @ spectrum.abs().square()
+    logs = power.clamp_min(float(power.max()) * RANGE).log().T
+    return (logs - logs.mean()) / logs.std(correction=0).clamp_min(1e-3)
+
+
+@lru_cache(maxsize=8)
+def mel_bank(features: Features) -> Float[Tensor, "filter bin"]:
+    """Triangles on the scale of hearing, m = 2595 log10(1 + f / 700), each as wide as two steps of that scale."""
+    top = mel(features.rate / 2)
+    places = torch.arange(features.points // 2 + 1, dtype=torch.float64) * features.rate / features.points
+    scale = 2595 * torch.log10(1 + places / 700)
+    centers = torch.arange(1, features.filters + 1) * top / (features.filters + 1)
+    away = (scale - centers[:, None]).abs() * (features.filters + 1) / top
+    return (1 - away).clamp_min(0).float()
+
+
+def mel(frequency: float) -> float:
+    """A frequency in Hz on the mel scale.
+
+    >>> round(mel(1000.0))
+    1000
+    """
+    return 2595 * math.log10(1 + frequency / 700)
+
+
+def converted(samples: Float[Tensor, " sample"], rate: int, wanted: int) -> Float[Tensor, " converted"]:
+    """The same sound at another rate: what both can hold of its spectrum stays, the rest is left out.
+
+    >>> converted(torch.ones(400), 16000, 8000).shape
+    torch.Size([200])
+    """
+    if rate == wanted or not len(samples):
+        return samples
+    common = math.gcd(rate, wanted)
+    groups = math.ceil(len(samples) / (rate // common))
+    return stretched(samples, groups * rate // common, groups * wanted // common)[: round(len(samples) * wanted / rate)]
+
+
+def stretched(samples: Float[Tensor, " sample"], before: int, after: int) -> Float[Tensor, " stretched"]:
+    """`before` samples, zeros behind them where there are fewer, as `after` of them: slower or faster, and deeper or
+    higher, if they are then played at the same rate.
+    """
+    spectrum = torch.fft.rfft(samples, n=before)
+    changed: Tensor = torch.fft.irfft(spectrum, n=after) * (after / before)
+    return changed

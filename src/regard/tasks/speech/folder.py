@@ -1,0 +1,88 @@
+"""A folder of sound files with transcripts: in a table, or in a text file beside each."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from regard.errors import wrong
+from regard.tasks.data.reading import read_lines
+from regard.tasks.speech.clips import Clip, Recorded
+from regard.tasks.speech.sound import read_sound
+
+SOUNDS = {".wav", ".flac", ".ogg", ".mp3"}
+TABLES = ("transcripts.tsv", "transcripts.txt", "metadata.tsv", "metadata.csv")  # the last as LJSpeech has it
+SEPARATORS = ("\t", "|")
+SPLITS = {"train": "train", "validation": "validation", "valid": "validation", "dev": "validation", "test": "test"}
+
+
+def read_folder(place: Path, rate: int) -> Recorded:
+    """Clips by split: folders `train`, `validation` and `test`, or else a tenth of the files each, by their names."""
+    files = sorted(path for path in place.rglob("*") if path.suffix.lower() in SOUNDS)
+    if not files:
+        fix = "give a folder with sound files and their transcripts, or tones"
+        raise wrong("data", f"no sound file in {place}", "wav, flac, ogg or mp3 files", fix)
+    texts = transcripts(place, files)
+    clips: dict[str, list[Clip]] = {"train": [], "validation": [], "test": []}
+    notes: list[str] = []
+    for path, split in zip(files, splits(place, files), strict=True):
+        sound = read_sound(path, rate)
+        notes += sound.notes
+        clips[split].append(Clip(sound.samples, texts[path], str(path.relative_to(place))))
+    for name, own in clips.items():
+        if not own:
+            fix = "record more, or sort them into the folders train, validation and test"
+            raise wrong("data", f"no sound for {name} in {place}", "some of each", fix)
+    tests = {"test": clips["test"]}
+    return Recorded(clips["train"], clips["validation"], tests, shortened(notes))
+
+
+def transcripts(place: Path, files: Sequence[Path]) -> Mapping[Path, str]:
+    """What is said in each file; every one must have it."""
+    listed = dict(entry for table in tables(place) for entry in rows_of(table))
+    found = {path: listed.get(path.name) or listed.get(path.stem) or beside(path) for path in files}
+    missing = [str(path.relative_to(place)) for path in files if not found[path]]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        fix = f"write {Path(missing[0]).with_suffix('.txt')}, or transcripts.tsv with a file and its text in each line"
+        raise wrong("transcripts", f"none for {missing[0]}{more}", "one for each sound file", fix)
+    return {path: text for path, text in found.items() if text}
+
+
+def tables(place: Path) -> list[Path]:
+    return sorted(path for name in TABLES for path in place.rglob(name))
+
+
+def rows_of(table: Path) -> Iterable[tuple[str, str]]:
+    """The entries of a table: a file and what is said in it, with a tab or a bar between."""
+    for number, line in enumerate(read_lines(table), start=1):
+        separator = next((mark for mark in SEPARATORS if mark in line), None)
+        if separator is None and line.strip():
+            fix = "put a tab between the file and its text"
+            raise wrong(table.name, f"no tab in line {number}", "a file and its text", fix)
+        if separator is not None:
+            name, text = line.split(separator)[:2]
+            yield Path(name.strip()).name, text.strip()
+
+
+def beside(path: Path) -> str:
+    """The text of the file that differs in its ending only."""
+    text = path.with_suffix(".txt")
+    return " ".join(" ".join(read_lines(text)).split()) if text.is_file() and text.stat().st_size else ""
+
+
+def splits(place: Path, files: Sequence[Path]) -> list[str]:
+    """Where each file belongs: by the folder it lies in, or by its name where there are no such folders."""
+    folders = [path.relative_to(place).parts[0] for path in files]
+    if any(folder in SPLITS for folder in folders):
+        return [SPLITS.get(folder, "train") for folder in folders]
+    # In the order of a hash, a tenth each: the same on every machine, and some of each even of few.
+    order = sorted(files, key=lambda path: hashlib.blake2b(str(path.relative_to(place)).encode()).digest())
+    share = max(1, len(files) // 10)
+    names = dict.fromkeys(order, "train") | dict.fromkeys(order[:share], "test")
+    names |= dict.fromkeys(order[share : 2 * share], "validation")
+    return [names[path] for path in files]
+
+
+def shortened(notes: Sequence[str]) -> tuple[str, ...]:
+    """The first of many alike."""
+    return tuple(notes) if len(notes) <= 1 else (f"{notes[0]}; and so {len(notes) - 1} more",)

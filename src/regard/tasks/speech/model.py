@@ -1,0 +1,43 @@
+"""From a configuration to a listener and a speller: one more encoder behind the interface of all decoders."""
+
+from typing import Any
+
+from torch import nn
+
+from regard.models import Model, ModelConfig
+from regard.models.build import build_decoder
+from regard.models.config import Recurrent
+from regard.models.encoders import PyramidalEncoder
+from regard.tasks.speech.config import Listener, SpeechConfig, Speller
+
+
+def build(config: SpeechConfig, *, symbols: int) -> Model[Any]:
+    """The model of this configuration for a vocabulary of this size.
+
+    >>> type(build(SpeechConfig(), symbols=12).decoder.reader).__name__
+    'Aware'
+    """
+    encoder = listener(config.listener, config.features.filters)
+    table = nn.Embedding(symbols, config.speller.size)
+    nn.init.normal_(table.weight, std=config.speller.size**-0.5)
+    return Model(encoder, build_decoder(as_model(config.speller), table, encoder))
+
+
+def listener(config: Listener, filters: int) -> PyramidalEncoder:
+    """The pyramid of layers in both directions."""
+    kind = nn.GRU if config.cell == "gru" else nn.LSTM
+    widths = [filters * config.stack] + [4 * config.hidden] * (config.layers - 1)
+    layers = [kind(width, config.hidden, bidirectional=True) for width in widths]
+    return PyramidalEncoder(layers, stack=config.stack, dropout=config.dropout)
+
+
+def as_model(config: Speller) -> ModelConfig:
+    """The speller in the words of all decoders."""
+    return ModelConfig(
+        decoder=config.decoder,
+        size=config.size,
+        dropout=config.dropout,
+        tied="none",
+        recurrent=Recurrent(cell=config.cell, hidden=config.hidden, layers=config.layers),
+        reading=config.reading,
+    )

@@ -1,0 +1,104 @@
+"""A listener that was trained, ready to be asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from regard.errors import wrong
+from regard.models import Model
+from regard.tasks.data import Vocabulary
+from regard.tasks.data.vocabularies import load as load_vocabulary
+from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+from regard.tasks.speech.clips import Clip
+from regard.tasks.speech.config import SpeechConfig
+from regard.tasks.speech.features import log_mel
+from regard.tasks.speech.heard import Frames
+from regard.tasks.speech.model import build
+from regard.tasks.speech.opening import open_sounds
+from regard.tasks.speech.scoring import scores, sums
+from regard.tasks.speech.sound import read_sound
+from regard.tasks.speech.task import VOCABULARY
+from regard.tasks.speech.transcribing import Search, Transcribed, transcribe
+
+
+class SpeechPredictor:
+    """Says how good a listener is, and what it hears in one file."""
+
+    def __init__(self, config: SpeechConfig, vocabulary: Vocabulary, model: Model[Any]) -> None:
+        self.config, self.vocabulary, self.model = config, vocabulary, model
+
+    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
+        return {name: self.report(clips) for name, clips in self.sets(data, split).items()}
+
+    def sets(self, data: str | None, split: Split) -> Mapping[str, Sequence[Clip]]:
+        """The clips to be tested on, by the names of their sets."""
+        named = self.config.data if data is None else replace(self.config.data, sounds=data)
+        sounds = open_sounds(named, self.config.features.rate)
+        return sounds.tests if split == "test" else {"validation": sounds.validation}
+
+    def report(self, clips: Sequence[Clip]) -> Report:
+        """Percentages of errors to the symbols and words, and of clips without any."""
+        found = self.listen([self.frames(clip.samples) for clip in clips])
+        metrics = scores(sums([one.text for one in found], [clip.text for clip in clips]))
+        return Report(len(clips), metrics, ["error: insertions, deletions and replacements, in percent of the symbols"])
+
+    def predict(self, words: Sequence[str]) -> Prediction:
+        """What is said in a sound file; in the first clip that was held out, where none is named."""
+        if len(words) > 1:
+            raise wrong("sound", f"{len(words)} names", "one sound file", "name one at a time")
+        if words:
+            samples, notes = read_sound(Path(words[0]), self.config.features.rate)
+            name = words[0]
+        else:
+            clip = next(iter(self.sets(None, "test").values()))[0]
+            samples, notes, name = clip.samples, (), clip.name
+        return self.prediction(samples, name, notes)
+
+    def prediction(self, samples: torch.Tensor, name: str, notes: Sequence[str]) -> Prediction:
+        frames = self.frames(samples)
+        found = self.listen([frames], attention=True)[0]
+        values = {"sound": name, "text": found.text, "tokens": found.tokens, "score": found.score, "notes": list(notes)}
+        text = "\n".join([*(f"note: {note}" for note in notes), found.text])
+        return Prediction(text, values, lambda: self.drawn(frames, found), self.map(found))
+
+    def frames(self, samples: torch.Tensor) -> Frames:
+        """A sound as the model hears it, or a sentence on why it is too long."""
+        features, limit = self.config.features, self.config.learning.limit
+        count = features.frames(len(samples))
+        if count > limit:
+            got, most = (f"{number * features.hop / 1000:.1f} seconds" for number in (count, limit))
+            raise wrong("sound", got, f"at most {most}, as in training", "cut it into sentences")
+        return log_mel(samples, features)
+
+    def listen(self, clips: Sequence[Frames], *, attention: bool = False) -> list[Transcribed]:
+        with torch.inference_mode():
+            return transcribe(self.model, self.vocabulary, clips, Search(), attention=attention)
+
+    def map(self, found: Transcribed) -> Map | None:
+        """The weights with the second at which each position begins."""
+        if found.weights is None:
+            return None
+        listener = self.config.listener
+        step = listener.stack * 2 ** (listener.layers - 1) * self.config.features.hop / 1000
+        starts = [f"{place * step:.1f}" for place in range(found.weights.shape[1])]
+        return Map(found.weights.tolist(), starts, found.tokens)
+
+    def drawn(self, frames: Frames, found: Transcribed) -> Any:
+        """The spectrogram, and under it where each symbol was heard."""
+        from regard.draw.listening import listening
+
+        if found.weights is None:
+            fix = "choose a run of another preset, such as location"
+            raise wrong("show", "a model without attention", "one that looks at the sound", fix)
+        seconds = len(frames) * self.config.features.hop / 1000
+        return listening(frames.numpy(), found.weights.cpu().numpy(), found.tokens, seconds)
+
+
+def load(config: SpeechConfig, run: Path, weights: Path | None = None) -> SpeechPredictor:
+    """The listener of a run folder, ready to be asked."""
+    vocabulary = load_vocabulary(run, VOCABULARY)
+    model = trained(build(config, symbols=len(vocabulary)), config.training, run, weights)
+    return SpeechPredictor(config, vocabulary, cast(Model[Any], model))

@@ -1,0 +1,49 @@
+"""How far what was written is from what was said."""
+
+from collections.abc import Mapping, Sequence
+
+
+def distance(said: Sequence[object], right: Sequence[object]) -> int:
+    """The fewest insertions, deletions and replacements that make one of the other (Levenshtein 1966).
+
+    >>> distance("kitten", "sitting")
+    3
+    """
+    row = list(range(len(right) + 1))
+    for place, one in enumerate(said, start=1):
+        before, row[0] = row[0], place
+        for column, other in enumerate(right, start=1):
+            best = min(before + (one != other), row[column] + 1, row[column - 1] + 1)
+            before, row[column] = row[column], best
+    return row[-1]
+
+
+def sums(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
+    """What adds over clips and processes: errors and lengths in symbols and in words, and exact matches.
+
+    Blanks are no symbols.
+    """
+    pairs = list(zip(said, right, strict=True))
+    symbols = [("".join(one.split()), "".join(other.split())) for one, other in pairs]
+    words = [(one.split(), other.split()) for one, other in pairs]
+    return {
+        "clips": float(len(pairs)),
+        "matches": float(sum(one == other for one, other in pairs)),
+        "symbol errors": float(sum(distance(*pair) for pair in symbols)),
+        "symbols": float(sum(len(other) for _, other in symbols)),
+        "word errors": float(sum(distance(*pair) for pair in words)),
+        "words": float(sum(len(other) for _, other in words)),
+    }
+
+
+def scores(total: Mapping[str, float]) -> dict[str, float]:
+    """Percentages of such sums: errors to symbols and to words, and clips without an error.
+
+    >>> scores(sums(["12 3", "7"], ["12 4", "7"]))
+    {'error': 25.0, 'words': 33.3..., 'exact': 50.0}
+    """
+    return {
+        "error": 100 * total["symbol errors"] / max(1.0, total["symbols"]),
+        "words": 100 * total["word errors"] / max(1.0, total["words"]),
+        "exact": 100 * total["matches"] / max(1.0, total["clips"]),
+    }

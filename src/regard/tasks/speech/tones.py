@@ -1,0 +1,81 @@
+"""Sound without a download: a tone for each symbol, in noise, of which no test sequence is ever trained on."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from random import Random
+
+import torch
+
+from regard.errors import wrong
+from regard.shapes import Float, Tensor
+from regard.tasks.data.generated import Split, split_of
+from regard.tasks.speech.clips import Clip
+
+SYMBOLS = "abcdefgh"
+LOWEST, HIGHEST = 300.0, 2400.0  # Hz, of the first and the last symbol
+TONE, GAP = (0.10, 0.20), (0.03, 0.10)  # seconds, at least and at most
+COUNT = (2, 6)  # symbols of a sequence
+NOISE = 0.03  # of full scale
+FADE = 0.01  # seconds in which a tone comes and goes, so that it does not click
+
+
+class Tones:
+    """Draws sequences of symbols and plays them. A sequence belongs to one split for ever, by its hash."""
+
+    notes: Sequence[str] = ()
+    endless = True
+
+    def __init__(self, rate: int, *, size: int, held_out: int, seed: int) -> None:
+        if rate < 2 * HIGHEST:
+            raise wrong("rate", rate, f"at least {2 * HIGHEST:.0f}, for the highest tone", "use 8000")
+        for name, value in (("size", size), ("held_out", held_out)):
+            if value < 1:
+                raise wrong(name, value, "at least 1", "use 400, say")
+        self.rate, self.size, self.held_out, self.seed = rate, size, held_out, seed
+
+    def training(self, epoch: int) -> Sequence[Clip]:
+        """New clips in every epoch, the same whenever that epoch is asked for."""
+        return list(self.clips("train", self.size, str(epoch)))
+
+    @cached_property
+    def validation(self) -> Sequence[Clip]:
+        return list(self.clips("validation", self.held_out, ""))
+
+    @cached_property
+    def tests(self) -> Mapping[str, Sequence[Clip]]:
+        return {"test": list(self.clips("test", self.held_out, ""))}
+
+    def clips(self, split: Split, count: int, name: str) -> Iterator[Clip]:
+        # A string seeds Random through sha512: the same on every machine and in every process.
+        random, made = Random(f"{self.seed} {split} {name}"), 0
+        while made < count:
+            text = "".join(random.choices(SYMBOLS, k=random.randint(*COUNT)))
+            if split_of(text) == split:
+                yield Clip(played(text, self.rate, random), text, f"{split} {made}")
+                made += 1
+
+
+def played(text: str, rate: int, random: Random) -> Float[Tensor, " sample"]:
+    """A tone for each symbol with gaps between, each a little long or short, loud or faint, high or low."""
+    parts = [silence(random.uniform(*GAP), rate)]
+    for symbol in text:
+        parts.append(tone(SYMBOLS.index(symbol), random, rate))
+        parts.append(silence(random.uniform(*GAP), rate))
+    samples = torch.cat(parts)
+    source = torch.Generator().manual_seed(random.getrandbits(32))
+    return samples + NOISE * torch.randn(len(samples), generator=source)
+
+
+def tone(place: int, random: Random, rate: int) -> Float[Tensor, " sample"]:
+    """The tone of the symbol at this place of the list: equal steps of pitch from one to the next."""
+    pitch = LOWEST * (HIGHEST / LOWEST) ** (place / (len(SYMBOLS) - 1)) * random.uniform(0.97, 1.03)
+    count = round(random.uniform(*TONE) * rate)
+    times = torch.arange(count) / rate
+    edge = torch.minimum(times, times.flip(0)).clamp_max(FADE) / FADE
+    phase = random.uniform(0, 2 * math.pi)
+    return random.uniform(0.2, 0.6) * edge * torch.sin(2 * math.pi * pitch * times + phase)
+
+
+def silence(seconds: float, rate: int) -> Float[Tensor, " sample"]:
+    return torch.zeros(round(seconds * rate))

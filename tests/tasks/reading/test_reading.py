@@ -1,0 +1,218 @@
+"""Reading by command: from facts and SQuAD to a picture of what was read in the question."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from walking import flags, walk
+
+from regard.errors import InputError
+from regard.tasks.reading.config import Reader
+from regard.tasks.reading.facts import Facts
+from regard.tasks.reading.lexicon import Lexicon
+from regard.tasks.reading.model import LOWEST, Pages, Pointed, SpanReader, best_spans
+from regard.tasks.reading.pages import page_of
+from regard.tasks.reading.questions import Answer, Question
+from regard.tasks.reading.squad import read_squad
+from regard.tasks.reading.vectors import read_vectors
+
+Regard = Callable[..., Any]
+TINY = {
+    "data.size": 400,
+    "held-out": 60,
+    "reader.hidden": 24,
+    "optimizer.rate": 0.01,
+    "stop.steps": 100,
+    "stop.target": "none",
+    "every.evaluate": 50,
+    "every.log": 1,
+}
+BRIEF = TINY | {"stop.steps": 2, "every.evaluate": 2, "data.size": 60, "held-out": 5}
+
+
+def test_facts_are_found_and_a_cut_off_run_ends_with_the_same_bits(regard: Regard) -> None:
+    report = walk(regard, "reading", fields=TINY, cut_at=55)["test"]
+    assert report["f1"] > 80
+    Path("passage.txt").write_text("Nobody knew why. Emma lives in Cairo. Paul works as a judge.")
+    done = regard("answer", "passage.txt", "Where does Emma live?", "--run", "run", "--show", "read.png", "--json")
+    assert done.code == 0, done.errors
+    said = json.loads(done.output)
+    assert Path("passage.txt").read_text()[said["begin"] :].startswith(said["answer"])
+    assert Path("read.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_asked_is_one_sentence(regard: Regard) -> None:
+    assert regard("train", "reading", "--folder", "run", *flags(BRIEF)).code == 0
+    Path("passage.txt").write_text("Emma lives in Cairo.")
+    Path("blank.txt").write_text(" \n")
+    Path("latin.txt").write_bytes("Zürich".encode("latin1"))
+    Path("long.txt").write_text("word " * 5001)
+    long = " ".join(["who"] * 61)
+    cases = {
+        ("blank.txt", "Who?"): "passage: got blank.txt without a word, expected some text; fix: check the file",
+        ("none.txt", "Who?"): "data: got no file none.txt, expected a file that exists; fix: check the path",
+        ("latin.txt", "Who?"): "passage: got latin.txt, which is no UTF-8, expected a text file; fix: convert it",
+        ("long.txt", "Who?"): "passage: got 5001 words, expected at most 5000; fix: cut it into parts",
+        (".", "Who?"): "passage: got ., which is a folder, expected a text file; fix: name a file in it",
+        ("passage.txt", " "): "question: got no word, expected some words; fix: write the question in quotes",
+        ("passage.txt", long): "question: got 61 words, expected at most 60, the limit of this run; fix: ask in fewer",
+    }
+    for words, sentence in cases.items():
+        done = regard("answer", *words, "--run", "run")
+        assert (done.code, done.output) == (2, ""), done
+        assert done.errors.startswith(f"regard: {sentence}")
+        assert done.errors.count("\n") == 1
+    wrong_run = regard("transcribe", "a.wav", "--run", "run")
+    assert wrong_run.errors.startswith("regard: run: got run, a run of reading, expected one of speech; fix: name")
+
+
+def test_without_attention_it_is_trained_and_has_nothing_to_show(regard: Regard) -> None:
+    assert regard("train", "reading", "--preset", "no-attention", "--folder", "run", *flags(BRIEF)).code == 0
+    done = regard("show", "run", "--output", "map.png")
+    assert done.code == 2
+    assert "show: got a reader without attention, expected one that looks at its question; fix: " in done.errors
+
+
+@pytest.mark.parametrize("score", ["scaled-dot", "additive", "cosine"])
+def test_any_score_of_the_catalog_reads(regard: Regard, score: str) -> None:
+    done = regard("train", "reading", "--folder", "run", *flags(BRIEF | {"reader.score": score}))
+    assert done.code == 0, done.errors
+
+
+def article(name: str, answers: list[dict[str, object]], *, context: str = "The cat sat on a mat.") -> dict[str, Any]:
+    entry = {"id": name, "question": "Where did the cat sit?", "answers": answers}
+    return {"title": name, "paragraphs": [{"context": context, "qas": [entry]}]}
+
+
+MAT = {"text": "a mat", "answer_start": 15}
+
+
+def write(path: Path, *articles: dict[str, Any]) -> Path:
+    path.write_bytes(gzip.compress(json.dumps({"version": "1.1", "data": articles}).encode()))
+    return path
+
+
+def test_articles_are_cut_apart(tmp_path: Path) -> None:
+    path = write(tmp_path / "some.json.gz", *(article(str(number), [MAT]) for number in range(9)))
+    found = read_squad(path, validation=2, test=3)
+    names = [{one.name for one in part} for part in (found.train, found.validation, found.tests["test"])]
+    assert list(map(len, names)) == [4, 2, 3]
+    assert len(set.union(*names)) == 9
+
+
+def test_a_folder_with_the_authors_files_keeps_their_split(tmp_path: Path) -> None:
+    write(tmp_path / "train-v1.1.json", *(article(f"t{number}", [MAT]) for number in range(5)))
+    write(tmp_path / "dev-v1.1.json", article("d", [MAT, MAT]))
+    found = read_squad(tmp_path, validation=1, test=10)
+    assert (len(found.train), len(found.validation)) == (4, 1)
+    assert [one.name for one in found.tests["test"]] == ["d"]
+
+
+def test_an_answer_outside_its_passage_is_named(regard: Regard) -> None:
+    wrong_place = {"text": "a mat", "answer_start": 14}
+    write(Path("bad.json"), article("a", [MAT]), article("q7", [wrong_place]), article("c", [MAT]))
+    done = regard("train", "reading", "bad.json", "--folder", "run")
+    assert done.code == 2
+    assert done.errors == (
+        "regard: answer of question q7: got 'a mat' at character 14, where the passage has ' a ma', expected words of "
+        "the passage; fix: correct answer_start\n"
+    )
+    assert not Path("run").exists()
+
+
+def test_questions_without_an_answer_are_left_out_and_counted(tmp_path: Path) -> None:
+    articles = [article(str(number), [MAT]) for number in range(4)]
+    path = write(tmp_path / "some.json", *articles, article("none", []))
+    found = read_squad(path, validation=1, test=1)
+    assert "some.json: left out 1 questions without an answer in their passage" in found.notes
+    with pytest.raises(InputError, match=r"all\.json: got no question with an answer, expected some; fix: use SQuAD"):
+        read_squad(write(tmp_path / "all.json", article("none", [])), validation=1, test=1)
+
+
+@pytest.mark.parametrize("content", [b"[1, 2", b"{}", b'{"data": [{"paragraphs": 3}]}', b"\xff\xfe"])
+def test_another_format_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"x\.json: got no such thing .*expected a file in the format of SQuAD 1\.1"):
+        read_squad(tmp_path / "x.json", validation=1, test=1)
+
+
+def test_facts_point_at_their_answers() -> None:
+    facts = Facts(size=50, held_out=5, seed=1)
+    for question in (*facts.training(0), *facts.validation):
+        (answer,) = question.answers
+        assert question.passage[answer.begin :].startswith(answer.text)
+        page = page_of(question, Lexicon([]))
+        assert page.answer(*page.span) == answer.text
+    assert not {one.passage for one in facts.training(0)} & {one.passage for one in facts.validation}
+
+
+def test_an_answer_is_the_best_pair_by_exhaustive_search() -> None:
+    torch.manual_seed(5)
+    first, last = torch.randn(3, 7), torch.randn(3, 7)
+    first[1, 5:], last[1, 5:] = LOWEST, LOWEST
+    begins, ends, scores = best_spans(Pointed(first, last, None), longest=3)
+    for row in range(3):
+        pairs = {
+            (a, b): float(first[row].log_softmax(0)[a] + last[row].log_softmax(0)[b])
+            for a in range(7)
+            for b in range(a, min(7, a + 3))
+        }
+        best = max(pairs, key=pairs.__getitem__)
+        assert (int(begins[row]), int(ends[row])) == best
+        assert float(scores[row]) == pytest.approx(pairs[best])
+
+
+@pytest.mark.parametrize("attention", ["flow", "none"])
+def test_padding_does_not_matter(attention: Any) -> None:
+    torch.manual_seed(2)
+    model = SpanReader(Reader(attention=attention, hidden=5), torch.nn.Embedding(11, 3)).double().eval()
+    passage, question = torch.randint(1, 11, (2, 13)), torch.randint(1, 11, (2, 7))
+    together = model(Pages(passage, torch.tensor([13, 6]), question, torch.tensor([4, 7])))
+    alone = model(Pages(passage[1:, :6], torch.tensor([6]), question[1:], torch.tensor([7])))
+    assert torch.allclose(together.first[1, :6], alone.first[0], atol=1e-12)
+    assert torch.allclose(together.last[1, :6], alone.last[0], atol=1e-12)
+    assert (together.first[1, 6:] == LOWEST).all()
+
+
+def test_vectors_of_others_come_as_text_or_arrays(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("cat 1 2 3\nsat 4 5 6.5\n")
+    text = read_vectors(tmp_path / "some.txt")
+    assert text.words == ["cat", "sat"]
+    assert text.table.tolist() == [[1, 2, 3], [4, 5, 6.5]]
+    words = numpy.array(b"cat\nsat")
+    numpy.savez(tmp_path / "some.npz", words=words, vectors=text.table.numpy().astype(numpy.float16))
+    arrays = read_vectors(tmp_path / "some.npz")
+    assert arrays.words == text.words
+    assert torch.equal(arrays.table, text.table)
+    (tmp_path / "bad.txt").write_text("cat 1 x\n")
+    with pytest.raises(InputError, match=r"vectors: got bad\.txt \(.*, expected a word and its numbers in each line"):
+        read_vectors(tmp_path / "bad.txt")
+
+
+def test_vectors_of_others_stay_as_they_are(regard: Regard) -> None:
+    write(Path("some.json"), *(article(str(number), [MAT]) for number in range(4)))
+    Path("vectors.txt").write_text("cat 1 2 3\nmat 4 5 6.5\nother 7 8 9\n")
+    given = {"data.vectors": Path("vectors.txt").resolve(), "data.validation": 1, "data.test": 1, "stop.steps": 3}
+    refused = regard("train", "reading", "some.json", "--folder", "run", *flags(given))
+    assert refused.errors == (
+        "regard: reader.width: got 100, expected 3, that of the vectors; fix: set reader.width to 3\n"
+    )
+    done = regard("train", "reading", "some.json", "--folder", "run", *flags(given | {"reader.width": 3}))
+    assert done.code == 0, done.errors
+    from safetensors.torch import load_file
+
+    table = load_file("run/weights.safetensors")["table.weight"]
+    assert table[1:4].tolist() == [[1, 2, 3], [4, 5, 6.5], [7, 8, 9]]
+    Path("vectors.txt").unlink()  # a run has them among its weights
+    assert regard("evaluate", "run").code == 0
+
+
+def test_an_unknown_word_is_itself_wherever_it_stands() -> None:
+    page = page_of(Question("Who is Zork?", "Zork is here. Zork!", (Answer("here", 8),), "q"), Lexicon(["is"]))
+    zork = page.question[2]
+    assert [place for place, number in enumerate(page.passage) if number == zork] == [0, 4]

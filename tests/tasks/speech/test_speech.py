@@ -1,0 +1,194 @@
+"""Speech by command: from tones, digits and folders to a picture of where the model listened."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from walking import flags, walk
+
+from regard.errors import InputError
+from regard.tasks import kit
+from regard.tasks.speech.digits import Digits, Recording
+from regard.tasks.speech.folder import read_folder
+from regard.tasks.speech.scoring import distance
+from regard.tasks.speech.tones import Tones
+
+Regard = Callable[..., Any]
+TINY = {
+    "hop": 20,
+    "filters": 24,
+    "listener.layers": 2,
+    "listener.hidden": 32,
+    "listener.cell": "gru",
+    "speller.cell": "gru",
+    "speller.hidden": 48,
+    "data.size": 200,
+    "held-out": 40,
+    "learning.budget": 600,
+    "optimizer.rate": 0.01,
+    "stop.steps": 110,
+    "every.evaluate": 55,
+    "stop.target": "none",
+    "every.log": 1,
+}
+RATE = 8000
+
+
+def hum(pitch: float, seconds: float = 0.3, rate: int = RATE) -> np.ndarray:
+    times = np.arange(round(seconds * rate)) / rate
+    return (0.4 * np.sin(2 * math.pi * pitch * times)).astype(np.float32)
+
+
+def test_tones_are_heard_and_a_cut_off_run_ends_with_the_same_bits(regard: Regard) -> None:
+    report = walk(regard, "speech", fields=TINY, cut_at=58)["test"]
+    assert report["error"] < 25
+    assert report["items"] == 40
+    soundfile.write("other.wav", np.stack([hum(300, 0.5, 22050), hum(300, 0.5, 22050)], axis=1), 22050)
+    done = regard("transcribe", "other.wav", "--run", "run", "--show", "heard.png")
+    assert done.code == 0, done.errors
+    assert "note: other.wav: 2 channels, averaged\n" in done.output
+    assert "note: other.wav: 22050 samples a second, converted to 8000\n" in done.output
+    assert Path("heard.png").read_bytes().startswith(b"\x89PNG")
+
+
+def brief(regard: Regard, preset: str) -> Any:
+    fields = TINY | {"stop.steps": 2, "every.evaluate": 2, "data.size": 20, "held-out": 3}
+    return regard("train", "speech", "--preset", preset, "--folder", preset, *flags(fields))
+
+
+@pytest.mark.parametrize("preset", ["plain", "monotonic", "no-attention"])
+def test_every_preset_is_trained_and_asked(regard: Regard, preset: str) -> None:
+    assert brief(regard, preset).code == 0
+    shown = regard("show", preset, "--output", "map.svg")
+    if preset == "no-attention":
+        assert shown.code == 2
+        assert "show: got a model without attention, expected one that looks at the sound; fix: " in shown.errors
+    else:
+        assert shown.code == 0, shown.errors
+
+
+def test_what_cannot_be_heard_is_one_sentence(regard: Regard) -> None:
+    assert brief(regard, "location").code == 0
+    Path("text.wav").write_text("this is no sound")
+    soundfile.write("empty.wav", np.zeros(0, np.float32), RATE)
+    soundfile.write("silent.wav", np.zeros(4000, np.float32), RATE)
+    soundfile.write("nan.wav", np.full(4000, np.nan, np.float32), RATE, subtype="FLOAT")
+    soundfile.write("long.wav", hum(300, 61), RATE)
+    expected = {
+        "text.wav": "sound: got text.wav (Format not recognised), expected a sound file: wav, flac, ogg or mp3; fix: ",
+        "empty.wav": "sound: got empty.wav without a sample, expected some sound; fix: record it again",
+        "silent.wav": "sound: got silent.wav, which is silent, expected something to hear; fix: check the microphone",
+        "nan.wav": "sound: got nan.wav with samples that are no numbers, expected finite samples; fix: export it",
+        "long.wav": "sound: got 61.0 seconds, expected at most 60.0 seconds, as in training; fix: cut it into",
+        "none.wav": "sound: got none.wav ('No such file or directory'), expected a file that can be read; fix: check",
+    }
+    for name, sentence in expected.items():
+        done = regard("transcribe", name, "--run", "location")
+        assert (done.code, done.output) == (2, ""), done
+        assert done.errors.startswith(f"regard: {sentence}")
+        assert done.errors.count("\n") == 1
+
+
+def folder_of(place: Path, count: int) -> None:
+    place.mkdir()
+    for number in range(count):
+        soundfile.write(place / f"{number}.wav", hum(400 if number % 2 else 900), RATE)
+
+
+def test_a_folder_has_its_texts_in_a_table_or_beside(tmp_path: Path) -> None:
+    folder_of(tmp_path / "a", 11)
+    (tmp_path / "a" / "transcripts.tsv").write_text("".join(f"{n}.wav\tsays {n}\n" for n in range(10)))
+    (tmp_path / "a" / "10.txt").write_text("says\n10\n")
+    sounds = read_folder(tmp_path / "a", RATE)
+    clips = [*sounds.train, *sounds.validation, *sounds.tests["test"]]
+    assert {(clip.name, clip.text) for clip in clips} == {(f"{n}.wav", f"says {n}") for n in range(11)}
+    assert (len(sounds.train), len(sounds.validation), len(sounds.tests["test"])) == (9, 1, 1)
+    assert all(len(clip.samples) == 2400 for clip in clips)
+
+
+def test_a_folder_may_say_what_is_held_out(tmp_path: Path) -> None:
+    for split in ("train", "dev", "test"):
+        folder_of(tmp_path / split, 2)
+        (tmp_path / split / "metadata.csv").write_text(f"0|{split}\n1|{split}\n")
+        for number in range(2):
+            (tmp_path / split / f"{number}.wav").rename(tmp_path / split / f"{split}{number}.wav")
+            (tmp_path / split / f"{split}{number}.txt").write_text(split)
+    sounds = read_folder(tmp_path, RATE)
+    assert [clip.text for clip in sounds.validation] == ["dev", "dev"]
+    assert [clip.text for clip in sounds.tests["test"]] == ["test", "test"]
+
+
+def test_missing_transcripts_are_named(regard: Regard, tmp_path: Path) -> None:
+    folder_of(tmp_path / "a", 5)
+    (tmp_path / "a" / "transcripts.tsv").write_text("0.wav\tzero\n")
+    done = regard("train", "speech", "a", "--folder", "run")
+    assert done.code == 2
+    assert done.errors == (
+        "regard: transcripts: got none for 1.wav and 3 more, expected one for each sound file; fix: write 1.txt, or "
+        "transcripts.tsv with a file and its text in each line\n"
+    )
+    assert not Path("run").exists()
+
+
+def recordings() -> list[Recording]:
+    """So made that a recording says in its samples which one it is."""
+    return [
+        Recording(str(digit), speaker, take, torch.full((50,), 1.0 + digit + 10 * take + 1000 * place))
+        for place, speaker in enumerate(["ann", "bob"])
+        for digit in range(10)
+        for take in range(10)
+    ]
+
+
+def digits(left_out: str = "") -> Digits:
+    return Digits(recordings(), rate=100, join=3, left_out=left_out, seed=1)
+
+
+def test_no_recording_is_in_two_splits() -> None:
+    data = digits()
+    parts = [data.known, data.checked, data.unheard]
+    assert [len(part) for part in parts] == [40, 60, 100]
+    names = [{one[:3] for one in part} for part in parts]
+    assert len(set.union(*names)) == 200
+    assert {one.take for one in data.unheard} == {0, 1, 2, 3, 4}
+
+
+def test_a_row_has_one_speaker_and_each_recording_once() -> None:
+    rows = list(digits().rows(digits().unheard, Random(1)))
+    assert sum(len(row.text) for row in rows) == 100
+    assert all(1 <= len(row.text) <= 3 for row in rows)
+    assert len("".join(row.text for row in rows if row.name.startswith("ann"))) == 50
+
+
+def test_a_speaker_that_is_left_out_is_never_heard() -> None:
+    data = digits("bob")
+    assert {one.speaker for one in (*data.known, *data.checked)} == {"ann"}
+    assert len(data.unheard) == 100
+    assert {one.speaker for one in data.unheard} == {"bob"}
+    with pytest.raises(InputError, match="left_out: got eve, expected one of ann, bob; fix: write --left-out ann"):
+        digits("eve")
+
+
+def test_epochs_differ_and_repeat() -> None:
+    tones = Tones(RATE, size=5, held_out=5, seed=1)
+    first, second = tones.training(0), tones.training(1)
+    assert [clip.text for clip in first] != [clip.text for clip in second]
+    assert all(torch.equal(a.samples, b.samples) for a, b in zip(first, tones.training(0), strict=True))
+    trained = {clip.text for epoch in range(20) for clip in tones.training(epoch)}
+    assert not trained & {clip.text for clip in (*tones.validation, *tones.tests["test"])}
+
+
+def test_the_distance_is_the_fewest_changes() -> None:
+    assert [distance(*pair) for pair in (("", "abc"), ("abc", ""), ("abc", "abc"), ("abc", "axc"))] == [3, 3, 0, 1]
+    assert distance(["one", "two"], ["two"]) == 1
+
+
+def test_a_wrong_name_of_a_preset_is_one_sentence() -> None:
+    with pytest.raises(InputError, match="preset: got locaton, expected one of location, plain, monotonic, no-att"):
+        kit("speech").configured("locaton", (), {})
