@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from regard.lowering.plan import Backend
 from regard.lowering.spans import LARGEST, SMALLEST
-from regard.numerics.blocks import BLOCK
+from regard.numerics.blocks import BLOCK, PIECE
 from regard.parts import Facts, Parts
 
 
@@ -64,4 +64,4 @@ def memory_of(facts: Facts, backend: Backend, pairs: int, table: int) -> int:
         return 2 * table
     if backend in ("sdpa", "flex"):
         return math.prod(facts.lead) * facts.queries * 4
-    return 3 * 4 * min(BLOCK, pairs)
+    return 3 * 4 * (pairs if pairs <= BLOCK else PIECE)

@@ -7,7 +7,8 @@ import torch
 
 from regard.shapes import Float, Tensor
 
-BLOCK = 2**22  # numbers in one block's table: 16 MB in float32, which the caches of a core can stream
+BLOCK = 2**22  # numbers in a table that need not be cut: 16 MB in float32
+PIECE = 2**21  # numbers in a block of one that must be: several such tables live at a time
 
 
 class Span(NamedTuple):
@@ -30,12 +31,14 @@ Run = Callable[[Span, Tensor, Tensor, Tensor], Read]
 
 
 def rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) -> int:
-    """How many queries fit a block, where each needs a table row of `per_row` numbers.
+    """How many queries fit a block, where each needs a table row of `per_row` numbers: all of them, or few.
 
-    >>> rows_per_block(2**20, 4096)
-    4
+    >>> rows_per_block(2**18, 16), rows_per_block(2**18, 17)
+    (16, 8)
     """
-    return max(1, min(queries, budget // max(1, per_row)))
+    if per_row * queries <= budget:
+        return queries
+    return max(1, min(budget, PIECE) // max(1, per_row))
 
 
 def blocked(
