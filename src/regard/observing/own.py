@@ -5,15 +5,18 @@ import math
 import torch
 from torch import nn
 
+from regard.aggregates import Soft
 from regard.layers import Attention
-from regard.lowering.fuse import dense_table, mask_bias
+from regard.lowering.fuse import dense_table, mask_bias, scores_of
 from regard.lowering.rules import dense_bias
 from regard.masks import Causal, Full
+from regard.normalizers import Softmax
 from regard.observing.arguments import inside, pick, places, wide
 from regard.observing.look import Computed, Look
 from regard.pairs import Pairs
+from regard.scores import DotForm
 from regard.shapes import Tensor
-from regard.weights import Totals, Weights
+from regard.weights import Weights
 
 LARGEST_TABLE = 2**22  # numbers of a mask or bias that are written out to be looked at
 
@@ -35,10 +38,10 @@ def of_tensor(weights: Tensor, item: int) -> Computed:
 def of_handle(weights: Weights, site: nn.Module, item: int) -> Look | Computed:
     """The weights of one `attend`."""
     heads = head_axes(site, weights.shape[:-2])
-    if weights.totals is not None:
-        look = _look(weights, weights.totals, heads, item)
-        if look is not None:
-            return look
+    form = _form(weights)
+    look = None if form is None else _look(weights, form, heads, item)
+    if look is not None:
+        return look
     *lead, queries, keys = weights.shape
     batch = lead[: len(lead) - heads]
 
@@ -49,9 +52,22 @@ def of_handle(weights: Weights, site: nn.Module, item: int) -> Look | Computed:
     return Computed((math.prod(lead[len(batch) :]), queries, keys), rows, queries if sequential else None)
 
 
-def _look(weights: Weights, totals: Totals, heads: int, item: int) -> Look | None:
+def _form(weights: Weights) -> DotForm | None:
+    """The dot form of a plain softmax, whichever way it was computed; None where it is something else."""
+    if weights.totals is not None:
+        return weights.totals.form.unscaled()
+    call = weights.call
+    parts = call.parts
+    plain = type(parts.normalizer) is Softmax and type(parts.aggregate) is Soft and parts.score.form == "dot"
+    if not plain:
+        return None
+    form, _ = scores_of(parts, call.query, call.key, Pairs(call.queries, call.keys, device=call.query.device))
+    return form.folded(keep_row=False).unscaled()
+
+
+def _look(weights: Weights, form: DotForm, heads: int, item: int) -> Look | None:
     """The same as what it was computed from; None where a mask is too large to be written out."""
-    call, form = weights.call, totals.form.unscaled()
+    call = weights.call
     lead = weights.shape[:-2]
     batch = lead[: len(lead) - heads]
     query, key = (wide(_one(tensor.detach(), lead, batch, item)) for tensor in (form.query, form.key))

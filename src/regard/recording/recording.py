@@ -10,6 +10,7 @@ import torch
 from regard.errors import nearest, wrong, wrong_kind
 from regard.recording.difference import Difference
 from regard.recording.seen import Seen, Whole
+from regard.recording.stacking import stack
 from regard.shapes import Tensor
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -147,6 +148,23 @@ class Recording(Mapping[str, Seen]):
         alone = [name for name in (*self, *other) if name not in seen]
         notes = [f"{name} is in one of the two recordings only" for name in alone]
         return Recording(seen, labels=labels, metadata={"first": self.metadata, "second": other.metadata}, notes=notes)
+
+    def stacked(self) -> "Recording":
+        """The calls of each site as one attention, the later below the earlier: the steps of a generation.
+
+        A key that an earlier step did not have yet got no weight from it. Sites whose calls differ in heads stay apart.
+        """
+        calls: dict[str, list[str]] = {}
+        for name in self:
+            calls.setdefault(name.split("#")[0], []).append(name)
+        made = Recording(metadata=self.metadata, notes=self.notes)
+        for site, names in calls.items():
+            if len({self[name].heads for name in names}) == 1:
+                made.add(site, stack([self[name] for name in names]))
+            else:
+                for name in names:
+                    made.add(name, self[name])
+        return made
 
     def save(self, path: Path | str) -> None:
         """Write all of it to one file that holds numbers and text and nothing that runs."""
