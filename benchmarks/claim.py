@@ -34,7 +34,8 @@ class Bound:
 class Timed(Generic[Problem]):
     """Contenders for the same problem. Those in `peers` count for the fastest, those in `also` are shown beside them.
 
-    `tiny` is the same problem in milliseconds, for tests and for warming up.
+    `tiny` is the same problem in milliseconds, for tests and for warming up. `limit` says what keeps ours from being
+    faster, without figures: those are of a contender in `also` that does only that.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Timed(Generic[Problem]):
     bounds: tuple[Bound, ...]
     also: Mapping[str, Build[Problem]] = field(default_factory=dict)
     backward: bool = False
+    limit: str = ""
 
     def builds(self) -> dict[str, Build[Problem]]:
         """Every contender by name, ours first."""
@@ -68,6 +70,7 @@ class Weighed(Generic[Problem]):
     limited: Mapping[str, int] = field(default_factory=dict)
     most: float | None = None  # megabytes of ours
     backward: bool = False
+    limit: str = ""
 
     def builds(self) -> dict[str, Build[Problem]]:
         """Every contender by name, ours first."""

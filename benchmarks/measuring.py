@@ -56,7 +56,7 @@ def time_case(case: Timed[Any], scale: Scale) -> CaseResult:
     samples = interleave(runs, scale.budget)
     entries = [Entry(name, *spread(found), differences.get(name)) for name, found in samples.items()]
     checks = [_check(bound, samples, tuple(case.peers)) for bound in case.bounds]
-    return CaseResult(case.name, "s", entries, [check for check in checks if check is not None], missing)
+    return CaseResult(case.name, "s", entries, [check for check in checks if check is not None], missing, case.limit)
 
 
 def _built(case: Timed[Any], problem: Any) -> tuple[dict[str, Callable[[], Tensor]], dict[str, str]]:
@@ -109,7 +109,7 @@ def weigh_case(claim: str, index: int, case: Weighed[Any], scale: Scale) -> Case
         found = [weigh(wanted) for _ in range(1 if scale.quick or scale.tiny or wanted.limit else 3)]
         over = any(weight.over for weight in found)
         entries.append(Entry(name, *spread([weight.megabytes for weight in found]), over=over))
-    return CaseResult(case.name, "MB", entries, _weight_checks(case, entries))
+    return CaseResult(case.name, "MB", entries, _weight_checks(case, entries), limit=case.limit)
 
 
 def _weight_checks(case: Weighed[Any], entries: Sequence[Entry]) -> list[Check]:

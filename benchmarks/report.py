@@ -100,6 +100,8 @@ def _case(case: CaseResult) -> str:
         apart = "–" if entry.difference is None else f"{entry.difference:.0e}"
         rows.append(f"| {entry.name} | {relative(entry, case)} | {measured(entry, case.unit)} | {apart} |")
     rows += [f"| {name} | | not measured: {reason} | |" for name, reason in case.missing.items()]
+    if case.limit and not case.holds:
+        rows += ["", f"What bounds it: {case.limit}"]
     return "\n".join(rows)
 
 

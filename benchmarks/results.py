@@ -54,6 +54,12 @@ class CaseResult:
     entries: list[Entry]
     checks: list[Check]
     missing: dict[str, str] = field(default_factory=dict)
+    limit: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every check does."""
+        return all(check.holds for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,7 @@ class Result:
     @property
     def holds(self) -> bool:
         """Whether every check of every case does."""
-        return all(check.holds for case in self.cases for check in case.checks)
+        return all(case.holds for case in self.cases)
 
 
 def save(result: Result, folder: Path) -> Path:
@@ -136,6 +142,7 @@ def load(path: Path) -> Result:
             [Entry(**entry) for entry in case["entries"]],
             [Check(**check) for check in case["checks"]],
             case["missing"],
+            case.get("limit", ""),
         )
         for case in found["cases"]
     ]

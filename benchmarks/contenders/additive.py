@@ -173,4 +173,30 @@ def joeynmt_module(given: Numbers) -> Any:
     return module
 
 
+def around(sizes: Sizes) -> Contender:
+    """What every contender does beside the scores, in bare torch: two projections, a softmax, a product."""
+    given = Numbers(sizes)
+    scores = normal(sizes.batch, sizes.queries, sizes.keys, seed=7)
+
+    def forward() -> Tensor:
+        projected = given.near(given.query), given.far(given.source)
+        touched = projected[0][..., :1] + projected[1][..., :1].transpose(1, 2)  # so that their gradients flow
+        return torch.softmax(scores + touched, dim=-1) @ given.source
+
+    return Contender(forward, leaves(given.query, given.source, given.near, given.far))
+
+
+def tanh_alone(sizes: Sizes) -> Contender:
+    """The tanh of every sum and nothing else, a query of all samples at a time, so that it stays in the cache."""
+    given = Numbers(sizes)
+
+    def forward() -> Tensor:
+        made = given.source
+        for query in given.query.split(1, dim=1):
+            made = torch.tanh(query + given.source)
+        return made
+
+    return Contender(forward, (given.query, given.source))
+
+
 PEERS = {"textbook": textbook, "Keras": keras, "OpenNMT-py": opennmt, "JoeyNMT": joeynmt}
