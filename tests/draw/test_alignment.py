@@ -25,14 +25,12 @@ def test_tokens_are_written_beside_their_rows_and_above_their_columns() -> None:
     assert labels(figure) == (["a", "␣", "$x$"], ["y", "$"])
 
 
-def test_a_character_that_no_font_has_is_written_by_its_number_and_the_picture_says_so() -> None:
+def test_a_token_that_no_font_can_write_is_numbered_and_the_picture_says_what_it_is() -> None:
     private = "\ue123"  # of the private use area
-    letters = lettering([private, "a"])
-    assert letters.missing == {private}
-    assert letters.spelled(f"a{private}") == "aU+E123"
+    assert lettering([private, "a"]).missing == {private}
     figure = alignment(WEIGHTS, ["a", "b", private], ["y", "z"])
-    assert labels(figure)[0] == ["a", "b", "U+E123"]
-    assert figure.get_supxlabel().startswith("no font here has 1 of the characters")
+    assert labels(figure)[0] == ["a", "b", "[1]"]
+    assert figure.get_supxlabel().startswith("[1] U+E123\nnumbers stand for what no font")
 
 
 def test_latin_needs_no_other_font_and_no_note() -> None:

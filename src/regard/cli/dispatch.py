@@ -37,12 +37,19 @@ def show(*arguments: Arguments) -> None:
     call("show", arguments)
 
 
+def is_file(word: str) -> bool:
+    """Whether a file is meant, and not a run folder."""
+    return word.endswith(".safetensors") or Path(word).is_file()
+
+
 def call(command: str, arguments: Sequence[str]) -> None:
     """Runs the command of the task that the run among the arguments is of."""
     from regard.tasks import task_name
 
     run = next((Path(word) for word in arguments if (Path(word) / "versions.json").is_file()), None)
     target = GENERAL[command] if run is None else OWN.get((task_name(run), command), GENERAL[command])
+    if command == "show" and run is None and arguments and is_file(arguments[0]):
+        target = "regard.cli.show_recording:show"
     module, _, function = target.partition(":")
     app = App(name=f"regard {command}", help_format="plaintext", version_flags=[])
     app.default(getattr(import_module(module), function))

@@ -1,7 +1,7 @@
-"""`regard show` of a translator: where it looked, in the terminal or as a picture."""
+"""`regard show` of a translator: where it looked, in the terminal, as a picture or as a page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -9,12 +9,16 @@ from rich.console import Console
 from regard.cli.opening import Opening
 from regard.errors import wrong
 
+if TYPE_CHECKING:
+    from regard.tasks.translation import Translated, Translator
+
 
 def show(
     run: Path,
     sentence: str,
     *,
     output: Path | None = None,
+    html: Path | None = None,
     beam: int = 5,
     opening: Annotated[Opening | None, Parameter(name="*")] = None,
 ) -> None:
@@ -27,7 +31,9 @@ def show(
     sentence
         What to translate.
     output
-        A picture (.png, .svg, .pdf) instead of the map in the terminal.
+        A picture (.png, .svg, .pdf) or a page (.html) instead of the map in the terminal.
+    html
+        A page to look through: every hypothesis of the beam, every layer and head, with exact weights.
     beam
         Hypotheses that are kept at each step.
     """
@@ -35,19 +41,34 @@ def show(
 
     if not sentence.strip():
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
+    if output is not None and output.suffix.lower() in (".html", ".htm"):
+        output, html = None, output
     translator = (opening or Opening()).translator(run)
-    one = translator.translate([sentence], Search(beam), attention=True)[0]
+    one = translator.translate([sentence], Search(beam, beam if html else 1), attention=True)[0]
     said, console = one.best[0], Console(highlight=False)
     console.print(said.text, markup=False)
     if said.weights is None:
         fix = "choose a run of another model, such as bahdanau"
         raise wrong("show", f"a model without attention in {run}", "one that looks at its source", fix)
-    if output is None:
+    if html is not None:
+        page(translator, one, sentence, html)
+        console.print(f"page: {html}", markup=False)
+    if output is not None:
+        from regard.draw.alignment import alignment, save
+
+        save(alignment(said.weights.cpu().numpy(), one.source, said.tokens), output)
+        console.print(f"picture: {output}", markup=False)
+    if output is None and html is None:
         from regard.draw.terminal import heat_map
 
         console.print(heat_map(said.weights.tolist(), one.source, said.tokens, console.width), soft_wrap=True)
-        return
-    from regard.draw.alignment import alignment, save
 
-    save(alignment(said.weights.cpu().numpy(), one.source, said.tokens), output)
-    console.print(f"picture: {output}", markup=False)
+
+def page(translator: "Translator", one: "Translated", sentence: str, path: Path) -> None:
+    """Writes a report of all hypotheses, the best first."""
+    from regard.draw.chapters import Chapter
+    from regard.draw.report import report, save_report
+    from regard.tasks.translation.looking import looked
+
+    chapters = [Chapter(said.text, looked(translator, one.numbers, said.numbers), said.score) for said in one.best]
+    save_report(report(chapters, sentence), path)

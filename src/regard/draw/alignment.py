@@ -1,4 +1,4 @@
-"""Where a translator looked: one row for each token it said, one column for each it read."""
+"""Where a model looked: one row for each query, one column for each key."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,47 +8,50 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from regard.draw.fonts import Lettering, lettering
+from regard.draw.axes import MOST, Axis, checked, entitle, label, lines_between, paint
+from regard.draw.colors import Kind
+from regard.draw.fonts import lettering
 from regard.errors import wrong
 
 CELL = 0.27  # inches
 LARGEST = 40.0  # inches: a picture of a page of text is still a picture
 FORMATS = (".png", ".svg", ".pdf")
-BLANK = "␣"
+NO_FONT = "numbers stand for what no font here can write: install fonts-noto-cjk, or the extra zh"
 
 
 def alignment(
-    weights: Float[np.ndarray, "target source"], source: Sequence[str], target: Sequence[str], title: str = ""
+    weights: Float[np.ndarray, "target source"],
+    source: Sequence[str] | None = None,
+    target: Sequence[str] | None = None,
+    title: str = "",
+    *,
+    kind: Kind = "weights",
+    largest: float = 1.0,
 ) -> Figure:
-    """A heat map with every token written beside its row or above its column; white is 0, the darkest is 1."""
-    letters = lettering([*source, *target])
-    size = [min(LARGEST, 1.6 + CELL * count) for count in (len(source), len(target))]
-    figure = Figure(figsize=(size[0] + 0.6, size[1]), layout="constrained")
+    """A heat map with every token written beside its row or above its column; white is 0, the darkest is `largest`.
+
+    Positions without tokens are numbered. Of more than a thousand, each cell shows the largest of several weights.
+    """
+    table = checked(weights)
+    rows, columns = Axis.of("target", target, table.shape[0]), Axis.of("source", source, table.shape[1])
+    letters = lettering([*rows.texts, *columns.texts, title])
+    width, height = (min(LARGEST, 1.6 + cell(axis.size) * axis.size) for axis in (columns, rows))
+    figure = Figure(figsize=(width + 0.6, height), layout="constrained")
     axes = figure.subplots()
-    picture = axes.imshow(weights, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-    axes.xaxis.tick_top()
-    axes.set_xticks(range(len(source)), labels=visible(source, letters))
-    axes.set_yticks(range(len(target)), labels=visible(target, letters))
-    for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
-        label.set(fontfamily=list(letters.families), parse_math=False)  # a dollar sign is no formula
-    for label in axes.get_xticklabels():
-        label.set_rotation(90 if len(label.get_text()) > 2 else 0)
-    axes.tick_params(length=0)
-    axes.set_xticks(np.arange(len(source) + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(len(target) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="#dddddd", linewidth=0.5)
-    axes.tick_params(which="minor", length=0)
-    figure.colorbar(picture, ax=axes, shrink=0.8, label="weight")
-    if title:
-        figure.suptitle(title, parse_math=False, fontfamily=list(letters.families))
-    if letters.note:
-        figure.supxlabel(letters.note, fontsize="x-small", color="#666666")
+    picture = paint(axes, table, kind, largest)
+    legend = label(axes, rows, columns, letters)
+    lines_between(axes, *table.shape)
+    figure.colorbar(picture, ax=axes, shrink=0.8, label="weight" if kind == "weights" else "difference")
+    notes = [", ".join(legend), NO_FONT] if legend else []
+    if max(table.shape) > MOST:
+        notes.append("each cell is the largest of several")
+    entitle(figure, title, letters, notes)
     return figure
 
 
-def visible(tokens: Sequence[str], letters: Lettering) -> list[str]:
-    """Tokens as they can be drawn, blanks included."""
-    return [letters.spelled(token.replace(" ", BLANK)) for token in tokens]
+def cell(size: int) -> float:
+    """Inches of a cell: smaller where there are too many to read them all."""
+    return CELL if size <= 100 else max(0.01, 20.0 / size)
 
 
 def save(figure: Figure, path: Path) -> None:

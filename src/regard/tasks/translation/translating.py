@@ -27,6 +27,7 @@ class Said(NamedTuple):
     log_prob: float
     tokens: list[str]
     weights: Tensor | None
+    numbers: tuple[int, ...] = ()  # of the tokens without the end
 
 
 class Translated(NamedTuple):
@@ -34,6 +35,7 @@ class Translated(NamedTuple):
 
     source: list[str]
     best: list[Said]
+    numbers: tuple[int, ...] = ()  # of the source, its end included
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ def translate(
         some = [rows[index] for index in chosen]
         best = searched(model, some, search, attention=attention)
         for index, row, own in zip(chosen, some, best, strict=True):
-            found[index] = Translated(vocabularies.source.tokens(row), [said(one, vocabularies) for one in own])
+            translations = [said(one, vocabularies) for one in own]
+            found[index] = Translated(vocabularies.source.tokens(row), translations, tuple(row))
     return [found[index] for index in range(len(texts))]
 
 
@@ -104,4 +107,5 @@ def said(hypothesis: Hypothesis, vocabularies: Vocabularies) -> Said:
         hypothesis.log_prob,
         target.tokens([*tokens, END]),
         hypothesis.weights,
+        tokens,
     )

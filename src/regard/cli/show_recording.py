@@ -1,0 +1,88 @@
+"""`regard show` of a recording: what Recording.save kept, in the terminal, as a picture or as a page."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from regard.errors import nearest, wrong
+
+if TYPE_CHECKING:
+    from regard.recording import Recording
+
+
+def show(
+    recording: Path,
+    site: str | None = None,
+    *,
+    head: int | None = None,
+    output: Path | None = None,
+    html: Path | None = None,
+) -> None:
+    """Show a saved recording.
+
+    Parameters
+    ----------
+    recording
+        The file, as Recording.save wrote it.
+    site
+        Which attention, by its name or a glob; the last one where none is named.
+    head
+        Which head, counted from 1; their mean where none is named.
+    output
+        A picture (.png, .svg, .pdf) or a page (.html) instead of the map in the terminal.
+    html
+        A page to look through: every attention and head of the recording.
+    """
+    from regard.recording import Recording
+
+    if output is not None and output.suffix.lower() in (".html", ".htm"):
+        output, html = None, output
+    found, console = Recording.load(recording), Console(highlight=False)
+    if html is not None:
+        from regard.draw.chapters import Chapter
+        from regard.draw.report import report, save_report
+
+        own = found if site is None else found.select(chosen(found, site, several=True))
+        save_report(report([Chapter(recording.stem, own)], recording.stem), html)
+        console.print(f"page: {html}", markup=False)
+        return
+    draw(found, chosen(found, site), head, output, console)
+
+
+def chosen(recording: "Recording", site: str | None, *, several: bool = False) -> str:
+    """The name of one site; or, where several may be meant, the glob itself."""
+    names = list(recording) if site is None else recording.matching(site)
+    if not names:
+        known = f"{len(recording)} names" if recording else "a recording that is not empty"
+        fix = f"try '{nearest(site or '', recording)}'" if recording else "record a model that attends"
+        raise wrong("site", site or "nothing", known, fix)
+    return site if several and site else names[-1]
+
+
+def draw(recording: "Recording", site: str, head: int | None, output: Path | None, console: Console) -> None:
+    """One attention, as a picture or in the terminal."""
+    seen, labels = recording[site], recording.labels.get(site)
+    if head is not None and not 1 <= head <= seen.heads:
+        raise wrong("head", head, f"1 … {seen.heads}", "count heads from 1, or name none for their mean")
+    place = None if head is None else head - 1
+    rows = numbers(seen.queries) if labels is None else labels.queries
+    columns = numbers(seen.keys) if labels is None else labels.keys
+    title = f"{site}, {'mean of heads' if head is None else f'head {head}'}" if seen.heads > 1 else site
+    size = (len(rows), len(columns)) if output is None else (2048, 2048)
+    table = seen.picture(place, size=size, how="max").float()
+    if output is None:
+        from regard.draw.terminal import heat_map
+
+        console.print(title, markup=False)
+        console.print(heat_map(table.tolist(), columns, rows, console.width), soft_wrap=True)
+        return
+    from regard.draw.alignment import alignment, save
+
+    save(alignment(table.numpy(), columns, rows, title), output)
+    console.print(f"picture: {output}", markup=False)
+
+
+def numbers(size: int) -> tuple[str, ...]:
+    """Names for positions that have none."""
+    return tuple(map(str, range(1, size + 1)))

@@ -1,0 +1,82 @@
+"""`regard show` as a page and of saved recordings, by the command as a user has it."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.recording import Recording
+from tests.draw.test_report import unpacked
+
+
+def contents(page: Path) -> dict[str, Any]:
+    """The data of a page."""
+    found = re.search(r'id="recording">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+@pytest.fixture
+def saved(regard: Callable[..., Any], tmp_path: Path) -> Recording:
+    """A recording in a file, in the folder where commands run."""
+    weights = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1)).softmax(-1)
+    recording = Recording.of({"first": weights, "last": weights.flip(1)}, queries=["我", "b", "c"], keys=list("wxyz"))
+    recording.save(tmp_path / "seen.safetensors")
+    return recording
+
+
+def test_a_recording_is_shown_in_the_terminal(regard: Callable[..., Any], saved: Recording) -> None:
+    done = regard("show", "seen.safetensors", "first", "--head", 2)
+    assert done.code == 0, done.errors
+    lines = done.output.splitlines()
+    assert lines[0] == "first, head 2"
+    assert lines[1].split() == list("wxyz")
+    assert [line.split()[0] for line in lines[2:]] == ["我", "b", "c"]
+
+
+def test_a_recording_is_drawn_without_a_word_of_fonts(
+    regard: Callable[..., Any], saved: Recording, tmp_path: Path
+) -> None:
+    done = regard("show", "seen.safetensors", "--output", "map.png")
+    assert (done.code, done.output, done.errors) == (0, "picture: map.png\n", "")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("flag", ["--html", "--output"])
+def test_a_recording_is_a_page_with_every_bit(
+    regard: Callable[..., Any], saved: Recording, tmp_path: Path, flag: str
+) -> None:
+    assert regard("show", "seen.safetensors", flag, "page.html").output == "page: page.html\n"
+    data = contents(tmp_path / "page.html")
+    (chapter,) = data["chapters"]
+    assert [site["name"] for site in chapter["sites"]] == ["first", "last"]
+    table = unpacked(data["tables"][chapter["sites"][1]["table"]])
+    assert (table == saved["last"].dense().numpy().ravel()).all()
+    assert data["labels"][chapter["sites"][0]["rows"]] == ["我", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["seen.safetensors", "lost"], "site: got lost, expected 2 names; fix: try 'last'"),
+        (["seen.safetensors", "--head", 3], "head: got 3, expected 1 … 2; fix: count heads from 1, or name none"),
+        (["none.safetensors"], "recording: got none.safetensors, which is no file, expected a file of Recording.save"),
+        (["text.txt"], "recording: got text.txt ("),
+        (["seen.safetensors", "--output", "a.doc"], "output: got a.doc, expected a name that ends in .png, .svg, .pdf"),
+        (["seen.safetensors", "--html", "no/a.html"], "output: got no/a.html, expected a folder that exists"),
+    ],
+    ids=["site", "head", "missing", "kind", "ending", "folder"],
+)
+def test_what_is_wrong_is_one_sentence(
+    regard: Callable[..., Any], saved: Recording, tmp_path: Path, arguments: list[Any], sentence: str
+) -> None:
+    (tmp_path / "text.txt").write_text("hello")
+    done = regard("show", *arguments)
+    assert done.code == 2
+    assert done.errors.startswith(f"regard: {sentence}")
+    assert done.errors.count("\n") == 1
