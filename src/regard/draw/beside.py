@@ -67,7 +67,7 @@ def over_sound(
     figure = Figure(figsize=(9.0, 1.8 + height), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, height])
     above.imshow(values, origin="lower", aspect="auto", cmap="gray_r", extent=(0, end, 0, values.shape[0]))
-    above.set_ylabel("frequency bin")
+    above.set_ylabel("band")
     bounds = (0, end, len(queries) - 0.5, -0.5)
     picture = below.imshow(
         table, cmap=color_map(), vmin=0, vmax=1, aspect="auto", extent=bounds, interpolation="nearest"
