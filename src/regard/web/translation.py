@@ -53,7 +53,7 @@ class Question:
     def of(cls, fields: Fields, limits: Limits) -> "Question":
         return cls(
             Source.of(fields, limits),
-            fields.whole("beam", 1, limits.beam, 5),
+            fields.whole("beam", 1, limits.beam, min(5, limits.beam)),
             fields.number("length", 0.0, 5.0, 1.0),
             fields.number("temperature", 0.0, 5.0, 0.0),
             fields.whole("seed", 0, 2**31 - 1, 0),

@@ -103,6 +103,7 @@ export async function* events(path, values, options = {}) {
   const answer = await patiently(path, { ...options, body });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
+  let ended = false;
   try {
     for (;;) {
       const { value, done } = await reader.read().catch((error) => {
@@ -110,6 +111,7 @@ export async function* events(path, values, options = {}) {
         noticed(true);
         throw new Trouble("server: got half an answer, expected all of it; fix: ask again when it is back");
       });
+      ended = done;
       if (done) return;
       const parts = (rest + value).split("\n\n");
       rest = parts.pop();
@@ -120,6 +122,6 @@ export async function* events(path, values, options = {}) {
       }
     }
   } finally {
-    reader.cancel().catch(() => {});
+    if (!ended) reader.cancel().catch(() => {}); // who has read all must not: the browser would call it a failure
   }
 }

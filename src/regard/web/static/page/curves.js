@@ -21,7 +21,7 @@ export function curves(element, { name, language }) {
       const all = lines.flatMap(({ points }) => points);
       if (!all.length) return;
       const [x, y] = [scale(all.map(([step]) => step), LEFT, WIDTH - RIGHT), scale(values(all), HEIGHT - BOTTOM, TOP)];
-      const told = lines.map((line) => `${line.name} ${short(line.points.at(-1)[1])}`).join(" · ");
+      const told = lines.map((line) => `${line.name === name ? "" : line.name} ${short(line.points.at(-1)[1])}`.trim()).join(" · ");
       caption.replaceChildren(make("strong", { textContent: name }), make("span", { textContent: told }));
       picture.setAttribute("aria-label", say("curve", { name, points: all.length, last: told }));
       const parts = [...axis(x, y, say)];
@@ -45,7 +45,7 @@ function values(points) {
 function scale(numbers, from, to) {
   const [low, high] = numbers.reduce(([least, most], one) => [Math.min(least, one), Math.max(most, one)], [Infinity, -Infinity]);
   const size = high - low || Math.abs(high) || 1;
-  const step = nice(size / 4);
+  const step = nice(size / 5);
   const ticks = [];
   for (let tick = Math.ceil(low / step) * step; tick <= high + step / 1e6; tick += step) ticks.push(tick);
   const held = (value) => Math.min(high + size * 0.04, Math.max(low - size * 0.04, value));

@@ -1,0 +1,38 @@
+"""Runs and a recording that are served, and a client that asks."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from starlette.testclient import TestClient
+
+from regard.recording import Recording
+from regard.web.app import application
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tiny_runs import LIMITS, MODELS, WORDS, make_run
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs, a recording, and a file beside them that nobody may read."""
+    folder = tmp_path_factory.mktemp("served")
+    for name in MODELS:
+        make_run(folder / name, name)
+    torch.manual_seed(5)
+    large = torch.rand(2, 300, 130).softmax(-1)
+    recording = Recording.of({"small": torch.eye(3), "large": large})
+    recording.label([WORDS[4], "b", "c"], ["x", "y", "z"], sites="small")
+    recording.save(folder / "looked.safetensors")
+    (folder / "secret.txt").write_text("nobody may read this")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(place: Path) -> Iterator[TestClient]:
+    paths = [*(place / name for name in MODELS), place / "looked.safetensors"]
+    with TestClient(application(paths, limits=LIMITS), base_url="http://localhost") as client:
+        yield client

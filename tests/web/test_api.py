@@ -1,0 +1,162 @@
+"""What the page asks for, and that the answers are those of the library."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from starlette.testclient import TestClient
+from tiny_runs import LIMITS, WORDS, events_of
+
+from regard.recording import Recording
+from regard.tasks import config_of
+from regard.tasks.translation import Search, Translator
+
+TEXT = "one two three"
+
+
+def translated(client: TestClient, **values: Any) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    """The source, all branches, and the hypotheses."""
+    found = events_of(client.post("/api/translate", json={"run": "transformer", "text": TEXT} | values))
+    assert [name for name, _ in found] == ["source", *["step"] * (len(found) - 2), "done"]
+    branches = [branch for _, data in found[1:-1] for branch in data["branches"]]
+    return found[0][1], branches, found[-1][1]["hypotheses"]
+
+
+def test_the_page_is_told_what_is_served(client: TestClient) -> None:
+    state = client.get("/api/state").json()
+    assert [run["name"] for run in state["runs"]] == ["transformer", "bahdanau", "plain"]
+    assert all(run["ready"] and run["task"] == "translation" for run in state["runs"])
+    assert state["files"] == ["looked.safetensors"]
+    assert state["limits"]["beam"] == LIMITS.beam
+
+
+@pytest.mark.parametrize("run", ["transformer", "bahdanau", "plain"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_hypotheses_are_those_of_the_translator(client: TestClient, place: Path, run: str, beam: int) -> None:
+    source, branches, hypotheses = translated(client, run=run, beam=beam)
+    translator = Translator.load(config_of(place / run), place / run)
+    expected = translator.translate([TEXT], Search(beam, beam, longest=LIMITS.tokens), attention=True)[0]
+    assert source == {"tokens": expected.source, "unknown": []}
+    assert [one["text"] for one in hypotheses] == [one.text for one in expected.best]
+    by_number = {branch["number"]: branch for branch in branches}
+    for one, said in zip(hypotheses, expected.best, strict=True):
+        assert one["log_prob"] == pytest.approx(said.log_prob, abs=1e-5)
+        path = [by_number[number] for number in one["path"]]
+        assert [branch["word"] for branch in path] == said.tokens
+        if said.weights is None:
+            assert all(branch["looked"] is None for branch in path)
+        else:
+            assert np.allclose([branch["looked"] for branch in path], said.weights, atol=1e-6)
+
+
+def test_temperature_draws_and_a_seed_draws_the_same(client: TestClient) -> None:
+    said = {seed: translated(client, temperature=3.0, seed=seed)[2][0]["text"] for seed in range(6)}
+    assert len(set(said.values())) > 1
+    assert translated(client, temperature=3.0, seed=4)[2][0]["text"] == said[4]
+
+
+@pytest.mark.parametrize("run", ["transformer", "bahdanau"])
+def test_nobody_looks_at_a_masked_word(client: TestClient, run: str) -> None:
+    _, branches, _ = translated(client, run=run, masked=[1])
+    assert all(branch["looked"][1] == 0 for branch in branches)
+    assert all(sum(branch["looked"]) == pytest.approx(1, abs=1e-5) for branch in branches)
+    source, _, _ = translated(client, run=run, masked=[1], masking="input")
+    assert source["tokens"] == ["▁one", "<unk>", "▁three", "</s>"]
+
+
+def test_a_masked_word_changes_the_answer(client: TestClient) -> None:
+    plain = translated(client)[2][0]
+    hidden = translated(client, masked=[0, 1, 2])[2][0]
+    unknown = translated(client, masked=[0, 1, 2], masking="input")[2][0]
+    assert len({plain["log_prob"], hidden["log_prob"], unknown["log_prob"]}) == 3
+
+
+def test_unknown_words_are_told(client: TestClient) -> None:
+    source, _, _ = translated(client, text="one xyzzy")
+    assert source == {"tokens": ["▁one", "<unk>", "</s>"], "unknown": ["▁xyzzy"]}
+
+
+def numbers(client: TestClient, path: str) -> Any:
+    answer = client.get(path)
+    assert answer.headers["content-type"] == "application/octet-stream"
+    return np.frombuffer(answer.content, dtype="<f4")
+
+
+@pytest.mark.parametrize("run", ["transformer", "bahdanau"])
+def test_attention_is_that_of_the_answer(client: TestClient, run: str) -> None:
+    _, branches, hypotheses = translated(client, run=run, masked=[1])
+    best, by_number = hypotheses[0], {branch["number"]: branch for branch in branches}
+    question = {"run": run, "text": TEXT, "masked": [1]}
+    found = client.post("/api/attention", json=question | {"tokens": best["tokens"]}).json()
+    path = f"/api/recordings/{found['recording']}"
+    site = max(place for place, one in enumerate(found["sites"]) if one["columns"] == 4)
+    shape = [found["sites"][site][name] for name in ("heads", "rows", "columns")]
+    weights = numbers(client, f"{path}/table?site={site}").reshape(shape).mean(0)
+    assert np.allclose(weights, [by_number[number]["looked"] for number in best["path"]], atol=1e-5)
+    labels = client.get(f"{path}/labels?site={site}").json()
+    assert labels["columns"] == ["▁one", "▁two", "▁three", "</s>"]
+    assert labels["rows"] == [by_number[number]["word"] for number in best["path"]]
+    said = " ".join(word.strip("▁") for word in labels["rows"][:-1])
+    again = client.post("/api/attention", json=question | {"target": said}).json()
+    assert client.get(f"/api/recordings/{again['recording']}/labels?site={site}").json() == labels
+
+
+def test_a_model_that_looks_at_nothing_says_so(client: TestClient) -> None:
+    answer = client.post("/api/attention", json={"run": "plain", "text": TEXT, "target": "one"})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("attention: got a model that looks at nothing, expected one that looks at")
+
+
+def test_a_served_recording_is_opened_by_name(client: TestClient) -> None:
+    found = client.post("/api/files/looked.safetensors").json()
+    assert [(site["name"], site["whole"]) for site in found["sites"]] == [("small", True), ("large", False)]
+    again = client.post("/api/files/looked.safetensors").json()
+    assert again["recording"] == found["recording"]
+    labels = client.get(f"/api/recordings/{found['recording']}/labels?site=0").json()
+    assert labels["rows"][0] == WORDS[4]  # as text; the page never makes markup of it
+
+
+def test_tiles_are_the_largest_of_their_cells(client: TestClient, place: Path) -> None:
+    weights = Recording.load(place / "looked.safetensors")["large"].dense()
+    name = client.post("/api/files/looked.safetensors").json()["recording"]
+    for head, table in (("1", weights[1]), ("mean", weights.mean(0))):
+        asked = f"/api/recordings/{name}/tile?site=1&head={head}"
+        fine = numbers(client, f"{asked}&up=0&across=0&row=1&column=0").reshape(44, 130)
+        assert np.allclose(fine, table[256:], atol=1e-7)
+        coarse = numbers(client, f"{asked}&up=2&across=1&row=0&column=0").reshape(75, 65)
+        expected = torch.nn.functional.max_pool2d(table[None], (4, 2))[0]
+        assert np.allclose(coarse, expected, atol=1e-7)
+    rows = numbers(client, f"/api/recordings/{name}/rows?site=1&head=1")
+    assert np.allclose(rows, weights[1].amax(1))
+    one = client.get(f"/api/recordings/{name}/weight?site=1&head=0&row=299&column=3").json()
+    assert one["weight"] == pytest.approx(float(weights[0, 299, 3]), abs=1e-7)
+
+
+def test_a_recording_can_be_sent(client: TestClient, place: Path, tmp_path: Path) -> None:
+    Recording.of({"here": [[0.25, 0.75]]}, queries=["a"], keys=["b", "c"]).save(tmp_path / "r.safetensors")
+    content = (tmp_path / "r.safetensors").read_bytes()
+    found = client.post("/api/recordings", content=content, headers={"Content-Type": "application/octet-stream"}).json()
+    assert [site["name"] for site in found["sites"]] == ["here"]
+    assert numbers(client, f"/api/recordings/{found['recording']}/table?site=0").tolist() == [0.25, 0.75]
+
+
+def test_old_recordings_go_when_there_is_no_room(client: TestClient, tmp_path: Path) -> None:
+    Recording.of({"here": torch.rand(100, 100)}).save(tmp_path / "r.safetensors")
+    content, headers = (tmp_path / "r.safetensors").read_bytes(), {"Content-Type": "application/octet-stream"}
+    names = [client.post("/api/recordings", content=content, headers=headers).json()["recording"] for _ in range(12)]
+    answers = [client.get(f"/api/recordings/{name}") for name in names]
+    assert [answer.status_code for answer in answers] == [404] * 2 + [200] * 10
+    assert answers[0].json()["error"].endswith("fix: ask for it anew: translate again, or open the file again")
+
+
+def test_a_run_that_gets_better_weights_is_opened_again(client: TestClient, place: Path) -> None:
+    before = translated(client, run="bahdanau")[2][0]["log_prob"]
+    file = place / "bahdanau" / "weights.safetensors"
+    from safetensors.torch import load, save
+
+    tensors = load(file.read_bytes())
+    file.write_bytes(save({name: tensor * 1.5 for name, tensor in tensors.items()}))
+    assert translated(client, run="bahdanau")[2][0]["log_prob"] != before
+    file.write_bytes(save(tensors))

@@ -1,0 +1,87 @@
+"""metrics.jsonl, followed: whole lines as they come, from the beginning again where it was cut back."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.web.answers import RefusedError
+from regard.web.events import Event
+from regard.web.limits import Limits
+from regard.web.metrics import Followers, point_of
+
+
+async def until(events: AsyncIterator[Event], name: str) -> Any:
+    async for event in events:
+        if event.name == name:
+            return event.data
+    return None
+
+
+def test_lines_are_told_as_they_come(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    file.write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
+
+    async def followed() -> None:
+        events = Followers(Limits()).follow(tmp_path, 0)
+        assert (await until(events, "points"))["points"] == [{"step": 1, "loss": 2.0}]
+        with file.open("a") as more:
+            more.write('ss": 1.5}\nnoise\n{"step": 3, "loss": NaN, "metrics": {"bleu": 4.0}}\n')
+        data = await until(events, "points")
+        assert data["points"] == [{"step": 2, "loss": 1.5}, {"step": 3, "metrics": {"bleu": 4.0}}]
+        assert data["end"] == file.stat().st_size
+        file.write_text('{"step": 1, "loss": 9.0}\n')
+        assert await until(events, "again") == {}
+        assert (await until(events, "points"))["points"] == [{"step": 1, "loss": 9.0}]
+
+    asyncio.run(followed())
+
+
+def test_a_run_without_metrics_is_waited_for(tmp_path: Path) -> None:
+    async def followed() -> None:
+        events = Followers(Limits()).follow(tmp_path, 0)
+        assert await until(events, "alive") == {}
+        (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n')
+        assert (await until(events, "points"))["points"] == [{"step": 1}]
+
+    asyncio.run(followed())
+
+
+def test_too_many_readers_are_told_to_wait(tmp_path: Path) -> None:
+    async def followed() -> None:
+        followers = Followers(Limits(followers=1))
+        first = followers.follow(tmp_path, 0)
+        await anext(first)
+        with pytest.raises(RefusedError, match="curves: got 1 readers, expected fewer; fix: close some pages"):
+            followers.follow(tmp_path, 0)
+        await first.aclose()  # type: ignore[attr-defined]
+        await anext(followers.follow(tmp_path, 0))
+
+    asyncio.run(followed())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[]",
+        b'{"loss": 1}',
+        b'{"step": "1"}',
+        b"\xff",
+        b"{" * 60_000,
+        b"[" * 60_000,
+        b'{"step": 1' + b" " * 70_000,
+    ],
+    ids=["empty", "list", "no-step", "text", "bytes", "braces", "brackets", "long"],
+)
+def test_what_is_no_point_is_left_out(line: bytes) -> None:
+    assert point_of(line) is None
+
+
+def test_names_of_metrics_are_few_and_short() -> None:
+    point = point_of(json.dumps({"step": 1, "metrics": {"m" * 99 + str(n): n for n in range(99)}}).encode())
+    assert point is not None
+    assert all(len(name) <= 40 for name in point["metrics"])

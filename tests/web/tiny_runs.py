@@ -1,0 +1,52 @@
+"""Tiny translators in run folders."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.models import ModelConfig, build
+from regard.models.config import Reading, Recurrent, Transformer
+from regard.tasks.data import Vocabularies, save_both
+from regard.tasks.data.vocabulary import Tokens
+from regard.tasks.translation import TranslationConfig
+from regard.training.folder import versions
+from regard.training.tensors import distinct, pack
+from regard.training.toml import to_toml
+from regard.web.limits import Limits
+
+WORDS = ["▁one", "▁two", "▁three", "▁four", "▁<script>alert(1)</script>", "▁九"]
+MODELS = {
+    "transformer": ModelConfig(size=12, tied="none", transformer=Transformer(2, 2, heads=3, hidden=10)),
+    "bahdanau": ModelConfig("recurrent", "bahdanau", 8, recurrent=Recurrent(hidden=6), reading=Reading(hidden=5)),
+    "plain": ModelConfig("recurrent", "plain", 8, recurrent=Recurrent(hidden=6)),
+}
+LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kept=400_000, cells=4000, patience=0.5)
+
+
+def make_run(folder: Path, model: str) -> Path:
+    """A run folder of a translator that was never trained; its endings are probable enough."""
+    torch.manual_seed(3)
+    config = TranslationConfig()
+    config = replace(config, model=MODELS[model])
+    words = Tokens(WORDS, "word")
+    built = build(config.model, source=len(words), target=len(words))
+    with torch.no_grad():
+        built.decoder.output.weight.mul_(3.0)
+    folder.mkdir(parents=True)
+    save_both(Vocabularies(words, Tokens(WORDS, "word")), folder)
+    (folder / "config.toml").write_text(to_toml(config))
+    (folder / "versions.json").write_text(json.dumps(versions()))
+    (folder / "weights.safetensors").write_bytes(pack(distinct(built)))
+    lines = [{"event": "stepped", "step": step, "epoch": 0, "loss": 3.0 / step, "rate": 0.1} for step in (1, 2, 3)]
+    lines.append({"event": "evaluated", "step": 3, "epoch": 0, "metrics": {"bleu": 7.5}, "best": True})
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return folder
+
+
+def events_of(answer: Any) -> list[tuple[str, Any]]:
+    """The events of a whole answer."""
+    parts = [part.split("\n") for part in answer.text.split("\n\n") if part]
+    return [(part[0].removeprefix("event: "), json.loads(part[1].removeprefix("data: "))) for part in parts]
