@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from jaxtyping import config
 from starlette.testclient import TestClient
 
 from regard.recording import Recording
@@ -14,6 +15,15 @@ from regard.web.app import application
 sys.path.insert(0, str(Path(__file__).parent))
 
 from tiny_runs import LIMITS, MODELS, WORDS, make_run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_installed() -> Iterator[None]:
+    """Shapes are checked by the tests of what is served; here they would only take time."""
+    before = config.jaxtyping_disable
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,7 @@ def test_too_many_readers_are_told_to_wait(tmp_path: Path) -> None:
         b"[" * 60_000,
         b'{"step": 1' + b" " * 70_000,
     ],
-    ids=["empty", "list", "no-step", "text", "bytes", "braces", "brackets", "long"],
+    ids=["empty", "one", "no-step", "text", "bytes", "braces", "brackets", "long"],
 )
 def test_what_is_no_point_is_left_out(line: bytes) -> None:
     assert point_of(line) is None

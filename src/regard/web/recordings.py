@@ -21,7 +21,10 @@ def summary(name: str, kept: Kept, cells: int) -> dict[str, object]:
         small = not isinstance(seen, Sketch) and seen.heads * seen.queries * seen.keys <= cells
         size = {"heads": seen.heads, "rows": seen.queries, "columns": seen.keys}
         kind = str(seen.facts()["kind"])
-        sites.append({"name": site, **size, "kind": kind, "whole": small, "labelled": site in kept.recording.labels})
+        both = kept.recording.labels.get(site)
+        across = seen.queries != seen.keys if both is None else both.queries != both.keys
+        facts = {"kind": kind, "whole": small, "labelled": both is not None, "across": across}
+        sites.append({"name": site, **size, **facts})
     return {"recording": name, "title": kept.title, "sites": sites, "notes": kept.recording.notes[:100]}
 
 

@@ -70,6 +70,6 @@ export function hereSite(name, weights, rows, columns) {
 
 /** The site that says the most: the last that looks from one text at another. */
 export function firstSite(sites) {
-  const across = sites.map(({ name, rows, columns }) => rows !== columns || /source|cross|encoder_attn|^decoder$/.test(name));
-  return Math.max(0, across.lastIndexOf(true));
+  const place = sites.findLastIndex(({ across }) => across);
+  return place < 0 ? sites.length - 1 : place;
 }

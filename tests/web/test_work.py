@@ -1,0 +1,129 @@
+"""Work beside the event loop: bounded, timed, and over when the reader leaves."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from regard.web.answers import RefusedError
+from regard.web.limits import Limits
+from regard.web.work import Ticket, Workers
+
+
+def test_more_than_the_limit_is_told_to_come_back() -> None:
+    async def asked() -> None:
+        workers, gate = Workers(Limits(workers=1, waiting=2)), threading.Event()
+        waiting = [asyncio.create_task(workers.run(lambda ticket: gate.wait())) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(RefusedError) as refused:
+            await workers.run(lambda ticket: None)
+        expected = "server: got more than 3 requests at once, expected fewer; fix: try again in a moment"
+        assert (str(refused.value), refused.value.status, refused.value.wait) == (expected, 503, 1)
+        gate.set()
+        assert await asyncio.gather(*waiting) == [True] * 3
+        await asyncio.sleep(0.05)
+        assert workers.busy == 0
+        assert await workers.run(lambda ticket: 7) == 7
+        workers.close()
+
+    asyncio.run(asked())
+
+
+def test_the_event_loop_goes_on_while_a_model_works() -> None:
+    async def asked() -> None:
+        workers = Workers(Limits(workers=1))
+        task = asyncio.create_task(workers.run(lambda ticket: time.sleep(0.3)))
+        start, turns = time.perf_counter(), 0
+        while not task.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        assert turns >= 10
+        assert time.perf_counter() - start >= 0.3
+        workers.close()
+
+    asyncio.run(asked())
+
+
+def test_items_come_as_they_are_found_and_stop_when_the_reader_leaves() -> None:
+    made: list[int] = []
+
+    def work(ticket: Ticket) -> Iterator[int]:
+        for number in range(1000):
+            made.append(number)
+            yield number
+            time.sleep(0.005)
+
+    async def asked() -> None:
+        workers = Workers(Limits(workers=1))
+        items = workers.stream(work)
+        assert [await anext(items) for _ in range(3)] == [0, 1, 2]
+        assert len(made) < 100
+        await items.aclose()  # type: ignore[attr-defined]
+        await asyncio.sleep(0.1)
+        assert len(made) < 100
+        assert workers.busy == 0
+        workers.close()
+
+    asyncio.run(asked())
+
+
+def test_who_leaves_while_waiting_is_never_computed() -> None:
+    computed: list[int] = []
+
+    async def asked() -> None:
+        workers, gate = Workers(Limits(workers=1)), threading.Event()
+        first = asyncio.create_task(workers.run(lambda ticket: gate.wait()))
+        left = asyncio.create_task(workers.run(lambda ticket: computed.append(1)))
+        await asyncio.sleep(0.05)
+        left.cancel()
+        await asyncio.sleep(0.05)
+        gate.set()
+        await first
+        await asyncio.sleep(0.05)
+        assert computed == []
+        assert workers.busy == 0
+        workers.close()
+
+    asyncio.run(asked())
+
+
+def test_an_answer_that_takes_too_long_is_a_sentence() -> None:
+    def work(ticket: Ticket) -> Iterator[int]:
+        while True:
+            ticket.check()
+            yield 1
+            time.sleep(0.01)
+
+    async def asked() -> None:
+        workers = Workers(Limits(workers=1, seconds=0.1))
+        with pytest.raises(
+            RefusedError, match=r"time: got more than 0\.1 s, expected an answer within them; fix: ask for"
+        ):
+            async for _ in workers.stream(work):
+                pass
+        workers.close()
+
+    asyncio.run(asked())
+
+
+def test_a_fault_in_the_middle_reaches_the_reader() -> None:
+    def work(ticket: Ticket) -> Iterator[int]:
+        yield 1
+        raise KeyError("x")
+
+    async def asked() -> None:
+        workers = Workers(Limits(workers=1))
+        items = workers.stream(work)
+        assert await anext(items) == 1
+        with pytest.raises(KeyError):
+            await anext(items)
+        workers.close()
+
+    asyncio.run(asked())
+
+
+def test_limits_are_more_than_nothing() -> None:
+    with pytest.raises(ValueError, match="workers: got 0, expected more than 0; fix: leave it out for the usual limit"):
+        Limits(workers=0)
