@@ -29,6 +29,9 @@ TASKS: Mapping[str, Entry] = {
     "regression": Entry("regard.tasks.regression", "a curve from points: an average that looks at the near ones"),
     "speech": Entry("regard.tasks.speech", "to write down what is said"),
     "reading": Entry("regard.tasks.reading", "to find the answer to a question in a passage"),
+    "digits": Entry("regard.tasks.digits", "to read a digit in a few glimpses"),
+    "inversion": Entry("regard.tasks.inversion", "to say a sequence backwards, again, or in order"),
+    "next-vector": Entry("regard.tasks.next_vector", "the next vector of a sequence, in seven steps"),
 }
 
 

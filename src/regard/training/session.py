@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.numerics import native
 from regard.training.checkpoint import (
     begin,
     checkpoints,
@@ -70,6 +71,9 @@ def prepared(
     state = read_state(last) if last else {}
     progress = Progress.from_json(state["progress"]) if state else Progress()
     notes = runtime.led(lambda: reopen(run, config, progress.step) if resume else [])
+    # Compiled kernels are there from the first step or never: they differ from torch's in the last bits, and a run
+    # that began without them could not be resumed with the same ones.
+    native.library()
     reseed(settings.seed, -1, 0)
     model = task.model().to(runtime.device)
     if last and not runtime.sharded:

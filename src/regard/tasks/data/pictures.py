@@ -1,0 +1,74 @@
+"""Small gray pictures of ten classes: scikit-learn's digits, or the idx files of MNIST and its kin."""
+
+import gzip
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import wrong
+
+FILES = {
+    "training": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+    "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
+}
+BYTES = 0x08  # the type of idx files that hold unsigned bytes
+
+
+class Pictures(NamedTuple):
+    """Pictures from 0 to 1 with their classes, those to learn from before those to test on."""
+
+    training: tuple[Tensor, Tensor]
+    test: tuple[Tensor, Tensor]
+
+
+def digits(seed: int, held_out: float = 0.2) -> Pictures:
+    """1,797 digits of 8 × 8 pixels that come with scikit-learn, a share of them held out."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    pictures = torch.from_numpy(found.images).float() / 16
+    classes = torch.from_numpy(found.target).long()
+    order = torch.from_numpy(np.random.default_rng([seed, 5]).permutation(len(classes)))
+    cut = round(held_out * len(classes))
+    return Pictures((pictures[order[cut:]], classes[order[cut:]]), (pictures[order[:cut]], classes[order[:cut]]))
+
+
+def from_idx(folder: Path) -> Pictures:
+    """A folder with the four files of MNIST, gzipped or not."""
+    parts = []
+    for pictures, classes in FILES.values():
+        images, labels = read_idx(folder, pictures, 3), read_idx(folder, classes, 1)
+        if len(images) != len(labels):
+            got = f"{len(images)} pictures in {pictures} and {len(labels)} classes in {classes}"
+            raise wrong("data", got, "equally many", "take both files from the same place")
+        if len(labels) and int(labels.max()) > 9:
+            got, fix = f"class {int(labels.max())} in {classes}", "use files of ten classes"
+            raise wrong("data", got, "classes from 0 to 9", fix)
+        parts.append((images.float() / 255, labels.long()))
+    return Pictures(*parts)
+
+
+def read_idx(folder: Path, name: str, axes: int) -> Tensor:
+    """One idx file: two zeros, a type, how many axes, their lengths, and the bytes."""
+    path = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+    if path is None:
+        fix = "name the folder with the four files of MNIST"
+        raise wrong("data", f"no {name} or {name}.gz in {folder}", "idx files", fix)
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (gzip.BadGzipFile, EOFError, OSError) as error:
+        raise wrong("data", f"{path.name} ({error})", "a whole gzip file", "fetch it again") from None
+    header = 4 + 4 * axes
+    if len(content) < header or content[:4] != bytes((0, 0, BYTES, axes)):
+        raise wrong(
+            "data", f"{path.name}, which does not begin as one", f"an idx file of {axes} axes", "check its name"
+        )
+    shape = struct.unpack(f">{axes}I", content[4:header])
+    if len(content) - header != int(np.prod(shape)):
+        got = f"{len(content) - header} bytes in {path.name}"
+        raise wrong("data", got, f"{int(np.prod(shape))}, as its head says", "fetch it again")
+    return torch.from_numpy(np.frombuffer(content, np.uint8, offset=header).reshape(shape).copy())

@@ -1,0 +1,107 @@
+"""What a reader of digits is told."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import wrong
+from regard.training import Every, Optimizer, Schedule, Stop, Training
+
+Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Where the pictures come from."""
+
+    source: str = "digits"  # digits (of scikit-learn), or a folder with the idx files of MNIST or its kin
+    seed: int = 1  # of which pictures are held out
+    validation: int = 150  # pictures of the training set that are held out to choose the best weights by
+    training: int = 0  # pictures to learn from, at most; 0: all
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """How a picture is looked at. A small convolution makes a key of each place; the plain net has none."""
+
+    kind: Kind = "gated"
+    score: str = "own"  # a name of the catalog; own: that of the kind, additive or the dot product
+    channels: tuple[int, ...] = (8, 16, 24)  # of the convolutions; a place has the last of them
+    heads: int = 2  # or learned queries
+    hidden: int = 32  # of the gated heads, of additive pooling, and behind pooling
+    steps: int = 3  # glimpses
+    plain: tuple[int, ...] = (128, 64)  # of the plain net
+
+    def __post_init__(self) -> None:
+        for name in ("heads", "hidden", "steps"):
+            if getattr(self, name) < 1:
+                raise wrong(name, getattr(self, name), "at least 1", f"give {name} a value of 1 or more")
+        if not self.channels or min(self.channels) < 1:
+            raise wrong("channels", self.channels, "at least one number above 0", "use 8,16,24")
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What one batch is, and how its pictures are moved about."""
+
+    batch: int = 64
+    jitter: float = 0.08  # turns, shifts and stretches, as a share of the picture; 0: none
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise wrong("batch", self.batch, "at least 1", "use 64")
+
+
+@dataclass(frozen=True, slots=True)
+class DigitsConfig:
+    """A reader of digits, whole."""
+
+    task: Literal["digits"] = "digits"
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    learning: Learning = field(default_factory=Learning)
+    training: Training = field(
+        default_factory=lambda: Training(
+            folder=Path("runs/digits"),
+            keep=1,
+            optimizer=Optimizer(rate=3e-3, decay=0.01),
+            schedule=Schedule("cosine", warmup=50),
+            stop=Stop(epochs=60),
+            every=Every(log=20),
+        )
+    )
+
+
+KINDS: tuple[Kind, ...] = ("gated", "pooling", "additive-pooling", "plain")
+# Channels, heads and hidden units with which a kind has about as many parameters as the plain net for its pictures.
+SMALL = {"gated": ((8, 16, 24), 2, 32), "pooling": ((12, 24, 32), 4, 48), "additive-pooling": ((12, 24, 32), 4, 38)}
+LARGE = {"gated": ((16, 32, 48), 4, 64), "pooling": ((16, 48, 96), 4, 128), "additive-pooling": ((16, 48, 96), 4, 112)}
+
+
+def sized(model: Model, sizes: dict[str, tuple[tuple[int, int, int], int, int]]) -> Model:
+    """A model of the same kind with these sizes; the plain net has its own."""
+    if model.kind not in sizes:
+        return model
+    channels, heads, hidden = sizes[model.kind]
+    return replace(model, channels=channels, heads=heads, hidden=hidden)
+
+
+PRESETS: dict[str, DigitsConfig] = {kind: DigitsConfig(model=sized(Model(kind=kind), SMALL)) for kind in KINDS}
+
+
+def for_files(config: DigitsConfig) -> DigitsConfig:
+    """Larger pictures and many more of them: a larger model and fewer epochs."""
+    training = replace(
+        config.training,
+        optimizer=Optimizer(rate=2e-3, decay=0.01),
+        schedule=Schedule("cosine", warmup=200),
+        stop=Stop(epochs=8),
+        every=Every(log=50),
+    )
+    return replace(
+        config,
+        data=replace(config.data, validation=5000),
+        model=sized(config.model, LARGE),
+        learning=Learning(batch=128, jitter=0.08),
+        training=training,
+    )

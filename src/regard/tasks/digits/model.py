@@ -1,0 +1,136 @@
+"""Networks that say which digit a picture shows, and where they looked."""
+
+from itertools import pairwise
+from math import pi
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.catalog import Sizes
+from regard.layers.gated import GatedHeads
+from regard.layers.pooling import Pooling
+from regard.tasks.digits.config import Model
+from regard.tasks.mechanisms import mechanism_of
+
+CLASSES = 10
+SIDE = 7  # places in a row, at most: pictures are halved until they fit
+
+
+class Seen(NamedTuple):
+    """What a network makes of pictures.
+
+    `weights` are `(batch, steps, heads, rows, columns)`, and none where it looks nowhere in particular; `gates` are
+    how much of each look was let in.
+    """
+
+    logits: Tensor
+    weights: Tensor | None
+    gates: Tensor | None
+
+
+class Places(nn.Module):
+    """A small convolution: pictures in, a vector for each place out, no more than seven places in a row.
+
+    Pictures are halved as late as possible, so that little is lost, but before the last layer.
+    """
+
+    def __init__(self, channels: tuple[int, ...], side: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Conv2d(*pair, 3, padding=1) for pair in pairwise((1, *channels)))
+        self.norms = nn.ModuleList(nn.GroupNorm(1, size) for size in channels)
+        self.side, halvings = side, 0
+        while self.side > SIDE and halvings < len(channels) - 1:
+            self.side, halvings = self.side // 2, halvings + 1
+        self.halved = range(len(channels) - 1 - halvings, len(channels) - 1)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        places = pictures[:, None]
+        for number, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
+            places = F.relu(norm(layer(places)))
+            if number in self.halved:
+                places = F.max_pool2d(places, 2)
+        return places.flatten(2).transpose(1, 2)
+
+
+class Gated(nn.Module):
+    """Gated heads with a memory, several glimpses (`regard.layers.gated`)."""
+
+    def __init__(self, config: Model, side: int) -> None:
+        super().__init__()
+        self.places = Places(config.channels, side)
+        size, count = config.channels[-1], self.places.side**2
+        sizes = Sizes(config.hidden, config.hidden, size, lead=(config.heads,), keys=count)
+        self.heads = GatedHeads(
+            size,
+            CLASSES,
+            heads=config.heads,
+            hidden=config.hidden,
+            positions=count,
+            steps=config.steps,
+            mechanism=None if config.score == "own" else mechanism_of(config.score, sizes),
+        )
+
+    def forward(self, pictures: Tensor) -> Seen:
+        gated = self.heads(self.places(pictures))
+        weights = gated.weights.unflatten(-1, (self.places.side, self.places.side))
+        return Seen(gated.output, weights, gated.gates)
+
+
+class Pooled(nn.Module):
+    """Learned queries that each read the places once."""
+
+    def __init__(self, config: Model, side: int) -> None:
+        super().__init__()
+        self.places = Places(config.channels, side)
+        size = config.channels[-1]
+        self.position = nn.Parameter(torch.empty(self.places.side**2, size).normal_(std=0.1))
+        width = config.hidden if config.kind == "additive-pooling" else size
+        sizes = Sizes(width, width, size, keys=self.places.side**2)
+        mechanism = None if config.score == "own" else mechanism_of(config.score, sizes)
+        if config.kind == "additive-pooling":
+            self.pooling = Pooling.additive(size, config.hidden, queries=config.heads, mechanism=mechanism)
+        else:
+            self.pooling = Pooling(size, queries=config.heads, mechanism=mechanism)
+        self.answer = nn.Sequential(
+            nn.Linear(config.heads * size, config.hidden), nn.ReLU(), nn.Linear(config.hidden, CLASSES)
+        )
+
+    def forward(self, pictures: Tensor) -> Seen:
+        attended = self.pooling.attend(self.places(pictures) + self.position)
+        weights = attended.weights.dense().unflatten(-1, (self.places.side, self.places.side))
+        return Seen(self.answer(attended.output.flatten(1)), weights[:, None], None)
+
+
+class Plain(nn.Module):
+    """The article's own network: pixels, two hidden layers, ten classes."""
+
+    def __init__(self, config: Model, side: int) -> None:
+        super().__init__()
+        sizes = (side * side, *config.plain)
+        hidden = [part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.ReLU())]
+        self.layers = nn.Sequential(nn.Flatten(), *hidden, nn.Linear(sizes[-1], CLASSES))
+
+    def forward(self, pictures: Tensor) -> Seen:
+        return Seen(self.layers(pictures), None, None)
+
+
+def network(config: Model, side: int) -> nn.Module:
+    """The network of this kind for pictures of this size."""
+    kinds = {"gated": Gated, "pooling": Pooled, "additive-pooling": Pooled, "plain": Plain}
+    built: nn.Module = kinds[config.kind](config, side)
+    return built
+
+
+def jittered(pictures: Tensor, amount: float) -> Tensor:
+    """Each picture turned, shifted and stretched a little, at random."""
+    if not amount:
+        return pictures
+    count = len(pictures)
+    draw = (2 * torch.rand(5, count, device=pictures.device) - 1) * amount
+    turn, wide, high = draw[0] * pi / 2, 1 + draw[1], 1 + draw[2]
+    rows = [turn.cos() * wide, -turn.sin() * high, 2 * draw[3], turn.sin() * wide, turn.cos() * high, 2 * draw[4]]
+    theta = torch.stack(rows, dim=-1).view(count, 2, 3)
+    grid = F.affine_grid(theta, [count, 1, *pictures.shape[1:]], align_corners=False)
+    return F.grid_sample(pictures[:, None], grid, align_corners=False)[:, 0]

@@ -1,0 +1,73 @@
+"""A reader of digits, asked: how many it gets right, what a picture shows, and where each glimpse looked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.models import count_parameters
+from regard.tasks.digits.config import DigitsConfig
+from regard.tasks.digits.model import Seen
+from regard.tasks.digits.task import Digits, sets_of, task
+from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+from regard.tasks.tabular import the_item
+
+
+class DigitsPredictor:
+    """A network and the pictures it was trained for."""
+
+    def __init__(self, learned: Digits, model: Any) -> None:
+        self.task, self.model = learned, model
+
+    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
+        sets = self.task.sets if data is None else sets_of(replace(self.task.config.data, source=data))
+        notes = [f"{count_parameters(self.model):,} parameters"]
+        reports = {}
+        for name, tensors in sets.held_out(split).items():
+            with torch.no_grad():
+                sums = self.task.summed(self.model, tensors)
+            reports[name] = Report(int(sums["items"]), self.task.metrics(sums), notes)
+        return reports
+
+    def predict(self, words: Sequence[str]) -> Prediction:
+        """A picture of the test set by its number."""
+        pictures, classes = next(iter(self.task.sets.tests.values()))
+        number = the_item(words, len(classes))
+        with torch.no_grad():
+            seen: Seen = self.model(pictures[number][None].to(next(self.model.parameters()).device))
+        shares = seen.logits[0].softmax(-1)
+        said, meant = int(shares.argmax()), int(classes[number])
+        text = f"picture {number} of the test set: {said} ({100 * float(shares[said]):.1f} %), is {meant}"
+        values = {"picture": number, "class": said, "probabilities": shares.tolist(), "is": meant}
+        return Prediction(text, values, lambda: drawn(pictures[number], seen), mapped(seen))
+
+
+def mapped(seen: Seen) -> Map | None:
+    """For a terminal: a row for each glimpse of each head, a column for each place."""
+    if seen.weights is None:
+        return None
+    rows = seen.weights[0].flatten(2).flatten(0, 1)
+    heads = seen.weights.shape[2]
+    names = [f"glimpse {row // heads + 1} head {row % heads + 1}" for row in range(len(rows))]
+    side = seen.weights.shape[-1]
+    return Map(rows.tolist(), [f"{place // side},{place % side}" for place in range(rows.shape[1])], names)
+
+
+def drawn(picture: Tensor, seen: Seen) -> Any:
+    """The picture, and what of it each glimpse looked at."""
+    from regard.draw.glimpses import glimpses
+    from regard.errors import wrong
+
+    if seen.weights is None:
+        raise wrong("show", "the plain net", "a network that looks somewhere", "choose a run of preset gated")
+    gates = None if seen.gates is None else seen.gates[0].cpu().numpy()
+    return glimpses(picture.cpu().numpy(), seen.weights[0].cpu().numpy(), gates)
+
+
+def load(config: DigitsConfig, run: Path, weights: Path | None = None) -> DigitsPredictor:
+    """The reader of a run folder."""
+    learned = task(config, run)
+    return DigitsPredictor(learned, trained(learned.model(), config.training, run, weights))

@@ -1,0 +1,70 @@
+"""Reading digits as something that can be trained."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.errors import wrong
+from regard.tasks.data.pictures import digits, from_idx
+from regard.tasks.digits.config import Data, DigitsConfig
+from regard.tasks.digits.model import jittered, network
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.training import Goal, Loss
+
+
+class Digits(Tabular):
+    """Learns which of ten classes a picture is of."""
+
+    def __init__(self, config: DigitsConfig, sets: Sets) -> None:
+        super().__init__(config, sets, goal_of(config), batch=config.learning.batch)
+
+    @property
+    def side(self) -> int:
+        """Pixels in a row."""
+        return self.sets.validation[0].shape[-1]
+
+    def model(self) -> nn.Module:
+        return network(self.config.model, self.side)
+
+    def loss(self, model: Any, batch: Tensors) -> Loss:
+        pictures, classes = batch
+        seen = model(jittered(pictures, self.config.learning.jitter))
+        return Loss(F.cross_entropy(seen.logits, classes, reduction="sum"), len(classes))
+
+    def sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
+        pictures, classes = batch
+        logits = model(pictures).logits
+        right = float((logits.argmax(-1) == classes).sum())
+        surprise = float(F.cross_entropy(logits, classes, reduction="sum"))
+        return {"items": float(len(classes)), "accuracy": 100 * right, "loss": surprise}
+
+
+def goal_of(_: Any) -> Goal:
+    """How many of a hundred are right decides."""
+    return Goal("accuracy", "higher")
+
+
+def task(config: DigitsConfig, run: Path | None = None) -> Digits:
+    """The task of a new run, or of one whose pictures must be the same."""
+    sets = sets_of(config.data)
+    check_same(sets, run)
+    return Digits(config, sets)
+
+
+def sets_of(data: Data) -> Sets:
+    """The pictures of this name; some of those to learn from are held out to choose by."""
+    found = digits(data.seed) if data.source == "digits" else from_idx(Path(data.source))
+    pictures, classes = found.training
+    if not 0 < data.validation < len(classes):
+        expected = f"1 to {len(classes) - 1}, fewer than there are"
+        raise wrong("data.validation", data.validation, expected, "use a tenth of them")
+    order = torch.from_numpy(np.random.default_rng([data.seed, 6]).permutation(len(classes)))
+    held, rest = order[: data.validation], order[data.validation :]
+    rest = rest[: data.training] if data.training else rest
+    learned: tuple[Tensor, Tensor] = pictures[rest], classes[rest]
+    return Sets(lambda _: learned, (pictures[held], classes[held]), {"test": found.test})

@@ -1,0 +1,72 @@
+"""What a model that rewrites sequences is told."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import wrong
+from regard.models.config import ModelConfig, Reading, Recurrent
+from regard.training import Every, Optimizer, Schedule, Stop, Training
+
+Rule = Literal["invert", "copy", "sort"]
+RULES: tuple[Rule, ...] = ("invert", "copy", "sort")
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Sequences of letters, drawn anew for each epoch; those held out are drawn by another seed."""
+
+    rule: Rule = "invert"
+    symbols: int = 10  # letters of the alphabet
+    shortest: int = 2
+    longest: int = 10
+    items: int = 6400  # sequences in an epoch
+    held_out: int = 500  # sequences of each set that is tested on
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.symbols <= 26:
+            raise wrong("symbols", self.symbols, "2 to 26 letters", "use 10")
+        if not 1 <= self.shortest <= self.longest:
+            raise wrong("shortest", self.shortest, f"1 to longest={self.longest}", "use 2")
+        for name in ("items", "held_out"):
+            if getattr(self, name) < 1:
+                raise wrong(name, getattr(self, name), "at least 1", "use 6400 to learn from, 500 to test on")
+
+
+@dataclass(frozen=True, slots=True)
+class InversionConfig:
+    """A model that rewrites sequences, whole."""
+
+    task: Literal["inversion"] = "inversion"
+    data: Data = field(default_factory=Data)
+    model: ModelConfig = field(
+        default_factory=lambda: small("bahdanau", Reading(score="additive", hidden=48), Recurrent(hidden=48))
+    )
+    batch: int = 64
+    training: Training = field(
+        default_factory=lambda: Training(
+            folder=Path("runs/inversion"),
+            keep=1,
+            optimizer=Optimizer(rate=6e-3, decay=0.0),
+            schedule=Schedule("cosine", warmup=50),
+            stop=Stop(epochs=25, target=100.0),
+            every=Every(log=20),
+        )
+    )
+
+
+def small(decoder: Literal["bahdanau", "luong", "plain"], reading: Reading, recurrent: Recurrent) -> ModelConfig:
+    """A model small enough to learn this in a minute."""
+    return ModelConfig(
+        encoder="recurrent", decoder=decoder, size=24, dropout=0.0, tied="none", recurrent=recurrent, reading=reading
+    )
+
+
+PRESETS = {
+    "bahdanau": InversionConfig(),
+    "luong": InversionConfig(
+        model=small("luong", Reading(score="bilinear", hidden=48), Recurrent(cell="lstm", hidden=48))
+    ),
+    "no-attention": InversionConfig(model=small("plain", Reading(hidden=48), Recurrent(hidden=64))),
+}

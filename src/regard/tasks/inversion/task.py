@@ -1,0 +1,68 @@
+"""Rewriting sequences as something that can be trained."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regard.models import Model, build
+from regard.models.search import Hypothesis, Marks, greedy
+from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN
+from regard.tasks.inversion.config import InversionConfig
+from regard.tasks.inversion.sequences import FIRST, sets_of
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.training import Goal, Loss
+
+MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
+
+
+class Inversion(Tabular):
+    """Learns to say a sequence in another order."""
+
+    def __init__(self, config: InversionConfig, sets: Sets) -> None:
+        super().__init__(config, sets, goal_of(config), batch=config.batch)
+
+    def model(self) -> Model[Any]:
+        words = FIRST + self.config.data.symbols
+        return build(self.config.model, source=words, target=words)
+
+    def loss(self, model: Any, batch: Tensors) -> Loss:
+        losses = model.loss(*batch)
+        return Loss(losses.total, losses.tokens)
+
+    def sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
+        """Whole sequences that are right, and how often the look was where the letter came from."""
+        source, lengths, target, target_lengths = batch
+        found = said(model, source, lengths, attention=self.config.data.rule != "sort")
+        wanted = [row[1 : length - 1].tolist() for row, length in zip(target, target_lengths.tolist(), strict=True)]
+        right = sum(list(one.tokens) == row for one, row in zip(found, wanted, strict=True))
+        sums = {"items": float(len(wanted)), "exact": 100.0 * right}
+        pointed = [self.pointed(one, length - 1) for one, length in zip(found, lengths.tolist(), strict=True)]
+        shares = [share for share in pointed if share is not None]
+        return sums | ({"aligned": 100.0 * sum(shares)} if shares else {})
+
+    def pointed(self, one: Hypothesis, length: int) -> float | None:
+        """The share of letters whose largest weight lies at the place that the rule takes the letter from."""
+        if one.weights is None or self.config.data.rule == "sort":
+            return None
+        looked: list[int] = one.weights[: len(one.tokens)].argmax(-1).tolist()
+        places = range(length)[::-1] if self.config.data.rule == "invert" else range(length)
+        return sum(place == right for place, right in zip(looked, places, strict=False)) / length
+
+
+def said(model: Any, source: Tensor, lengths: Tensor, *, attention: bool) -> Sequence[Hypothesis]:
+    """What the model says to each source."""
+    return greedy(model.decoder, model.encode(source, lengths), MARKS, lengths + 2, attention=attention)
+
+
+def goal_of(_: Any) -> Goal:
+    """Whole sequences decide."""
+    return Goal("exact", "higher")
+
+
+def task(config: InversionConfig, run: Path | None = None) -> Inversion:
+    """The task of a new run, or of one whose sequences must be the same."""
+    sets = sets_of(config.data)
+    check_same(sets, run)
+    return Inversion(config, sets)

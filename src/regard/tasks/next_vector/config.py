@@ -1,0 +1,66 @@
+"""What a predictor of the next vector is told."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import wrong
+from regard.training import Every, Optimizer, Schedule, Stop, Training
+
+GENERATED = ("retrieval", "rotation", "linear")
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Sequences of vectors; the last of each is to be predicted from those before it."""
+
+    source: str = "retrieval"  # retrieval, rotation, linear, or a file: .npy or CSV
+    length: int = 8  # vectors in a sequence, the one to predict included
+    size: int = 8  # numbers in a vector of those that are generated
+    items: int = 4000  # sequences that are generated
+    noise: float = 0.1  # of those that are generated
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.length < 3:
+            raise wrong("length", self.length, "at least 3: two to look at, one to predict", "use 8")
+        if self.size < 2 or self.size % 2:
+            raise wrong("size", self.size, "an even number above 0", "use 8")
+        if self.items < 10:
+            raise wrong("items", self.items, "at least 10", "use 4000")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The seven steps."""
+
+    score: str = "dot"  # a name of the catalog
+    normalizer: str = "softmax"  # a name of the catalog
+    size: int = 32  # of embedding, query and keys
+
+    def __post_init__(self) -> None:
+        if self.size < 2 or self.size % 2:
+            raise wrong("size", self.size, "an even number above 0", "use 32")
+
+
+@dataclass(frozen=True, slots=True)
+class NextVectorConfig:
+    """A predictor, whole."""
+
+    task: Literal["next-vector"] = "next-vector"
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    batch: int = 128
+    training: Training = field(
+        default_factory=lambda: Training(
+            folder=Path("runs/next-vector"),
+            keep=1,
+            optimizer=Optimizer(rate=1e-2, decay=0.0),
+            schedule=Schedule("cosine", warmup=20),
+            stop=Stop(epochs=60),
+            every=Every(log=20),
+        )
+    )
+
+
+PRESETS = {"seven-steps": NextVectorConfig()}

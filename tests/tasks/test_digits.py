@@ -1,0 +1,113 @@
+"""Digits by command: read in a few glimpses, from scikit-learn or from idx files."""
+
+import gzip
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from walking import walk
+
+from regard.models import count_parameters
+from regard.tasks import kit
+from regard.tasks.data.pictures import FILES, digits, from_idx
+from regard.tasks.digits.config import KINDS
+from regard.tasks.digits.model import jittered
+
+Regard = Callable[..., Any]
+BRIEF = {"stop.epochs": 6, "every.log": 5, "every.save": 10, "jitter": 0, "batch": 16, "data.training": 400, "steps": 2}
+
+
+def test_digits_are_read_after_a_few_epochs(regard: Regard) -> None:
+    """Guessing is 10 %, 150 small steps bring four times that; the default of the command takes 1,200 larger ones."""
+    assert walk(regard, "digits", fields=BRIEF, cut_at=33, item=("7",))["test"]["accuracy"] > 40
+
+
+@pytest.mark.parametrize("side", [8, 28])
+def test_all_kinds_have_about_as_many_parameters_as_the_plain_net(side: int) -> None:
+    from regard.tasks.digits.config import PRESETS, for_files
+    from regard.tasks.digits.model import network
+
+    configs = {kind: PRESETS[kind] if side == 8 else for_files(PRESETS[kind]) for kind in KINDS}
+    counts = {kind: count_parameters(network(config.model, side)) for kind, config in configs.items()}
+    assert counts["plain"] == side * side * 128 + 128 + 128 * 64 + 64 + 650
+    assert all(0.85 * counts["plain"] <= count <= counts["plain"] for count in counts.values()), counts
+
+
+@pytest.mark.parametrize("score", ["own", "dot", "cosine", "learned-gaussian"])
+@pytest.mark.parametrize("kind", ["gated", "pooling", "additive-pooling"])
+def test_any_score_can_look(kind: str, score: str) -> None:
+    learned = kit("digits").task(kit("digits").configured(kind, (), {"model.score": score}))
+    seen = learned.model()(torch.rand(3, 8, 8))
+    assert seen.weights.shape[:2] == (3, 3 if kind == "gated" else 1)
+    assert seen.weights.shape[-2:] == (4, 4)
+    assert torch.allclose(seen.weights.sum((-1, -2)), torch.ones(()), atol=1e-5)
+
+
+def test_jitter_moves_pictures_and_none_leaves_them() -> None:
+    pictures = torch.rand(5, 8, 8)
+    assert torch.equal(jittered(pictures, 0.0), pictures)
+    moved = jittered(pictures, 0.1)
+    assert moved.shape == pictures.shape
+    assert not torch.allclose(moved[0], pictures[0])
+
+
+def write_idx(folder: Path, *, zipped: bool = False, images: int = 40) -> None:
+    """Four idx files with pictures of which class n has n rows of light."""
+    for number, (pictures, classes) in enumerate(FILES.values()):
+        labels = np.arange(images + number, dtype=np.uint8) % 10
+        pixels = (np.arange(12)[None, :, None] < labels[:, None, None] + 1).astype(np.uint8) * 255
+        pixels = np.broadcast_to(pixels, (len(labels), 12, 12))
+        for name, array in ((pictures, pixels), (classes, labels)):
+            content = bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+            path = folder / (f"{name}.gz" if zipped else name)
+            path.write_bytes(gzip.compress(content) if zipped else content)
+
+
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+def test_idx_files_are_read(tmp_path: Path, zipped: bool) -> None:
+    write_idx(tmp_path, zipped=zipped)
+    (pictures, classes), (_, test_classes) = from_idx(tmp_path)
+    assert pictures.shape == (40, 12, 12)
+    assert len(test_classes) == 41
+    assert torch.equal((pictures[:, :, 0].sum(1) - 1).long(), classes)
+
+
+def test_files_train_through_the_command(regard: Regard) -> None:
+    Path("set").mkdir()
+    write_idx(Path("set"))
+    few = ("--channels", "4,4", "--data.validation", 10, "--stop.steps", 2, "--hidden", 8, "--folder", "run")
+    assert regard("train", "digits", "set", *few).code == 0
+    assert '"items": 41' in regard("evaluate", "run", "--json").output
+
+
+def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
+    def refused(sentence: str) -> None:
+        done = regard("train", "digits", "set", "--folder", "run")
+        assert (done.code, done.errors.count("\n")) == (2, 1)
+        assert sentence in done.errors, done.errors
+
+    Path("set").mkdir()
+    refused("data: got no train-images-idx3-ubyte or train-images-idx3-ubyte.gz in ")
+    write_idx(Path("set"))
+    images, labels = (Path("set") / name for name in FILES["training"])
+    whole = images.read_bytes()
+    images.write_bytes(whole[:-5])
+    refused("expected 5760, as its head says; fix: fetch it again")
+    images.write_bytes(labels.read_bytes())
+    refused("got train-images-idx3-ubyte, which does not begin as one, expected an idx file of 3 axes")
+    images.write_bytes(whole)
+    content = labels.read_bytes()
+    labels.write_bytes(content[:7] + bytes((39,)) + content[8:-1])
+    refused("data: got 40 pictures in train-images-idx3-ubyte and 39 classes in train-labels-idx1-ubyte")
+    labels.unlink()
+    Path("set/train-labels-idx1-ubyte.gz").write_bytes(b"\x1f\x8bnot a gzip")
+    refused("expected a whole gzip file; fix: fetch it again")
+
+
+def test_the_split_is_the_same_whenever_it_is_asked_for() -> None:
+    assert torch.equal(digits(3).test[0], digits(3).test[0])
+    assert len(digits(3).training[1]) + len(digits(3).test[1]) == 1797

@@ -1,0 +1,74 @@
+"""The next vector by command: near the noise floor, and the weights at the right place."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from walking import walk
+
+from regard.tasks import kit
+from regard.tasks.data.sequences import RULES
+
+Regard = Callable[..., Any]
+BRIEF = {"items": 2000, "stop.epochs": 30, "every.log": 5, "every.evaluate": 100, "every.save": 25}
+
+
+def test_the_weights_find_the_name_that_is_repeated(regard: Regard) -> None:
+    report = walk(regard, "next-vector", "retrieval", fields=BRIEF, cut_at=110)["test"]
+    assert report["pointed"] >= 99
+    assert report["error"] < 1.3 * report["noise floor"]
+    assert report["error"] < 0.1 * min(report["last value"], report["mean"])
+
+
+@pytest.mark.parametrize("rule", ["rotation", "linear"])
+def test_a_matrix_is_learned_from_the_last_vector(regard: Regard, rule: str) -> None:
+    done = regard(
+        "train", "next-vector", rule, "--folder", "run", "--items", 1500, "--stop.epochs", 25, "--every.log", 99
+    )
+    assert done.code == 0
+    config = kit("next-vector").configured(None, (rule,), {"data.items": "1500"})
+    report = kit("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
+    assert report["error"] < 1.5 * report["noise floor"] < 0.1 * min(report["last value"], report["mean"])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_last_vector_follows_from_those_before(rule: str) -> None:
+    """Without noise the rule is exact: a matrix fits it, or the vector was there before."""
+    found = RULES[rule](200, 6, 4, 0.0, 3)
+    before, last = found.vectors[:, -2], found.vectors[:, -1]
+    if rule == "retrieval":
+        assert np.array_equal(found.vectors[np.arange(200), found.right], last)
+    else:
+        matrix = np.linalg.lstsq(before, last, rcond=None)[0]
+        assert np.allclose(before @ matrix, last)
+
+
+def test_a_file_is_cut_into_sequences_and_keeps_its_order(regard: Regard) -> None:
+    np.save("wave.npy", np.stack([np.sin(np.arange(200) / 5), np.cos(np.arange(200) / 5)], axis=1))
+    done = regard("train", "next-vector", "wave.npy", "--folder", "run", "--stop.epochs", 20, "--length", 6)
+    assert done.code == 0, done.errors
+    config = kit("next-vector").configured(None, ("wave.npy",), {"data.length": "6"})
+    learned = kit("next-vector").task(config)
+    assert learned.sets.validation[0].shape == (39, 6, 2)
+    assert torch.equal(learned.training(0)[0][1, 0], learned.training(0)[0][0, 1])
+    report = kit("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
+    assert report["error"] < 0.3 * report["last value"]
+
+
+def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
+    Path("text.npy").write_text("not an array")
+    np.save("small.npy", np.zeros((5, 2)))
+    np.save("objects.npy", np.array([{}], dtype=object))
+    for name, sentence in {
+        "none.npy": "data: got no file none.npy, expected a rule, a .npy or a .csv file; fix: check the path",
+        "text.npy": "expected a .npy file of numbers; fix: save it with numpy.save",
+        "objects.npy": "expected a .npy file of numbers; fix: save it with numpy.save",
+        "small.npy": "data: got 5 rows in small.npy, expected at least 17, ten sequences of 8; fix: lower data.length",
+    }.items():
+        done = regard("train", "next-vector", name, "--folder", "run")
+        assert (done.code, done.errors.count("\n")) == (2, 1)
+        assert sentence in done.errors
+        assert not Path("run").exists()
