@@ -26,6 +26,7 @@ app.command("regard.cli.dispatch:evaluate", help="Say how good a run is on held-
 app.command("regard.cli.dispatch:predict", help="Ask a run about one thing.", **OWN_FLAGS)
 app.command("regard.cli.translate:translate", help="Translate standard input to standard output.")
 app.command("regard.cli.transcribe:transcribe", help="Write down what is said in a sound file.")
+app.command("regard.cli.data:app", name="data", help="Show the data sets that tasks know by name, and fetch them.")
 app.command("regard.cli.answer:answer", help="Answer a question about a text.")
 app.command("regard.cli.average:average", help="Average the weights of several checkpoints.")
 app.command("regard.cli.dispatch:show", help="Show where a run looked, in the terminal or as a picture.", **OWN_FLAGS)

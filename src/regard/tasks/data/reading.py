@@ -1,11 +1,11 @@
 """Lines of text from files, plain or gzip, and what can be wrong with them."""
 
 import gzip
-import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from regard.datasets import KNOWN, REGARD_DATA, find
 from regard.errors import InputError, wrong
 from regard.tasks.data.pairs import Pair
 
@@ -13,13 +13,13 @@ GZIP = b"\x1f\x8b"
 
 
 def located(path: Path) -> Path:
-    """The file or folder itself, or the one of that name in the folder that REGARD_DATA names; `.gz` is tried."""
-    roots = [Path()] + [Path(root) for root in [os.environ.get("REGARD_DATA")] if root]
-    for root in roots:
-        for candidate in (root / path, (root / path).with_name(f"{path.name}.gz")):
-            if candidate.exists():
-                return candidate
-    fix = "check the path, or set REGARD_DATA to the folder that holds it"
+    """The file or folder itself, or the one of that name where data is looked for; `.gz` is tried."""
+    found = find(path)
+    if found is not None:
+        return found
+    fix = f"check the path, or set {REGARD_DATA} to the folder that holds it"
+    if path.parts and path.parts[0] in KNOWN:
+        fix = f"run regard data get {path.parts[0]}, or give a folder of your own"
     raise wrong("data", f"no {path}", "a file or folder that exists", fix)
 
 

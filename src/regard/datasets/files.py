@@ -1,0 +1,50 @@
+"""What a data set is made of: files at the addresses of its authors, with sizes and sums."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacking:
+    """Which members of a zip archive are wanted, and what all of them together must be.
+
+    An archive may be packed anew with every download, so that it has no sum of its own. `sha256` is that of one line
+    for each member, as `sha256sum` writes it, in the order of the names; none where the authors change the content.
+    """
+
+    members: str  # a pattern of their paths
+    folder: str = ""  # where they go
+    count: int | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One download. Size and sum are None where the authors replace the file now and then."""
+
+    name: str
+    address: str
+    size: int | None = None  # bytes
+    sha256: str | None = None
+    unpacking: Unpacking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Files under one license."""
+
+    name: str
+    about: str
+    license: str
+    home: str  # a page of the authors
+    files: tuple[File, ...]
+    notes: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes to download, as far as they are known."""
+        return sum(file.size or 0 for file in self.files)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the size of every file is known."""
+        return all(file.size is not None for file in self.files)

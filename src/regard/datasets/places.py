@@ -1,0 +1,29 @@
+"""Where data is looked for: in the working folder, in REGARD_DATA, and where `regard data get` puts it."""
+
+import os
+from pathlib import Path
+
+REGARD_DATA = "REGARD_DATA"
+
+
+def home() -> Path:
+    """Where data is put: the folder that REGARD_DATA names, or one of the user's cache."""
+    named = os.environ.get(REGARD_DATA)
+    if named:
+        return Path(named)
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "regard"
+
+
+def roots() -> list[Path]:
+    """The folders in which a relative path may lie, in the order in which they are tried."""
+    return list(dict.fromkeys([Path(), Path("data"), home()]))
+
+
+def find(path: Path) -> Path | None:
+    """A file or folder as it is, or in one of the roots; `.gz` is tried too."""
+    for root in roots():
+        for candidate in (root / path, (root / path).with_name(f"{path.name}.gz")):
+            if candidate.exists():
+                return candidate
+    return None
