@@ -61,3 +61,11 @@ def test_columns_that_do_not_fit_go_on_below() -> None:
 
 def test_a_chinese_character_fills_its_column() -> None:
     assert str(heat_map([[1.0, 1.0]], ["年", "1"], ["月"], 20)).splitlines() == ["    年1", " 月 ████"]
+
+
+def test_a_terminal_is_told_nothing_but_text_and_what_is_no_number_is_blank() -> None:
+    lines = str(
+        heat_map([[float("nan"), 1.0]], ["\x1b[31m", "b"], ["a very long token that has no end"], 60)
+    ).splitlines()
+    assert "\x1b" not in "".join(lines)
+    assert lines[-1] == " a␣very␣long␣token␣t…   ██"

@@ -80,3 +80,13 @@ def test_what_is_wrong_is_one_sentence(
     assert done.code == 2
     assert done.errors.startswith(f"regard: {sentence}")
     assert done.errors.count("\n") == 1
+
+
+def test_a_long_recording_fits_the_terminal_by_its_largest(regard: Callable[..., Any], tmp_path: Path) -> None:
+    weights = torch.zeros(1, 700, 900)
+    weights[0, 699, 899] = 1.0
+    Recording.of({"long": weights}).save(tmp_path / "long.safetensors")
+    done = regard("show", "long.safetensors")
+    assert done.code == 0, done.errors
+    assert done.output.count("█") == 2  # one cell, two signs wide
+    assert any(line.split()[:2] == ["695–700", "██"] for line in done.output.splitlines())

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from regard.cli.opening import Opening
+from regard.errors import wrong
 
 if TYPE_CHECKING:
     from regard.tasks.predicting import Prediction
@@ -16,6 +17,7 @@ def show(
     run: Path,
     *item: str,
     output: Path | None = None,
+    html: Path | None = None,
     opening: Annotated[Opening | None, Parameter(name="*")] = None,
 ) -> None:
     """Ask a trained model about one thing and show where it looked.
@@ -27,11 +29,19 @@ def show(
     item
         What to ask about, as for regard predict; an example of the held-out data where nothing is named.
     output
-        A picture (.png, .svg, .pdf) instead of the map in the terminal.
+        A picture (.png, .svg, .pdf) or a page (.html) instead of the map in the terminal.
+    html
+        A page to look through, with exact weights.
     """
+    if output is not None and output.suffix.lower() in (".html", ".htm"):
+        output, html = None, output
     prediction = (opening or Opening()).predictor(run).predict(item)
     console = Console(highlight=False)
     console.print(prediction.text, markup=False, soft_wrap=True)
+    if html is not None:
+        page(prediction, html)
+        console.print(f"page: {html}", markup=False)
+        return
     if output is None and prediction.map is not None:
         from regard.draw.terminal import heat_map
 
@@ -47,3 +57,16 @@ def picture(prediction: "Prediction", output: Path) -> None:
     from regard.draw.alignment import save
 
     save(prediction.draw(), output)
+
+
+def page(prediction: "Prediction", path: Path) -> None:
+    """Writes a report of where the model looked."""
+    from regard.draw.chapters import Chapter
+    from regard.draw.report import report, save_report
+    from regard.recording import Recording
+
+    if prediction.map is None:
+        raise wrong("html", "a prediction without a table of weights", "one that has it", "write --output picture.png")
+    weights, columns, rows = prediction.map
+    recording = Recording.of({"attention": weights}, queries=rows, keys=columns)
+    save_report(report([Chapter(prediction.text, recording)], prediction.text), path)

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from regard.recording import Recording
 
 
+TERMINAL, PICTURE = (120, 240), (1000, 1000)  # cells at most
+
+
 def show(
     recording: Path,
     site: str | None = None,
@@ -61,25 +64,29 @@ def chosen(recording: "Recording", site: str | None, *, several: bool = False) -
 
 
 def draw(recording: "Recording", site: str, head: int | None, output: Path | None, console: Console) -> None:
-    """One attention, as a picture or in the terminal."""
+    """One attention, as a picture or in the terminal; a long one by the largest weights of its cells."""
+    from regard.draw.chapters import pooled_labels
+    from regard.recording import Difference
+
     seen, labels = recording[site], recording.labels.get(site)
     if head is not None and not 1 <= head <= seen.heads:
         raise wrong("head", head, f"1 … {seen.heads}", "count heads from 1, or name none for their mean")
     place = None if head is None else head - 1
-    rows = numbers(seen.queries) if labels is None else labels.queries
-    columns = numbers(seen.keys) if labels is None else labels.keys
     title = f"{site}, {'mean of heads' if head is None else f'head {head}'}" if seen.heads > 1 else site
-    size = (len(rows), len(columns)) if output is None else (2048, 2048)
-    table = seen.picture(place, size=size, how="max").float()
+    table = seen.picture(place, size=TERMINAL if output is None else PICTURE, how="max").float()
+    rows = pooled_labels(None if labels is None else labels.queries, seen.queries, table.shape[0])
+    columns = pooled_labels(None if labels is None else labels.keys, seen.keys, table.shape[1])
     if output is None:
         from regard.draw.terminal import heat_map
 
         console.print(title, markup=False)
-        console.print(heat_map(table.tolist(), columns, rows, console.width), soft_wrap=True)
+        names = columns or numbers(seen.keys), rows or numbers(seen.queries)
+        console.print(heat_map(table.tolist(), *names, console.width), soft_wrap=True)
         return
     from regard.draw.alignment import alignment, save
 
-    save(alignment(table.numpy(), columns, rows, title), output)
+    kind = "difference" if isinstance(seen, Difference) else "weights"
+    save(alignment(table.numpy(), columns, rows, title, kind=kind), output)
     console.print(f"picture: {output}", markup=False)
 
 

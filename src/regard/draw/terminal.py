@@ -1,5 +1,6 @@
 """Weights in a terminal: shades of blocks, with every token beside its row or above its column."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
@@ -8,7 +9,8 @@ from rich.text import Text
 SHADES = " ░▒▓█"
 TALLEST = 12  # signs of a column's label
 WIDE = 2  # cells of a column: as wide as a Chinese character
-BLANK = "␣"
+LONGEST = 20  # cells of a row's label
+BLANKS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 
 
 def heat_map(weights: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str], width: int) -> Text:
@@ -20,6 +22,7 @@ def heat_map(weights: Sequence[Sequence[float]], source: Sequence[str], target: 
       x ██
      yz   ██
     """
+    target = [narrowed(visible(token)) for token in target]
     margin = max(map(cell_len, target), default=0) + 2
     room = max(1, (width - margin) // WIDE)
     blocks = [slice(start, start + room) for start in range(0, len(source), room)]
@@ -31,30 +34,49 @@ def block_lines(
     weights: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str], block: slice, margin: int
 ) -> Iterator[Text]:
     """Some columns: their labels from top to bottom, then a line for each row."""
-    labels = [shortened(token.replace(" ", BLANK)) for token in source[block]]
+    labels = [shortened(visible(token)) for token in source[block]]
     height = max(map(len, labels), default=0)
     for level in range(height):
         signs = [label.rjust(height)[level] for label in labels]
         yield Text((" " * margin + "".join(set_cell_size(sign, WIDE) for sign in signs)).rstrip())
     for token, row in zip(target, weights, strict=True):
-        label = token.replace(" ", BLANK)
-        line = Text(" " * (margin - 1 - cell_len(label)) + label + " ")
+        line = Text(" " * (margin - 1 - cell_len(token)) + token + " ")
         for weight in row[block]:
             line.append(shade(weight) * WIDE, style=color(weight))
         line.rstrip()
         yield line
 
 
+def visible(token: str) -> str:
+    """A token that keeps to its line: blanks are shown, and no control character reaches the terminal.
+
+    >>> visible("a\\x1b[31m b")
+    'aU+001B[31m␣b'
+    """
+    return "".join(BLANKS.get(sign) or (sign if sign.isprintable() else f"U+{ord(sign):04X}") for sign in token) or "∅"
+
+
+def narrowed(label: str) -> str:
+    """A label from left to right, not too wide."""
+    return label if cell_len(label) <= LONGEST else set_cell_size(label, LONGEST - 1).rstrip() + "…"
+
+
 def shortened(label: str) -> str:
+    """A label from top to bottom, not too tall."""
     return label if len(label) <= TALLEST else label[: TALLEST - 1] + "…"
 
 
 def shade(weight: float) -> str:
-    """The block whose darkness is nearest."""
-    return SHADES[min(len(SHADES) - 1, max(0, round(weight * (len(SHADES) - 1))))]
+    """The block whose darkness is nearest; what is no number was never looked at."""
+    return SHADES[round(bounded(weight) * (len(SHADES) - 1))]
 
 
 def color(weight: float) -> str:
     """From dim to bright blue."""
-    amount = min(1.0, max(0.0, weight))
+    amount = bounded(weight)
     return f"rgb({int(70 + 30 * amount)},{int(90 + 90 * amount)},{int(140 + 115 * amount)})"
+
+
+def bounded(weight: float) -> float:
+    """Within 0 … 1."""
+    return min(1.0, max(0.0, weight)) if math.isfinite(weight) else 0.0
