@@ -29,6 +29,7 @@ app.command("regard.cli.transcribe:transcribe", help="Write down what is said in
 app.command("regard.cli.data:app", name="data", help="Show the data sets that tasks know by name, and fetch them.")
 app.command("regard.cli.answer:answer", help="Answer a question about a text.")
 app.command("regard.cli.average:average", help="Average the weights of several checkpoints.")
+app.command("regard.cli.export:export", help="Write a translator for other machines or programs.")
 app.command("regard.cli.dispatch:show", help="Show where a run looked, in the terminal or as a picture.", **OWN_FLAGS)
 app.command("regard.cli.serve:serve", help="Serve a page: translate, look, compare, and follow runs in progress.")
 app.command("regard.cli.bench:bench", help="Time the main mechanisms against plain torch on this machine.")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from regard.errors import wrong
 
@@ -29,17 +29,27 @@ class Opening:
     threads: int = 0
     "How many torch may use; 0: as the run was told."
 
+    engine: Literal["torch", "ct2"] = "torch"
+    "ct2: by CTranslate2, for Transformers; what it needs is kept in the run folder."
+
     def translator(self, run: Path) -> "Translator":
         """The translator of a run folder."""
         from regard.tasks.translation import Translator
 
-        return Translator.load(self.config(run), run, self.weights)
+        translator = Translator.load(self.config(run), run, self.weights)
+        if self.engine == "torch":
+            return translator
+        from regard.export import opened
+
+        return opened(translator, run, self.weights)
 
     def predictor(self, run: Path) -> "Predictor":
         """What was trained in a run folder, whatever the task."""
         from regard.tasks import kit
 
         config = self.config(run)
+        if self.engine != "torch":
+            raise wrong("engine", self.engine, f"torch for a run of {config.task}", "leave --engine out")
         return kit(config.task).load(config, run, self.weights)
 
     def config(self, run: Path) -> Any:

@@ -86,8 +86,10 @@ class Learned(nn.Module):
         self.table = nn.Parameter(torch.empty(most, size).normal_(std=0.02))
 
     def forward(
-        self, sequence: Float[Tensor, "*lead length size"], *, start: int = 0
+        self, sequence: Float[Tensor, "*lead length size"], *, start: int | Tensor = 0
     ) -> Float[Tensor, "*lead length size"]:
+        if isinstance(start, Tensor):  # a graph that steps: where it is, only its input tells
+            return sequence + self.table[start + torch.arange(sequence.shape[-2], device=start.device)]
         stop = start + sequence.shape[-2]
         if stop > self.table.shape[0]:
             most = self.table.shape[0]

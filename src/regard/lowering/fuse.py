@@ -38,6 +38,8 @@ def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, 
         causal = False
     bias = None if causal else mask_bias(parts, dense, form.query, pairs)
     output, total = fused(form.query, form.key, value, scale=form.scale, causal=causal, bias=bias)
+    if bias is not None and torch.compiler.is_exporting():  # other runtimes do not know that nothing gives zeros
+        output = output.masked_fill((bias == float("-inf")).all(-1, keepdim=True), 0.0)
     return Folded(output, form, total)
 
 

@@ -31,7 +31,7 @@ class Encoded(NamedTuple):
     @property
     def mask(self) -> Mask:
         """Which positions are real. A batch without padding needs no mask, and kernels are faster without."""
-        if bool((self.lengths == self.states.shape[1]).all()):
+        if not torch.compiler.is_compiling() and bool((self.lengths == self.states.shape[1]).all()):
             return Full()
         return Lengths(self.lengths)
 

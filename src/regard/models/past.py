@@ -32,7 +32,7 @@ class Growing:
     """Vectors along the second-last axis that more can be appended to, without copying those that are there.
 
     Appending gives another value and leaves this one as it is: whoever appends to the newest writes behind it, whoever
-    appends to an older one gets a copy. Where a gradient is wanted everything is copied, as autograd needs.
+    appends to an older one gets a copy. Where a gradient or a graph is wanted everything is copied, as both need.
 
     >>> one = Growing.of(torch.zeros(2, 1, 3))
     >>> left, right = one.append(torch.ones(2, 1, 3)), one.append(-torch.ones(2, 1, 3))
@@ -54,7 +54,7 @@ class Growing:
 
     def append(self, later: Float[Tensor, "*lead slot width"]) -> "Growing":
         """These, then the later ones."""
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() or torch.compiler.is_compiling():
             return Growing.of(torch.cat([self.view(), later], dim=-2))
         stop = self.length + later.shape[-2]
         room = self.room

@@ -36,7 +36,9 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
     """
     _check(query, key, weight)
     run: Callable[..., Tensor] = _scores
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_exporting():
+        run = _at_once  # an exported graph runs where our operators are not
+    elif torch.compiler.is_compiling():
         run = _scores_operator
     elif _transforming():
         run = _MappedScores.apply

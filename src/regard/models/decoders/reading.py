@@ -163,7 +163,7 @@ class Attentive(Reader):
 
     def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
         asked = seen.source.fold(query)
-        steps = torch.full((asked.shape[1],), seen.steps, device=query.device)
+        steps = torch.as_tensor(seen.steps, device=query.device).expand(asked.shape[1])
         attended = self.gaze.attend(asked, seen.source.part, steps)
         weights = Averaged(attended.weights, (query.shape[0],))
         return Looked(attended.output.flatten(0, 1), seen._replace(steps=seen.steps + 1), weights)
@@ -195,7 +195,7 @@ class Trailing(Attentive):
         if seen.trail is None:
             raise wrong("seen.trail", None, "what was looked at so far", "start from begin(encoded)")
         memory = self.told(seen.source.each(query.device), seen.trail[:, None])
-        steps = torch.full((1,), seen.steps, device=query.device)
+        steps = torch.as_tensor(seen.steps, device=query.device).expand(1)
         attended = self.gaze.attend(query[:, None], memory, steps)
         weights = Averaged(attended.weights, (query.shape[0],)).dense()
         later = seen._replace(steps=seen.steps + 1, trail=self.after(seen.trail, weights))

@@ -46,7 +46,8 @@ class Search:
     best: int = 1  # how many translations of each text
     length: float = 1.0  # help for long ones (Wu et al. 2016, eq. 14)
     coverage: float = 0.0  # penalty for what was not looked at
-    stop: Literal["exact", "full"] = "exact"  # full: when there are as many as the beam is wide, as is usual
+    # full: when there are as many as the beam is wide, as is usual; exact where nothing is said and the engine can
+    stop: Literal["exact", "full"] | None = None
     budget: int = 4096  # source tokens at once, padding included
     longest: int = 512  # tokens of a text, and of its translation
 
@@ -59,7 +60,7 @@ class Search:
     @property
     def plan(self) -> Beam:
         """The same for the search itself."""
-        return Beam(self.beam, self.best, self.stop, Scoring("wu", self.length, self.coverage))
+        return Beam(self.beam, self.best, self.stop or "exact", Scoring("wu", self.length, self.coverage))
 
 
 def translate(
@@ -92,10 +93,15 @@ def searched(
     device = next(model.parameters()).device
     source, lengths = (tensor.to(device) for tensor in padded(rows))
     encoded = model.encode(source, lengths)
-    room = (2 * lengths + 30).clamp_max(search.longest - 1)
+    room = room_for(lengths, search)
     if search.beam == 1 and not search.coverage:
         return [[one] for one in greedy(model.decoder, encoded, MARKS, room, attention=attention)]
     return beam(model.decoder, encoded, MARKS, room, plan=search.plan, attention=attention)
+
+
+def room_for(lengths: Tensor, search: Search) -> Tensor:
+    """The most tokens that a translation may have, for sources of these lengths."""
+    return (2 * lengths + 30).clamp_max(search.longest - 1)
 
 
 def said(hypothesis: Hypothesis, vocabularies: Vocabularies) -> Said:

@@ -38,8 +38,12 @@ class Translator:
         blank = {place for place, text in enumerate(texts) if not text.strip()}
         full = [text for place, text in enumerate(texts) if place not in blank]
         with torch.inference_mode():
-            found = iter(translate(self.model, self.vocabularies, full, self.fitted(search), attention=attention))
+            found = iter(self.found(full, self.fitted(search), attention=attention))
         return [Translated([], []) if place in blank else next(found) for place in range(len(texts))]
+
+    def found(self, texts: Sequence[str], search: Search, *, attention: bool) -> list[Translated]:
+        """Translations of texts that are not blank: what an engine does."""
+        return translate(self.model, self.vocabularies, texts, search, attention=attention)
 
     def fitted(self, search: Search) -> Search:
         """No longer than the model has positions for."""

@@ -1,0 +1,40 @@
+"""`regard export`: a trained translator for other machines and other programs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from regard.cli.opening import Opening
+
+
+def export(
+    run: Path,
+    output: Path,
+    *,
+    form: Annotated[Literal["safetensors", "onnx", "ct2"], Parameter(name="--format")] = "safetensors",
+    weights: Path | None = None,
+) -> None:
+    """Write a translator into a new folder.
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    output
+        The new folder.
+    form
+        safetensors: weights, settings and vocabularies, for every command of regard on any machine; onnx: a graph that
+        reads a source and one that says a token; ct2: for CTranslate2, Transformers only.
+    weights
+        Other weights: a file, or its name in the run folder.
+    """
+    from regard.export import export as written
+
+    written(Opening(weights).translator(run), output, form)
+    now = {
+        "safetensors": f"regard translate {output}",
+        "onnx": f"see {output / 'graphs.json'} for the names of what goes in and out",
+        "ct2": f"ctranslate2.Translator({str(output)!r})",
+    }
+    print(f"{output}: written; now: {now[form]}")

@@ -1,0 +1,141 @@
+"""Translation by CTranslate2: the same translations as by torch, faster.
+
+Its search differs from ours in some ways, which are made up for here. It divides scores by another power of the length,
+so complete hypotheses are scored again by our rule. A sentence is searched by torch where CTranslate2 left out some that
+our rule may prefer, where it says a token that is never said, and where it breaks off at the longest length. Where a
+translation looked is computed by torch too, at once for all its tokens: in a beam search CTranslate2 4.8 gives the first
+row of another sentence to hypotheses that end early.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.errors import wrong
+from regard.export.cache import cached
+from regard.export.converter import check, names, package
+from regard.models.search import Hypothesis
+from regard.tasks.data import BEGIN, END
+from regard.tasks.predicting import weights_of
+from regard.tasks.translation import Search, Translated, Translator
+from regard.tasks.translation.numbered import closed, padded
+from regard.tasks.translation.translating import MARKS, room_for, said, searched
+
+NEARLY_NONE = 1e-9  # a length penalty that changes no order; with none at all CTranslate2 stops at the first ending
+
+
+class Fast(Translator):
+    """A translator whose search is done by CTranslate2, in float32."""
+
+    def __init__(self, translator: Translator, folder: Path) -> None:
+        super().__init__(translator.config, translator.vocabularies, translator.model)
+        threads = torch.get_num_threads()
+        self.engine = package().Translator(str(folder), "cpu", compute_type="float32", intra_threads=threads)
+        self.names = [names(vocabulary) for vocabulary in self.vocabularies]
+        self.numbers = {name: number for number, name in enumerate(self.names[1])}
+
+    def found(self, texts: Sequence[str], search: Search, *, attention: bool) -> list[Translated]:
+        search = settled(search)
+        rows = closed(texts, self.vocabularies.source, search.longest - 1)
+        best = self.searched(rows, search) if rows else []
+        if attention:
+            best = [self.looked(row, own) for row, own in zip(rows, best, strict=True)]
+        vocabularies = self.vocabularies
+        return [
+            Translated(vocabularies.source.tokens(row), [said(one, vocabularies) for one in own])
+            for row, own in zip(rows, best, strict=True)
+        ]
+
+    def looked(self, row: list[int], hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+        """Hypotheses of a sentence with where they looked."""
+        source, lengths = padded([row])
+        encoded = self.model.encode(source, lengths)
+        found = []
+        for one in hypotheses:
+            taught = self.model.decoder.teach(torch.tensor([[BEGIN, *one.tokens]]), encoded)
+            found.append(replace(one, weights=None if taught.weights is None else taught.weights.dense()[0]))
+        return found
+
+    def searched(self, rows: Sequence[list[int]], search: Search) -> list[list[Hypothesis]]:
+        """The best hypotheses of each sentence."""
+        rooms = room_for(torch.tensor([len(row) for row in rows]), search).tolist()
+        results = self.engine.translate_batch(
+            [[self.names[0][number] for number in row] for row in rows],
+            max_batch_size=search.budget,
+            batch_type="tokens",
+            max_input_length=0,
+            max_decoding_length=max(rooms) + 1,
+            min_decoding_length=0,
+            return_scores=True,
+            return_end_token=True,
+            **options(search),
+        )
+        found = []
+        for row, room, result in zip(rows, rooms, results, strict=True):
+            own = [self.hypothesis(result, place, search) for place in range(len(result.hypotheses))]
+            if any(broken(one, room) for one in own) or cut(own, search):
+                found.append(searched(self.model, [row], search, attention=False)[0])
+            else:
+                found.append(sorted(map(unended, own), key=lambda one: -one.score)[: search.best])
+        return found
+
+    def hypothesis(self, result: Any, place: int, search: Search) -> Hypothesis:
+        """One of the hypotheses of a sentence in our words; its tokens still end with END."""
+        tokens = tuple(self.numbers[name] for name in result.hypotheses[place])
+        log_prob = result.scores[place] * len(tokens) ** options(search)["length_penalty"]
+        divisor = 1.0 if search.beam == 1 else search.plan.scoring.divisor(len(tokens))
+        return Hypothesis(tokens, log_prob / divisor, log_prob)
+
+
+def settled(search: Search) -> Search:
+    """The search as CTranslate2 does it, or one sentence where it cannot."""
+    if search.coverage:
+        raise wrong("coverage", search.coverage, "0 for the ct2 engine", "leave it out, or use --engine torch")
+    exact = search.length == 0 and search.best == 1
+    if search.stop == "exact" and not exact and search.beam > 1:
+        expected = "full for the ct2 engine, but for the best of a beam with --length 0"
+        raise wrong("stop", "exact", expected, "use --stop full, --length 0, or --engine torch")
+    return search if search.stop else replace(search, stop="exact" if exact else "full")
+
+
+def options(search: Search) -> dict[str, Any]:
+    """What CTranslate2 is told of a search."""
+    if search.beam == 1 or search.stop == "exact":
+        return {"beam_size": search.beam, "num_hypotheses": 1, "length_penalty": 0.0}
+    return {
+        "beam_size": search.beam,
+        "num_hypotheses": search.beam,
+        "length_penalty": NEARLY_NONE,
+    }
+
+
+def broken(hypothesis: Hypothesis, room: int) -> bool:
+    """Whether our search would not have found a hypothesis: it says what is never said, or is too long."""
+    *tokens, last = hypothesis.tokens or (-1,)
+    return last != END or len(tokens) >= room or any(token in MARKS.never for token in tokens)
+
+
+def cut(hypotheses: Sequence[Hypothesis], search: Search) -> bool:
+    """Whether one that CTranslate2 left out may be better than the worst that is wanted.
+
+    It leaves out the least probable of more than it was asked for. None of them is longer than the longest that it
+    gives: the step at which it stops is one at which a hypothesis that it gives has ended.
+    """
+    if len(hypotheses) < search.beam or search.beam == 1:
+        return False
+    divisor = search.plan.scoring.divisor(max(len(one.tokens) for one in hypotheses))
+    scores = sorted((one.score for one in hypotheses), reverse=True)
+    return scores[search.best - 1] < min(one.log_prob for one in hypotheses) / divisor
+
+
+def unended(hypothesis: Hypothesis) -> Hypothesis:
+    return replace(hypothesis, tokens=hypothesis.tokens[:-1])
+
+
+def opened(translator: Translator, run: Path, weights: Path | None = None) -> Fast:
+    """The translator of a run folder, by CTranslate2."""
+    check(translator.config.model)
+    return Fast(translator, cached(translator, run, weights_of(run, weights)))

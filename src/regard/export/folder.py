@@ -1,0 +1,64 @@
+"""A translator in a folder of its own, which appears whole, by one rename."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import wrong
+from regard.export.converter import to_ctranslate2
+from regard.export.graphs import to_onnx
+from regard.tasks.data import TextConfig, save_both
+from regard.tasks.predicting import WEIGHTS
+from regard.tasks.translation import TranslationConfig, Translator
+from regard.tasks.translation.text import ENDLESS
+from regard.training.folder import versions
+from regard.training.storage import settle, storing, write
+from regard.training.tensors import distinct, pack
+from regard.training.toml import to_toml
+
+Format = Literal["safetensors", "onnx", "ct2"]
+
+
+def export(translator: Translator, folder: Path, form: Format = "safetensors") -> None:
+    """Writes a translator into a new folder."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise wrong("output", f"{folder}, which is there already", "a new folder", "give another one, or remove it")
+    written = {"safetensors": as_run, "onnx": to_onnx, "ct2": to_ctranslate2}[form]
+    temporary = folder.with_name(f".{folder.name}.writing")
+    with storing("output", folder):
+        shutil.rmtree(temporary, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            written(translator, temporary)
+            if form != "safetensors":
+                save_both(translator.vocabularies, temporary)
+            settle(temporary)
+            temporary.rename(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        settle(folder.parent)
+
+
+def as_run(translator: Translator, folder: Path) -> None:
+    """A run folder without a past: all that commands need but to resume."""
+    folder.mkdir()
+    config = moved(translator.config, folder)
+    save_both(translator.vocabularies, folder)
+    write(folder / "config.toml", to_toml(config).encode())
+    write(folder / "versions.json", json.dumps(versions(), indent=1).encode())
+    write(folder / WEIGHTS, pack(distinct(translator.model)))
+
+
+def moved(config: TranslationConfig, folder: Path) -> TranslationConfig:
+    """The settings without places of this machine: what lay somewhere is named, and found where REGARD_DATA points."""
+    training = replace(config.training, device="auto", folder=Path(folder.name.strip(".").removesuffix(".writing")))
+    return replace(config, data=unplaced(config.data), training=training)
+
+
+def unplaced(text: TextConfig) -> TextConfig:
+    """The names of files without the way to them."""
+    if text.text in ENDLESS:
+        return text
+    return replace(text, text=",".join(Path(part.strip()).name for part in text.text.split(",")))
