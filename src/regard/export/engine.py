@@ -1,10 +1,10 @@
 """Translation by CTranslate2: the same translations as by torch, faster.
 
-Its search differs from ours in some ways, which are made up for here. It divides scores by another power of the length,
-so complete hypotheses are scored again by our rule. A sentence is searched by torch where CTranslate2 left out some that
-our rule may prefer, where it says a token that is never said, and where it breaks off at the longest length. Where a
-translation looked is computed by torch too, at once for all its tokens: in a beam search CTranslate2 4.8 gives the first
-row of another sentence to hypotheses that end early.
+Its search differs from ours in some ways, which are made up for here. It divides scores by another power of the
+length, so complete hypotheses are scored again by our rule. A sentence is searched by torch where CTranslate2 left
+out some that our rule may prefer, where it says a token that is never said, and where it breaks off at the longest
+length. Where a translation looked is computed by torch too, at once for all its tokens: in a beam search CTranslate2
+4.8 gives the first row of another sentence to hypotheses that end early.
 """
 
 from collections.abc import Sequence
