@@ -28,6 +28,8 @@ app.command("regard.cli.translate:translate", help="Translate standard input to 
 app.command("regard.cli.transcribe:transcribe", help="Write down what is said in a sound file.")
 app.command("regard.cli.data:app", name="data", help="Show the data sets that tasks know by name, and fetch them.")
 app.command("regard.cli.answer:answer", help="Answer a question about a text.")
+app.command("regard.cli.caption:caption", help="Say what is in a photograph.")
+app.command("regard.cli.ask:ask", help="Answer a question about an image.")
 app.command("regard.cli.average:average", help="Average the weights of several checkpoints.")
 app.command("regard.cli.export:export", help="Write a translator for other machines or programs.")
 app.command("regard.cli.dispatch:show", help="Show where a run looked, in the terminal or as a picture.", **OWN_FLAGS)

@@ -101,6 +101,24 @@ class InTurn:
         return torch.stack([step.dense() for step in self.steps], dim=1)
 
 
+class Draw(NamedTuple):
+    """How hard attention came to look where it did: the weights before it chose, and the logarithm of the probability
+    of its choice, where it was drawn from them."""
+
+    odds: Float[Tensor, "*lead source"]
+    log_prob: Float[Tensor, "*lead"] | None = None
+
+    @classmethod
+    def in_turn(cls, steps: "Sequence[Draw | None]") -> "Draw | None":
+        """Those of all steps together, on a second axis; None where nothing was chosen."""
+        made = [step for step in steps if step is not None]
+        if not made:
+            return None
+        logs = [step.log_prob for step in made if step.log_prob is not None]
+        odds = torch.stack([step.odds for step in made], dim=1)
+        return cls(odds, torch.stack(logs, dim=1) if logs else None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Advanced(Generic[State]):
     """One step without the vocabulary: what the output layer is given, the state after it, where it looked."""
@@ -120,10 +138,12 @@ class Step(Generic[State]):
 
 
 class Taught(NamedTuple):
-    """All steps with the right tokens given: a vector for each, and `(batch, target, source)` weights."""
+    """All steps with the right tokens given: a vector for each, `(batch, target, source)` weights, and how a decoder
+    that chooses where to look came to them."""
 
     vectors: Float[Tensor, "batch target width"]
     weights: Alignment | None
+    draw: Draw | None = None
 
 
 class Decoder(nn.Module, ABC, Generic[State]):

@@ -32,6 +32,8 @@ TASKS: Mapping[str, Entry] = {
     "digits": Entry("regard.tasks.digits", "to read a digit in a few glimpses"),
     "inversion": Entry("regard.tasks.inversion", "to say a sequence backwards, again, or in order"),
     "next-vector": Entry("regard.tasks.next_vector", "the next vector of a sequence, in seven steps"),
+    "captioning": Entry("regard.tasks.captioning", "to say what is in an image, and where it looked", "predict"),
+    "vqa": Entry("regard.tasks.vqa", "to answer questions about an image, and which region it looked at", "predict"),
 }
 
 

@@ -15,7 +15,7 @@ from regard.layers.local import Local
 from regard.layers.location import Coverage, LocationAware
 from regard.layers.memory import Memory
 from regard.masks import Around
-from regard.models.interface import Alignment, Averaged, Encoded, Written
+from regard.models.interface import Alignment, Averaged, Draw, Encoded, Written
 from regard.models.selecting import Shared
 from regard.normalizers import ChunkwiseMonotonic, SequentialNormalizer
 from regard.operator import Attended
@@ -32,11 +32,12 @@ class Seen(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """What one look gave: a context for each row, what is known now, and where it looked."""
+    """What one look gave: a context for each row, what is known now, where it looked, and how that was drawn."""
 
     context: Float[Tensor, "row width"]
     seen: Seen
     weights: Alignment | None
+    draw: Draw | None = None
 
 
 class Overview(NamedTuple):
@@ -44,6 +45,7 @@ class Overview(NamedTuple):
 
     contexts: Float[Tensor, "batch target width"]
     weights: Alignment | None
+    draw: Draw | None = None
 
 
 class Gaze(nn.Module, ABC):

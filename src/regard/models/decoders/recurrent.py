@@ -9,7 +9,7 @@ from torch import nn
 
 from regard.layers.projections import dense
 from regard.models.decoders.reading import Overview, Reader, Seen
-from regard.models.interface import Advanced, Decoder, Encoded, InTurn, Taught
+from regard.models.interface import Advanced, Decoder, Draw, Encoded, InTurn, Taught
 from regard.models.recurrence import Cells, Hidden, run, step
 from regard.models.words import Words
 from regard.numerics.dropout import dropout
@@ -85,7 +85,7 @@ class Bahdanau(RecurrentDecoder):
         self.readout = dense(cells.hidden_size + reader.width + words.width, output.in_features)
 
     def go_on(self, word: Float[Tensor, "row width"], state: RecurrentState) -> Advanced[RecurrentState]:
-        context, seen, weights = self.reader.look(state.hidden.top, state.seen)
+        context, seen, weights, _ = self.reader.look(state.hidden.top, state.seen)
         hidden = step(self.cells, torch.cat([word, context], dim=-1), state.hidden)
         return Advanced(self.told(hidden.top, context, word), RecurrentState(hidden, seen), weights)
 
@@ -104,19 +104,21 @@ class Bahdanau(RecurrentDecoder):
             states = run(self.cells, inputs, start=self.bridge(encoded.summary)).states
         else:
             states, overview = self.follow(words, encoded)
-        return Taught(self.told(states, overview.contexts, words), overview.weights)
+        return Taught(self.told(states, overview.contexts, words), overview.weights, overview.draw)
 
     def follow(self, words: Float[Tensor, "batch target width"], encoded: Encoded) -> tuple[Tensor, Overview]:
         """The states and contexts of all steps, one after another; what comes after them is done at once."""
         hidden, seen, _ = self.begin(encoded)
-        states, contexts, weights = [], [], []
+        states, contexts, weights, draws = [], [], [], []
         for word in words.unbind(1):
             looked = self.reader.look(hidden.top, seen)
             hidden, seen = step(self.cells, torch.cat([word, looked.context], dim=-1), hidden), looked.seen
             states.append(hidden.top)
             contexts.append(looked.context)
             weights.append(looked.weights)
-        return torch.stack(states, dim=1), Overview(torch.stack(contexts, dim=1), InTurn.of(weights))
+            draws.append(looked.draw)
+        overview = Overview(torch.stack(contexts, dim=1), InTurn.of(weights), Draw.in_turn(draws))
+        return torch.stack(states, dim=1), overview
 
 
 class Luong(RecurrentDecoder):
@@ -136,7 +138,7 @@ class Luong(RecurrentDecoder):
 
     def go_on(self, word: Float[Tensor, "row width"], state: RecurrentState) -> Advanced[RecurrentState]:
         hidden = step(self.cells, word, state.hidden)
-        context, seen, weights = self.reader.look(hidden.top, state.seen)
+        context, seen, weights, _ = self.reader.look(hidden.top, state.seen)
         return Advanced(self.combined(context, hidden.top), RecurrentState(hidden, seen), weights)
 
     def combined(self, context: Tensor, state: Tensor) -> Tensor:
@@ -149,18 +151,19 @@ class Luong(RecurrentDecoder):
     ) -> Taught:
         states = run(self.cells, self.words(tokens), start=self.bridge(encoded.summary)).states
         if self.reader.parallel:
-            contexts, weights = self.reader.look_often(states, encoded)
+            overview = self.reader.look_often(states, encoded)
         else:
-            contexts, weights = self.look_in_turn(states, encoded)
-        return Taught(self.combined(contexts, states), weights)
+            overview = self.look_in_turn(states, encoded)
+        return Taught(self.combined(overview.contexts, states), overview.weights, overview.draw)
 
     def look_in_turn(self, states: Float[Tensor, "batch target size"], encoded: Encoded) -> Overview:
         """One look after another, where each depends on those before."""
         seen, contexts, weights = self.reader.begin(encoded), [], []
         for state in states.unbind(1):
-            context, seen, looked = self.reader.look(state, seen)
-            contexts.append(context)
-            weights.append(looked)
+            looked = self.reader.look(state, seen)
+            seen = looked.seen
+            contexts.append(looked.context)
+            weights.append(looked.weights)
         return Overview(torch.stack(contexts, dim=1), InTurn.of(weights))
 
 

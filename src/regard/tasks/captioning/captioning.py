@@ -1,0 +1,64 @@
+"""From images to captions, each word with where it was looked for."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import torch
+
+from regard.models import Beam, Hypothesis, Marks, Model, Scoring, beam, greedy
+from regard.models.encoders.grid import GridEncoder
+from regard.shapes import Float, Tensor
+from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN, Vocabulary
+
+MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
+TOGETHER = 100  # images at once
+LENGTH = 1.0  # help for long captions: the score is the mean log-probability of a word
+
+
+class Told(NamedTuple):
+    """What was said of one image: words and a row of weights over its regions for each, none without attention."""
+
+    text: str
+    words: list[str]
+    score: float
+    weights: Float[Tensor, "word region"] | None
+
+
+def tell(
+    model: Model[Any],
+    vocabulary: Vocabulary,
+    source: Tensor,
+    *,
+    width: int = 1,
+    longest: int = 40,
+    attention: bool = False,
+) -> list[Told]:
+    """A caption for each image, by greedy search or with a beam."""
+    device = next(model.parameters()).device
+    source = source.to(device)
+    with torch.inference_mode():
+        encoded = model.encode(source, regions_of(model, source))
+        if width == 1:
+            found = greedy(model.decoder, encoded, MARKS, longest, attention=attention)
+        else:
+            plan = Beam(width, 1, "exact", Scoring("average", LENGTH))
+            several = beam(model.decoder, encoded, MARKS, longest, plan=plan, attention=attention)
+            found = [own[0] for own in several]
+    return [told(one, vocabulary) for one in found]
+
+
+def regions_of(model: Model[Any], source: Tensor) -> Tensor:
+    """How many regions each image has."""
+    return torch.full((source.shape[0],), cast(GridEncoder, model.encoder).regions, device=source.device)
+
+
+def told(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Told:
+    """A hypothesis in words. What it looked at when it ended is left out."""
+    weights = None if hypothesis.weights is None else hypothesis.weights[:-1]
+    words = vocabulary.tokens(hypothesis.tokens)
+    return Told(vocabulary.decode(hypothesis.tokens), words, hypothesis.score, weights)
+
+
+def groups(count: int) -> Sequence[range]:
+    """Numbers of images that are looked at together."""
+    return [range(start, min(count, start + TOGETHER)) for start in range(0, count, TOGETHER)]

@@ -1,0 +1,147 @@
+"""What a captioner is told: the images, its words, the model, and how it learns and is measured."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import wrong
+from regard.models.config import ModelConfig, Reading, Recurrent, positive, share
+from regard.tasks.data import VocabularyConfig
+from regard.training import Every, Optimizer, Schedule, Stop, Training
+
+Attention = Literal["soft", "reinforce", "gumbel", "gumbel-straight", "straight-through", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Where images and their captions come from."""
+
+    images: str = "scenes"  # scenes: drawn here, without end; or a folder with captions.tsv and images
+    pixels: int = 128  # a side of a photograph, as the network sees it: a multiple of 32
+    cache: Path | None = None  # a folder for features that were computed once; none: the user's cache folder
+    scenes: int = 4000  # in an epoch
+    held_out: int = 500  # scenes for validation, and as many for the test
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("pixels", "scenes", "held_out"):
+            positive(name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionerConfig:
+    """An image encoder, and the decoder of Show, Attend and Tell."""
+
+    attention: Attention = "soft"  # how it reads, and how hard reading learns; none: the same decoder without
+    score: str = "additive"  # a name of the catalog
+    normalizer: str = "softmax"  # a name of the catalog
+    gated: bool = True  # Xu's β: how much of what was seen counts
+    temperature: float = 1.0  # of gumbel and gumbel-straight
+    size: int = 128  # of word vectors
+    hidden: int = 128  # of the cells, and of what queries and keys are projected to
+    cell: Literal["gru", "lstm"] = "lstm"
+    width: int = 128  # of a region
+    channels: tuple[int, ...] = (24, 48, 64)  # of the convolutions that look at scenes; each halves the image
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("size", "hidden", "width"):
+            positive(name, getattr(self, name))
+        share("dropout", self.dropout)
+        if not self.temperature > 0:
+            raise wrong("temperature", self.temperature, "a number above 0", "use 1")
+        if not self.channels or min(self.channels) < 1:
+            raise wrong("channels", self.channels, "one number for each convolution", "use 24,48,64")
+
+    @property
+    def decoder(self) -> ModelConfig:
+        """The same for the decoders of `regard.models`."""
+        return ModelConfig(
+            decoder="bahdanau",
+            size=self.size,
+            dropout=self.dropout,
+            recurrent=Recurrent(self.cell, self.hidden, bidirectional=False),
+            reading=Reading(self.score, self.normalizer, self.hidden),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What one batch is, and what is asked of the model."""
+
+    budget: int = 512  # words in a batch, padding included
+    limit: int = 40  # words of a caption; longer ones are left out
+    smoothing: float = 0.0  # of labels
+    stochastic: float = 0.01  # Xu's λ: each region is to be looked at about once (doubly stochastic); 1 for 196 of them
+    bonus: float = 0.01  # for entropy, where attention is learned by REINFORCE
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "limit"):
+            positive(name, getattr(self, name))
+        if not 0 <= self.smoothing < 1:
+            raise wrong("smoothing", self.smoothing, "a share from 0 to below 1", "use 0 for none")
+        for name in ("stochastic", "bonus"):
+            if getattr(self, name) < 0:
+                raise wrong(name, getattr(self, name), "0 or more", "use 0 for none")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How good it is on images that it has not seen, while it trains."""
+
+    goal: Literal["bleu", "exact", "loss"] = "exact"  # decides which weights are the best
+    beam: int = 1
+    most: int = 500  # images of the validation set, from its beginning
+
+    def __post_init__(self) -> None:
+        positive("beam", self.beam)
+        positive("most", self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptioningConfig:
+    """A captioner, whole."""
+
+    task: Literal["captioning"] = "captioning"
+    data: Images = field(default_factory=Images)
+    vocabulary: VocabularyConfig = field(default_factory=lambda: VocabularyConfig("blank", 10_000, lowercase=True))
+    model: CaptionerConfig = field(default_factory=CaptionerConfig)
+    learning: Learning = field(default_factory=Learning)
+    measure: Measure = field(default_factory=Measure)
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        if self.vocabulary.kind not in ("word", "blank"):
+            fix = "set vocabulary.kind=blank"
+            raise wrong("vocabulary.kind", self.vocabulary.kind, "blank or word: a region is shown for each word", fix)
+
+
+def for_scenes() -> CaptioningConfig:
+    """Clean scenes without end: a minute or two on two cores."""
+    return CaptioningConfig(
+        training=Training(
+            folder=Path("runs/scenes"),
+            optimizer=Optimizer(rate=3e-3, decay=0.0),
+            schedule=Schedule("cosine", warmup=50),
+            stop=Stop(epochs=12, target=99.0),
+        )
+    )
+
+
+def for_photos(images: str) -> CaptioningConfig:
+    """Photographs and what people said of them."""
+    return CaptioningConfig(
+        data=Images(images),
+        vocabulary=VocabularyConfig("blank", 10_000, minimum=5, lowercase=True),
+        model=CaptionerConfig(size=256, hidden=256, width=256, dropout=0.35),
+        learning=Learning(budget=1024, limit=30, smoothing=0.1, stochastic=0.05),
+        measure=Measure(goal="bleu", beam=1, most=300),
+        training=Training(
+            folder=Path("runs") / Path(images).name,
+            keep=5,
+            optimizer=Optimizer(rate=2e-3, decay=0.05),
+            schedule=Schedule("cosine", warmup=200),
+            stop=Stop(epochs=6),
+            every=Every(log=20),
+        ),
+    )

@@ -1,0 +1,22 @@
+"""From what was typed to the configuration of a new captioner."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+from regard.tasks.captioning.config import Attention, CaptioningConfig, for_photos, for_scenes
+from regard.tasks.naming import changed, chosen, in_folder, only_one
+
+DATA = """IMAGES is scenes (drawn here, endless), or a folder with captions.tsv (lines of train, dev or test, an image
+and a caption, with tabs between; also .gz) and the images, in a folder `images` or in images.zip."""
+PRESETS: Mapping[str, Attention] = {name: name for name in get_args(Attention)}
+
+
+def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> CaptioningConfig:
+    """The captioner with this attention for these images, with other values for some fields."""
+    attention = chosen(PRESETS, preset)
+    images = only_one(data) or str(values.get("data.images", "scenes"))
+    base = for_scenes() if images == "scenes" else for_photos(images)
+    base = replace(base, model=replace(base.model, attention=attention))
+    placed: CaptioningConfig = in_folder(base, "captioning", images, attention)
+    return changed(placed, values)

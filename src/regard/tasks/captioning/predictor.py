@@ -1,0 +1,98 @@
+"""A captioner that was trained, ready to be asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import wrong
+from regard.models import Model
+from regard.shapes import Tensor
+from regard.tasks.captioning.building import build
+from regard.tasks.captioning.captioning import Told, tell
+from regard.tasks.captioning.collections import Album, Collection, open_album
+from regard.tasks.captioning.config import CaptioningConfig
+from regard.tasks.captioning.scoring import scores, sums
+from regard.tasks.captioning.task import CAPTIONS, VOCABULARY, said_of
+from regard.tasks.data import Vocabulary
+from regard.tasks.data.vocabularies import load as load_vocabulary
+from regard.tasks.images import open_photo
+from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+
+BEAM = 5
+NOTE = "BLEU against all captions of an image, lower case, without punctuation; beam of {beam}"
+
+
+class Captioner:
+    """Says what is in images, and where it looked for each word."""
+
+    def __init__(self, config: CaptioningConfig, album: Album, vocabulary: Vocabulary, model: Model[Any]) -> None:
+        self.config, self.album, self.vocabulary, self.model = config, album, vocabulary, model
+
+    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
+        album = self.album if data is None else open_album(replace(self.config.data, images=data))
+        sets: Mapping[str, Collection] = album.tests() if split == "test" else {"validation": album.validation()}
+        return {name: self.report(one) for name, one in sets.items()}
+
+    def report(self, collection: Collection) -> Report:
+        """BLEU and exact matches of one set."""
+        own = range(len(collection.captions))
+        said = said_of(self.model, self.vocabulary, collection, own, BEAM)
+        found = scores(sums(said, collection.captions))
+        del found["bleu"]  # the same as bleu-4
+        return Report(len(said), found, [NOTE.format(beam=BEAM)])
+
+    def predict(self, words: Sequence[str]) -> Prediction:
+        if len(words) > 1:
+            raise wrong("photo", f"{len(words)} names", "one", "name one file")
+        if words:
+            photo = Path(words[0])
+            picture = np.asarray(open_photo(photo))
+            source, name = self.album.prepared(photo), photo.name
+        else:
+            source, picture, name = self.example()
+        one = self.tell(source)
+        values = {"image": name, "text": one.text, "words": one.words, "score": one.score}
+        shown = None
+        if one.weights is not None:
+            values["weights"] = [[round(weight, 6) for weight in row] for row in one.weights.tolist()]
+            shown = Map(one.weights.tolist(), region_names(self.album.regions), one.words)
+        return Prediction(one.text, values, lambda: drawn(picture, one), shown)
+
+    def tell(self, source: Tensor) -> Told:
+        """The caption of one image."""
+        return tell(self.model, self.vocabulary, source, width=BEAM, attention=True)[0]
+
+    def example(self) -> tuple[Tensor, np.ndarray, str]:
+        """The first image that was held out."""
+        collection = next(iter(self.album.tests().values()))
+        return collection.look([0]), self.album.picture(collection, 0), collection.names[0]
+
+
+def region_names(regions: int) -> list[str]:
+    """Row and column of each region, from 1.
+
+    >>> region_names(4)
+    ['1,1', '1,2', '2,1', '2,2']
+    """
+    side = round(regions**0.5)
+    return [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
+
+
+def drawn(picture: np.ndarray, one: Told) -> Any:
+    """The image once for each word, with where it was looked for."""
+    from regard.draw.overlay import overlay
+
+    if one.weights is None:
+        fix = "choose a run with another attention, such as soft"
+        raise wrong("show", "a captioner without attention", "one that looks at its image", fix)
+    return overlay(picture, one.weights.cpu().numpy(), one.words)
+
+
+def load(config: CaptioningConfig, run: Path, weights: Path | None = None) -> Captioner:
+    """The captioner of a run folder, with its best weights or others."""
+    album, vocabulary = open_album(config.data), load_vocabulary(run / VOCABULARY, CAPTIONS)
+    model = trained(build(config.model, album, len(vocabulary)), config.training, run, weights)
+    return Captioner(config, album, vocabulary, model)  # type: ignore[arg-type]

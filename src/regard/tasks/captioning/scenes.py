@@ -1,0 +1,131 @@
+"""Scenes drawn for the purpose: counted, placed, colored shapes, with captions in a grammar of our own.
+
+A scene has one or two groups of like shapes, each on its side of the image. A group is said by its number, color and
+shape, and by its side or by where it lies from the other: both ways of telling it are right.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+CELL, ACROSS = 8, 4  # pixels of a cell, and cells of a side: a shape stands in one cell
+PIXELS = CELL * ACROSS
+COLORS = {
+    "red": (214, 39, 40),
+    "green": (44, 160, 44),
+    "blue": (31, 97, 200),
+    "yellow": (240, 200, 20),
+    "purple": (140, 70, 180),
+}
+SHAPES = ("circle", "square", "triangle")
+NUMBERS = ("a", "two", "three", "four")
+SIDES = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
+TO = {"left": "left of", "right": "right of", "top": "above", "bottom": "below"}
+AT = {"left": "on the left", "right": "on the right", "top": "at the top", "bottom": "at the bottom"}
+TINT, LIGHT = 12, (232, 245)  # how much a color varies, and how bright the ground is
+
+
+class Group(NamedTuple):
+    """Like shapes on one side of a scene."""
+
+    number: int
+    color: str
+    shape: str
+    side: str
+
+    @property
+    def words(self) -> str:
+        """Number, color and shape.
+
+        >>> Group(2, "red", "circle", "left").words
+        'two red circles'
+        """
+        return f"{NUMBERS[self.number - 1]} {self.color} {self.shape}{'s' if self.number > 1 else ''}"
+
+
+class Scene(NamedTuple):
+    """A drawing and every caption that is right."""
+
+    image: np.ndarray  # (height, width, 3), bytes
+    captions: tuple[str, ...]
+
+
+def scene(seed: Sequence[int]) -> Scene:
+    """The scene of a seed: always the same.
+
+    >>> scene([1, 2]).captions == scene([1, 2]).captions
+    True
+    """
+    random = np.random.default_rng(seed)
+    side = str(random.choice(list(SIDES)))
+    groups = [group(random, side)]
+    if random.random() < 0.7:
+        groups.append(group(random, SIDES[side], other=groups[0]))
+    return Scene(drawn(groups, random), captions(groups))
+
+
+def group(random: np.random.Generator, side: str, other: Group | None = None) -> Group:
+    """A group that is not like the other: in color or shape it differs."""
+    while True:
+        count = int(random.integers(1, len(NUMBERS) + 1))
+        found = Group(count, str(random.choice(list(COLORS))), str(random.choice(SHAPES)), side)
+        if other is None or (found.color, found.shape) != (other.color, other.shape):
+            return found
+
+
+def captions(groups: Sequence[Group]) -> tuple[str, ...]:
+    """What is right to say.
+
+    >>> captions([Group(1, "red", "circle", "left"), Group(3, "blue", "square", "right")])
+    ('a red circle left of three blue squares', 'three blue squares right of a red circle')
+    >>> captions([Group(1, "red", "circle", "top")])
+    ('a red circle at the top',)
+    """
+    if len(groups) == 1:
+        return (f"{groups[0].words} {AT[groups[0].side]}",)
+    first, second = groups
+    return (
+        f"{first.words} {TO[first.side]} {second.words}",
+        f"{second.words} {TO[second.side]} {first.words}",
+    )
+
+
+def drawn(groups: Sequence[Group], random: np.random.Generator) -> np.ndarray:
+    """The image: each shape in a cell of its own, a little moved, in a color that varies a little."""
+    image = np.empty((PIXELS, PIXELS, 3), dtype=np.uint8)
+    image[:] = random.integers(*LIGHT)
+    for own in groups:
+        cells = side_cells(own.side)
+        for place in random.choice(len(cells), size=own.number, replace=False):
+            tint = random.integers(-TINT, TINT + 1, size=3)
+            color = np.clip(np.array(COLORS[own.color]) + tint, 0, 255).astype(np.uint8)
+            row, column = cells[place]
+            corner = row * CELL + int(random.integers(0, 2)), column * CELL + int(random.integers(0, 2))
+            image[corner[0] : corner[0] + CELL - 1, corner[1] : corner[1] + CELL - 1][stencil(own.shape)] = color
+    return image
+
+
+def side_cells(side: str) -> list[tuple[int, int]]:
+    """The cells of one half, by row and column."""
+    half = range(ACROSS // 2) if side in ("left", "top") else range(ACROSS // 2, ACROSS)
+    whole = range(ACROSS)
+    if side in ("left", "right"):
+        return [(row, column) for row in whole for column in half]
+    return [(row, column) for row in half for column in whole]
+
+
+def stencil(shape: str) -> np.ndarray:
+    """Which pixels of a cell a shape covers.
+
+    >>> [int(stencil(shape).sum()) for shape in SHAPES]
+    [37, 49, 28]
+    """
+    size = CELL - 1
+    row, column = np.mgrid[:size, :size]
+    middle = (size - 1) / 2
+    if shape == "circle":
+        return np.asarray((row - middle) ** 2 + (column - middle) ** 2 <= (size / 2) ** 2)
+    if shape == "triangle":
+        return np.asarray(np.abs(column - middle) <= row / 2)
+    return np.ones((size, size), dtype=bool)

@@ -1,0 +1,159 @@
+"""Grids of features for many images: computed once, kept in a memory-mapped file, continued where it was stopped."""
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import track
+
+from regard.errors import wrong
+from regard.numerics.native.cache import folder as cache_folder
+from regard.shapes import Float, Tensor
+from regard.tasks.images.efficientnet import HEAD, SHRINKING, pretrained, weights_name
+from regard.tasks.images.photos import as_tensor, open_photo, squeezed
+
+TOGETHER = 32  # images at once; the work that is lost when it is stopped
+ENDINGS = (".jpg", ".jpeg", ".png")
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Images by name, in a folder or in a zip."""
+
+    place: Path
+
+    @cached_property
+    def archive(self) -> zipfile.ZipFile | None:
+        """The zip, if it is one."""
+        if self.place.is_dir():
+            return None
+        try:
+            return zipfile.ZipFile(self.place)
+        except (OSError, zipfile.BadZipFile):
+            fix = "check the path, or copy it again"
+            raise wrong("images", f"{self.place}, which cannot be read", "a folder or a zip of images", fix) from None
+
+    @cached_property
+    def members(self) -> dict[str, str]:
+        """Where each image is, by its own name."""
+        if self.archive is None:
+            found = [str(path.relative_to(self.place)) for path in sorted(self.place.rglob("*"))]
+        else:
+            found = self.archive.namelist()
+        return {name.rpartition("/")[2]: name for name in found if name.lower().endswith(ENDINGS)}
+
+    def read(self, name: str) -> bytes:
+        """The file of an image."""
+        if name not in self.members:
+            fix = "bring the image back, or take its captions out"
+            raise wrong("images", f"no {name} in {self.place}", "an image for every caption", fix)
+        try:
+            if self.archive is None:
+                return (self.place / self.members[name]).read_bytes()
+            return self.archive.read(self.members[name])
+        except (OSError, zipfile.BadZipFile) as error:
+            raise wrong("images", f"{name} in {self.place} ({error})", "a whole file", "copy it again") from None
+
+    def pixels(self, name: str, pixels: int) -> Float[Tensor, "3 pixels pixels"]:
+        """An image, squeezed to a square."""
+        return as_tensor(squeezed(open_photo(self.read(name), name), pixels))
+
+
+@dataclass(frozen=True)
+class Grids:
+    """Features of images by their numbers: a row of `channels` numbers for each region, from the top left on."""
+
+    table: np.ndarray
+
+    def __getitem__(self, numbers: Sequence[int]) -> Float[Tensor, "batch region channels"]:
+        return torch.from_numpy(np.asarray(self.table[np.asarray(numbers)])).float()
+
+
+def grids_of(pictures: Pictures, names: Sequence[str], pixels: int, *, cache: Path | None = None) -> Grids:
+    """The grids of these images at this size. What an earlier call has computed is not computed again."""
+    if pixels < SHRINKING or pixels % SHRINKING:
+        raise wrong("pixels", pixels, f"a multiple of {SHRINKING}", f"use {max(1, pixels // SHRINKING) * SHRINKING}")
+    file = (cache or cache_folder() / "features") / f"{identity(pictures, names, pixels)}.npy"
+    shape = len(names), (pixels // SHRINKING) ** 2, HEAD
+    if not is_complete(file, len(names)):
+        fill(file, shape, pictures, names, pixels)
+    return Grids(np.lib.format.open_memmap(file, mode="r"))
+
+
+def identity(pictures: Pictures, names: Sequence[str], pixels: int) -> str:
+    """One name for all that the features depend on: the network, the size, and each image with its length."""
+    digest = hashlib.blake2b(f"{weights_name()} {pixels}\n".encode(), digest_size=8)
+    for name in names:
+        place = pictures.members.get(name, "")
+        archive = pictures.archive
+        if archive is None:
+            size = (pictures.place / place).stat().st_size if place else 0
+        else:
+            size = archive.getinfo(place).CRC if place else 0
+        digest.update(f"{name} {size}\n".encode())
+    return f"grids-{pixels}-{digest.hexdigest()}"
+
+
+def fill(file: Path, shape: tuple[int, int, int], pictures: Pictures, names: Sequence[str], pixels: int) -> None:
+    """Computes what is missing in the file, and writes down after each group how far it has come."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    done = finished(file) if file.is_file() else 0
+    mode = "r+" if done else "w+"
+    table = np.lib.format.open_memmap(file, mode=mode, dtype=np.float16, shape=None if done else shape)
+    network = pretrained()
+    for start in groups(done, len(names)):
+        images = torch.stack([pictures.pixels(name, pixels) for name in names[start : start + TOGETHER]])
+        with torch.inference_mode():
+            grid = network(images).flatten(2).transpose(1, 2)
+        table[start : start + len(images)] = grid.half().numpy()
+        table.flush()
+        note_of(file).write_text(json.dumps({"done": start + len(images)}), encoding="utf-8")
+
+
+def groups(done: int, images: int) -> Iterator[int]:
+    """The first image of each group that is still to be computed, with a bar where somebody watches."""
+    starts = range(done, images, TOGETHER)
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        console.print(f"computing features of {images - done} images", markup=False)
+    return iter(track(starts, "features", console=console, transient=True, disable=not console.is_terminal))
+
+
+def note_of(file: Path) -> Path:
+    return file.with_suffix(".json")
+
+
+def finished(file: Path) -> int:
+    """How many images the file has."""
+    try:
+        return int(json.loads(note_of(file).read_text(encoding="utf-8"))["done"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def is_complete(file: Path, images: int) -> bool:
+    return file.is_file() and finished(file) == images
+
+
+def decoded(pictures: Pictures, names: Sequence[str], pixels: int, *, cache: Path | None = None) -> np.ndarray:
+    """All of these images as bytes `(image, height, width, 3)`: opened once, then read from one file."""
+    facts = "\n".join(f"{name} {len(pictures.members.get(name, ''))}" for name in names)
+    digest = hashlib.blake2b(f"{pictures.place} {pixels}\n{facts}".encode(), digest_size=8).hexdigest()
+    file = (cache or cache_folder() / "features") / f"pixels-{pixels}-{digest}.npy"
+    if not file.is_file():
+        opened = (open_photo(pictures.read(name), name) for name in names)
+        table = np.stack([np.asarray(squeezed(image, pixels)) for image in opened])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Under a name of its own until it is whole: two processes may do this at once.
+        own = file.with_suffix(f".{os.getpid()}.npy")
+        np.save(own, table)
+        own.replace(file)
+    return np.asarray(np.load(file, mmap_mode="r"))

@@ -1,0 +1,88 @@
+"""What an answerer is told: images and questions, the model, and how it learns and is measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import wrong
+from regard.models.config import positive, share
+from regard.training import Every, Optimizer, Schedule, Stop, Training
+
+Kind = Literal["stacked", "co-attention", "transformer", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where images and questions come from."""
+
+    questions: str = "easy-vqa"  # of the package easy_vqa, or a folder laid out as its data are
+    pixels: int = 64  # a side of an image, as the network sees it
+    most: int | None = None  # images to learn from, from the first on; none: all
+    held_out: int = 400  # images, the last of those to learn from, for validation
+    limit: int = 20  # words of a question; longer ones are refused
+    cache: Path | None = None  # a folder for images that were decoded once; none: the user's cache folder
+
+    def __post_init__(self) -> None:
+        for name in ("pixels", "held_out", "limit"):
+            positive(name, getattr(self, name))
+        if self.most is not None:
+            positive("most", self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswererConfig:
+    """How a question looks at an image."""
+
+    kind: Kind = "stacked"  # Yang et al. 2016; Lu et al. 2016; words that read regions; none: the image's mean
+    score: str | None = None  # a name of the catalog; none: the paper's own
+    normalizer: str = "softmax"  # a name of the catalog
+    hops: int = 2  # looks of the stacked, layers of the transformer
+    heads: int = 4  # of the transformer
+    size: int = 64  # of words, questions and regions
+    channels: tuple[int, ...] = (16, 32, 48, 64)  # of the convolutions; each halves the image
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("hops", "heads", "size"):
+            positive(name, getattr(self, name))
+        share("dropout", self.dropout)
+        if self.size % self.heads:
+            raise wrong("heads", self.heads, f"a divisor of size={self.size}", "use 4")
+        if not self.channels or min(self.channels) < 1:
+            raise wrong("channels", self.channels, "one number for each convolution", "use 16,32,48,64")
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What one batch is."""
+
+    images: int = 16  # with all of their questions
+
+    def __post_init__(self) -> None:
+        positive("images", self.images)
+
+
+@dataclass(frozen=True, slots=True)
+class VqaConfig:
+    """An answerer, whole."""
+
+    task: Literal["vqa"] = "vqa"
+    data: Asked = field(default_factory=Asked)
+    model: AnswererConfig = field(default_factory=AnswererConfig)
+    learning: Learning = field(default_factory=Learning)
+    training: Training = field(
+        default_factory=lambda: Training(
+            folder=Path("runs/vqa"),
+            optimizer=Optimizer(rate=2e-3, decay=0.0),
+            schedule=Schedule("cosine", warmup=50),
+            stop=Stop(epochs=12, target=99.95),
+            every=Every(log=20),
+        )
+    )
+
+
+PRESETS: Mapping[str, VqaConfig] = {
+    kind: replace(VqaConfig(), model=AnswererConfig(kind))
+    for kind in ("stacked", "co-attention", "transformer", "none")
+}
