@@ -1,0 +1,177 @@
+"""Files that are broken or mean harm: answered with one sentence, never with code, memory or another exception."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save as to_bytes
+
+from regard import InputError, Recording
+from tests.recording.made import every_kind
+
+ONE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def good(folder: Path) -> bytes:
+    recording = Recording(every_kind(), metadata={"a": [1, "看"]})
+    recording.label([str(n) for n in range(5)], None)
+    recording.save(folder / "good")
+    return (folder / "good").read_bytes()
+
+
+def loads_or_says(folder: Path, content: bytes) -> Recording | None:
+    """The recording, or None where it was refused in the one wording."""
+    path = folder / "file"
+    path.write_bytes(content)
+    try:
+        recording = Recording.load(path)
+    except InputError as error:
+        said = str(error)
+    else:
+        said = ""
+    if said:
+        assert "\n" not in said
+        assert "; fix: " in said
+        return None
+    for seen in recording.values():  # what is loaded can be used
+        seen.picture(size=(2, 2))
+        seen.entropy()
+        seen.received()
+    return recording
+
+
+def parts(content: bytes) -> tuple[dict[str, Any], bytes]:
+    (size,) = struct.unpack("<Q", content[:8])
+    return json.loads(content[8 : 8 + size]), content[8 + size :]
+
+
+def whole(header: dict[str, Any], body: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+@ONE
+@given(cut=st.floats(0, 1, exclude_max=True))
+def test_a_truncated_file_is_refused(tmp_path: Path, cut: float) -> None:
+    content = good(tmp_path)
+    assert loads_or_says(tmp_path, content[: int(cut * len(content))]) is None
+
+
+@ONE
+@given(flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=4))
+def test_flipped_bits_are_read_or_refused(tmp_path: Path, flips: list[tuple[float, int]]) -> None:
+    content = bytearray(good(tmp_path))
+    for place, bit in flips:
+        content[int(place * len(content))] ^= 1 << bit
+    loads_or_says(tmp_path, bytes(content))
+
+
+@ONE
+@given(content=st.binary(max_size=200))
+def test_noise_is_refused(tmp_path: Path, content: bytes) -> None:
+    assert loads_or_says(tmp_path, content) is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@ONE
+@given(
+    what=st.sampled_from(["version", "sites", "metadata", "notes", "kind", "step", "reach", "labels", "name"]), to=JSON
+)
+def test_any_other_header_is_read_or_refused(tmp_path: Path, what: str, to: Any) -> None:
+    header, body = parts(good(tmp_path))
+    about = json.loads(header["__metadata__"]["regard"])
+    for place in (about, *about["sites"], about["sites"][3]["first"]):
+        if what in place:
+            place[what] = to
+    header["__metadata__"]["regard"] = json.dumps(about)
+    loads_or_says(tmp_path, whole(header, body))
+
+
+SIZES = st.lists(st.integers(-2, 2**62), max_size=4)
+
+
+@ONE
+@given(shape=SIZES, name=st.integers(0, 30), dtype=st.sampled_from(["F32", "F64", "I32", "BF16", "F4", "U64", "x"]))
+def test_hostile_shapes_are_refused_before_anything_is_allocated(
+    tmp_path: Path, shape: list[int], name: int, dtype: str
+) -> None:
+    header, body = parts(good(tmp_path))
+    names = sorted(key for key in header if key != "__metadata__")
+    own = header[names[name % len(names)]]
+    own["shape"], own["dtype"] = shape, dtype
+    loads_or_says(tmp_path, whole(header, body))
+
+
+def refused(folder: Path, content: bytes) -> str:
+    path = folder / "file"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as raised:
+        Recording.load(path)
+    return str(raised.value).removeprefix(f"{path}: ")
+
+
+def made(about: Any, **tensors: torch.Tensor) -> bytes:
+    text = about if isinstance(about, str) else json.dumps({"version": 1, "metadata": {}, "notes": [], **about})
+    return to_bytes(tensors, metadata={"regard": text})
+
+
+def test_each_mistake_has_its_sentence(tmp_path: Path) -> None:
+    fix = "; fix: use a file that Recording.save wrote, or restore it from a copy"
+    site = {"name": "a", "kind": "whole", "labels": None}
+    table = torch.ones(1, 2, 2)
+    cases = {
+        made({"version": 2, "sites": []}): "version: got 2, expected 1; fix: load it with the release that wrote it",
+        to_bytes({"x": table}): f"header: got [], expected 'regard'{fix}",
+        made({"sites": {}}): "sites: got {}, expected a JSON list" + fix,
+        made({"sites": [site]}): f"tensors: got no '0/weights', expected all that its site needs{fix}",
+        made({"sites": [site]}, **{"0/weights": table, "1/weights": table + 1}): (
+            f"tensors: got '1/weights', which belongs to no site, expected those of the sites{fix}"
+        ),
+        made({"sites": [site]}, **{"0/weights": table * float("nan")}): (
+            f"weights: got NaN or infinity, expected finite numbers{fix}"
+        ),
+        made({"sites": [{**site, "kind": "pickle"}]}, **{"0/weights": table}): (
+            f"kind: got 'pickle', expected whole, sketch, factored or a difference of two such{fix}"
+        ),
+        made({"sites": [{**site, "labels": {"queries": ["a"], "keys": ["b", "c"]}}]}, **{"0/weights": table}): (
+            "queries of a: got 1 labels, expected 2; fix: give one for each position"
+        ),
+    }
+    for content, expected in cases.items():
+        assert refused(tmp_path, content) == expected
+
+
+def test_deep_nesting_and_empty_axes_are_refused(tmp_path: Path) -> None:
+    assert "expected a whole safetensors file of version 1; fix: " in refused(tmp_path, made("[" * 100_000))
+    deep: dict[str, Any] = {"name": "a", "kind": "whole"}
+    for _ in range(3):
+        deep = {"name": "a", "kind": "difference", "first": deep, "second": deep}
+    assert refused(tmp_path, made({"sites": [deep]})).startswith("kind: got 'difference', expected whole, sketch")
+    empty = made({"sites": [{"name": "a", "kind": "whole"}]}, **{"0/weights": torch.ones(1, 0, 2**40)})
+    assert refused(tmp_path, empty).startswith("0/weights: got F32 [1, 0, 1099511627776], expected 1 … 3 axes of 1 …")
+
+
+def test_a_key_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    sketch = every_kind()["sketch"].tensors()
+    tensors = {f"0/{name}": tensor for name, tensor in sketch.items()} | {"0/places": sketch["places"] + 6}
+    site = {"name": "a", "kind": "sketch", "step": [2, 3]}
+    assert refused(tmp_path, made({"sites": [site]}, **tensors)).startswith("places: got ")
+
+
+def test_what_is_no_file_and_what_is_too_large(tmp_path: Path) -> None:
+    content = good(tmp_path)
+    with pytest.raises(InputError, match=r"^recording: got .*, which is no file, expected a file of Recording.save"):
+        Recording.load(tmp_path)
+    with pytest.raises(InputError, match=rf"^recording: got .* of {len(content):,} bytes, expected at most 10; fix: "):
+        Recording.load(tmp_path / "good", limit=10)
