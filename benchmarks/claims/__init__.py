@@ -18,6 +18,7 @@ NAMES = (
     "window",
     "sparse_normalizers",
     "alpha_entmax",
+    "train_transformer",
     "growth",
 )
 
