@@ -7,7 +7,6 @@ from torch import nn
 
 from regard.catalog import Sizes
 from regard.layers.bidirectional import AttentionFlow, Flow
-from regard.layers.memory import cleaned
 from regard.layers.projections import dense
 from regard.masks import Lengths
 from regard.models.build import score_of
@@ -85,8 +84,7 @@ class SpanReader(nn.Module):
 
     def read(self, numbers: Tensor, lengths: Tensor) -> Tensor:
         """Words in the light of their neighbors."""
-        states = run(self.words, self.dropped(self.table(numbers)), lengths).states
-        return cleaned(states, Lengths(lengths))
+        return run(self.words, self.dropped(self.table(numbers)), lengths).states
 
     def joined(self, passage: Tensor, question: Tensor, pages: Pages) -> tuple[Flow | None, Tensor]:
         """What each word of the passage is, beside what it reads in the question."""
