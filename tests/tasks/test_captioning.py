@@ -1,0 +1,203 @@
+"""Captioning by command: scenes drawn here, photographs of a folder, soft and hard attention, and what can be wrong."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from walking import walk
+
+from regard.errors import InputError
+from regard.tasks import kit
+from regard.tasks.captioning.captioning import regions_of
+from regard.tasks.captioning.collections import open_album
+from regard.tasks.captioning.config import Images
+from regard.tasks.captioning.learning import judged
+from regard.tasks.captioning.scenes import ACROSS, CELL, COLORS, NUMBERS, SHAPES, scene
+from regard.tasks.captioning.scoring import scores, sums
+from regard.tasks.images import features as features_module
+from regard.training import Part
+
+Regard = Callable[..., Any]
+SMALL = {"data.scenes": 120, "held_out": 30, "model.size": 24, "hidden": 24, "width": 24, "channels": "8,12,16"}
+BRIEF = SMALL | {"stop.steps": 60, "every.evaluate": 20, "every.save": 10, "every.log": 1, "budget": 128, "warmup": 5}
+BRIEF |= {"rate": 0.01, "measure.goal": "loss", "stop.target": "none"}
+
+
+def small(attention: str, **more: object) -> Any:
+    values = {name: str(value) for name, value in (SMALL | more).items()}
+    return kit("captioning").configured(attention, (), values)
+
+
+def test_scenes_are_learned_resumed_evaluated_told_and_drawn(regard: Regard) -> None:
+    """Sixty small steps teach the grammar, not yet the scenes: more than a third of the single words are right."""
+    report = walk(regard, "captioning", fields=BRIEF, cut_at=33)["scenes"]
+    assert report["bleu-1"] > 30
+    assert set(report) == {"items", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "exact"}
+    Image.fromarray(scene([7]).image).resize((50, 40)).save("photo.jpg")
+    told = regard("caption", "photo.jpg", "--run", "run", "--show", "words.png", "--json")
+    assert told.code == 0, told.errors
+    answer = json.loads(told.output)
+    assert len(answer["weights"]) == len(answer["words"]) == len(answer["text"].split())
+    assert [sum(row) for row in answer["weights"]] == pytest.approx([1] * len(answer["words"]), abs=1e-4)
+    assert Path("words.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("attention", ["reinforce", "gumbel", "gumbel-straight", "straight-through", "none"])
+def test_every_estimator_learns(attention: str) -> None:
+    """Thirty steps on the same scenes: each way brings the loss down, though draws are not repeated."""
+    task = kit("captioning").task(small(attention))
+    torch.manual_seed(2)
+    model = task.model()
+    optimizer = torch.optim.Adam(model.parameters(), 5e-3)
+    losses = []
+    for batch in list(task.epoch(0, Part()))[:4] * 8:
+        loss = task.loss(model, batch)
+        with torch.no_grad():
+            known = batch._replace(regions=regions_of(model, batch.source))
+            losses.append(float(judged(model, known, task.config.learning).surprise) / loss.count)
+        (loss.total / loss.count).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert sum(losses[-4:]) < 0.75 * sum(losses[:4])
+    metrics = task.metrics(task.measure(model.eval(), Part()))
+    assert metrics["loss"] < sum(losses[:4]) / 4
+
+
+def test_a_caption_says_what_is_drawn() -> None:
+    """Read back from the pixels: how many cells have each color, and on which side they lie."""
+    for number in range(30):
+        drawn = scene([3, number])
+        cells = drawn.image.reshape(ACROSS, CELL, ACROSS, CELL, 3).transpose(0, 2, 1, 3, 4).reshape(-1, CELL * CELL, 3)
+        middles = cells[:, CELL * (CELL // 2) + CELL // 2].astype(int)
+        near = {name: np.abs(middles - np.array(color)).max(-1) <= 12 for name, color in COLORS.items()}
+        words = drawn.captions[0].split()
+        for color in set(words) & set(COLORS):
+            said = sum(NUMBERS.index(words[place - 1]) + 1 for place, word in enumerate(words) if word == color)
+            assert near[color].sum() == said, drawn.captions
+        assert all(word.rstrip("s") in SHAPES for word in words if word.rstrip("s") in (*SHAPES, "s"))
+
+
+def test_the_seed_alone_decides_a_scene_and_epochs_differ() -> None:
+    album = open_album(Images(scenes=5))
+    assert torch.equal(album.training(1).look([2]), open_album(Images(scenes=5)).training(1).look([2]))
+    assert album.training(0).captions != album.training(1).captions
+    assert set(album.validation().captions) != set(next(iter(album.tests().values())).captions)
+
+
+def test_bleu_is_that_of_the_definition() -> None:
+    """Two of three words right with the right length: BLEU-1 is 2/3, and one of two pairs makes BLEU-2 √(2/3 · 1/2)."""
+    total = sums(["a red dog"], [("a red cat", "the dog is here now")])
+    found = scores(total)
+    assert found["bleu-1"] == pytest.approx(100)  # each word is in one of the captions
+    assert scores(sums(["a red dog"], [("a red cat",)]))["bleu-1"] == pytest.approx(200 / 3)
+    assert scores(sums(["a red dog"], [("a red cat",)]))["bleu-2"] == pytest.approx(100 * (2 / 3 * 1 / 2) ** 0.5)
+    assert found["exact"] == 0
+    assert scores(sums(["a cat"], [("a dog", "a cat")]))["exact"] == 100
+
+
+class Stub(torch.nn.Module):
+    """In the place of the network: a grid of the means of 32 × 32 pixels."""
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.avg_pool2d(image, 32).mean(1, keepdim=True).expand(-1, features_module.HEAD, -1, -1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Six dark and six light photographs, and captions that say which is which."""
+    from regard.tasks.captioning import collections
+
+    monkeypatch.setattr(features_module, "pretrained", Stub)
+    monkeypatch.setattr(features_module, "weights_name", lambda: "stub")
+    monkeypatch.setattr(collections, "network", Stub)
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    place = tmp_path / "photos"
+    (place / "images").mkdir(parents=True)
+    lines = []
+    for number in range(12):
+        light = number % 2
+        Image.fromarray(np.full((40, 50, 3), 30 + 190 * light, dtype=np.uint8)).save(place / f"images/{number}.jpg")
+        split = ("train", "train", "train", "train", "dev", "test")[number // 2]
+        lines += [f"{split}\t{number}.jpg\tA {('dark', 'light')[light]} photo .", f"{split}\t{number}.jpg\tPhoto ."]
+    with gzip.open(place / "captions.tsv.gz", "wt") as file:
+        file.write("\n".join(lines) + "\n")
+    return place
+
+
+def test_photographs_of_a_folder_are_captioned(regard: Regard, folder: Path) -> None:
+    fields = {
+        "pixels": 64,
+        "model.size": 8,
+        "hidden": 8,
+        "width": 8,
+        "vocabulary.minimum": 1,
+        "dropout": 0,
+        "stop.epochs": 2,
+    }
+    done = regard("train", "captioning", folder, "--folder", "run", *(f"--{k}={v}" for k, v in fields.items()))
+    assert done.code == 0, done.errors
+    assert json.loads(regard("evaluate", "run", "--json").output)["test"]["items"] == 2
+    told = regard("caption", folder / "images/10.jpg", "--run", "run")
+    assert told.code == 0, told.errors
+    assert set(told.output.split()) <= {"a", "dark", "light", "photo"}
+    shown = regard("show", "run", "--output", "shown.png")
+    assert shown.code == 0, shown.errors
+
+
+def test_bad_photographs_and_runs_are_one_sentence(regard: Regard) -> None:
+    assert regard("train", "captioning", "--folder", "run", "--stop.steps", 1, *flags(SMALL)).code == 0
+    Path("text.jpg").write_text("no image")
+    for arguments, sentence in (
+        (("none.jpg", "--run", "run"), "regard: photo: got no file none.jpg, expected an image; fix: check the path"),
+        (("text.jpg", "--run", "run"), "regard: photo: got text.jpg, which is no image, expected PNG, JPEG"),
+        (("text.jpg", "--run", "nowhere"), "nowhere"),
+    ):
+        done = regard("caption", *arguments)
+        assert (done.code, done.output) == (2, "")
+        assert sentence in done.errors
+        assert done.errors.count("\n") == 1
+    Image.fromarray(scene([7]).image).save("photo.png")
+    done = regard("ask", "photo.png", "what is it?", "--run", "run")
+    assert "--run: got run, a run of captioning, expected a run of vqa; fix: train one" in done.errors
+
+
+def flags(values: dict[str, object]) -> list[str]:
+    return [f"--{name}={value}" for name, value in values.items()]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(
+            lambda f: (f / "captions.tsv.gz").unlink(), r"captions: got none in .*, expected captions\.tsv", id="none"
+        ),
+        pytest.param(
+            lambda f: (f / "images/3.jpg").unlink(), r"images: got no 3\.jpg in .*, expected an image for", id="image"
+        ),
+        pytest.param(lambda f: rewrite(f, "train\t1.jpg\n"), r"captions\.tsv\.gz, line 1: got 'train", id="line"),
+        pytest.param(lambda f: rewrite(f, "train\t1.jpg\t . \n"), r"got no captions for|an empty caption", id="empty"),
+        pytest.param(lambda f: rewrite(f, "train\t1.jpg\ta dog\n"), r"got no captions for validation", id="split"),
+    ],
+)
+def test_a_folder_with_something_missing_is_one_sentence(
+    folder: Path, change: Callable[[Path], None], message: str
+) -> None:
+    change(folder)
+    with pytest.raises(InputError, match=message):
+        open_album(Images(str(folder)))
+
+
+def rewrite(folder: Path, text: str) -> None:
+    with gzip.open(folder / "captions.tsv.gz", "wt") as file:
+        file.write(text)
+
+
+def test_no_folder_is_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"data\.images: got no folder nowhere, expected scenes, or a folder"):
+        open_album(Images("nowhere"))

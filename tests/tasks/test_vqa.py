@@ -1,0 +1,139 @@
+"""Questions about images by command: three ways to look, and what can be wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from walking import walk
+
+from regard.errors import InputError
+from regard.tasks import kit
+from regard.tasks.vqa.answering import Batch
+from regard.tasks.vqa.config import Asked
+from regard.tasks.vqa.questions import open_questions
+from regard.training import Part
+
+Regard = Callable[..., Any]
+SMALL = {"pixels": 8, "held_out": 4, "size": 16, "heads": 2, "channels": "8,8", "learning.images": 4}
+COLORS = {"red": (220, 30, 30), "blue": (30, 30, 220)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Images of one bright spot, and questions about its color: laid out as easy-VQA is."""
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    random = np.random.default_rng(3)
+    for part, count in (("train", 28), ("test", 10)):
+        place, rows = tmp_path / "spots" / part, []
+        (place / "images").mkdir(parents=True)
+        for number in range(count):
+            color = list(COLORS)[number % 2]
+            image = np.full((8, 8, 3), 240, dtype=np.uint8)
+            row, column = random.integers(0, 5, 2)
+            image[row : row + 3, column : column + 3] = COLORS[color]
+            Image.fromarray(image).save(place / f"images/{number}.png")
+            rows += [["What color is it?", color, number], ["Is it red?", "yes" if color == "red" else "no", number]]
+        (place / "questions.json").write_text(json.dumps(rows))
+    return tmp_path / "spots"
+
+
+@pytest.mark.parametrize("kind", ["stacked", "co-attention", "transformer"])
+def test_questions_are_learned_resumed_evaluated_answered_and_drawn(regard: Regard, folder: Path, kind: str) -> None:
+    fields = SMALL | {"stop.epochs": 12, "warmup": 5, "rate": 0.01, "every.log": 1, "every.save": 10}
+    asked = (str(folder / "test/images/0.png"), "what color is it?")
+    report = walk(regard, "vqa", folder, fields=fields, cut_at=33, item=asked, more=("--preset", kind))["test"]
+    assert report["accuracy"] >= 95
+    assert {"yes/no", "other"} < set(report)
+    for number, (color, right) in enumerate((("red", "yes"), ("blue", "no"))):
+        photo = folder / f"test/images/{number}.png"
+        assert regard("ask", photo, "what color is it?", "--run", "run").output.strip() == color
+        assert regard("ask", photo, "is it red?", "--run", "run", "--show", "look.png").output.startswith(right)
+    assert Path("look.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", ["stacked", "co-attention", "transformer", "none"])
+def test_padding_and_neighbors_change_no_answer(kind: str, folder: Path) -> None:
+    values = {name: str(value) for name, value in SMALL.items()}
+    task = kit("vqa").task(kit("vqa").configured(kind, (str(folder),), values))
+    torch.manual_seed(1)
+    model = task.model().eval()
+    batch = next(iter(task.epoch(0, Part())))
+    together = model(batch)
+    assert torch.allclose(together.looks.sum(-1), torch.ones(()), atol=1e-5)
+    for number in range(len(batch.answers)):
+        length, owner = int(batch.lengths[number]), int(batch.owners[number])
+        alone = Batch(
+            batch.images[owner : owner + 1],
+            batch.questions[number : number + 1, :length],
+            batch.lengths[number : number + 1],
+            torch.tensor([0]),
+            batch.answers[number : number + 1],
+        )
+        found = model(alone)
+        assert torch.allclose(found.scores[0], together.scores[number], atol=1e-5)
+        assert torch.allclose(found.looks[0], together.looks[number], atol=1e-5)
+
+
+def test_yes_and_no_are_counted_apart(folder: Path) -> None:
+    task = kit("vqa").task(kit("vqa").configured(None, (str(folder),), {k: str(v) for k, v in SMALL.items()}))
+
+    class AlwaysYes(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one = torch.nn.Parameter(torch.ones(1))
+
+        def forward(self, batch: Batch) -> Any:
+            scores = torch.zeros(len(batch.answers), len(task.answers))
+            scores[:, task.answers.index("yes")] = 5.0
+            return type("Answered", (), {"scores": scores})
+
+    metrics = task.metrics(task.counted(AlwaysYes(), task.exhibition.test, Part()))
+    assert (metrics["yes/no"], metrics["other"], metrics["accuracy"]) == (50, 0, 25)
+
+
+def test_easy_vqa_is_there_in_its_package(tmp_path: Path) -> None:
+    pytest.importorskip("easy_vqa")
+    shown = open_questions(Asked(pixels=2, most=100, cache=tmp_path))
+    assert (len(shown.training.names), len(shown.validation.names), len(shown.test.names)) == (100, 400, 1000)
+    assert len(shown.test.questions) == 9673
+    assert sum(one.answer in ("yes", "no") for one in shown.test.questions) == 7136
+
+
+def test_what_cannot_be_asked_is_one_sentence(regard: Regard, folder: Path) -> None:
+    fields = [f"--{name}={value}" for name, value in (SMALL | {"stop.steps": 1}).items()]
+    assert regard("train", "vqa", folder, "--folder", "run", *fields).code == 0
+    photo = folder / "test/images/0.png"
+    for question, sentence in (
+        ("is it purple?", "question: got the unknown 'purple', expected words that it was taught: color, is, it, red"),
+        ("is it " * 20, "question: got 40 words, expected at most 20; fix: ask in fewer words"),
+        ("?", "question: got no words, expected a question; fix: write it in quotes behind the image"),
+    ):
+        done = regard("ask", photo, question, "--run", "run")
+        assert (done.code, done.output) == (2, "")
+        assert sentence in done.errors
+        assert done.errors.count("\n") == 1
+    done = regard("predict", "run", photo)
+    assert (done.code, "question: got none, expected an image and a question" in done.errors) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        pytest.param("questions.json", None, "questions: got no file .*, expected a list of", id="missing"),
+        pytest.param("questions.json", "[[1]]", "which cannot be read .*, expected a list of", id="shape"),
+        pytest.param("questions.json", "[]", "questions: got none in .*; fix: write some questions", id="none"),
+        pytest.param("images/5.png", None, r"images: got no 5\.png in .*, expected an image for every", id="image"),
+    ],
+)
+def test_a_folder_with_something_missing_is_one_sentence(
+    folder: Path, name: str, content: str | None, message: str
+) -> None:
+    path = folder / "train" / name
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        open_questions(Asked(str(folder), pixels=8, held_out=4))
