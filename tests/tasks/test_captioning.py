@@ -35,9 +35,9 @@ def small(attention: str, **more: object) -> Any:
 
 
 def test_scenes_are_learned_resumed_evaluated_told_and_drawn(regard: Regard) -> None:
-    """Sixty small steps teach the grammar, not yet the scenes: more than a third of the single words are right."""
+    """Sixty small steps teach the grammar, not yet the scenes. Before them BLEU-1 is below 10."""
     report = walk(regard, "captioning", fields=BRIEF, cut_at=33)["scenes"]
-    assert report["bleu-1"] > 30
+    assert report["bleu-1"] > 20
     assert set(report) == {"items", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "exact"}
     Image.fromarray(scene([7]).image).resize((50, 40)).save("photo.jpg")
     told = regard("caption", "photo.jpg", "--run", "run", "--show", "words.png", "--json")
