@@ -3,11 +3,15 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HOW = "no Chromium on this machine: install one (Debian: apt-get install chromium) to run the journeys through pages"

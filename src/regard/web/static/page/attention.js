@@ -51,10 +51,10 @@ class Panel {
     this.element = make("div", { className: "attention", hidden: true },
       make("div", { className: "controls" }, ...controls, this.parts.zooming),
       make("div", { className: "panes" },
-        make("div", { className: "pane" }, this.parts.map, this.parts.lines, this.note),
-        make("div", { className: "pane side" }, this.headings.heads, this.parts.grid)),
-      make("div", { className: "strips" }, this.headings.tokens, this.parts.said, this.looked, this.parts.read, this.masks),
-      this.parts.saving);
+        make("div", { className: "pane" }, this.parts.map, this.parts.lines, this.note,
+          make("div", { className: "strips" }, this.headings.tokens, this.parts.said, this.looked, this.parts.read, this.masks),
+          this.parts.saving),
+        make("div", { className: "pane side" }, this.headings.heads, this.parts.grid)));
     element.append(this.element);
     this.renderButtons();
   }

@@ -161,6 +161,10 @@ class Translate {
     const answer = { key: this.key(), tokens: [], unknown: [], branches: new Map(), hypotheses: [], before: undefined };
     if (before?.hypotheses.length && JSON.parse(before.key).text === this.state.get("text")) answer.before = before.hypotheses[0].text;
     this.busy(true);
+    if (!before) {
+      this.result.hidden = false;
+      this.answer.replaceChildren(make("p", { className: "note", textContent: this.say("working") }));
+    }
     try {
       for await (const { name, data } of events("translate", this.question(), { signal: asking.signal })) {
         if (asking !== this.asking) return;
@@ -169,6 +173,7 @@ class Translate {
       this.session.answer = answer;
       await this.finish();
     } catch (error) {
+      if (!before) this.result.hidden = true;
       if (error.name !== "AbortError") this.report(error);
     } finally {
       if (asking === this.asking) {

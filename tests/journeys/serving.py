@@ -1,0 +1,144 @@
+"""A run that was really trained, a server process for it, and pages that are watched."""
+
+import fcntl
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+SETTINGS = """
+[vocabulary.source]
+kind = "word"
+[vocabulary.target]
+kind = "word"
+[model]
+encoder = "transformer"
+decoder = "transformer"
+size = 16
+tied = "none"
+dropout = 0.0
+[model.transformer]
+layers = 1
+decoder_layers = 2
+heads = 2
+hidden = 16
+[learning]
+budget = 256
+[measure]
+most = 4
+[training]
+threads = 1
+[training.optimizer]
+[training.stop]
+steps = 60
+[training.every]
+log = 5
+evaluate = 30
+save = 30
+"""
+ENGLISH = ["one", "two", "three", "four", "five", "six"]
+CHINESE = ["一", "二", "三", "四", "五", "六"]
+FRENCH = ["un", "deux", "trois", "quatre", "cinq", "six"]
+
+
+def command(*arguments: object, folder: Path) -> subprocess.Popen[str]:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "regard", *map(str, arguments)],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def shared_runs(own: Path) -> Path:
+    """A folder with the runs `later` and `earlier`, of one training, which test processes share."""
+    shared = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
+    folder = shared / "served"
+    with (shared / "served.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            folder.mkdir()
+            trained(folder)
+            (folder / "done").touch()
+    return folder
+
+
+def trained(folder: Path) -> None:
+    draw = random.Random(2)
+    rows = [[draw.randrange(6) for _ in range(draw.randint(2, 4))] for _ in range(300)]
+    languages = [draw.choice((ENGLISH, CHINESE)) for _ in rows]
+    sources = [" ".join(words[number] for number in row) for words, row in zip(languages, rows, strict=True)]
+    targets = [" ".join(FRENCH[number] for number in row) for row in rows]
+    for name, lines in (("text.src", sources), ("text.fr", targets)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (folder / "tiny.toml").write_text(SETTINGS.replace("[training.optimizer]\n", ""))
+    files = ("text.src", "text.fr")
+    process = command("train", "translation", *files, "--config", "tiny.toml", "--folder", "later", folder=folder)
+    output, _ = process.communicate(timeout=110)
+    assert process.returncode == 0, output
+    shutil.copytree(folder / "later", folder / "earlier")
+    before = folder / "later" / "checkpoints" / "000000030" / "weights.safetensors"
+    shutil.copyfile(before, folder / "copy")
+    (folder / "copy").replace(folder / "earlier" / "weights.safetensors")
+
+
+class Server:
+    """`regard serve`, as a process that can be ended and begun again on the same port."""
+
+    def __init__(self, folder: Path, *paths: object) -> None:
+        self.folder, self.paths, self.port = folder, paths, 0
+        self.start()
+
+    def start(self) -> None:
+        self.process = command("serve", *self.paths, "--port", self.port, folder=self.folder)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", line)
+        assert found, line + (self.process.stdout.read() if self.process.poll() is not None else "")
+        self.port = int(found.group(1))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=20)
+
+
+class Visited:
+    """A page, and everything on it that should not have been."""
+
+    def __init__(self, page: Any, server: Server) -> None:
+        self.page, self.server, self.troubles = page, server, []
+        page.on("console", lambda message: self.note(message.type in ("error", "warning"), f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.note(True, f"error: {error}"))
+        page.on(
+            "requestfailed", lambda request: self.note(not ended(request), f"failed: {request.url} {request.failure}")
+        )
+        page.on("response", lambda response: self.note(response.status >= 400, f"{response.status}: {response.url}"))
+        page.on("request", lambda request: self.note(self.foreign(request.url), f"elsewhere: {request.url}"))
+
+    def note(self, wrong: bool, text: str) -> None:
+        if wrong:
+            self.troubles.append(text)
+
+    def foreign(self, url: str) -> bool:
+        return not url.startswith((self.server.url, "blob:", "data:"))
+
+    def open(self, state: str = "") -> Any:
+        self.page.goto(f"{self.server.url}#{state}")
+        return self.page
+
+
+def ended(request: Any) -> bool:
+    """Whether the page itself let go of an answer that comes in parts: the question had changed, or all was there."""
+    parts = request.url.endswith("/api/translate") or "/metrics?" in request.url
+    return parts and "ERR_ABORTED" in (request.failure or "")

@@ -1,0 +1,391 @@
+"""Journeys over the page, in a real Chromium: nothing fails, nothing is logged, nobody else is asked."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from serving import Server, Visited, shared_runs
+
+from regard.recording import Factored, Factors, Overview, Recording, Sketch
+
+ASK = "view=translate&text=one+two+three"
+LONG = 32_768
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A long recording, and one whose labels would be markup if anybody let them."""
+    folder = tmp_path_factory.mktemp("recordings")
+    hostile = ["<img src=x onerror=alert(1)>", "<script>alert(2)</script>"]
+    Recording.of({"<b>site</b>": torch.eye(2)}, queries=hostile, keys=hostile).save(folder / "hostile.safetensors")
+    Recording({"layer": long_attention()}).save(folder / "long.safetensors")
+    return [folder / "long.safetensors", folder / "hostile.safetensors"]
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shared_runs(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="module")
+def server(runs: Path, recordings: list[Path]) -> Iterator[Server]:
+    server = Server(runs, "later", "earlier", *recordings)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def visited(browser: Any, server: Server) -> Iterator[Callable[..., Visited]]:
+    """Opens pages, and fails at the end where one of them had an error or asked somebody else."""
+    opened: list[Visited] = []
+
+    def open_page(**options: Any) -> Visited:
+        options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | options
+        context = browser.new_context(**options)
+        context.set_default_timeout(30_000)
+        opened.append(Visited(context.new_page(), server))
+        return opened[-1]
+
+    yield open_page
+    troubles = [trouble for one in opened for trouble in one.troubles]
+    for one in opened:
+        one.page.context.close()
+    assert troubles == []
+
+
+def long_attention() -> Factored:
+    """32,768 × 32,768 weights of 64 kinds of queries and keys, so that totals are found from 64 of them."""
+    kinds, block = 64, LONG // 64
+    angles = torch.arange(LONG) // block * (2 * torch.pi / kinds)
+    vectors = 4 * torch.stack([angles.cos(), angles.sin()], dim=1)[None]
+    few = vectors[:, ::block] @ vectors[:, ::block].transpose(1, 2)
+    total = ((few.exp().sum(-1) * block).log()).repeat_interleave(block, dim=1)
+    weights = (few - total[:, ::block, None]).exp()
+    entropy = -(weights * weights.log() * block).sum(-1).repeat_interleave(block, dim=1)
+    received = (weights.sum(1) * block).repeat_interleave(block, dim=1)
+    largest, places = weights.max(-1, keepdim=True)
+    tops = largest.repeat_interleave(block, dim=1), (places * block).repeat_interleave(block, dim=1)
+    cells = weights.repeat_interleave(8, dim=1).repeat_interleave(8, dim=2)
+    overview = Overview(cells, cells.clone(), (64, 64))
+    return Factored(Sketch(entropy, received, *tops, overview), Factors(vectors, vectors, total))
+
+
+def said(page: Any) -> str:
+    """The translation, when it is complete."""
+    page.wait_for_selector(".hypothesis[aria-pressed=true], .said")
+    page.wait_for_selector("button.primary:has-text('Translate'), button.primary:has-text('翻译')")
+    text: str = page.inner_text(".said")
+    return text
+
+
+def mapped(page: Any) -> str:
+    """What the heat map says of itself."""
+    label: str = page.get_attribute(".attention canvas.regard-heatmap-canvas", "aria-label")
+    return label
+
+
+def shows(page: Any, text: str) -> None:
+    """Waits until the heat map says so of itself."""
+    page.wait_for_selector(f".attention canvas.regard-heatmap-canvas[aria-label*='{text}']")
+
+
+def test_type_and_translate(visited: Callable[..., Any]) -> None:
+    page = visited().open()
+    page.fill("textarea", "one two three")
+    page.keyboard.press("Enter")
+    assert all(word in {"un", "deux", "trois", "quatre", "cinq", "six"} for word in said(page).split())
+    page.wait_for_selector(".regard-grid button")
+    assert "decoder.blocks.1.source, mean of heads: heat map" in mapped(page)
+    assert page.locator(".hypothesis").count() == 5
+    assert "text=one+two+three" in page.url
+
+
+def test_choose_layers_and_heads(visited: Callable[..., Any]) -> None:
+    page = visited().open(ASK)
+    page.wait_for_selector(".regard-grid button")
+    page.select_option("label:has-text('Layer') select", label="encoder.blocks.0.attention")
+    shows(page, "4 queries by 4 keys")
+    page.select_option("label:has-text('Head') select", label="2")
+    shows(page, "head 2")
+    page.click(".regard-grid button[aria-label='decoder.blocks.0.source, head 1']")
+    shows(page, "decoder.blocks.0.source, head 1")
+    assert "head=0" in page.url
+    page.click("button:has-text('Lines')")
+    page.wait_for_selector("svg.regard-arcs path")
+
+
+def test_click_a_token_to_see_where_it_looked(visited: Callable[..., Any]) -> None:
+    page = visited().open(ASK)
+    page.wait_for_selector(".regard-grid button")
+    page.click(".part-said button >> nth=0")
+    page.wait_for_selector(".looked:has-text('Where')")
+    weights = [float(page.get_attribute(f".part-read button >> nth={n}", "title")) for n in range(4)]
+    assert sum(weights) == pytest.approx(1, abs=1e-4)
+    page.click(".part-read button >> nth=1")
+    page.wait_for_selector(".looked:has-text('What looks at')")
+    box = page.locator(".attention canvas.regard-heatmap-canvas").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.12, box["y"] + box["height"] * 0.6)
+    page.wait_for_selector(".regard-tip:not([hidden])")
+    assert re.search(r"→ .*: [\d.e−]+$", page.inner_text(".regard-tip"))
+
+
+def test_the_tree_leads_to_each_hypothesis(visited: Callable[..., Any]) -> None:
+    page = visited().open(ASK)
+    page.wait_for_selector("svg.tree .node.ended")
+    texts = page.locator(".hypothesis bdi").all_inner_texts()
+    assert len(set(texts)) == len(texts) == 5
+    page.click(".hypothesis >> nth=2")
+    page.wait_for_function("text => document.querySelector('.said').textContent === text", arg=texts[2])
+    assert page.locator("svg.tree .node.last").get_attribute("aria-label").startswith("end of a hypothesis, score")
+    page.locator("svg.tree .node:not(.ended):not(.chosen)").first.dispatch_event("click")
+    page.wait_for_function("() => document.querySelector('.said').textContent.endsWith('…')")
+    page.locator("svg.tree .node.ended.best").dispatch_event("click")
+    page.wait_for_function("text => document.querySelector('.said').textContent === text", arg=texts[0])
+
+
+def test_two_runs_and_their_difference(visited: Callable[..., Any]) -> None:
+    page = visited().open(ASK)
+    page.wait_for_selector(".regard-grid button")
+    page.select_option("label:has-text('Compare with') select", value="earlier")
+    page.wait_for_selector("h2:has-text('later ↔ earlier')")
+    page.wait_for_selector(".triple .pane:nth-child(3) canvas")
+    assert page.locator(".triple canvas").count() == 3
+    page.wait_for_selector("p:has-text('earlier: Its own translation:')")
+    page.click(".regard-grid button[aria-label='decoder.blocks.0.source, head 2']")
+    page.wait_for_selector(".triple h3:has-text('decoder.blocks.0.source')")
+
+
+def test_mask_a_word_and_change_the_temperature(visited: Callable[..., Any]) -> None:
+    page = visited().open(ASK)
+    page.wait_for_selector(".regard-grid button")
+    page.click(".part-read button >> nth=1")
+    page.click("button:has-text('Mask “▁two”')")
+    page.wait_for_selector(".part-read .masked")
+    assert "masked=1" in page.url
+    page.click(".part-said button >> nth=0")
+    page.wait_for_function("() => document.querySelectorAll('.part-read button')[1].title === '0'")
+    page.select_option("label:has-text('Masked words') select", value="input")
+    page.wait_for_selector(".part-read button:has-text('<unk>')")
+    page.click("button:has-text('Unmask all')")
+    page.wait_for_selector(".part-read button:has-text('▁two')")
+    answers = set()
+    page.fill("label:has-text('Temperature') input", "5")
+    for seed in range(1, 6):
+        page.fill("label:has-text('Seed') input", str(seed))
+        page.wait_for_timeout(500)
+        answers.add(said(page))
+    assert len(answers) > 1
+
+
+def test_export(visited: Callable[..., Any], tmp_path: Path) -> None:
+    page = visited().open(ASK)
+    page.wait_for_selector(".regard-grid button")
+    files = {}
+    for name in ("PNG", "SVG", "CSV", "JSON"):
+        with page.expect_download() as download:
+            page.click(f".part-saving button:has-text('{name}')")
+        files[name] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[name])
+        assert files[name].suffix == f".{name.lower()}"
+    assert files["PNG"].read_bytes().startswith(b"\x89PNG")
+    table = json.loads(files["JSON"].read_text(encoding="utf-8"))
+    assert table["keys"] == ["▁one", "▁two", "▁three", "</s>"]
+    assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in table["weights"])
+    lines = list(csv.reader(files["CSV"].read_text(encoding="utf-8-sig").splitlines()))
+    assert lines[0][1:] == table["keys"]
+    assert [[float(weight) for weight in line[1:]] for line in lines[1:]] == table["weights"]
+    texts = [node.text for node in ElementTree.parse(files["SVG"]).iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == [*table["queries"], *table["keys"]]
+
+
+def test_a_link_restores_the_view(visited: Callable[..., Any]) -> None:
+    first = visited().open(ASK)
+    first.wait_for_selector(".regard-grid button")
+    first.click(".hypothesis >> nth=1")
+    first.click(".regard-grid button[aria-label='decoder.blocks.0.source, head 2']")
+    first.select_option("label:has-text('Colors') select", value="row")
+    first.click(".part-said button >> nth=0")
+    first.wait_for_selector(".looked:has-text('Where')")
+    first.click("button[aria-label='Zoom in']")
+    first.wait_for_function("() => location.hash.includes('look=')")
+    second = visited()
+    second.page.goto(first.url)
+    second.page.wait_for_selector(".looked:has-text('Where')")
+    assert mapped(second.page) == mapped(first)
+    assert second.page.inner_text(".said") == first.inner_text(".said")
+    assert second.page.input_value("label:has-text('Colors') select") == "row"
+    assert second.page.url == first.url
+
+
+def test_pan_and_zoom_over_a_long_recording(visited: Callable[..., Any]) -> None:
+    page = visited().open("view=recording&file=long.safetensors")
+    page.wait_for_selector(".note:has-text('32,768 × 32,768 weights')")
+    canvas = page.locator(".attention canvas.regard-heatmap-canvas")
+    box = canvas.bounding_box()
+    canvas.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for _ in range(12):
+        page.mouse.wheel(0, -400)
+    page.wait_for_function("() => location.hash.includes('look=')")
+    frames = page.evaluate(FRAMES)
+    assert len(frames) > 20
+    assert sorted(frames)[len(frames) // 2] < 50, frames
+    page.wait_for_function("() => !/: $/.test(document.querySelector('.regard-readout').textContent)")
+    page.keyboard.press("0")
+    page.wait_for_function("() => !location.hash.includes('look=')")
+
+
+# Drags over the map for a second and a half; the milliseconds from each frame to the next.
+FRAMES = """async () => {
+  const canvas = document.querySelector('.attention canvas.regard-heatmap-canvas');
+  const box = canvas.getBoundingClientRect();
+  const event = (kind, x, y) => new PointerEvent(kind, { pointerId: 1, clientX: x, clientY: y, bubbles: true });
+  const send = (...where) => canvas.dispatchEvent(event(...where));
+  canvas.setPointerCapture = () => {};
+  let [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+  send('pointerdown', x, y);
+  const times = [];
+  let last;
+  const end = performance.now() + 1500;
+  while (performance.now() < end) {
+    x += 3 * Math.sin(performance.now() / 200); y += 3 * Math.cos(performance.now() / 300);
+    send('pointermove', x, y);
+    const now = await new Promise(requestAnimationFrame);
+    if (last !== undefined) times.push(now - last);
+    last = now;
+  }
+  send('pointerup', x, y);
+  return times;
+}"""
+
+
+def test_labels_are_text_whatever_they_say(visited: Callable[..., Any]) -> None:
+    page = visited().open("view=recording")
+    page.click("button:has-text('hostile.safetensors')")
+    page.wait_for_selector(".part-said button")
+    expected = ["<img␣src=x␣onerror=alert(1)>", "<script>alert(2)</script>"]
+    assert page.locator(".part-said button").all_inner_texts() == expected
+    assert page.locator("main img, main script, main b").count() == 0
+
+
+def test_a_file_is_opened_from_disk(visited: Callable[..., Any], tmp_path: Path, recordings: list[Path]) -> None:
+    one = visited()
+    page = one.open("view=recording")
+    page.set_input_files("input[type=file]", recordings[1])
+    page.wait_for_selector("h2:has-text('hostile.safetensors')")
+    (tmp_path / "broken.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{{{{{{{{")
+    page.set_input_files("input[type=file]", tmp_path / "broken.safetensors")
+    page.wait_for_selector(".trouble:has-text('expected'):has-text('fix:')")
+    # The refusal itself is the only thing that went wrong.
+    assert [trouble for trouble in one.troubles if "400" not in trouble] == []
+    one.troubles.clear()
+
+
+def test_chinese(visited: Callable[..., Any]) -> None:
+    page = visited(locale="zh-CN").open()
+    assert page.get_attribute("html", "lang") == "zh"
+    page.fill("textarea", "一 二 三")
+    page.click("button:has-text('翻译') >> nth=-1")
+    page.wait_for_selector(".regard-grid button")
+    assert "热图" in mapped(page)
+    assert page.locator(".part-read button").all_inner_texts()[:3] == ["▁一", "▁二", "▁三"]
+    page.click("button:has-text('English')")
+    page.wait_for_selector("h2:has-text('Attention')")
+    page.wait_for_selector(".regard-grid button")
+    assert "heat map" in mapped(page)
+
+
+def test_dark_and_light(visited: Callable[..., Any]) -> None:
+    page = visited(color_scheme="dark").open(ASK)
+    page.wait_for_selector(".regard-grid button")
+    paper = "getComputedStyle(document.querySelector('.card')).backgroundColor"
+    dark = page.evaluate(paper)
+    page.click("button:has-text('☀')")
+    assert page.evaluate(paper) != dark
+    assert "theme=light" in page.url
+
+
+def test_by_keyboard_alone(visited: Callable[..., Any]) -> None:
+    page = visited().open()
+    page.wait_for_selector("textarea")
+    page.keyboard.press("/")
+    page.keyboard.type("one two three")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".regard-grid button")
+    reached: set[str] = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("(document.activeElement.ariaLabel ?? document.activeElement.textContent).trim()"))
+        if page.evaluate("document.activeElement.classList.contains('regard-heatmap-canvas')"):
+            break
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => /: [\\d.e−]+$/.test(document.querySelector('.regard-readout').textContent)")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".looked:has-text('Where')")
+    assert {"Translate", "Zoom in", "Lines"} <= reached
+    page.locator("svg.tree [tabindex='0']").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('.said').textContent.endsWith('…')")
+
+
+def test_everything_has_a_name(visited: Callable[..., Any]) -> None:
+    page = visited().open(ASK)
+    page.wait_for_selector("svg.tree .node.ended")
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll('button, input, select, textarea, canvas[tabindex], [role=button]')]
+        .filter((one) => one.checkVisibility() && !(one.getAttribute('aria-label') || one.textContent.trim()
+          || one.labels?.[0]?.textContent.trim() || one.title)).map((one) => one.outerHTML)"""
+    )
+    assert unnamed == []
+    assert page.locator("[aria-live=polite] .said").count() == 1
+
+
+def test_a_narrow_screen(visited: Callable[..., Any]) -> None:
+    page = visited(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open(ASK)
+    page.wait_for_selector(".regard-grid button")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.tap(".part-said button >> nth=0")
+    page.wait_for_selector(".looked:has-text('Where')")
+    for view in ("Recordings", "Training"):
+        page.tap(f"nav button:has-text('{view}')")
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.wait_for_selector("svg.curves polyline")
+
+
+def test_curves_grow_while_a_run_trains(visited: Callable[..., Any], runs: Path) -> None:
+    page = visited().open("view=training&run=earlier")
+    page.wait_for_selector("svg.curves polyline")
+    before = page.get_attribute("svg.curves >> nth=0", "aria-label")
+    with (runs / "earlier" / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps({"event": "stepped", "step": 65, "epoch": 1, "loss": 0.125, "rate": 0.001}) + "\n")
+    page.wait_for_selector("figcaption:has-text('0.125')")
+    assert page.get_attribute("svg.curves >> nth=0", "aria-label") != before
+    page.wait_for_selector("[role=status]:has-text('following')")
+
+
+def test_a_server_that_stops_is_noticed_and_waited_for(visited: Callable[..., Any], server: Any) -> None:
+    one = visited()
+    page = one.open(ASK)
+    page.wait_for_selector(".regard-grid button")
+    text = said(page)
+    server.stop()
+    page.fill("textarea", "two one")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".banner.gone:has-text('The server does not answer')")
+    assert all("ERR_CONNECTION_REFUSED" in trouble or "Failed to load" in trouble for trouble in one.troubles)
+    server.start()
+    page.wait_for_selector(".banner:not(.gone):has-text('The server is back')")
+    page.wait_for_selector(".regard-grid button")
+    assert said(page) != ""
+    assert text != ""
+    one.troubles.clear()
