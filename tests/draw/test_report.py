@@ -1,6 +1,7 @@
 """What a report holds, before any browser sees it."""
 
 import base64
+import json
 import re
 import zlib
 from html.parser import HTMLParser
@@ -105,18 +106,27 @@ class Scripts(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.tags: list[str] = []
+        self.scripts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1] == "script":
+            self.scripts[-1] += data
 
 
-def test_no_label_ends_the_script_that_holds_it() -> None:
-    evil = "</script><script>alert(1)</script><!--"
+@pytest.mark.parametrize("evil", ["</script><script>alert(1)</script>", "</script><img src=x>", "<!--<script>", "-->"])
+def test_no_label_ends_the_script_that_holds_it(evil: str) -> None:
     page = report([Chapter(evil, Recording.of({evil: [[1.0]]}, queries=[evil], keys=[evil]))], evil)
     parser = Scripts()
     parser.feed(page)
-    assert parser.tags.count("script") == 2
     assert "img" not in parser.tags
+    data, code = parser.scripts
+    assert json.loads(data)["labels"] == [[evil]]
+    assert code.strip() == script("report.js").strip()
 
 
 def test_the_page_names_no_other_place() -> None:
