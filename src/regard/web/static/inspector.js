@@ -85,6 +85,8 @@ class Inspector {
     this.fitButton = make("button", { type: "button", className: "regard-fit" });
     this.fitButton.addEventListener("click", () => this.map?.fit());
     chapter.element.classList.add("regard-chapters");
+    const { said, read } = this.parts;
+    const tokens = make("section", { className: "regard-tokens" }, this.headings.tokens, said, this.looked, read);
     element.append(
       make("header", { className: "regard-head" }, make("h1", { textContent: this.recording.title }),
         make("div", { className: "regard-tools" }, language.element, theme.element)),
@@ -92,9 +94,8 @@ class Inspector {
       make("div", { className: "regard-controls" },
         ...[site, head, scale, this.legend, threshold, drawing].map((control) => control.element), this.fitButton),
       make("div", { className: "regard-panes" },
-        make("section", { className: "regard-main" }, this.parts.map, this.parts.lines),
+        make("section", { className: "regard-main" }, this.parts.map, this.parts.lines, tokens),
         make("section", { className: "regard-side" }, this.headings.heads, this.parts.grid, this.parts.beside)),
-      make("section", { className: "regard-tokens" }, this.headings.tokens, this.parts.said, this.looked, this.parts.read),
       this.foot,
     );
   }
