@@ -5,10 +5,14 @@ import sys
 from pathlib import Path
 
 from benchmarks.claims import NAMES
+from benchmarks.recipes.running import TaskResult
+from benchmarks.recipes.running import load as load_task
 from benchmarks.results import FOLDER, CaseResult, CurveResult, Result, Setting, load
 from benchmarks.wording import amount, bound, measured, number, ratio, relative
 
 ROOT = Path(__file__).parent.parent
+TASKS_BEGIN, TASKS_END = "<!-- tasks:begin -->", "<!-- tasks:end -->"
+TASKS_HEADING = "## Trained"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 HEADING = "## Measured"
 NOTHING = "Not measured yet: run `make bench`."
@@ -79,6 +83,39 @@ def readme(text: str, found: list[Result]) -> str:
     return before + block(found) + rest.split(END, 1)[1]
 
 
+def task_results(folder: Path = FOLDER) -> list[TaskResult]:
+    """What the recipes of the tasks have reached so far."""
+    return [load_task(path) for path in sorted(folder.glob("tasks-*.json"))]
+
+
+def task_row(result: TaskResult) -> str:
+    """One line: what was reached, what others reached, and how long it took; other runs beside the first."""
+    beside = "; ".join(f"{run.name}: {run.value:.4g}" for run in result.runs[1:])
+    bound = f"≥ {result.least:g}" if result.least is not None else f"≤ {result.most:g}" if result.most else ""
+    mark = "" if result.reached else f" ✗ ({bound} wanted)"
+    reached = f"**{result.value:.4g}** {result.unit}{mark}" + (f"<br>{beside}" if beside else "")
+    minutes = f"{result.runs[0].seconds / 60:.1f} min"
+    return f"| {result.task} | {result.mechanism} | {result.data} | {reached} | {result.published} | {minutes} |"
+
+
+def task_block(found: list[TaskResult]) -> str:
+    """What stands in the README between the marks of the tasks."""
+    rows = ["| task | mechanism | data | ours | published | time |", "|---|---|---|---|---|---|", *map(task_row, found)]
+    how = "Each by one command, `python -m benchmarks.recipes NAME --data FOLDER`; configurations and seeds are in"
+    return f"{TASKS_BEGIN}\n{chr(10).join(rows)}\n\n{how}\n[benchmarks/results](benchmarks/results).\n{TASKS_END}"
+
+
+def with_tasks(text: str, found: list[TaskResult]) -> str:
+    """The README with the table of the tasks replaced, or put before what was measured."""
+    if not found:
+        return text
+    if TASKS_BEGIN in text:
+        before, rest = text.split(TASKS_BEGIN, 1)
+        return before + task_block(found) + rest.split(TASKS_END, 1)[1]
+    before, heading, rest = text.partition(f"{HEADING}\n")
+    return f"{before}{TASKS_HEADING}\n\n{task_block(found)}\n\n{heading}{rest}"
+
+
 def page(found: list[Result]) -> str:
     """docs/benchmarks.md, all of it."""
     head = f"# Benchmarks\n\n<!-- made by python -m benchmarks.report: do not edit -->\n\n{HOW}\n{summary(found)}\n"
@@ -128,7 +165,8 @@ def wanted(root: Path = ROOT) -> dict[Path, str]:
     """What the files should be."""
     found = results()
     text = (root / "README.md").read_text(encoding="utf-8")
-    return {root / "README.md": readme(text, found), root / "docs" / "benchmarks.md": page(found)}
+    text = with_tasks(readme(text, found), task_results())
+    return {root / "README.md": text, root / "docs" / "benchmarks.md": page(found)}
 
 
 def stale(root: Path = ROOT) -> list[Path]:

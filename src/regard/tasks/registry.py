@@ -34,6 +34,7 @@ TASKS: Mapping[str, Entry] = {
     "next-vector": Entry("regard.tasks.next_vector", "the next vector of a sequence, in seven steps"),
     "captioning": Entry("regard.tasks.captioning", "to say what is in an image, and where it looked", "predict"),
     "vqa": Entry("regard.tasks.vqa", "to answer questions about an image, and which region it looked at", "predict"),
+    "memory": Entry("regard.tasks.memory", "to answer questions about stories, hopping from fact to fact"),
 }
 
 

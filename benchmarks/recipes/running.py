@@ -1,0 +1,136 @@
+"""From a recipe to its result: trained, or resumed, and evaluated by the commands that users have."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from benchmarks.recipes.recipe import Recipe, Run
+from benchmarks.worker import commit
+from regard.machine import describe
+
+# What a result repeats of its recipe, so that it can be read alone.
+COPIED = ("title", "task", "mechanism", "data", "metric", "unit", "least", "most", "published")
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """One run: its whole configuration, what it took, and what evaluation said."""
+
+    name: str
+    config: dict[str, Any]
+    seed: int
+    steps: int
+    seconds: float
+    metrics: dict[str, dict[str, Any]]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What came of a recipe. The first of the runs is the result."""
+
+    recipe: str
+    title: str
+    task: str
+    mechanism: str
+    data: str
+    metric: str
+    unit: str
+    least: float | None
+    most: float | None
+    published: str
+    machine: dict[str, Any]
+    date: str
+    commit: str
+    runs: list[Trained]
+
+    @property
+    def value(self) -> float:
+        return self.runs[0].value
+
+    @property
+    def reached(self) -> bool:
+        """Whether the result is on the right side of its bound."""
+        enough = self.least is None or self.value >= self.least
+        return enough and (self.most is None or self.value <= self.most)
+
+
+def result_of(recipe: Recipe, data: Path, runs: Path) -> TaskResult:
+    """Every run of a recipe, one after another."""
+    done = [trained(recipe, run, data, runs / f"{recipe.name}-{number}") for number, run in enumerate(recipe.runs)]
+    facts: dict[str, Any] = {name: getattr(recipe, name) for name in COPIED}
+    return TaskResult(recipe.name, **facts, machine=describe()._asdict(), date=today(), commit=commit(), runs=done)
+
+
+def today() -> str:
+    return date.today().isoformat()
+
+
+def trained(recipe: Recipe, run: Run, data: Path, folder: Path) -> Trained:
+    """Trains to the end, from the last checkpoint where there is one, and evaluates."""
+    if (folder / "versions.json").is_file():
+        regard("resume", str(folder))
+    else:
+        fields = [word for name, value in run.fields.items() for word in (f"--{name}", str(value))]
+        preset = ["--preset", run.preset] if run.preset else []
+        sources = [str(data / name) for name in recipe.source]
+        regard("train", recipe.task, *sources, *preset, *fields, "--folder", str(folder))
+    metrics = json.loads(regard("evaluate", str(folder), *run.evaluate, "--json", shown=False))
+    config = without_paths(tomllib.loads((folder / "config.toml").read_text(encoding="utf-8")), data)
+    steps, seconds = taken(folder)
+    value = figure(metrics, recipe.metric)
+    return Trained(run.name, config, config["training"]["seed"], steps, seconds, metrics, value)
+
+
+def figure(metrics: dict[str, dict[str, Any]], name: str) -> float:
+    """A number by its set and its name: `test.accuracy`; of translations, `test.bleu.score`."""
+    found: Any = metrics
+    for part in name.split("."):
+        found = found[part]
+    return float(found)
+
+
+def taken(folder: Path) -> tuple[int, float]:
+    """Steps and seconds of training, from the run's own journal: resumed runs add up."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    stepped = [line for line in lines if line["event"] == "stepped"]
+    return stepped[-1]["step"], sum(line["seconds"] for line in stepped)
+
+
+def without_paths(config: dict[str, Any], data: Path) -> dict[str, Any]:
+    """The configuration without where this machine keeps its data and its runs."""
+    text = json.dumps(config).replace(str(data.resolve()) + "/", "").replace(str(data) + "/", "")
+    cleaned: dict[str, Any] = json.loads(text)
+    cleaned["training"]["folder"] = Path(cleaned["training"]["folder"]).name
+    return cleaned
+
+
+def regard(*arguments: str, shown: bool = True) -> str:
+    """A command of the package, in a process of its own; its output, or all of it on the screen."""
+    command = [sys.executable, "-m", "regard", *arguments]
+    done = subprocess.run(command, check=True, text=True, stdout=None if shown else subprocess.PIPE)
+    return done.stdout or ""
+
+
+def save(result: TaskResult, folder: Path) -> Path:
+    """Write it in one step: a reader sees the old file or the new one."""
+    path = folder / f"tasks-{result.recipe}.json"
+    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False, encoding="utf-8") as file:
+        json.dump(asdict(result), file, indent=1, ensure_ascii=False)
+        file.write("\n")
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+    return path
+
+
+def load(path: Path) -> TaskResult:
+    """Read it again."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return TaskResult(**{**found, "runs": [Trained(**run) for run in found["runs"]]})

@@ -1,0 +1,24 @@
+"""Questions about stories: an external memory of facts, read several times, each reading sharpening the question."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from regard.errors import wrong
+from regard.tasks.memory.config import PRESETS, MemoryConfig
+from regard.tasks.memory.predictor import load
+from regard.tasks.memory.task import goal_of, task
+from regard.tasks.naming import changed, chosen, in_folder
+
+DEFAULT = MemoryConfig()
+DATA = "Stories are generated, with questions that need one, two or three of their facts; there is no DATA to name."
+
+
+def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> MemoryConfig:
+    """The preset, with other values for some fields."""
+    if data:
+        raise wrong("data", data[0], "none: stories are generated", "leave it out")
+    config: MemoryConfig = changed(in_folder(chosen(PRESETS, preset), "memory", preset or ""), values)
+    return config
+
+
+__all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]

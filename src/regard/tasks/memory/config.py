@@ -1,0 +1,63 @@
+"""What a reader of stories is told."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import wrong
+from regard.training import Every, Optimizer, Schedule, Stop, Training
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Stories, told anew for each epoch, with questions that need one, two or three of their facts."""
+
+    people: int = 3  # in a story; a box goes with each, and a thing lies in each box
+    moves: int = 2  # times that each of them goes somewhere, at most; the last counts
+    items: int = 12800  # stories in an epoch
+    held_out: int = 600  # stories of each set that is tested on
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.people <= 6:
+            raise wrong("people", self.people, "1 to 6", "use 3")
+        if not 1 <= self.moves <= 4:
+            raise wrong("moves", self.moves, "1 to 4", "use 2")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A memory of facts, read several times."""
+
+    score: str = "dot"  # a name of the catalog
+    normalizer: str = "softmax"  # a name of the catalog
+    size: int = 48
+    hops: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("size", "hops"):
+            if getattr(self, name) < 1:
+                raise wrong(name, getattr(self, name), "at least 1", f"give {name} a value of 1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryConfig:
+    """A reader of stories, whole."""
+
+    task: Literal["memory"] = "memory"
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    batch: int = 128
+    training: Training = field(
+        default_factory=lambda: Training(
+            folder=Path("runs/memory"),
+            keep=1,
+            optimizer=Optimizer(rate=5e-3, decay=0.0),
+            schedule=Schedule("cosine", warmup=100),
+            stop=Stop(epochs=30),
+            every=Every(log=50),
+        )
+    )
+
+
+PRESETS = {"three-hops": MemoryConfig(), "one-hop": MemoryConfig(model=Model(hops=1))}

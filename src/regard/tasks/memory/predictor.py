@@ -1,0 +1,65 @@
+"""A reader of stories, asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.errors import wrong
+from regard.tasks.memory.config import MemoryConfig
+from regard.tasks.memory.stories import WORDS, parsed, tensors, told
+from regard.tasks.memory.task import Stories, task
+from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+
+
+class MemoryPredictor:
+    """The model of a run."""
+
+    def __init__(self, learned: Stories, model: Any) -> None:
+        self.task, self.model = learned, model
+
+    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
+        """By the number of facts that an answer follows from."""
+        if data is not None:
+            raise wrong("data", data, "none: stories are generated", "leave it out")
+        reports = {}
+        for name, items in self.task.sets.held_out(split).items():
+            with torch.no_grad():
+                sums = self.task.summed(self.model, items)
+            reports[name] = Report(int(sums["items"]), self.task.metrics(sums))
+        return reports
+
+    def predict(self, words: Sequence[str]) -> Prediction:
+        """The answer to a story of somebody's own, or to one that was held out."""
+        data = self.task.config.data
+        if words:
+            one, (facts, question, *_) = parsed(" ".join(words), data)
+        else:
+            one = told(data, 3, (2, 9))[-1]
+            facts, question, *_ = tensors([one], data)
+        with torch.no_grad():
+            found = self.model(facts, question)
+        answer = WORDS[int(found.logits[0].argmax())]
+        weights = found.weights[0, :, : len(one.facts)].flip(-1)  # the latest was first
+        rows = [f"hop {number + 1}" for number in range(len(weights))]
+        shown = Map(weights.T.tolist(), rows, one.facts)
+        right = f", is {one.answer}" if one.answer else ""
+        text = "\n".join([*(f"{fact}." for fact in one.facts), f"{one.question}? {answer}{right}"])
+        values = {"facts": one.facts, "question": one.question, "answer": answer, "weights": weights.tolist()}
+        return Prediction(text, values, lambda: drawn(shown), shown)
+
+
+def drawn(shown: Map) -> Any:
+    """A row for each fact, a column for each hop."""
+    import numpy as np
+
+    from regard.draw.alignment import alignment
+
+    return alignment(np.array(shown.weights), shown.columns, shown.rows)
+
+
+def load(config: MemoryConfig, run: Path, weights: Path | None = None) -> MemoryPredictor:
+    """The model of a run folder."""
+    learned = task(config, run)
+    return MemoryPredictor(learned, trained(learned.model(), config.training, run, weights))

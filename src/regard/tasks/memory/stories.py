@@ -1,0 +1,117 @@
+"""Little stories in our own words, and questions whose answers need one, two or three of their facts."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from regard.errors import wrong
+from regard.tasks.data import pad
+from regard.tasks.memory.config import Data
+from regard.tasks.tabular import Sets, Tensors
+
+PEOPLE = ("anna", "boris", "chen", "dalia", "emil", "farah")
+BOXES = ("crate", "basket", "suitcase", "barrel", "trunk", "jar")
+THINGS = ("pearl", "letter", "compass", "lantern", "flute", "coin")
+PLACES = ("harbor", "attic", "orchard", "bakery", "tower", "meadow", "station", "cellar")
+VERBS = ("walks to", "hurries to", "returns to")
+WORDS = (
+    "",
+    *PEOPLE,
+    *BOXES,
+    *THINGS,
+    *PLACES,
+    "walks",
+    "hurries",
+    "returns",
+    "to",
+    "goes",
+    "with",
+    "lies",
+    "in",
+    "where",
+    "is",
+)
+NUMBER = {word: number for number, word in enumerate(WORDS)}
+LONGEST = 4  # words of a fact or a question
+KINDS = ("one fact", "two facts", "three facts")
+
+
+class Story(NamedTuple):
+    """Facts in their order, a question, its answer, and the facts that it follows from, first things first."""
+
+    facts: list[str]
+    question: str
+    answer: str
+    support: list[int]
+
+
+def story(data: Data, kind: int, random: np.random.Generator) -> Story:
+    """People who carry boxes that hold things, and who go about; the question is where one of these is."""
+    people, boxes, things = (random.permutation(names)[: data.people] for names in (PEOPLE, BOXES, THINGS))
+    walks = [place for place in range(data.people) for _ in range(random.integers(1, data.moves + 1))]
+    told = [("walk", place) for place in walks]
+    told += [("carry", place) for place in range(data.people)] + [("hold", place) for place in range(data.people)]
+    order = [told[number] for number in random.permutation(len(told))]
+    asked = int(random.integers(data.people))
+    facts, where, found = [], "", {"walk": 0, "carry": 0, "hold": 0}
+    for number, (what, place) in enumerate(order):
+        goal = str(random.choice(PLACES))
+        walk = f"{people[place]} {random.choice(VERBS)} {goal}"
+        fact = {"walk": walk, "carry": f"{boxes[place]} goes with {people[place]}"}.get(what)
+        facts.append(fact or f"{things[place]} lies in {boxes[place]}")
+        if place == asked:
+            found[what], where = number, goal if what == "walk" else where
+    names = (people[asked], boxes[asked], things[asked])
+    support = [found["walk"], found["carry"], found["hold"]][: kind + 1][::-1]
+    return Story(facts, f"where is {names[kind]}", where, support)
+
+
+def tensors(stories: Sequence[Story], data: Data) -> Tensors:
+    """Facts as numbers of words, the latest first; the question; the answer; and places of the support, −1 for none."""
+    most = data.people * (data.moves + 2)
+    facts = torch.zeros(len(stories), most, LONGEST, dtype=torch.int64)
+    support = torch.full((len(stories), len(KINDS)), -1)
+    for row, one in enumerate(stories):
+        facts[row, : len(one.facts)] = pad([numbers_of(fact) for fact in one.facts[::-1]], 0)
+        support[row, : len(one.support)] = torch.tensor([len(one.facts) - 1 - place for place in one.support])
+    questions = pad([numbers_of(one.question) for one in stories], 0)
+    return facts, questions, torch.tensor([NUMBER[one.answer] for one in stories]), support
+
+
+def numbers_of(sentence: str) -> list[int]:
+    """The numbers of a sentence's words, filled up to the length of the longest."""
+    words = sentence.lower().replace(".", " ").replace("?", " ").split()
+    unknown = next((word for word in words if word not in NUMBER), None)
+    if unknown is not None:
+        raise wrong("item", repr(unknown), f"words of the stories: {', '.join(WORDS[1:])}", "write one of these")
+    if not 1 <= len(words) <= LONGEST:
+        raise wrong("item", repr(sentence), f"1 to {LONGEST} words in a sentence", "write 'anna walks to harbor', say")
+    return [NUMBER[word] for word in words] + [0] * (LONGEST - len(words))
+
+
+def told(data: Data, count: int, seed: Sequence[int], kind: int | None = None) -> list[Story]:
+    """So many stories; of all kinds in turn where none is named."""
+    random = np.random.default_rng([data.seed, *seed])
+    return [story(data, number % len(KINDS) if kind is None else kind, random) for number in range(count)]
+
+
+def sets_of(data: Data) -> Sets:
+    """New stories in each epoch; tests by the number of facts that are needed."""
+    tests = {name: tensors(told(data, data.held_out, (2, place), place), data) for place, name in enumerate(KINDS)}
+    validation = tensors(told(data, data.held_out, (1,)), data)
+    return Sets(lambda epoch: tensors(told(data, data.items, (0, epoch)), data), validation, tests)
+
+
+def parsed(text: str, data: Data) -> tuple[Story, Tensors]:
+    """A story of somebody's own: facts with a full stop behind each, then a question."""
+    sentences = [part.strip() for part in text.replace("?", "?.").split(".") if part.strip()]
+    if len(sentences) < 2 or not sentences[-1].endswith("?"):
+        fix = "write 'anna walks to harbor. where is anna?', say"
+        raise wrong("item", repr(text), "facts, each with a full stop, and a question", fix)
+    most = data.people * (data.moves + 2)
+    if len(sentences) - 1 > most:
+        raise wrong("item", f"{len(sentences) - 1} facts", f"at most {most}, as in training", "leave some out")
+    one = Story(sentences[:-1], sentences[-1].rstrip("?"), "", [])
+    return one, tensors([one._replace(answer=PLACES[0])], data)

@@ -1,0 +1,94 @@
+"""Answering questions about stories as something that can be trained."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.catalog import Sizes
+from regard.layers.hops import Hops
+from regard.layers.memory import Memory as Facts
+from regard.masks import Mask
+from regard.tasks.mechanisms import mechanism_of
+from regard.tasks.memory.config import MemoryConfig, Model
+from regard.tasks.memory.stories import LONGEST, WORDS, sets_of
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.training import Goal, Loss
+
+
+class Answered(NamedTuple):
+    """Scores of the words, and where each hop looked: `(batch, hops, facts)`."""
+
+    logits: Tensor
+    weights: Tensor
+
+
+class Reader(nn.Module):
+    r"""A key-value memory of facts, asked several times (Sukhbaatar et al. 2015; Miller et al. 2016).
+
+    $$ k_i = \sum_j a_j \circ A w_{ij} + t_i, \qquad v_i = \sum_j c_j \circ C w_{ij}, \qquad
+    q = \sum_j b_j \circ B w_j $$
+
+    with the word $w_{ij}$ at place j of fact i, $a, b, c$ = learned weights of the places, and $t_i$ = a learned vector
+    for how long ago the fact was told.
+    """
+
+    def __init__(self, config: Model, facts: int) -> None:
+        super().__init__()
+        size = config.size
+        self.key, self.value, self.query = (nn.Embedding(len(WORDS), size, padding_idx=0) for _ in range(3))
+        for table in (self.key, self.value, self.query):
+            nn.init.normal_(table.weight, std=0.3)
+        self.places = nn.Parameter(1 + 0.3 * torch.randn(3, LONGEST, size))
+        self.age = nn.Parameter(0.1 * torch.randn(facts, size))
+        sizes = Sizes(size, size, size, keys=facts)
+        self.hops = Hops.linear(size, hops=config.hops, mechanism=mechanism_of(config.score, sizes, config.normalizer))
+        self.answer = nn.Linear(size, len(WORDS))
+
+    def forward(self, facts: Tensor, question: Tensor) -> Answered:
+        key = (self.key(facts) * self.places[0]).sum(-2) + self.age[: facts.shape[1]]
+        value = (self.value(facts) * self.places[1]).sum(-2)
+        query = (self.query(question) * self.places[2]).sum(-2)[:, None]
+        real = Mask.keep((facts > 0).any(-1)[:, None])
+        hopped = self.hops(query, Facts(key, value, real))
+        weights = torch.cat([hop.weights.dense() for hop in hopped.hops], dim=1)
+        return Answered(self.answer(hopped.output.squeeze(1)), weights)
+
+
+class Stories(Tabular):
+    """Learns where people, boxes and things are."""
+
+    def __init__(self, config: MemoryConfig, sets: Sets) -> None:
+        super().__init__(config, sets, goal_of(config), batch=config.batch)
+
+    def model(self) -> Reader:
+        return Reader(self.config.model, self.sets.validation[0].shape[1])
+
+    def loss(self, model: Any, batch: Tensors) -> Loss:
+        facts, question, answer, _ = batch
+        return Loss(F.cross_entropy(model(facts, question).logits, answer, reduction="sum"), len(answer))
+
+    def sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
+        """Right answers; and of the facts that an answer follows from, the share that some hop looked at most."""
+        facts, question, answer, support = batch
+        found = model(facts, question)
+        right = float((found.logits.argmax(-1) == answer).sum())
+        looked = (found.weights.argmax(-1)[:, :, None] == support[:, None]).any(1)
+        needed = support >= 0
+        pointed = float((looked.sum(-1) / needed.sum(-1)).sum())
+        return {"items": float(len(answer)), "accuracy": 100 * right, "pointed": 100 * pointed}
+
+
+def goal_of(_: Any) -> Goal:
+    """Right answers decide."""
+    return Goal("accuracy", "higher")
+
+
+def task(config: MemoryConfig, run: Path | None = None) -> Stories:
+    """The task of a new run, or of one whose stories must be the same."""
+    sets = sets_of(config.data)
+    check_same(sets, run)
+    return Stories(config, sets)

@@ -1,0 +1,67 @@
+"""Recipes: every one can be read and would start, and what is recorded is what the table says."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import report
+from benchmarks.recipes.recipe import Recipe, Run, names, read
+from benchmarks.recipes.running import COPIED, TaskResult, Trained, figure, load, result_of, save, without_paths
+from regard.tasks import kit
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_recipe_names_a_task_and_fields_that_exist(name: str) -> None:
+    recipe = read(name)
+    for run in recipe.runs:
+        data = [f"/nowhere/{part}" for part in recipe.source]
+        config = kit(recipe.task).configured(run.preset, data, {key: str(value) for key, value in run.fields.items()})
+        assert config.task == recipe.task
+
+
+def result(value: float, **changes: object) -> TaskResult:
+    run = Trained("ours", {}, 1, 10, 90.0, {}, value)
+    made = TaskResult("x", "t", "digits", "m", "d", "test.a", "%", 99.0, None, "98 % (A 2014)", {}, "", "", [run])
+    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_a_row_says_what_was_reached_and_what_was_missed() -> None:
+    assert report.task_row(result(99.25)) == "| digits | m | d | **99.25** % | 98 % (A 2014) | 1.5 min |"
+    assert "**98.5** % ✗ (≥ 99 wanted)" in report.task_row(result(98.5))
+    beside = [*result(99.5).runs, Trained("plain", {}, 1, 1, 1.0, {}, 97.0)]
+    assert "<br>plain: 97 |" in report.task_row(result(99.5, runs=beside))
+    assert result(0.2, least=None, most=0.3).reached
+    assert not result(0.4, least=None, most=0.3).reached
+
+
+def test_the_table_is_put_into_the_readme_once() -> None:
+    text = "# title\n\n## Measured\n\nnumbers\n"
+    first = report.with_tasks(text, [result(99.5)])
+    assert first.index("## Trained") < first.index("## Measured")
+    assert report.with_tasks(first, [result(99.5)]) == first
+    assert "98.5" in report.with_tasks(first, [result(98.5)])
+    assert report.with_tasks(text, []) == text
+
+
+def test_a_recipe_is_trained_resumed_and_recorded(tmp_path: Path) -> None:
+    fields = {"stop.steps": 3, "every.log": 1, "training.threads": 1}
+    recipe = Recipe("small", "t", "regression", "m", "d", "test.learned", [Run("ours", fields=fields)], most=1e9)
+    first = result_of(recipe, tmp_path, tmp_path)
+    assert first.reached
+    assert (first.runs[0].steps, first.runs[0].seed) == (3, 1)
+    assert first.runs[0].config["training"]["folder"] == "small-0"
+    again = result_of(recipe, tmp_path, tmp_path)  # nothing is left to do, so nothing changes
+    assert again.runs == first.runs
+    assert load(save(first, tmp_path)) == first
+    assert all(getattr(first, name) == getattr(recipe, name) for name in COPIED)
+
+
+def test_figures_are_found_by_their_path() -> None:
+    assert figure({"test": {"bleu": {"score": 3.0}}}, "test.bleu.score") == 3
+
+
+def test_no_path_of_this_machine_is_recorded(tmp_path: Path) -> None:
+    config = {"data": {"source": f"{tmp_path}/mnist"}, "training": {"folder": "/home/a/b"}}
+    assert json.dumps(without_paths(config, tmp_path)) == '{"data": {"source": "mnist"}, "training": {"folder": "b"}}'
