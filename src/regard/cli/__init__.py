@@ -35,6 +35,7 @@ app.command("regard.cli.export:export", help="Write a translator for other machi
 app.command("regard.cli.dispatch:show", help="Show where a run looked, in the terminal or as a picture.", **OWN_FLAGS)
 app.command("regard.cli.serve:serve", help="Serve a page: translate, look, compare, and follow runs in progress.")
 app.command("regard.cli.bench:bench", help="Time the main mechanisms against plain torch on this machine.")
+app.command("regard.cli.compare:compare", help="Compare kinds of layers by cost, or mechanisms by what they learn.")
 app.command("regard.cli.demo:demo", help="Train a translator with attention and one without, and see the difference.")
 
 

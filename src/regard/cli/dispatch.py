@@ -50,6 +50,8 @@ def call(command: str, arguments: Sequence[str]) -> None:
     target = GENERAL[command] if run is None else OWN.get((task_name(run), command), GENERAL[command])
     if command == "show" and run is None and arguments and is_file(arguments[0]):
         target = "regard.cli.show_recording:show"
+    if command == "show" and run is None and arguments and arguments[0] == "positions":
+        target = "regard.cli.show_positions:show"
     module, _, function = target.partition(":")
     app = App(name=f"regard {command}", help_format="plaintext", version_flags=[])
     app.default(getattr(import_module(module), function))

@@ -3,6 +3,7 @@
 from typing import cast
 
 from regard import catalog
+from regard.aggregates import Reading
 from regard.catalog import Sizes
 from regard.errors import wrong
 from regard.layers.mechanism import Mechanism
@@ -10,13 +11,14 @@ from regard.normalizers import Normalizer, SequentialNormalizer
 from regard.scores import Score
 
 
-def mechanism_of(score: str, sizes: Sizes, normalizer: str = "softmax") -> Mechanism:
-    """A score and a normalizer of the catalog.
+def mechanism_of(score: str, sizes: Sizes, normalizer: str = "softmax", reading: str = "soft") -> Mechanism:
+    """A score, a normalizer and a reading of the catalog.
 
     >>> type(mechanism_of("cosine", Sizes(8, 8, 8)).score).__name__
     'Cosine'
     """
-    return Mechanism(score_of(score, sizes), normalizer=normalizer_of(normalizer, sizes))
+    aggregate = cast(Reading, catalog.find("reading", reading)())
+    return Mechanism(score_of(score, sizes), normalizer=normalizer_of(normalizer, sizes), aggregate=aggregate)
 
 
 def score_of(name: str, sizes: Sizes) -> Score:

@@ -12,15 +12,15 @@ from regard.training import Every, Optimizer, Schedule, Stop, Training
 class Data:
     """Stories, told anew for each epoch, with questions that need one, two or three of their facts."""
 
-    people: int = 3  # in a story; a box goes with each, and a thing lies in each box
+    people: int = 4  # in a story; a box goes with all but one, and a thing lies in all boxes but one
     moves: int = 2  # times that each of them goes somewhere, at most; the last counts
     items: int = 12800  # stories in an epoch
     held_out: int = 600  # stories of each set that is tested on
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if not 1 <= self.people <= 6:
-            raise wrong("people", self.people, "1 to 6", "use 3")
+        if not 3 <= self.people <= 6:
+            raise wrong("people", self.people, "3 to 6", "use 4")
         if not 1 <= self.moves <= 4:
             raise wrong("moves", self.moves, "1 to 4", "use 2")
 
@@ -30,7 +30,7 @@ class Model:
     """A memory of facts, read several times."""
 
     score: str = "dot"  # a name of the catalog
-    normalizer: str = "softmax"  # a name of the catalog
+    normalizer: str = "softmax-plus-one"  # a name of the catalog; with this one, a hop may look at nothing
     size: int = 48
     hops: int = 3
 
@@ -52,7 +52,7 @@ class MemoryConfig:
         default_factory=lambda: Training(
             folder=Path("runs/memory"),
             keep=1,
-            optimizer=Optimizer(rate=5e-3, decay=0.0),
+            optimizer=Optimizer(rate=1e-2, decay=0.0),
             schedule=Schedule("cosine", warmup=100),
             stop=Stop(epochs=30),
             every=Every(log=50),

@@ -52,9 +52,12 @@ def story(data: Data, kind: int, random: np.random.Generator) -> Story:
     people, boxes, things = (random.permutation(names)[: data.people] for names in (PEOPLE, BOXES, THINGS))
     walks = [place for place in range(data.people) for _ in range(random.integers(1, data.moves + 1))]
     told = [("walk", place) for place in walks]
-    told += [("carry", place) for place in range(data.people)] + [("hold", place) for place in range(data.people)]
+    # Somebody has no box and some box holds nothing: otherwise a place could be found by ruling out all others.
+    told += [("carry", place) for place in range(data.people - 1)] + [
+        ("hold", place) for place in range(data.people - 2)
+    ]
     order = [told[number] for number in random.permutation(len(told))]
-    asked = int(random.integers(data.people))
+    asked = int(random.integers(data.people - kind))
     facts, where, found = [], "", {"walk": 0, "carry": 0, "hold": 0}
     for number, (what, place) in enumerate(order):
         goal = str(random.choice(PLACES))
@@ -70,7 +73,7 @@ def story(data: Data, kind: int, random: np.random.Generator) -> Story:
 
 def tensors(stories: Sequence[Story], data: Data) -> Tensors:
     """Facts as numbers of words, the latest first; the question; the answer; and places of the support, −1 for none."""
-    most = data.people * (data.moves + 2)
+    most = most_facts(data)
     facts = torch.zeros(len(stories), most, LONGEST, dtype=torch.int64)
     support = torch.full((len(stories), len(KINDS)), -1)
     for row, one in enumerate(stories):
@@ -78,6 +81,11 @@ def tensors(stories: Sequence[Story], data: Data) -> Tensors:
         support[row, : len(one.support)] = torch.tensor([len(one.facts) - 1 - place for place in one.support])
     questions = pad([numbers_of(one.question) for one in stories], 0)
     return facts, questions, torch.tensor([NUMBER[one.answer] for one in stories]), support
+
+
+def most_facts(data: Data) -> int:
+    """How long a story can be."""
+    return data.people * (data.moves + 2) - 3
 
 
 def numbers_of(sentence: str) -> list[int]:
@@ -110,7 +118,7 @@ def parsed(text: str, data: Data) -> tuple[Story, Tensors]:
     if len(sentences) < 2 or not sentences[-1].endswith("?"):
         fix = "write 'anna walks to harbor. where is anna?', say"
         raise wrong("item", repr(text), "facts, each with a full stop, and a question", fix)
-    most = data.people * (data.moves + 2)
+    most = most_facts(data)
     if len(sentences) - 1 > most:
         raise wrong("item", f"{len(sentences) - 1} facts", f"at most {most}, as in training", "leave some out")
     one = Story(sentences[:-1], sentences[-1].rstrip("?"), "", [])

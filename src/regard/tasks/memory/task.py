@@ -45,7 +45,11 @@ class Reader(nn.Module):
         self.places = nn.Parameter(1 + 0.3 * torch.randn(3, LONGEST, size))
         self.age = nn.Parameter(0.1 * torch.randn(facts, size))
         sizes = Sizes(size, size, size, keys=facts)
-        self.hops = Hops.linear(size, hops=config.hops, mechanism=mechanism_of(config.score, sizes, config.normalizer))
+        # One matrix for all hops: what questions of one fact teach about a hop, questions of three can use in each.
+        update = nn.Linear(size, size, bias=False)
+        nn.init.eye_(update.weight)
+        mechanism = mechanism_of(config.score, sizes, config.normalizer)
+        self.hops = Hops([update] * config.hops, mechanism=mechanism)
         self.answer = nn.Linear(size, len(WORDS))
 
     def forward(self, facts: Tensor, question: Tensor) -> Answered:

@@ -36,6 +36,7 @@ class Model:
 
     score: str = "dot"  # a name of the catalog
     normalizer: str = "softmax"  # a name of the catalog
+    reading: Literal["soft", "argmax", "gumbel", "gumbel-straight"] = "soft"  # how the weights are used: all, or one
     size: int = 32  # of embedding, query and keys
 
     def __post_init__(self) -> None:

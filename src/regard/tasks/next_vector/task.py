@@ -42,7 +42,7 @@ class SevenSteps(nn.Module):
         # At first the last vector looks at itself; from a random start it may settle on one further back.
         self.key.load_state_dict(self.query.state_dict())
         sizes = Sizes(config.size, config.size, config.size, keys=length)
-        self.mechanism = mechanism_of(config.score, sizes, config.normalizer)
+        self.mechanism = mechanism_of(config.score, sizes, config.normalizer, config.reading)
         self.linear = nn.Linear(config.size, size)
 
     def forward(self, vectors: Tensor) -> Predicted:

@@ -1,0 +1,98 @@
+"""Mechanisms against each other on one task, each trained from several seeds."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from regard.tasks.registry import kit
+from regard.timing import Spread, spread
+from regard.training import train
+
+COPY = {"data.longest": "8", "data.items": "2560", "training.stop.epochs": "6", "training.stop.target": "none"}
+LOCAL = COPY | {"model.reading.radius": "2"}
+RETRIEVAL = {"data.items": "3000", "training.stop.epochs": "30"}
+
+
+class Variant(NamedTuple):
+    """One side of a comparison."""
+
+    name: str
+    preset: str | None
+    values: Mapping[str, str]
+
+
+class Comparison(NamedTuple):
+    """Variants that differ in one thing, on one task, judged by one metric of one of its test sets."""
+
+    task: str
+    data: str
+    set: str
+    metric: str
+    variants: Sequence[Variant]
+
+
+COMPARISONS: Mapping[str, Comparison] = {
+    "bahdanau-luong": Comparison(
+        "inversion",
+        "copy",
+        "lengths 2 to 8",
+        "exact",
+        [Variant("Bahdanau (additive)", "bahdanau", COPY), Variant("Luong (general)", "luong", COPY)],
+    ),
+    "soft-hard": Comparison(
+        "next-vector",
+        "retrieval",
+        "test",
+        "error",
+        [
+            Variant("soft", None, RETRIEVAL),
+            Variant("hard (Gumbel, straight-through)", None, RETRIEVAL | {"model.reading": "gumbel-straight"}),
+            Variant("hard (argmax, straight-through)", None, RETRIEVAL | {"model.reading": "argmax"}),
+        ],
+    ),
+    "global-local": Comparison(
+        "inversion",
+        "copy",
+        "lengths 2 to 8",
+        "exact",
+        [
+            Variant("global", "luong", COPY),
+            Variant("local-m (monotonic)", "luong", LOCAL | {"model.reading.gaze": "local-m"}),
+            Variant("local-p (predicted)", "luong", LOCAL | {"model.reading.gaze": "local-p"}),
+        ],
+    ),
+}
+
+
+class Row(NamedTuple):
+    """One variant over all seeds: the metric, and the seconds of training."""
+
+    name: str
+    values: list[float]
+    metric: Spread
+    seconds: Spread
+
+
+def compared(comparison: Comparison, seeds: Sequence[int], more: Mapping[str, str] | None = None) -> Iterator[Row]:
+    """A row for each variant, as soon as it is trained from every seed. `more` are values for all of them."""
+    for variant in comparison.variants:
+        found = [once(comparison, variant, seed, more or {}) for seed in seeds]
+        values, seconds = [value for value, _ in found], [taken for _, taken in found]
+        yield Row(variant.name, values, spread(values), spread(seconds))
+
+
+def once(comparison: Comparison, variant: Variant, seed: int, more: Mapping[str, str]) -> tuple[float, float]:
+    """Trains one variant from one seed; the metric on its test set, and the seconds it took."""
+    package = kit(comparison.task)
+    config = package.configured(variant.preset, (comparison.data,), {**variant.values, **more, "seed": str(seed)})
+    with TemporaryDirectory(prefix="regard-compare-") as place:
+        config = replace(config, training=replace(config.training, folder=Path(place) / "run"))
+        start = time.perf_counter()
+        for _ in train(package.task(config), config):
+            pass
+        seconds = time.perf_counter() - start
+        report = package.load(config, Path(place) / "run").evaluate(None, "test")[comparison.set]
+    return report.metrics[comparison.metric], seconds

@@ -1,0 +1,63 @@
+"""`regard compare` and `regard show positions`: measured beside the formulas, and an identity that is checked."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.models.complexity import WIDTH, cost, exponent, layers
+from regard.tasks.comparing import COMPARISONS, compared
+
+Regard = Callable[..., Any]
+
+
+def test_paths_steps_and_operations_are_those_of_the_formulas() -> None:
+    for name, (layer, width) in layers(1024).items():
+        costs = [cost(layer, width, length) for length in (9, 17)]
+        steps, paths = [one.steps for one in costs], [one.path for one in costs]
+        if name == "convolution":
+            reach = (WIDTH - 1) // 2
+            assert (steps, paths) == ([1, 1], [8 // reach, 16 // reach])
+            assert costs[1].operations == 2 * WIDTH * 17 * width**2
+        elif name == "recurrence":
+            assert (steps, paths) == ([9, 17], [9, 17])
+            assert costs[1].operations == 2 * 2 * 17 * width**2
+        else:
+            assert (steps, paths) == ([1, 1], [1, 1])
+            assert costs[1].operations == 2 * 4 * 17 * width**2 + 2 * 2 * 17**2 * width
+    layer, width = layers(1024)["self-attention"]
+    assert exponent([cost(layer, width, length) for length in (512, 1024)]) > 1.9
+
+
+def test_layers_have_equal_parameters() -> None:
+    counts = [sum(p.numel() for p in layer.parameters()) for layer, _ in layers(16384).values()]
+    assert max(counts) < 1.06 * min(counts)
+
+
+def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
+    done = regard("compare", "--parameters", 256, "--lengths", 4, "--lengths", 8, "--output", "c.svg")
+    assert done.code == 0, done.errors
+    assert all(word in done.output for word in ("longest path", "O(k n d²)", "O(n² d)", "self-attention n^"))
+    assert "<svg" in Path("c.svg").read_text()
+    refused = regard("compare", "--lengths", 4)
+    assert "--lengths: got (4,), expected at least two numbers above 1; fix:" in refused.errors
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_every_comparison_runs_from_every_seed(name: str) -> None:
+    short = {"training.stop.steps": "2", "data.items": "100"}
+    rows = list(compared(COMPARISONS[name], [1, 2], short))
+    assert [row.name for row in rows] == [variant.name for variant in COMPARISONS[name].variants]
+    assert all(len(row.values) == 2 for row in rows)
+
+
+def test_a_shift_of_positions_is_a_rotation(regard: Regard) -> None:
+    done = regard("show", "positions", "--length", 20, "--dim", 8, "--output", "p.svg")
+    assert (done.code, done.errors) == (0, "")
+    assert "p[i + 7] = R p[i] for all 20 positions: holds, largest difference " in done.output
+    assert "<svg" in Path("p.svg").read_text()
+    odd = regard("show", "positions", "--dim", 7)
+    assert odd.errors == (
+        "regard: dim: got 7, expected an even number, because sine and cosine come in pairs; fix: use 8\n"
+    )
