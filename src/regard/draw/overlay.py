@@ -24,9 +24,10 @@ def overlay(image: np.ndarray, weights: np.ndarray, words: Sequence[str], *, tit
         got = f"weights of shape {weights.shape} for {len(words)} words"
         raise wrong("weights", got, "a row for each word over a square grid", "give one weight for each region")
     letters = lettering([*words, title])
-    rows = -(-(len(words) + 1) // ACROSS)
-    figure = Figure(figsize=(ACROSS * SIDE, rows * (SIDE + 0.3)), layout="constrained")
-    figure.subplots(rows, ACROSS, squeeze=False)
+    across = min(ACROSS, len(words) + 1)
+    rows = -(-(len(words) + 1) // across)
+    figure = Figure(figsize=(across * SIDE, rows * (SIDE + 0.3)), layout="constrained")
+    figure.subplots(rows, across, squeeze=False)
     panels = figure.axes
     for panel in panels:
         panel.set_axis_off()

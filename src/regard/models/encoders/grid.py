@@ -53,14 +53,33 @@ class SmallNetwork(nn.Module):
     torch.Size([2, 6, 7])
     """
 
-    def __init__(self, channels: tuple[int, ...]) -> None:
+    def __init__(self, channels: tuple[int, ...], *, colors: int = 3) -> None:
         super().__init__()
         parts: list[nn.Module] = []
-        for before, after in zip((3, *channels), channels, strict=False):
+        for before, after in zip((colors, *channels), channels, strict=False):
             # The norm is over each image alone: an image means the same whatever else is in the batch.
             parts += [nn.Conv2d(before, after, 3, padding=1), nn.GroupNorm(1, after), nn.ReLU(), nn.MaxPool2d(2)]
         self.layers = nn.Sequential(*parts)
 
-    def forward(self, image: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch region channels"]:
+    def forward(self, image: Float[Tensor, "batch colors height width"]) -> Float[Tensor, "batch region channels"]:
         grid: Tensor = self.layers((image - MIDDLE) / MIDDLE)
         return grid.flatten(2).transpose(1, 2)
+
+
+class Coordinates(nn.Module):
+    """Two more colors, which say where a pixel is: down and across, from 0 to 1. Liu et al. 2018 (*CoordConv*).
+
+    What stands left of what can then be said by the first convolution, rather than learned region by region.
+
+    >>> Coordinates()(torch.zeros(1, 3, 2, 3))[0, 3:]
+    tensor([[[0.0000, 0.0000, 0.0000],
+             [1.0000, 1.0000, 1.0000]],
+            [[0.0000, 0.5000, 1.0000],
+             [0.0000, 0.5000, 1.0000]]])
+    """
+
+    def forward(self, image: Float[Tensor, "batch colors height width"]) -> Float[Tensor, "batch more height width"]:
+        height, width = image.shape[-2:]
+        down, across = (torch.linspace(0, 1, size).to(image) for size in (height, width))
+        places = torch.stack(torch.meshgrid(down, across, indexing="ij"))
+        return torch.cat([image, places.expand(len(image), -1, -1, -1)], dim=1)

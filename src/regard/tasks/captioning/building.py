@@ -10,7 +10,7 @@ from regard.models.build import cells_of, reading_attention, words_of
 from regard.models.decoders.glancing import READINGS, Glancing
 from regard.models.decoders.reading import Reader, Summary
 from regard.models.decoders.recurrent import Bahdanau
-from regard.models.encoders.grid import GridEncoder, SmallNetwork
+from regard.models.encoders.grid import Coordinates, GridEncoder, SmallNetwork
 from regard.tasks.captioning.collections import Album
 from regard.tasks.captioning.config import CaptionerConfig
 
@@ -31,7 +31,9 @@ def build(config: CaptionerConfig, album: Album, words: int) -> Model[Any]:
 
 def encoder_of(config: CaptionerConfig, album: Album) -> GridEncoder:
     """For pixels with a network that is learned, for features that are there already with none."""
-    network = nn.Identity() if album.channels is not None else SmallNetwork(config.channels)
+    network: nn.Module = nn.Identity()
+    if album.channels is None:
+        network = nn.Sequential(Coordinates(), SmallNetwork(config.channels, colors=5))
     channels = album.channels or config.channels[-1]
     return GridEncoder(network, channels=channels, width=config.width, regions=album.regions, dropout=config.dropout)
 
