@@ -15,6 +15,7 @@ NAMES = (
     "dot_sdpa",
     "multihead",
     "multihead_observed",
+    "observing",
     "window",
     "sparse_normalizers",
     "alpha_entmax",

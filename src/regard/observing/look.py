@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.numerics.summary import summarize, summary_of
-from regard.observing.blocks import Block, bytes_of_sketch, is_long, joined, pooled_block, rows_of
+from regard.observing.blocks import Block, beside, bytes_of_sketch, fits, is_long, joined, pooled_block, rows_of
 from regard.recording import Factored, Factors, Sketch, Whole
 from regard.shapes import Float, Tensor
 
@@ -69,19 +69,30 @@ class Look:
             scores.masked_fill_(hidden.to(scores.device), float("-inf"))
         return scores
 
+    def head(self, number: int) -> "Look":
+        """One head alone."""
+        group = number * self.key.shape[0] // self.query.shape[0]
+        own = 0 if self.bias is None or self.bias.shape[0] == 1 else number
+        bias = None if self.bias is None else self.bias[own : own + 1]
+        return Look(self.query[number : number + 1], self.key[group : group + 1], bias, self.reach)
+
     def _summary(self, k: int) -> tuple[Sketch, Tensor]:
-        """One pass over blocks of queries; and the log totals of the rows."""
+        """One pass over all scores; and the log totals of the rows. Products of one long head are the fastest."""
+        if self.query.shape[0] == 1 or fits(self.shape):
+            return self._in_blocks(k)
+        sketches, totals = zip(*(self.head(n)._in_blocks(k) for n in range(self.shape[0])), strict=True)
+        return beside(sketches), torch.cat(totals)
+
+    def _in_blocks(self, k: int) -> tuple[Sketch, Tensor]:
         k, totals, blocks = min(k, self.shape[2]), [], []
         for start, stop in rows_of(self.shape):
             scores = self.scores(start, stop)
             total = scores.logsumexp(-1)
             totals.append(total)
             safe = total.masked_fill(total == float("-inf"), 0.0)
-            cells = None
-            if is_long(self.shape):
-                weights = (scores - safe[..., None]).exp_()
-                cells = pooled_block(weights, self.shape)
-            blocks.append(Block(summarize(scores, safe, 1.0, k), cells))
+            summed = summarize(scores, safe, 1.0, k)
+            weights = scores.sub_(safe[..., None]).exp_() if is_long(self.shape) else None
+            blocks.append(Block(summed, None if weights is None else pooled_block(weights, self.shape)))
         return joined(blocks, self.shape), torch.cat(totals, 1).cpu()
 
 
