@@ -19,7 +19,7 @@ from regard.measure import (
     received_share,
     rollout,
 )
-from regard.recording import Whole
+from regard.recording import Sketch, Whole
 from tests.recording.made import factored, sketch_of, weights
 
 N = 7
@@ -35,6 +35,8 @@ def test_entropy_of_halves_is_one_bit_of_all() -> None:
     table[..., :2] = 0.5
     torch.testing.assert_close(normalized_entropy(Whole(table)), torch.tensor([1 / 3]))
     assert normalized_entropy(Whole(torch.ones(1, 2, 1))).item() == 0
+    rounded = Sketch(torch.full((1, 2), 1e-7), torch.ones(1, 1), torch.ones(1, 2, 1), torch.zeros(1, 2, 1).int())
+    assert normalized_entropy(rounded).item() == 0
 
 
 def test_distance_is_counted_from_the_place_of_the_query() -> None:

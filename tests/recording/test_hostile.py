@@ -175,3 +175,17 @@ def test_what_is_no_file_and_what_is_too_large(tmp_path: Path) -> None:
         Recording.load(tmp_path)
     with pytest.raises(InputError, match=rf"^recording: got .* of {len(content):,} bytes, expected at most 10; fix: "):
         Recording.load(tmp_path / "good", limit=10)
+
+
+def test_text_tensors_and_heads_have_their_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wordy = made({"sites": [], "metadata": {"a": [[]] * 30_000}})
+    path = tmp_path / "file"
+    path.write_bytes(wordy)
+    with pytest.raises(InputError, match=r"header: got 12\d,\d{3} characters, expected at most 31,250; fix: load it with"):
+        Recording.load(path, limit=125_000)
+    assert len(Recording.load(path)) == 0
+    monkeypatch.setattr("regard.recording.file.TENSORS", 2)
+    many = made({"sites": []}, **{str(number): torch.ones(1) for number in range(3)})
+    assert refused(tmp_path, many).startswith("tensors: got 3, expected at most 2; fix: ")
+    heads = made({"sites": [{"name": "a", "kind": "whole"}]}, **{"0/weights": torch.ones(2**12 + 1, 1, 1)})
+    assert refused(tmp_path, heads).startswith("heads: got 4,097, expected at most 4,096; fix: ")

@@ -32,11 +32,62 @@ def test_a_picture_is_a_pooled_table(how: str) -> None:
     torch.testing.assert_close(small, cells.mean((1, 3)) if how == "mean" else cells.amax((1, 3)))
 
 
-def test_a_picture_in_bands_is_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("how", ["mean", "max"])
+@pytest.mark.parametrize("enough", [1, 2 * S])
+def test_a_picture_in_bands_is_the_picture(monkeypatch: pytest.MonkeyPatch, enough: int, how: str) -> None:
     seen = Whole(weights())
-    once = seen.picture(size=(3, 4))
-    monkeypatch.setattr("regard.recording.seen.ENOUGH", 1)
-    torch.testing.assert_close(seen.picture(size=(3, 4)), once)
+    once = seen.picture(size=(2, 4), how=how)  # type: ignore[arg-type]
+    monkeypatch.setattr("regard.recording.seen.ENOUGH", enough)
+    torch.testing.assert_close(seen.picture(size=(2, 4), how=how), once)  # type: ignore[arg-type]
+
+
+def claiming(size: int) -> Factored:
+    """Factors that take little and stand for `size` × `size` weights."""
+    column, one = torch.zeros(1, size), torch.ones(1, size, 1)
+    sketch = Sketch(column, column, one, torch.zeros(1, size, 1, dtype=torch.int32))
+    return Factored(sketch, Factors(one, one, column))
+
+
+def test_a_file_that_claims_much_takes_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, largest = claiming(2**22), []
+    original = Factors.tile
+
+    def watched(self: Factors, head: int, rows: slice, columns: slice) -> torch.Tensor:
+        largest.append((rows.stop - rows.start) * (columns.stop - columns.start))
+        return original(self, head, rows, columns)
+
+    monkeypatch.setattr(Factors, "tile", watched)
+    assert seen.picture(size=(2, 2), how="max").shape == (2, 2)
+    assert not largest  # too many to be computed: the largest weights that were kept are all there is
+    assert seen.picture(0, slice(0, 9), size=(1, 2), how="max").shape == (1, 2)
+    assert max(largest) <= 2**22
+    with pytest.raises(InputError, match=r"^top: got \(1, 4194304, 4194304\) weights, expected at most 8,589,934,592; "):
+        Difference(seen, seen).top(1)
+
+
+def test_many_heads_share_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    spread, largest = torch.zeros(97, 5), torch.full((97, 5, 1), 0.5)
+    seen = Sketch(spread, spread, largest, torch.zeros(97, 5, 1, dtype=torch.int32))
+    made, original = [], torch.Tensor.new_zeros
+
+    def watched(self: torch.Tensor, *size: int) -> torch.Tensor:
+        made.append(original(self, *size))
+        return made[-1]
+
+    monkeypatch.setattr(torch.Tensor, "new_zeros", watched)
+    picture = seen.picture(size=(5, 5), how="max")
+    assert [table.numel() for table in made] == [25]  # 97 side by side would be as many times as large
+    torch.testing.assert_close(picture[:, 0], torch.full((5,), 0.5))
+    assert picture[:, 1:].eq(0).all()
+
+
+def test_a_difference_of_a_fine_and_a_coarse_picture_has_the_fine_cells() -> None:
+    table = weights()
+    change = Difference(Whole(table), sketch_of(table)).picture(1, size=(L, S))
+    assert change.shape == (L, S)
+    coarse = sketch_of(table).picture(1, size=(L, S))
+    torch.testing.assert_close(change[0, 0], coarse[0, 0] - table[1, 0, 0])
+    torch.testing.assert_close(change[-1, -1], coarse[-1, -1] - table[1, -1, -1])
 
 
 def test_a_coarse_picture_of_factors_comes_from_the_overview_and_a_fine_one_from_the_weights() -> None:

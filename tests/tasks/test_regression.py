@@ -1,5 +1,6 @@
 """Regression by command: learned beats fixed beats average, on the curve, on diabetes, and on any CSV."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,18 @@ def test_a_csv_is_learned_and_asked_in_its_own_units(regard: Regard) -> None:
     assert report["learned"] < 0.2 * report["fixed"]
     answer = regard("predict", "run", "50", "20").output
     assert float(answer.split("learned")[1]) == pytest.approx(1150, abs=15)
+
+
+def test_another_file_is_measured_in_the_units_of_the_run(regard: Regard) -> None:
+    random = np.random.default_rng(4)
+    rows = random.uniform(0, 10, (120, 1))
+    for name, factor in (("one.csv", 1), ("other.csv", 9)):
+        lines = [f"{factor * a},{factor * a}" for (a,) in rows]
+        Path(name).write_text("\n".join(["a,value", *lines]))
+    regard("train", "regression", "one.csv", "--folder", "run", "--stop.steps", "1")
+    for split in ("test", "validation"):
+        found = json.loads(regard("evaluate", "run", "other.csv", "--split", split, "--json").output)[split]
+        assert found["average"] > 500  # a spread of 26 around 45, seen from an average of 5
 
 
 def test_the_fixed_width_is_the_definition() -> None:

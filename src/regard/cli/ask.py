@@ -5,8 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.cli.caption import of_task
-from regard.cli.opening import Opening
+from regard.cli.opening import Opening, of_task
 from regard.cli.predict import predict
 
 
@@ -34,5 +33,5 @@ def ask(
     as_json
         One JSON object, with the shares of the likeliest answers.
     """
-    of_task(run, "vqa")
+    of_task(run, "vqa", "regard train vqa")
     predict(run, str(photo), question, show=show, opening=opening, as_json=as_json)

@@ -5,9 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.cli.opening import Opening
+from regard.cli.opening import Opening, of_task
 from regard.cli.predict import predict
-from regard.errors import wrong
 
 
 def caption(
@@ -31,14 +30,5 @@ def caption(
     as_json
         One JSON object, with the weights of each word.
     """
-    of_task(run, "captioning")
+    of_task(run, "captioning", "regard train captioning")
     predict(run, str(photo), show=show, opening=opening, as_json=as_json)
-
-
-def of_task(run: Path, wanted: str) -> None:
-    """Raises where a run is of another task than the command is for."""
-    from regard.tasks import task_name
-
-    found = task_name(run)
-    if found != wanted:
-        raise wrong("--run", f"{run}, a run of {found}", f"a run of {wanted}", f"train one: regard train {wanted}")

@@ -1,13 +1,11 @@
 """What CTranslate2 needs, made once and kept in the run folder."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from regard.export.converter import to_ctranslate2
 from regard.tasks.translation import Translator
-from regard.training.storage import digest, settle, storing
+from regard.training.storage import digest, locked, settle, storing
 
 FOLDER = "ct2"
 NAME = 16  # letters of a digest that tell weights apart
@@ -34,13 +32,3 @@ def make(translator: Translator, place: Path) -> None:
     settle(temporary)
     temporary.rename(place)
     settle(place.parent)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Waits until no other process is here. The system gives the lock back when a process dies."""
-    import fcntl  # not on Windows
-
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

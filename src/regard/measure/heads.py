@@ -19,8 +19,9 @@ def normalized_entropy(seen: Seen) -> Float[Tensor, " head"]:
     >>> normalized_entropy(Whole(torch.full((1, 2, 4), 0.25)))
     tensor([1.])
     """
-    most = torch.tensor(float(seen.keys)).log()
-    return seen.entropy().mean(-1) / most.clamp_min(torch.finfo(torch.float32).tiny)
+    if seen.keys == 1:
+        return seen.entropy().new_zeros(seen.heads)  # 0 / 0, and what rounding leaves of an entropy is not 0
+    return seen.entropy().mean(-1) / math.log(seen.keys)
 
 
 def received_share(seen: Seen) -> Float[Tensor, "head key"]:

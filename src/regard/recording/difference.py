@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 
 from regard.errors import wrong
-from regard.recording.seen import ENOUGH, EVERY, How, Seen
+from regard.recording.seen import ENOUGH, EVERY, MOST, How, Seen
 from regard.shapes import Float, Tensor
 from regard.weights import Top
 
@@ -45,6 +46,8 @@ class Difference(Seen):
     def top(self, k: int) -> Top:
         """The k largest changes of each query, by their size."""
         self.count(k, self.keys)
+        if self.heads * self.queries * self.keys > 2 * MOST:
+            raise wrong("top", f"{self.shape} weights", f"at most {2 * MOST:,}", "compare fewer heads, or shorter inputs")
         rows = max(1, ENOUGH // self.keys)
         parts = [
             [
@@ -67,7 +70,10 @@ class Difference(Seen):
         how: How = "mean",
     ) -> Float[Tensor, "height width"]:
         """The change of the pictures: of each cell's mean, or of its largest weight."""
-        first, second = (seen.picture(head, rows, columns, size=size, how=how) for seen in (self.first, self.second))
+        both = [seen.picture(head, rows, columns, size=size, how=how) for seen in (self.first, self.second)]
+        finest = [max(sizes) for sizes in zip(*(one.shape for one in both), strict=True)]
+        # An overview may have fewer cells than the other picture: each then stands for several.
+        first, second = (F.interpolate(one[None, None], size=finest, mode="nearest")[0, 0] for one in both)
         return second - first
 
     def tensors(self) -> dict[str, Tensor]:

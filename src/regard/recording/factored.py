@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.errors import wrong
-from regard.recording.seen import EVERY, How, Seen
+from regard.recording.seen import EVERY, MOST, How, Seen
 from regard.recording.sketch import Sketch
 from regard.shapes import Float, Tensor, describe
 from regard.weights import Top
@@ -105,12 +105,13 @@ class Factored(Seen):
         size: tuple[int, int] = (512, 512),
         how: How = "mean",
     ) -> Float[Tensor, "height width"]:
-        """From the overview where its cells are fine enough, else from the weights themselves."""
+        """From the overview where its cells are fine enough or the weights too many, else from the weights."""
         overview = self.sketch.overview
         start, stop = self.span("rows", rows, self.queries)
         first, last = self.span("columns", columns, self.keys)
         down, across = (1, 1) if overview is None else overview.step
-        if overview is not None and stop - start >= down * size[0] and last - first >= across * size[1]:
+        fine = overview is not None and stop - start >= down * size[0] and last - first >= across * size[1]
+        if fine or (stop - start) * (last - first) * (self.heads if head is None else 1) > MOST:
             return self.sketch.picture(head, rows, columns, size=size, how=how)
         return Seen.picture(self, head, rows, columns, size=size, how=how)
 

@@ -19,6 +19,8 @@ from regard.shapes import Tensor
 
 FORMAT, VERSION = "regard", 1
 LONGEST = 2**24  # positions of an axis: more is a mistake or malice
+HEADS, TENSORS = 2**12, 2**18  # of a site, and of a file: each head is a turn of a loop, each tensor has its price
+TEXT = 4  # the text of a file has at most this part of the limit of bytes: JSON takes twenty times its length
 DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}
 OURS = "use a file that Recording.save wrote, or restore it from a copy"
 Tensors = Mapping[str, Tensor]
@@ -57,17 +59,19 @@ def read(path: Path, limit: int) -> Recording:
         raise wrong("recording", f"{path} of {size:,} bytes", f"at most {limit:,}", "load it with a larger limit")
     try:
         with safe_open(path, framework="pt") as file:
-            return _recording(file)
+            return _recording(file, limit // TEXT)
     except RegardError as error:
         raise InputError(f"{path}: {error}") from None
     except (SafetensorError, ValueError, OverflowError, RecursionError, OSError) as error:
         raise wrong("recording", f"{path} ({error})", "a whole safetensors file of version 1", OURS) from None
 
 
-def _recording(file: Any) -> Recording:
-    about = _about(file.metadata() or {})
-    sites = _list("sites", about.get("sites"))
-    shapes = {name: _shape(name, file.get_slice(name)) for name in file.keys()}  # noqa: SIM118  # it is no mapping
+def _recording(file: Any, most: int) -> Recording:
+    about = _about(file.metadata() or {}, most)
+    sites, names = _list("sites", about.get("sites")), file.keys()
+    if len(names) > TENSORS:
+        raise wrong("tensors", f"{len(names):,}", f"at most {TENSORS:,}", OURS)
+    shapes = {name: _shape(name, file.get_slice(name)) for name in names}
     claimed: set[str] = set()
     empty = [_seen(site, _Picked(f"{n}/", shapes.__getitem__, shapes.keys(), claimed)) for n, site in enumerate(sites)]
     extra = next((name for name in shapes if name not in claimed), None)
@@ -76,6 +80,8 @@ def _recording(file: Any) -> Recording:
     recording = Recording(metadata=_mapping("metadata", about.get("metadata")))
     recording.notes += [_text("notes", note) for note in _list("notes", about.get("notes"))]
     for number, (site, shape) in enumerate(zip(sites, empty, strict=True)):
+        if shape.heads > HEADS:
+            raise wrong("heads", f"{shape.heads:,}", f"at most {HEADS:,}", OURS)
         labels = _labels(site, shape)
         seen = _seen(site, _Picked(f"{number}/", file.get_tensor, shapes.keys(), claimed))
         _check_values(seen)
@@ -85,9 +91,12 @@ def _recording(file: Any) -> Recording:
     return recording
 
 
-def _about(header: Mapping[str, str]) -> dict[str, Any]:
+def _about(header: Mapping[str, str], most: int) -> dict[str, Any]:
     if FORMAT not in header:
-        raise wrong("header", f"{sorted(header)}", f"'{FORMAT}'", OURS)
+        raise wrong("header", _brief(sorted(header)), f"'{FORMAT}'", OURS)
+    if len(header[FORMAT]) > most:
+        got = f"{len(header[FORMAT]):,} characters"
+        raise wrong("header", got, f"at most {most:,}", "load it with a larger limit")
     about = _mapping("header", json.loads(header[FORMAT]))
     if about.get("version") != VERSION:
         fix = "load it with the release that wrote it"

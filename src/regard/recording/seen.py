@@ -15,6 +15,7 @@ from regard.weights import Top
 How = Literal["mean", "max"]
 EVERY = slice(None)
 ENOUGH = 2**22  # weights of a window that are looked at together
+MOST = 2**32  # weights that are computed anew for one answer: more would take minutes
 
 
 class Seen(ABC):
@@ -93,8 +94,19 @@ class Seen(ABC):
         for band in range(height):
             top = start + band * (stop - start) // height
             bottom = start - (-(band + 1) * (stop - start) // height)
-            bands.append(pooled(self.tile(head, slice(top, bottom), slice(first, last)), 1, width, how))
+            bands.append(self.band(head, slice(top, bottom), slice(first, last), width, how))
         return torch.cat(bands)
+
+    def band(self, head: int | None, rows: slice, columns: slice, width: int, how: How) -> Float[Tensor, "1 width"]:
+        """One row of cells, from some queries at a time: a file of little may claim millions of both."""
+        height, step = rows.stop - rows.start, max(1, ENOUGH // (columns.stop - columns.start))
+        parts = []
+        for start in range(rows.start, rows.stop, step):
+            stop = min(rows.stop, start + step)
+            part = pooled(self.tile(head, slice(start, stop), columns), 1, width, how)
+            parts.append(part * ((stop - start) / height) if how == "mean" else part)
+        together = torch.cat(parts)
+        return together.sum(0, keepdim=True) if how == "mean" else together.amax(0, keepdim=True)
 
     def one_head(self, head: int | None) -> None:
         """Raise unless there is such a head."""

@@ -103,16 +103,16 @@ class Sketch(Seen):
         tall, wide = rows[1] - rows[0], columns[1] - columns[0]
         height, width = min(size[0], tall), min(size[1], wide)
         chosen = range(self.heads) if head is None else [head]
-        cells = self.largest.new_zeros(len(chosen), height * width)
+        cells = self.largest.new_zeros(height * width)
         down = torch.arange(tall)[:, None] * height // tall
-        for own, number in zip(cells, chosen, strict=True):
+        for number in chosen:  # one table at a time: there may be many heads
             places = self.places[number, rows[0] : rows[1]].long() - columns[0]
             inside = (places >= 0) & (places < wide)
             at = (down * width + places * width // wide)[inside]
             weights = self.largest[number, rows[0] : rows[1]][inside]
-            own.scatter_reduce_(0, at, weights, "sum" if how == "mean" else "amax")
+            cells += torch.zeros_like(cells).scatter_reduce_(0, at, weights, "sum" if how == "mean" else "amax")
         share = height * width / (tall * wide) if how == "mean" else 1.0
-        return (cells * share).mean(0).view(height, width)
+        return (cells * (share / len(chosen))).view(height, width)
 
 
 def unkept() -> InputError:

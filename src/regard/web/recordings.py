@@ -25,7 +25,7 @@ def summary(name: str, kept: Kept, cells: int) -> dict[str, object]:
         across = seen.queries != seen.keys if both is None else both.queries != both.keys
         facts = {"kind": kind, "whole": small, "labelled": both is not None, "across": across}
         sites.append({"name": site, **size, **facts})
-    return {"recording": name, "title": kept.title, "sites": sites, "notes": kept.recording.notes[:100]}
+    return {"recording": name, "title": kept.title, "sites": sites, "notes": kept.recording.notes}
 
 
 def chosen_site(fields: Fields, recording: Recording) -> tuple[str, Seen]:

@@ -1,7 +1,8 @@
 """What the page can ask for."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from regard.errors import sentence
 from regard.recording import Recording
 from regard.web import recordings
+from regard.web.answers import RefusedError
 from regard.web.attention import recorded, wanted
 from regard.web.bodies import UNIVERSAL, Fields, read, read_fields
 from regard.web.events import streamed
@@ -33,6 +36,7 @@ class Routes:
     def __init__(self, runs: Runs, files: Files, limits: Limits) -> None:
         self.runs, self.files, self.limits = runs, files, limits
         self.store, self.workers, self.followers = Store(limits.kept), Workers(limits), Followers(limits)
+        self.uploads = 0  # that are arriving or being read
 
     def all(self) -> list[BaseRoute]:
         tables: dict[str, Callable[[Request], Any]] = {
@@ -102,18 +106,30 @@ class Routes:
 
     async def upload(self, request: Request) -> Response:
         """A recording that somebody opens in the page. It is read from a file of its own, which is gone afterwards."""
-        content = await read(request, UNIVERSAL, self.limits.upload, 6 * self.limits.patience)
+        with self.uploading():
+            content = await read(request, UNIVERSAL, self.limits.upload, 6 * self.limits.patience)
+            return JSONResponse(await self.workers.run(lambda ticket: self.opened(content)))
 
-        def work(ticket: object) -> dict[str, object]:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "recording.safetensors"
-                path.write_bytes(content)
-                recording = Recording.load(path, limit=self.limits.upload)
-            name = self.store.add("", recording)
-            return recordings.summary(name, self.store.get(name), self.limits.cells)
+    def opened(self, content: bytes) -> dict[str, object]:
+        """The recording of an upload, kept."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "recording.safetensors"
+            path.write_bytes(content)
+            recording = Recording.load(path, limit=self.limits.upload)
+        name = self.store.add("", recording)
+        return recordings.summary(name, self.store.get(name), self.limits.cells)
 
-        return JSONResponse(await self.workers.run(work))
-
+    @contextmanager
+    def uploading(self) -> Iterator[None]:
+        """A place for one that arrives. Each takes its whole size in memory, so that there are few."""
+        if self.uploads >= self.limits.workers:
+            text = sentence("server", f"more than {self.limits.workers} uploads at once", "fewer", "try again in a moment")
+            raise RefusedError(503, text, wait=1)
+        self.uploads += 1
+        try:
+            yield
+        finally:
+            self.uploads -= 1
     async def file(self, request: Request) -> Response:
         """A recording of those that were named when the server was started."""
         title = request.path_params["title"]

@@ -8,6 +8,7 @@ rebound), the `Origin` must be that host, and the browser's own `Sec-Fetch-Site`
 import ipaddress
 import re
 import secrets
+import socket
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -67,8 +68,10 @@ class Access:
     def at(cls, host: str, names: Collection[str] = (), token: str | None = None) -> "Access":
         """For a server that listens there: with a token wherever others can reach it."""
         if loopback(host):
-            return cls((*LOCAL, host, *names), token=token)
-        return cls((*LOCAL, host, *names), addresses=True, token=token or secrets.token_urlsafe(24))
+            return cls((*LOCAL, host.lower(), *map(str.lower, names)), token=token)
+        # Its own name is what the printed address has where it listens to everything.
+        own = (*LOCAL, host, socket.gethostname(), *names)
+        return cls(tuple(map(str.lower, own)), addresses=True, token=token or secrets.token_urlsafe(24))
 
     def objection(self, scope: Scope) -> tuple[int, str] | None:
         """What is wrong with a request, as a status and a sentence."""

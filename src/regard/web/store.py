@@ -10,11 +10,23 @@ from regard.recording import Recording
 from regard.web.answers import refuse
 
 
+NOTES = 100  # of a recording that are kept
+LETTER = 4  # bytes of a character, at most
+LABEL = 64  # bytes of a label beside its characters
+
+
 class Kept(NamedTuple):
-    """A recording, and the name it is shown by."""
+    """A recording, the name it is shown by, and what it takes."""
 
     title: str
     recording: Recording
+    bytes: int
+
+
+def bytes_of(recording: Recording) -> int:
+    """Its numbers and its text."""
+    texts = [text for both in recording.labels.values() for axis in (both.queries, both.keys) for text in axis] + recording.notes
+    return recording.bytes + sum(LETTER * len(text) + LABEL for text in texts)
 
 
 class Store:
@@ -26,20 +38,22 @@ class Store:
         self.lock = threading.Lock()
 
     def add(self, title: str, recording: Recording) -> str:
-        """Keeps one more; returns what to ask for."""
-        if recording.bytes > self.most:
-            got, fix = f"{recording.bytes:,} bytes", "observe fewer sites, or with a lower limit"
+        """Keeps one more, as far as the page shows it; returns what to ask for."""
+        recording.metadata, recording.notes = {}, recording.notes[:NOTES]
+        size = bytes_of(recording)
+        if size > self.most:
+            got, fix = f"{size:,} bytes", "observe fewer sites, or with a lower limit"
             raise refuse(413, "recording", got, f"at most {self.most:,}", fix)
         name = secrets.token_urlsafe(12)
         with self.lock:
-            self.kept[name] = Kept(title, recording)
+            self.kept[name] = Kept(title, recording, size)
             while self.bytes > self.most:
                 self.kept.popitem(last=False)
         return name
 
     @property
     def bytes(self) -> int:
-        return sum(one.recording.bytes for one in self.kept.values())
+        return sum(one.bytes for one in self.kept.values())
 
     def get(self, name: str) -> Kept:
         with self.lock:

@@ -82,9 +82,32 @@ def test_images_are_decoded_once(pictures: Pictures, tmp_path: Path) -> None:
     names = ["3.png", "0.png"]
     first = decoded(pictures, names, 13, cache=tmp_path)
     for name in names:
-        (pictures.place / name).unlink()
+        path = pictures.place / name
+        path.write_bytes(b"x" * path.stat().st_size)  # nobody opens it again
     assert np.array_equal(decoded(pictures, names, 13, cache=tmp_path), first)
     assert not np.array_equal(first[0], first[1])
+
+
+def test_other_images_of_the_same_names_are_decoded_anew(pictures: Pictures, tmp_path: Path) -> None:
+    first = decoded(pictures, ["0.png"], 13, cache=tmp_path)
+    Image.fromarray(np.full_like(NOISE, 7)).save(pictures.place / "0.png")
+    assert not np.array_equal(decoded(pictures, ["0.png"], 13, cache=tmp_path), first)
+
+
+def test_a_note_without_its_file_is_not_believed(
+    pictures: Pictures, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(features_module, "pretrained", torch.nn.Identity)
+    monkeypatch.setattr(features_module, "weights_name", lambda: "stub")
+    monkeypatch.setattr(Pictures, "pixels", stopped)
+    name = features_module.identity(pictures, ["0.png"], 32)
+    (tmp_path / f"{name}.json").write_text('{"done": 1}')
+    for _ in range(2):  # the second finds the empty file that the first has left
+        with pytest.raises(KeyboardInterrupt):
+            grids_of(pictures, ["0.png"], 32, cache=tmp_path)
 
 
 def test_features_go_on_where_they_were_stopped(

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from regard.errors import wrong
 from regard.tasks.data.pictures import digits, from_idx
+from regard.tasks.data.reading import located
 from regard.tasks.digits.config import Data, DigitsConfig
 from regard.tasks.digits.model import jittered, network
 from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
@@ -58,7 +59,7 @@ def task(config: DigitsConfig, run: Path | None = None) -> Digits:
 
 def sets_of(data: Data) -> Sets:
     """The pictures of this name; some of those to learn from are held out to choose by."""
-    found = digits(data.seed) if data.source == "digits" else from_idx(Path(data.source))
+    found = digits(data.seed) if data.source == "digits" else from_idx(located(Path(data.source)))
     pictures, classes = found.training
     if not 0 < data.validation < len(classes):
         expected = f"1 to {len(classes) - 1}, fewer than there are"

@@ -19,6 +19,7 @@ from regard.numerics.native.cache import folder as cache_folder
 from regard.shapes import Float, Tensor
 from regard.tasks.images.efficientnet import HEAD, SHRINKING, pretrained, weights_name
 from regard.tasks.images.photos import as_tensor, open_photo, squeezed
+from regard.training.storage import locked
 
 TOGETHER = 32  # images at once; the work that is lost when it is stopped
 ENDINGS = (".jpg", ".jpeg", ".png")
@@ -84,29 +85,36 @@ def grids_of(pictures: Pictures, names: Sequence[str], pixels: int, *, cache: Pa
     file = (cache or cache_folder() / "features") / f"{identity(pictures, names, pixels)}.npy"
     shape = len(names), (pixels // SHRINKING) ** 2, HEAD
     if not is_complete(file, len(names)):
-        fill(file, shape, pictures, names, pixels)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with locked(file.with_suffix(".lock")):
+            if not is_complete(file, len(names)):
+                fill(file, shape, pictures, names, pixels)
     return Grids(np.lib.format.open_memmap(file, mode="r"))
 
 
 def identity(pictures: Pictures, names: Sequence[str], pixels: int) -> str:
-    """One name for all that the features depend on: the network, the size, and each image with its length."""
-    digest = hashlib.blake2b(f"{weights_name()} {pixels}\n".encode(), digest_size=8)
+    """One name for all that the features depend on: the network, the size, and the images."""
+    facts = f"{weights_name()} {pixels}\n{facts_of(pictures, names)}"
+    return f"grids-{pixels}-{hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()}"
+
+
+def facts_of(pictures: Pictures, names: Sequence[str]) -> str:
+    """Each image with its length, or in a zip with its sum: others are other images."""
+    lines = []
     for name in names:
-        place = pictures.members.get(name, "")
-        archive = pictures.archive
-        if archive is None:
-            size = (pictures.place / place).stat().st_size if place else 0
-        else:
-            size = archive.getinfo(place).CRC if place else 0
-        digest.update(f"{name} {size}\n".encode())
-    return f"grids-{pixels}-{digest.hexdigest()}"
+        place, archive, fact = pictures.members.get(name, ""), pictures.archive, 0
+        if place:
+            fact = (pictures.place / place).stat().st_size if archive is None else archive.getinfo(place).CRC
+        lines.append(f"{name} {fact}\n")
+    return "".join(lines)
 
 
 def fill(file: Path, shape: tuple[int, int, int], pictures: Pictures, names: Sequence[str], pixels: int) -> None:
     """Computes what is missing in the file, and writes down after each group how far it has come."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     done = finished(file) if file.is_file() else 0
     mode = "r+" if done else "w+"
+    if not done:
+        note_of(file).unlink(missing_ok=True)  # it would be taken for one of the empty file that comes now
     table = np.lib.format.open_memmap(file, mode=mode, dtype=np.float16, shape=None if done else shape)
     network = pretrained()
     for start in groups(done, len(names)):
@@ -145,8 +153,8 @@ def is_complete(file: Path, images: int) -> bool:
 
 def decoded(pictures: Pictures, names: Sequence[str], pixels: int, *, cache: Path | None = None) -> np.ndarray:
     """All of these images as bytes `(image, height, width, 3)`: opened once, then read from one file."""
-    facts = "\n".join(f"{name} {len(pictures.members.get(name, ''))}" for name in names)
-    digest = hashlib.blake2b(f"{pictures.place} {pixels}\n{facts}".encode(), digest_size=8).hexdigest()
+    facts = f"{pictures.place} {pixels}\n{facts_of(pictures, names)}"
+    digest = hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()
     file = (cache or cache_folder() / "features") / f"pixels-{pixels}-{digest}.npy"
     if not file.is_file():
         opened = (open_photo(pictures.read(name), name) for name in names)

@@ -14,6 +14,7 @@ from regard.tasks.data.points import is_number
 from regard.tasks.predicting import Prediction, Report, Split, trained
 from regard.tasks.regression.config import RegressionConfig
 from regard.tasks.regression.task import Kernel, Regression, known_of, task
+from regard.tasks.tabular import Tensors
 
 
 class RegressionPredictor:
@@ -38,10 +39,14 @@ class RegressionPredictor:
         if known.names != self.task.known.names:
             expected = f"the inputs {', '.join(self.task.known.names)}"
             raise wrong("data", f"{', '.join(known.names)} in {data}", expected, "name a file with the same columns")
-        own, parts = self.task.known, {}
-        for name, (number, inputs, values) in known.sets.tests.items():
-            parts[name] = number, own.inputs.into(known.inputs.back(inputs)), own.values.into(known.values.back(values))
-        return replace(known.sets, tests=parts)
+        own = self.task.known
+
+        def converted(part: Tensors) -> Tensors:
+            number, inputs, values = part
+            return number, own.inputs.into(known.inputs.back(inputs)), own.values.into(known.values.back(values))
+
+        tests = {name: converted(part) for name, part in known.sets.tests.items()}
+        return replace(known.sets, validation=converted(known.sets.validation), tests=tests)
 
     def widths(self) -> str:
         return ", ".join(f"{width:.3f}" for width in self.model.width.tolist())
