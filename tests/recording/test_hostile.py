@@ -181,7 +181,7 @@ def test_text_tensors_and_heads_have_their_limits(tmp_path: Path, monkeypatch: p
     wordy = made({"sites": [], "metadata": {"a": [[]] * 30_000}})
     path = tmp_path / "file"
     path.write_bytes(wordy)
-    with pytest.raises(InputError, match=r"header: got 12\d,\d{3} characters, expected at most 31,250; fix: load it with"):
+    with pytest.raises(InputError, match=r"header: got 12\d,\d{3} characters, expected at most 31,250; fix: load"):
         Recording.load(path, limit=125_000)
     assert len(Recording.load(path)) == 0
     monkeypatch.setattr("regard.recording.file.TENSORS", 2)

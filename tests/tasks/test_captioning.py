@@ -164,7 +164,7 @@ def test_bad_photographs_and_runs_are_one_sentence(regard: Regard) -> None:
         assert done.errors.count("\n") == 1
     Image.fromarray(scene([7]).image).save("photo.png")
     done = regard("ask", "photo.png", "what is it?", "--run", "run")
-    assert "--run: got run, a run of captioning, expected a run of vqa; fix: train one" in done.errors
+    assert "run: got run, a run of captioning, expected one of vqa; fix: name another, or make one" in done.errors
 
 
 def flags(values: dict[str, object]) -> list[str]:

@@ -76,9 +76,11 @@ def test_idx_files_are_read(tmp_path: Path, zipped: bool) -> None:
     assert torch.equal((pictures[:, :, 0].sum(1) - 1).long(), classes)
 
 
-def test_files_train_through_the_command(regard: Regard) -> None:
-    Path("set").mkdir()
-    write_idx(Path("set"))
+@pytest.mark.parametrize("place", [".", "home"])
+def test_files_train_through_the_command(regard: Regard, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_DATA", "home")  # where regard data get puts them
+    (Path(place) / "set").mkdir(parents=True)
+    write_idx(Path(place) / "set")
     few = ("--channels", "4,4", "--data.validation", 10, "--stop.steps", 2, "--hidden", 8, "--folder", "run")
     assert regard("train", "digits", "set", *few).code == 0
     assert '"items": 41' in regard("evaluate", "run", "--json").output

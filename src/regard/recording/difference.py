@@ -47,7 +47,9 @@ class Difference(Seen):
         """The k largest changes of each query, by their size."""
         self.count(k, self.keys)
         if self.heads * self.queries * self.keys > 2 * MOST:
-            raise wrong("top", f"{self.shape} weights", f"at most {2 * MOST:,}", "compare fewer heads, or shorter inputs")
+            raise wrong(
+                "top", f"{self.shape} weights", f"at most {2 * MOST:,}", "compare fewer heads, or shorter inputs"
+            )
         rows = max(1, ENOUGH // self.keys)
         parts = [
             [

@@ -123,13 +123,16 @@ class Routes:
     def uploading(self) -> Iterator[None]:
         """A place for one that arrives. Each takes its whole size in memory, so that there are few."""
         if self.uploads >= self.limits.workers:
-            text = sentence("server", f"more than {self.limits.workers} uploads at once", "fewer", "try again in a moment")
+            text = sentence(
+                "server", f"more than {self.limits.workers} uploads at once", "fewer", "try again in a moment"
+            )
             raise RefusedError(503, text, wait=1)
         self.uploads += 1
         try:
             yield
         finally:
             self.uploads -= 1
+
     async def file(self, request: Request) -> Response:
         """A recording of those that were named when the server was started."""
         title = request.path_params["title"]

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from regard.recording import Recording
 from regard.web.answers import refuse
 
-
 NOTES = 100  # of a recording that are kept
 LETTER = 4  # bytes of a character, at most
 LABEL = 64  # bytes of a label beside its characters
@@ -25,7 +24,9 @@ class Kept(NamedTuple):
 
 def bytes_of(recording: Recording) -> int:
     """Its numbers and its text."""
-    texts = [text for both in recording.labels.values() for axis in (both.queries, both.keys) for text in axis] + recording.notes
+    texts = [
+        text for both in recording.labels.values() for axis in (both.queries, both.keys) for text in axis
+    ] + recording.notes
     return recording.bytes + sum(LETTER * len(text) + LABEL for text in texts)
 
 
