@@ -3,6 +3,7 @@
 import secrets
 import threading
 from collections import OrderedDict
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +25,8 @@ class Kept(NamedTuple):
 
 def bytes_of(recording: Recording) -> int:
     """Its numbers and its text."""
-    texts = [
-        text for both in recording.labels.values() for axis in (both.queries, both.keys) for text in axis
-    ] + recording.notes
-    return recording.bytes + sum(LETTER * len(text) + LABEL for text in texts)
+    axes = [axis for both in recording.labels.values() for axis in (both.queries, both.keys)]
+    return recording.bytes + sum(LETTER * len(text) + LABEL for text in chain(*axes, recording.notes))
 
 
 class Store:

@@ -39,8 +39,10 @@ def reading_as(model: Model[Any], reading: Reading) -> Iterator[None]:
     """The model with another reading, for as long as it takes."""
     reader = cast(Glancing, model.decoder.reader)
     before, reader.reading = reader.reading, reading
-    yield
-    reader.reading = before
+    try:
+        yield
+    finally:
+        reader.reading = before
 
 
 def expected(model: Model[Any], source: Tensor, tokens: Int[Tensor, "batch longer"]) -> Float[Tensor, " batch"]:
