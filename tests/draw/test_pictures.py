@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 
 from regard.draw.alignment import alignment
 from regard.draw.axes import MOST, pooled
-from regard.draw.beside import over_image, over_sound
+from regard.draw.beside import over_sound
 from regard.draw.heads import head_grid
 from regard.draw.lines import arcs
+from regard.draw.overlay import overlay
 from regard.draw.positions import positions
 from regard.errors import InputError
 
@@ -95,18 +96,18 @@ def test_lines_join_what_looks_with_what_is_looked_at() -> None:
 
 
 def test_a_picture_is_bright_where_it_was_looked_at() -> None:
-    weights = np.array([[0.0, 0.5, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
-    figure = over_image(np.full((8, 8, 3), 255, np.uint8), weights, (2, 2), ["up", "all"])
-    cover = np.asarray(figure.axes[0].images[1].get_array())[..., 3]
-    assert cover[0, 1] == 0
-    assert cover.ravel()[[0, 2, 3]].min() > 0.5
-    assert np.asarray(figure.axes[1].images[1].get_array())[..., 3].max() == 0
-    assert [axes.get_title() for axes in figure.axes] == ["up", "all"]
+    weights = np.array([[0.0, 0.5, 0.0, 0.0, 0.0, 0.0], np.full(6, 1 / 6)])
+    figure = overlay(np.full((8, 9, 3), 200, np.uint8), weights, ["up", "all"], grid=(2, 3))
+    _, first, second = (np.asarray(axes.images[0].get_array())[..., 0] for axes in figure.axes[:3])
+    assert (first[:4, 3:6] == 200).all()
+    assert np.count_nonzero(first > 60) == 12
+    assert (second == 200).all()
+    assert [axes.get_title() for axes in figure.axes[1:3]] == ["up  0.50", "all  0.17"]
 
 
 def test_regions_that_do_not_fill_the_picture_are_refused() -> None:
-    with pytest.raises(InputError, match=r"^grid: got 2 × 3, expected 4 regions"):
-        over_image(np.zeros((8, 8, 3), np.uint8), table(1, 4), (2, 3), ["a"])
+    with pytest.raises(InputError, match="expected a row for each word over a grid of 2 × 3; fix"):
+        overlay(np.zeros((8, 8, 3), np.uint8), table(1, 4), ["a"], grid=(2, 3))
 
 
 def test_sound_and_attention_share_their_time() -> None:

@@ -13,16 +13,25 @@ SIDE = 2.0  # inches
 SHADOW = 0.25  # how much of the light is left where nothing was looked at
 
 
-def overlay(image: np.ndarray, weights: np.ndarray, words: Sequence[str], *, title: str = "") -> Figure:
+def overlay(
+    image: np.ndarray,
+    weights: np.ndarray,
+    words: Sequence[str],
+    *,
+    title: str = "",
+    grid: tuple[int, int] | None = None,
+) -> Figure:
     """The image once as it is, then once for each word, bright where the weights of that word lie.
 
-    `weights` has a row for each word and a column for each region of a square grid, from the top left on. Each picture
-    is lit by its own largest weight, which stands beside the word.
+    `weights` has a row for each word and a column for each region of a grid, from the top left on, which is square
+    unless its rows and columns are given. Each picture is lit by its own largest weight, which stands beside the word.
     """
     side = round(weights.shape[-1] ** 0.5)
-    if weights.ndim != 2 or side * side != weights.shape[-1] or len(words) != len(weights):
+    down, across = grid or (side, side)
+    if weights.ndim != 2 or down * across != weights.shape[-1] or len(words) != len(weights):
         got = f"weights of shape {weights.shape} for {len(words)} words"
-        raise wrong("weights", got, "a row for each word over a square grid", "give one weight for each region")
+        shape = "a square grid" if grid is None else f"a grid of {down} × {across}"
+        raise wrong("weights", got, f"a row for each word over {shape}", "give one weight for each region")
     letters = lettering([*words, title])
     across = min(ACROSS, len(words) + 1)
     rows = -(-(len(words) + 1) // across)
@@ -33,7 +42,7 @@ def overlay(image: np.ndarray, weights: np.ndarray, words: Sequence[str], *, tit
         panel.set_axis_off()
     panels[0].imshow(image, interpolation="nearest")
     for panel, word, row in zip(panels[1:], words, weights, strict=False):
-        panel.imshow(lit(image, row.reshape(side, side)), interpolation="nearest")
+        panel.imshow(lit(image, row.reshape(down, across)), interpolation="nearest")
         label = f"{letters.spelled(word)}  {row.max():.2f}"
         panel.set_title(label, fontfamily=list(letters.families), fontsize=9, parse_math=False)
     if title:
