@@ -1,16 +1,10 @@
 """Additive attention needs no tanh for each pair: forward and backward."""
 
 from benchmarks.claim import FASTEST, Bound, Claim, Timed
-from benchmarks.contenders.additive import PEERS, Sizes, around, ours
+from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, around, ours
 
 TINY = Sizes(batch=2, queries=5, keys=7, hidden=11)
 BOUNDS = (Bound(FASTEST, least=20),)
-
-AROUND = "all of it but the scores, in bare torch"
-LIMIT = (
-    "projections, softmax and the product with the values, which every contender pays, and in the kernel the additions,"
-    " multiplications and divisions themselves: about five vector operations for each pair of hidden units."
-)
 
 CLAIM = Claim(
     "Additive attention, forward + backward",

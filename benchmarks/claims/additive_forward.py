@@ -1,13 +1,7 @@
 """Additive attention needs no tanh for each pair: forward."""
 
 from benchmarks.claim import FASTEST, Bound, Claim, Timed
-from benchmarks.contenders.additive import PEERS, Sizes, around, ours
-
-AROUND = "all of it but the scores, in bare torch"
-LIMIT = (
-    "projections, softmax and the product with the values, which every contender pays, and in the kernel the additions,"
-    " multiplications and divisions themselves: about five vector operations for each pair of hidden units."
-)
+from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, around, ours
 
 CLAIM = Claim(
     "Additive attention, forward",

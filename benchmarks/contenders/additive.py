@@ -199,4 +199,9 @@ def tanh_alone(sizes: Sizes) -> Contender:
     return Contender(forward, (given.query, given.source))
 
 
+AROUND = "all of it but the scores, in bare torch"
+LIMIT = (
+    "projections, softmax and the product with the values, which every contender pays, and in the kernel the additions,"
+    " multiplications and divisions themselves: about five vector operations for each pair of hidden units."
+)
 PEERS = {"textbook": textbook, "Keras": keras, "OpenNMT-py": opennmt, "JoeyNMT": joeynmt}
