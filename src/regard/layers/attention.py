@@ -5,7 +5,7 @@ from torch import nn
 from regard.errors import wrong
 from regard.layers.convert import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, both, cleaned
+from regard.layers.memory import FULL, Memory, both, harmless
 from regard.layers.positions import Rotary
 from regard.layers.projections import Heads, Packed, Projections
 from regard.masks import Mask
@@ -72,8 +72,8 @@ class Attention(nn.Module):
         first one, where positions are rotary: a cached step starts at `memory.length`.
         """
         same = content is None or content is source
-        source = cleaned(source, mask)
-        values = source if same or content is None else cleaned(content, mask)
+        source = harmless(source, mask)
+        values = source if same or content is None else harmless(content, mask)
         return self._memory(*self.projections.memory(source, values), mask, start)
 
     def attend(
@@ -108,10 +108,10 @@ class Attention(nn.Module):
         """A sequence that reads itself, and what came `before`; with the memory of both, for what comes next.
 
         The same numbers as `remember`, `append` and `attend`, in one matrix product. `real` says which positions of
-        the sequence are no padding; the others ask with zeros.
+        the sequence are no padding; what the others ask and get means nothing.
         """
         start = 0 if before is None else before.length
-        query, key, value = self.projections.together(cleaned(sequence, real))
+        query, key, value = self.projections.together(harmless(sequence, real))
         memory = self._memory(key, value, real, start)
         memory = memory if before is None else before.append(memory)
         return self.read(self._turned(query, start), memory, mask=mask), memory

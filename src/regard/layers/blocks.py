@@ -6,7 +6,7 @@ from typing import NamedTuple
 from torch import nn
 
 from regard.layers.attention import Attention
-from regard.layers.memory import FULL, Memory, cleaned
+from regard.layers.memory import FULL, Memory, harmless
 from regard.layers.projections import dense
 from regard.masks import Causal, Mask
 from regard.numerics.dropout import added, dropout, rectified
@@ -116,7 +116,7 @@ class EncoderBlock(nn.Module):
 
     def forward(self, stream: Stream, *, mask: Mask = FULL, real: Mask = FULL) -> Stream:
         """`real` says which positions are no padding; `mask` which of them may see which."""
-        stream = cleaned(stream, real)
+        stream = harmless(stream, real)
         attended, _ = self.attention.within(self.around_attention.before(stream), mask=mask, real=real)
         stream = self.around_attention.after(stream, attended.output)
         return self.around_forward.after(stream, self.feed_forward(self.around_forward.before(stream)))
@@ -171,7 +171,7 @@ class DecoderBlock(nn.Module):
 
     def forward(self, stream: Stream, state: DecoderState, *, real: Mask = FULL) -> Decoded:
         """`real` says which of the given positions are no padding."""
-        stream = cleaned(stream, real)
+        stream = harmless(stream, real)
         asked = self.around_attention.before(stream)
         own, memory = self.attention.within(asked, before=state.own, mask=CAUSAL, real=real)
         stream = self.around_attention.after(stream, own.output)

@@ -1,5 +1,6 @@
 """What can be read: keys and values, and which of them are real."""
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -68,6 +69,31 @@ def cleaned(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tenso
     as_mask(mask).check(tuple(source.shape[:-2]), 1, keys)
     real = mask.table(1, keys, device=source.device).squeeze(-2)
     return torch.where(real[..., None], source, 0.0)
+
+
+def harmless(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
+    """The source, cleaned only where something in it could do harm. It is for those who read it under the same mask.
+
+    Looking is one pass on the CPU; a device that would have to wait for the answer cleans at once.
+    """
+    if isinstance(mask, Full):
+        return source
+    if source.device.type == "cpu" and not _traced() and _moderate(source):
+        as_mask(mask).check(tuple(source.shape[:-2]), 1, source.shape[-2])
+        return source
+    return cleaned(source, mask)
+
+
+def _traced() -> bool:
+    """Whether a tensor has no number to look at: under torch.compile and torch.func."""
+    mapped: bool = torch._C._are_functorch_transforms_active()
+    return mapped or torch.compiler.is_compiling()
+
+
+def _moderate(source: Tensor) -> bool:
+    """Whether not even the sum of all squares overflows, so that no norm of a row does."""
+    wide = torch.float32 if source.dtype in (torch.float16, torch.bfloat16) else None
+    return math.isfinite(torch.linalg.vector_norm(source.detach(), dtype=wide).item())
 
 
 def both(first: Mask, second: Mask) -> Mask:

@@ -118,7 +118,7 @@ class _Rectified(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (output,) = ctx.saved_tensors
-        return torch.where(output > 0, grad, 0.0).mul_(1 / (1 - ctx.rate)), None, None
+        return torch.ops.aten.threshold_backward(grad, output, 0).mul_(1 / (1 - ctx.rate)), None, None
 
 
 def _kept(numbers: Tensor, seed: Tensor, rate: float, base: Tensor | None = None) -> Tensor:

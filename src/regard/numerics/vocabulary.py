@@ -63,8 +63,8 @@ class _CrossEntropy(torch.autograd.Function):
         size, sums, right = max(1, CHUNK // len(weight)), [], []
         for start in range(0, len(vectors), size):
             part = slice(start, start + size)
-            scores = torch.nn.functional.linear(vectors[part], weight, bias)
-            losses, surprises, hits = judge(scores, targets[part], smoothing)
+            scores = vectors[part] @ weight.T  # without the bias, which torch would write to all of them first
+            losses, surprises, hits = judge(scores, bias, targets[part], smoothing)
             _accumulate(grads, scores, vectors, weight, part)
             sums.append(torch.stack([losses.sum(), surprises.sum()]))
             right.append(hits)
@@ -95,17 +95,19 @@ def _accumulate(grads: list[Tensor | None], scores: Tensor, vectors: Tensor, wei
         by_bias.add_(scores.sum(0))
 
 
-def judge(scores: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
+def judge(scores: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of each row, the loss without smoothing, and whether it is right; `scores` become their gradient."""
     library = native.library() if scores.device.type == "cpu" and scores.dtype in SUFFIX else None
     if library is None or not scores.numel():
-        return _judge(scores, targets, smoothing)
+        return _judge(scores if bias is None else scores.add_(bias), targets, smoothing)
     losses, surprises = torch.empty(2, len(scores), dtype=scores.dtype).unbind()
     right = torch.empty(len(scores), dtype=torch.bool)
-    kinds = (*(native.SIZE,) * 3, ctypes.c_double, *(native.POINTER,) * 5)
+    kinds = (*(native.SIZE,) * 3, ctypes.c_double, *(native.POINTER,) * 6)
     run = library.function(f"regard_cross_entropy_{SUFFIX[scores.dtype]}", *kinds)
-    places = [tensor.data_ptr() for tensor in (targets.contiguous(), scores, losses, surprises, right)]
-    run(torch.get_num_threads(), *scores.shape, smoothing, *places)
+    targets, bias = targets.contiguous(), None if bias is None else bias.contiguous()
+    added = None if bias is None else bias.data_ptr()
+    places = [tensor.data_ptr() for tensor in (scores, losses, surprises, right)]
+    run(torch.get_num_threads(), *scores.shape, smoothing, targets.data_ptr(), added, *places)
     return losses, surprises, right
 
 

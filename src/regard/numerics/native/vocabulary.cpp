@@ -17,11 +17,13 @@ template <class T> struct Row {
     int64_t place;     // where the largest is
 };
 
-template <class T> Row<T> survey(const T* scores, int64_t size) {
+// Adds the bias, where there is one, on the way.
+template <class T> Row<T> survey(T* scores, const T* bias, int64_t size) {
     Vector<T> top = fill<T>(-std::numeric_limits<T>::infinity()), sums = fill<T>(0);
     int64_t at = 0;
     for (; at + Lanes<T>::count <= size; at += Lanes<T>::count) {
-        const Vector<T> here = load<T>(scores + at);
+        Vector<T> here = load<T>(scores + at);
+        if (bias) store<T>(scores + at, here += load<T>(bias + at));
         top = greater(here, top);
         sums += here;
     }
@@ -29,6 +31,7 @@ template <class T> Row<T> survey(const T* scores, int64_t size) {
     store<T>(lanes, top);
     for (T lane : lanes) largest = lane > largest ? lane : largest;
     for (; at < size; ++at) {
+        if (bias) scores[at] += bias[at];
         largest = scores[at] > largest ? scores[at] : largest;
         total += scores[at];
     }
@@ -51,15 +54,15 @@ template <class T> T exponentials(T* scores, int64_t size, T largest) {
 }
 
 template <class T>
-int cross_entropy(int64_t threads, int64_t rows, int64_t size, T smoothing, const int64_t* targets, T* scores,
-                  T* losses, T* surprises, uint8_t* right) {
+int cross_entropy(int64_t threads, int64_t rows, int64_t size, T smoothing, const int64_t* targets, const T* bias,
+                  T* scores, T* losses, T* surprises, uint8_t* right) {
     const T even = smoothing / T(size);
 #pragma omp parallel for num_threads(threads_for(rows * size * 4, threads)) schedule(static)
     for (int64_t row = 0; row < rows; ++row) {
         T* own = scores + row * size;
         const int64_t target = targets[row];
+        const Row<T> seen = survey<T>(own, bias, size);
         const T wanted = own[target];
-        const Row<T> seen = survey<T>(own, size);
         const T total = exponentials<T>(own, size, seen.largest);
         const T log_total = seen.largest + std::log(total), scale = T(1) / total;
         surprises[row] = log_total - wanted;
@@ -75,9 +78,9 @@ int cross_entropy(int64_t threads, int64_t rows, int64_t size, T smoothing, cons
 
 #define REGARD_CROSS_ENTROPY(T)                                                                                       \
     extern "C" int regard_cross_entropy_##T(int64_t threads, int64_t rows, int64_t size, double smoothing,            \
-                                            const int64_t* targets, T* scores, T* losses, T* surprises,               \
-                                            uint8_t* right) {                                                         \
-        return cross_entropy<T>(threads, rows, size, T(smoothing), targets, scores, losses, surprises, right);        \
+                                            const int64_t* targets, const T* bias, T* scores, T* losses,              \
+                                            T* surprises, uint8_t* right) {                                           \
+        return cross_entropy<T>(threads, rows, size, T(smoothing), targets, bias, scores, losses, surprises, right);  \
     }
 
 REGARD_CROSS_ENTROPY(float)
