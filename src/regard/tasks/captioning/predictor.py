@@ -19,6 +19,7 @@ from regard.tasks.captioning.task import CAPTIONS, VOCABULARY, said_of
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.vocabularies import load as load_vocabulary
 from regard.tasks.images import open_photo
+from regard.tasks.images.regions import region_names
 from regard.tasks.predicting import Map, Prediction, Report, Split, trained
 
 BEAM = 5
@@ -69,16 +70,6 @@ class Captioner:
         """The first image that was held out."""
         collection = next(iter(self.album.tests().values()))
         return collection.look([0]), self.album.picture(collection, 0), collection.names[0]
-
-
-def region_names(regions: int) -> list[str]:
-    """Row and column of each region, from 1.
-
-    >>> region_names(4)
-    ['1,1', '1,2', '2,1', '2,2']
-    """
-    side = round(regions**0.5)
-    return [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
 
 
 def drawn(picture: np.ndarray, one: Told) -> Any:

@@ -12,11 +12,12 @@ import torch
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary
 from regard.tasks.images import as_tensor, open_photo, squeezed
+from regard.tasks.images.regions import region_names
 from regard.tasks.predicting import Map, Prediction, Report, Split, trained
-from regard.tasks.vqa.answering import Answerer
+from regard.tasks.vqa.answering import Answerer, Batch
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.questions import Exhibition, open_questions, plain
-from regard.tasks.vqa.task import Vqa, answerer, kept
+from regard.tasks.vqa.task import Vqa, answerer, kept, numbered
 from regard.training import Part
 
 
@@ -56,14 +57,14 @@ class Oracle:
 
         text = self.checked(question)
         pixels = as_tensor(squeezed(Image.fromarray(picture), self.config.data.pixels))[None]
-        known = Vqa(self.config, Exhibition(*[None] * 3), self.vocabulary, self.answers)  # type: ignore[arg-type]
-        batch = known.numbered(pixels, [0], [text], [""])
+        none = torch.zeros(1, dtype=torch.long)
+        batch = Batch(pixels, *numbered([text], self.vocabulary), owners=none, answers=none)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
-            found = self.model(type(batch)(*(tensor.to(device) for tensor in batch)))
-        shares = found.scores[0].softmax(-1)
-        answer, looks = self.answers[int(shares.argmax())], found.looks[0].cpu()
-        ranked = sorted(zip(shares.tolist(), self.answers, strict=True), reverse=True)[:3]
+            found = self.model(Batch(*(tensor.to(device) for tensor in batch)))
+        looks = found.looks[0].cpu()
+        ranked = sorted(zip(found.scores[0].softmax(-1).tolist(), self.answers, strict=True), reverse=True)[:3]
+        answer = ranked[0][1]
         values = {
             "question": question,
             "answer": answer,
@@ -88,12 +89,6 @@ class Oracle:
             some = f"words that it was taught: {', '.join(known[:40])}{', …' if len(known) > 40 else ''}"
             raise wrong("question", f"the unknown {', '.join(map(repr, unknown))}", some, "ask with those")
         return text
-
-
-def region_names(regions: int) -> list[str]:
-    """Row and column of each region, from 1."""
-    side = round(regions**0.5)
-    return [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
 
 
 def drawn(picture: np.ndarray, looks: np.ndarray, rows: Sequence[str], title: str) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary, VocabularyConfig, pad
@@ -54,15 +55,10 @@ class Vqa:
         owners = [place for place, image in enumerate(chosen) for _ in gallery.by_image[image]]
         asked = [gallery.questions[number] for image in chosen for number in gallery.by_image[image]]
         pixels = torch.from_numpy(gallery.pixels[list(chosen)]).permute(0, 3, 1, 2).float().div_(255)
-        return self.numbered(pixels, owners, [one.text for one in asked], [one.answer for one in asked])
-
-    def numbered(self, pixels: Any, owners: Sequence[int], texts: Sequence[str], answers: Sequence[str]) -> Batch:
-        """Questions and answers in numbers."""
-        rows = [self.vocabulary.encode(text) for text in texts]
         known = {answer: number for number, answer in enumerate(self.answers)}
-        wanted = torch.tensor([known.get(answer, UNSEEN) for answer in answers])
-        lengths = torch.tensor([len(row) for row in rows])
-        return Batch(pixels, pad(rows), lengths, torch.tensor(owners), wanted)
+        answers = torch.tensor([known.get(one.answer, UNSEEN) for one in asked])
+        questions, lengths = numbered([one.text for one in asked], self.vocabulary)
+        return Batch(pixels, questions, lengths, torch.tensor(owners), answers)
 
     def loss(self, model: Any, batch: Batch) -> Loss:
         scores = model(batch).scores
@@ -106,6 +102,12 @@ class Vqa:
         self.vocabulary.save(folder / VOCABULARY, QUESTIONS)
         (folder / ANSWERS).write_text(json.dumps(self.answers, ensure_ascii=False), encoding="utf-8")
         (folder / FINGERPRINT).write_text(f"{fingerprint(self.exhibition)}\n", encoding="utf-8")
+
+
+def numbered(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
+    """Questions in numbers, padded, and their lengths."""
+    rows = [vocabulary.encode(text) for text in texts]
+    return pad(rows), torch.tensor([len(row) for row in rows])
 
 
 def answerer(config: VqaConfig, words: int, answers: int) -> Answerer:
