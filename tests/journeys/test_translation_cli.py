@@ -171,6 +171,14 @@ def test_show_draws_where_the_model_looked(place: Path) -> None:
     assert all(f">▁{word}</text>" in picture for word in ("one", "two", "three"))
 
 
+def test_show_writes_a_page_of_every_hypothesis(place: Path) -> None:
+    output = regard("show", "whole", "one two three", "--output", "page.html", "--beam", 3, folder=place)
+    assert output.endswith("page: page.html\n")
+    page = (place / "page.html").read_text()
+    assert page.count('"score": -') == 3
+    assert '"▁one", "▁two", "▁three"' in page
+
+
 def test_a_translator_is_asked_as_any_other_task_is(place: Path) -> None:
     answer = json.loads(regard("predict", "whole", "one two", "--json", "--show", "one.svg", folder=place))
     assert answer["source"] == "one two"

@@ -10,7 +10,11 @@ from regard.cli.opening import Opening
 from regard.errors import wrong
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from regard.tasks.translation import Translated, Translator
+
+FIX = "choose a run of another model, such as bahdanau"
 
 
 def show(
@@ -48,20 +52,26 @@ def show(
     said, console = one.best[0], Console(highlight=False)
     console.print(said.text, markup=False)
     if said.weights is None:
-        fix = "choose a run of another model, such as bahdanau"
-        raise wrong("show", f"a model without attention in {run}", "one that looks at its source", fix)
+        raise wrong("show", f"a model without attention in {run}", "one that looks at its source", FIX)
     if html is not None:
         page(translator, one, sentence, html)
         console.print(f"page: {html}", markup=False)
-    if output is not None:
-        from regard.draw.alignment import alignment, save
+    if output is not None or html is None:
+        draw(one, said.weights.cpu(), output, console)
 
-        save(alignment(said.weights.cpu().numpy(), one.source, said.tokens), output)
-        console.print(f"picture: {output}", markup=False)
-    if output is None and html is None:
+
+def draw(one: "Translated", weights: "Tensor", output: Path | None, console: Console) -> None:
+    """The best translation as a picture, or in the terminal."""
+    tokens = one.best[0].tokens
+    if output is None:
         from regard.draw.terminal import heat_map
 
-        console.print(heat_map(said.weights.tolist(), one.source, said.tokens, console.width), soft_wrap=True)
+        console.print(heat_map(weights.tolist(), one.source, tokens, console.width), soft_wrap=True)
+        return
+    from regard.draw.alignment import alignment, save
+
+    save(alignment(weights.numpy(), one.source, tokens), output)
+    console.print(f"picture: {output}", markup=False)
 
 
 def page(translator: "Translator", one: "Translated", sentence: str, path: Path) -> None:
