@@ -35,12 +35,13 @@ def application(paths: Sequence[Path], access: Access | None = None, limits: Lim
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that is bound already, so that its port is known before the server runs."""
+    """A socket that listens already: its port is known, and who asks too early waits instead of being refused."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     connection = socket.socket(family)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         connection.bind((host, port))
+        connection.listen(CONNECTIONS)
     except (OSError, OverflowError) as error:
         connection.close()
         fix = "use --port 0 for any that is free"

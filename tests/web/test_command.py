@@ -1,0 +1,47 @@
+"""`regard serve` with what cannot be served: one sentence, exit code 2."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.web.app import url
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["nowhere"],
+            "run: got nowhere, which is not there, expected a run folder or a recording; fix: check the path",
+        ),
+        (["."], "run: got ., which is no run folder, expected a folder that regard train made; fix: check the path"),
+        (["--port", "99999"], "port: got 99999 of 127.0.0.1 "),
+        (["--workers", "0"], "workers: got 0, expected more than 0; fix: leave it out for the usual limit"),
+    ],
+    ids=["nowhere", "no-run", "port", "workers"],
+)
+def test_bad_input_is_one_sentence(regard: Callable[..., Any], arguments: list[str], sentence: str) -> None:
+    done = regard("serve", *arguments)
+    assert done.code == 2
+    assert done.errors.startswith(f"regard: {sentence}")
+    assert done.errors.count("\n") == 1
+
+
+def test_the_address_of_a_version_6_host_has_brackets() -> None:
+    assert url("::1", 80, None) == "http://[::1]:80/"
+
+
+def test_every_word_is_there_in_both_languages() -> None:
+    """The page asks for words by name; one that is missing in Chinese would be English there."""
+    text = (Path(__file__).parents[2] / "src/regard/web/static/page/words.js").read_text(encoding="utf-8")
+    english, chinese = text.split("\n  zh: {")
+
+    def names(part: str) -> list[str]:
+        import re
+
+        return re.findall(r'(\w+): "', part)
+
+    assert names(english) == names(chinese)
+    assert len(names(english)) > 60
