@@ -32,6 +32,8 @@ def gpt2(sizes: Sizes, implementation: str) -> tuple[Any, Tensor]:
     library = importlib.import_module("transformers")
     config = library.GPT2Config(
         vocab_size=64,
+        bos_token_id=0,
+        eos_token_id=0,
         n_positions=sizes.length,
         n_embd=sizes.size,
         n_layer=sizes.layers,

@@ -14,6 +14,7 @@ from regard.models import Beam, Encoded, Marks, beam, greedy
 from regard.models.decoders.glancing import READINGS, Glancing
 from regard.models.decoders.recurrent import Bahdanau
 from regard.models.words import Words
+from regard.observing import observe
 from regard.pairs import Pairs
 from regard.tasks.captioning.config import Learning
 from regard.tasks.captioning.learning import drawn, unevenness
@@ -193,3 +194,13 @@ def test_the_penalty_is_least_where_each_region_is_looked_at_once() -> None:
     once = torch.eye(3)[None].expand(2, -1, -1)
     assert unevenness(once[:1], real[:1]) == 0
     assert unevenness(once[1:], real[1:]) == 1  # the third look is padding: its region was not looked at
+
+
+def test_what_is_read_is_seen() -> None:
+    made, given = decoder().eval(), encoded()
+    tokens = torch.tensor([[2, 5, 7, 4], [2, 9, 5, 6]])
+    with torch.no_grad(), observe(made, item=1) as recording:
+        taught = made.teach(tokens, given)
+    [seen] = recording.stacked().values()
+    assert taught.weights is not None
+    assert torch.equal(seen.dense()[0], taught.weights.dense()[1])

@@ -13,6 +13,7 @@ from regard.models.selecting import Shared
 from regard.numerics import noise
 from regard.pairs import Pairs
 from regard.shapes import Float, Tensor
+from regard.watching import tell
 
 BEST = Argmax()
 
@@ -70,6 +71,7 @@ class Glancing(Reader):
         odds = self.odds(queries, memory, pairs)
         reading = self.reading if self.training or not self.hard else BEST
         weights, log_prob = reading(odds, pairs, noise.draw_seed(queries.device) if reading.random else None)
+        tell(weights)
         contexts = self.attention.projections.merge(weights @ memory.value)
         if self.gate is not None:
             contexts = contexts * torch.sigmoid(self.gate(queries))
