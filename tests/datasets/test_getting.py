@@ -125,6 +125,15 @@ def test_data_is_found_where_it_is_put(tmp_path: Path, monkeypatch: pytest.Monke
     assert home() == tmp_path / "elsewhere"
 
 
+def test_this_folder_and_zipped_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "some").mkdir(parents=True)
+    (tmp_path / "data" / "some" / "text.en.gz").write_bytes(b"")
+    assert located(Path(".")) == Path(".")
+    assert located(Path("some/text.en")) == Path("data/some/text.en.gz")
+    assert located(tmp_path / "data" / "some" / "text.en").name == "text.en.gz"
+
+
 def test_the_command_shows_the_license_first(
     regard: Callable[..., Any], shelf: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -22,8 +22,9 @@ def roots() -> list[Path]:
 
 def find(path: Path) -> Path | None:
     """A file or folder as it is, or in one of the roots; `.gz` is tried too."""
+    zipped = path.parent / f"{path.name}.gz"
     for root in roots():
-        for candidate in (root / path, (root / path).with_name(f"{path.name}.gz")):
+        for candidate in (root / path, root / zipped):
             if candidate.exists():
                 return candidate
     return None
