@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from regard.models.complexity import WIDTH, cost, exponent, layers
+from regard.models.complexity import WIDTH, cost, exponent, layers, longest_path
 from regard.tasks.comparing import COMPARISONS, compared
 
 Regard = Callable[..., Any]
@@ -28,6 +29,13 @@ def test_paths_steps_and_operations_are_those_of_the_formulas() -> None:
             assert costs[1].operations == 2 * 4 * 17 * width**2 + 2 * 2 * 17**2 * width
     layer, width = layers(1024)["self-attention"]
     assert exponent([cost(layer, width, length) for length in (512, 1024)]) > 1.9
+
+
+def test_a_long_path_is_walked_to_its_end() -> None:
+    """A gradient would have vanished on the way, and each layer more would have cost all before it again."""
+    for name, expected in (("convolution", 1299), ("recurrence", 1300), ("self-attention", 1)):
+        layer, width = layers(48)[name]
+        assert longest_path(layer, torch.randn(1, 1300, width)) == expected
 
 
 def test_layers_have_equal_parameters() -> None:

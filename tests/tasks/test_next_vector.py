@@ -72,3 +72,20 @@ def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
         assert (done.code, done.errors.count("\n")) == (2, 1)
         assert sentence in done.errors
         assert not Path("run").exists()
+
+
+@pytest.mark.parametrize("reading", ["gumbel", "gumbel-straight"])
+def test_an_answer_is_not_drawn(reading: str) -> None:
+    """In training, looks are drawn; what is then evaluated looks at the best place, every time."""
+    values = {"data.items": "100", "model.reading": reading}
+    task = kit("next-vector").task(kit("next-vector").configured(None, (), values))
+    torch.manual_seed(4)
+    model, vectors = task.model(), task.sets.validation[0][:, :-1]
+    assert not torch.equal(model(vectors).vector, model(vectors).vector)
+    model.eval()
+    best = (
+        kit("next-vector").task(kit("next-vector").configured(None, (), values | {"model.reading": "argmax"})).model()
+    )
+    best.load_state_dict(model.state_dict())
+    assert torch.equal(model(vectors).vector, best(vectors).vector)
+    assert torch.equal(model(vectors).vector, model(vectors).vector)

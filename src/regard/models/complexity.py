@@ -94,7 +94,7 @@ def layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
 
 
 def cost(layer: nn.Module, width: int, length: int) -> Cost:
-    """Measured, not derived: timed, counted, and its path walked by gradients."""
+    """Timed, counted, and its path walked; only a recurrence has steps that wait for one another."""
     sequence = torch.randn(1, length, width)
     with torch.no_grad():
         samples = [timed(layer, sequence) for _ in range(ROUNDS)]
@@ -122,16 +122,15 @@ def timed(layer: nn.Module, sequence: Tensor) -> float:
 
 def longest_path(layer: nn.Module, sequence: Tensor) -> int:
     """How many computations lie between the first position and the last: layers on top of one another until the last
-    sees the first, times the steps within one."""
-    stream = sequence[:1].double().requires_grad_()
-    layer = layer.double()
-    first, depth = stream, 0
-    while True:
-        stream, depth = layer(stream), depth + 1
-        gradient = torch.autograd.grad(stream[0, -1].sum(), first, retain_graph=True)[0]
-        if bool(gradient[0, 0].abs().max() > 0) or depth > sequence.shape[1]:
-            break
-    layer.float()
+    sees the first, times the steps within one.
+
+    The first is no number, and so is all that sees it. A gradient would vanish over some hundred layers.
+    """
+    stream, depth = sequence[:1].clone(), 0
+    stream[0, 0] = math.nan
+    with torch.no_grad():
+        while depth <= sequence.shape[1] and not bool(stream[0, -1].isnan().all()):
+            stream, depth = layer(stream), depth + 1
     return depth * (layer.steps if isinstance(layer, Recurrence) else 1)
 
 

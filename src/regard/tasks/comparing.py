@@ -40,7 +40,11 @@ COMPARISONS: Mapping[str, Comparison] = {
         "copy",
         "lengths 2 to 8",
         "exact",
-        [Variant("Bahdanau (additive)", "bahdanau", COPY), Variant("Luong (general)", "luong", COPY)],
+        [
+            # The presets differ in their cells, too.
+            Variant("Bahdanau (additive)", "bahdanau", COPY | {"model.recurrent.cell": "lstm"}),
+            Variant("Luong (general)", "luong", COPY | {"model.recurrent.cell": "lstm"}),
+        ],
     ),
     "soft-hard": Comparison(
         "next-vector",
