@@ -74,9 +74,9 @@ class VqaConfig:
     training: Training = field(
         default_factory=lambda: Training(
             folder=Path("runs/vqa"),
-            optimizer=Optimizer(rate=2e-3, decay=0.0),
+            optimizer=Optimizer(rate=1e-3, decay=0.0),
             schedule=Schedule("cosine", warmup=50),
-            stop=Stop(epochs=12, target=99.95),
+            stop=Stop(epochs=15, target=99.95),
             every=Every(log=20),
         )
     )
