@@ -98,3 +98,11 @@ def test_messages() -> None:
         InputError, match=r"smoothing: got 1\.0, expected a share from 0 to below 1; fix: use 0\.1, or 0"
     ):
         cross_entropy(vectors[:2], weight, bias, torch.tensor([0, 1]), smoothing=1.0)
+
+
+def test_a_bias_of_another_kind_is_converted_and_one_of_another_size_refused() -> None:
+    vectors, weight, bias, targets = (part.detach() for part in example(torch.float32))
+    known = cross_entropy(vectors, weight, bias, targets).total
+    torch.testing.assert_close(cross_entropy(vectors, weight, bias.double(), targets).total, known)
+    with pytest.raises(RuntimeError):
+        module.judge(vectors @ weight.T, bias[1:], targets, 0.0)

@@ -104,7 +104,9 @@ def judge(scores: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
     right = torch.empty(len(scores), dtype=torch.bool)
     kinds = (*(native.SIZE,) * 3, ctypes.c_double, *(native.POINTER,) * 6)
     run = library.function(f"regard_cross_entropy_{SUFFIX[scores.dtype]}", *kinds)
-    targets, bias = targets.contiguous(), None if bias is None else bias.contiguous()
+    targets = targets.contiguous()
+    # The kernel reads as many numbers of this kind as there are scores in a row.
+    bias = None if bias is None else bias.to(scores.dtype).expand(scores.shape[1]).contiguous()
     added = None if bias is None else bias.data_ptr()
     places = [tensor.data_ptr() for tensor in (scores, losses, surprises, right)]
     run(torch.get_num_threads(), *scores.shape, smoothing, targets.data_ptr(), added, *places)
