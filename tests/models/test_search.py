@@ -33,7 +33,7 @@ def rescored(
     given = torch.tensor([[MARKS.begin, *target, *[0] * (longest - len(target))] for target in targets])
     wanted = torch.tensor([[*target, MARKS.end, *[0] * (longest - len(target))] for target in targets])
     own = Encoded(*(None if part is None else part[torch.tensor(rows)] for part in encoded))
-    vectors, weights = model.decoder.teach(given, own)
+    vectors, weights, _ = model.decoder.teach(given, own)
     log_probs = model.decoder.output(vectors).log_softmax(-1).gather(2, wanted[..., None])[..., 0]
     real = torch.arange(longest + 1) <= torch.tensor([[len(target)] for target in targets])
     return torch.where(real, log_probs, 0.0).sum(1).tolist(), None if weights is None else weights.dense()
