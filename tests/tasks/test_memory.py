@@ -15,22 +15,22 @@ Regard = Callable[..., Any]
 BRIEF = {
     "people": 3,
     "moves": 1,
-    "data.items": 1600,
+    "data.items": 3200,
     "held_out": 60,
-    "size": 24,
-    "stop.epochs": 12,
+    "size": 48,
+    "stop.epochs": 8,
     "every.log": 5,
     "every.save": 25,
     "optimizer.rate": 0.01,
 }
 
 
-def test_one_fact_is_found_after_150_steps(regard: Regard) -> None:
+def test_one_fact_is_found_after_200_steps(regard: Regard) -> None:
     own = ("anna walks to harbor. boris walks to attic. where is anna?",)
     reports = walk(regard, "memory", fields=BRIEF, cut_at=40, item=own)
     assert list(reports) == list(KINDS)
-    assert reports["one fact"]["accuracy"] > 75
-    assert reports["one fact"]["pointed"] > 75
+    assert reports["one fact"]["accuracy"] > 60
+    assert reports["one fact"]["pointed"] > 60
     assert regard("predict", "run", *own).output.splitlines()[-1].startswith("where is anna? ")
 
 

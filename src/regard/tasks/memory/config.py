@@ -54,7 +54,7 @@ class MemoryConfig:
             keep=1,
             optimizer=Optimizer(rate=1e-2, decay=0.0),
             schedule=Schedule("cosine", warmup=100),
-            stop=Stop(epochs=30),
+            stop=Stop(epochs=20),
             every=Every(log=50),
         )
     )

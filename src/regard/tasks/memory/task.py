@@ -29,19 +29,20 @@ class Answered(NamedTuple):
 class Reader(nn.Module):
     r"""A key-value memory of facts, asked several times (Sukhbaatar et al. 2015; Miller et al. 2016).
 
-    $$ k_i = \sum_j a_j \circ A w_{ij} + t_i, \qquad v_i = \sum_j c_j \circ C w_{ij}, \qquad
-    q = \sum_j b_j \circ B w_j $$
+    $$ k_i = \sum_j a_j \circ E w_{ij} + t_i, \qquad v_i = \sum_j c_j \circ E w_{ij}, \qquad
+    q = \sum_j b_j \circ E w_j $$
 
-    with the word $w_{ij}$ at place j of fact i, $a, b, c$ = learned weights of the places, and $t_i$ = a learned vector
-    for how long ago the fact was told.
+    with $E$ = `words`, the word $w_{ij}$ at place j of fact i, $a, c, b$ = `places`, learned weights of the places, and
+    $t$ = `age`, a learned vector for how long ago the fact was told.
     """
 
     def __init__(self, config: Model, facts: int) -> None:
         super().__init__()
         size = config.size
-        self.key, self.value, self.query = (nn.Embedding(len(WORDS), size, padding_idx=0) for _ in range(3))
-        for table in (self.key, self.value, self.query):
-            nn.init.normal_(table.weight, std=0.3)
+        # One table for questions, keys and values, so that at first a word looks for itself. With a table each, some
+        # learn to look at all facts but the right one, and get no further.
+        self.words = nn.Embedding(len(WORDS), size, padding_idx=0)
+        nn.init.normal_(self.words.weight, std=0.3)
         self.places = nn.Parameter(1 + 0.3 * torch.randn(3, LONGEST, size))
         self.age = nn.Parameter(0.1 * torch.randn(facts, size))
         sizes = Sizes(size, size, size, keys=facts)
@@ -53,9 +54,9 @@ class Reader(nn.Module):
         self.answer = nn.Linear(size, len(WORDS))
 
     def forward(self, facts: Tensor, question: Tensor) -> Answered:
-        key = (self.key(facts) * self.places[0]).sum(-2) + self.age[: facts.shape[1]]
-        value = (self.value(facts) * self.places[1]).sum(-2)
-        query = (self.query(question) * self.places[2]).sum(-2)[:, None]
+        key = (self.words(facts) * self.places[0]).sum(-2) + self.age[: facts.shape[1]]
+        value = (self.words(facts) * self.places[1]).sum(-2)
+        query = (self.words(question) * self.places[2]).sum(-2)[:, None]
         real = Mask.keep((facts > 0).any(-1)[:, None])
         hopped = self.hops(query, Facts(key, value, real))
         weights = torch.cat([hop.weights.dense() for hop in hopped.hops], dim=1)
