@@ -33,10 +33,10 @@ def overlay(
         shape = "a square grid" if grid is None else f"a grid of {down} × {across}"
         raise wrong("weights", got, f"a row for each word over {shape}", "give one weight for each region")
     letters = lettering([*words, title])
-    across = min(ACROSS, len(words) + 1)
-    rows = -(-(len(words) + 1) // across)
-    figure = Figure(figsize=(across * SIDE, rows * (SIDE + 0.3)), layout="constrained")
-    figure.subplots(rows, across, squeeze=False)
+    columns = min(ACROSS, len(words) + 1)
+    rows = -(-(len(words) + 1) // columns)
+    figure = Figure(figsize=(columns * SIDE, rows * (SIDE + 0.3)), layout="constrained")
+    figure.subplots(rows, columns, squeeze=False)
     panels = figure.axes
     for panel in panels:
         panel.set_axis_off()

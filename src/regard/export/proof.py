@@ -1,5 +1,6 @@
 """A graph is tried before it is given away: on another batch and other lengths than it was made with."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, wrong
-from regard.export.states import carrier
+from regard.export.states import SOURCE, carrier
 from regard.models import Model
 from regard.tasks.data import BEGIN, END
 
@@ -28,13 +29,24 @@ def prove(model: Model[Any], folder: Path) -> None:
         carried, state = parts.begin(encoded), model.decoder.begin(encoded)
         tensors = _run(sessions[0], {"source": source, "lengths": lengths}) | {"lengths": lengths}
         for part in (*carried.source, *carried.state):
-            _compare(part.name, tensors[part.name], part.tensor)
+            _compare(part.name, *(_real(tensor, part.axes, lengths) for tensor in (tensors[part.name], part.tensor)))
         for _ in range(STEPS):
             step = model.decoder.step(token, state)
             found = _run(sessions[1], tensors | {"token": token})
             _compare("logits", found["logits"], step.logits)
             tensors |= {name.removeprefix("next."): part for name, part in found.items()}
             state, token = step.state, step.logits.argmax(1)
+
+
+def _real(tensor: Tensor, axes: Mapping[int, str], lengths: Tensor) -> Tensor:
+    """The tensor with zeros behind the end of each source, where anything may stand."""
+    along = [axis for axis, name in axes.items() if name == SOURCE]
+    if not along:
+        return tensor
+    shape = [1] * tensor.dim()
+    shape[0], shape[along[0]] = len(lengths), -1
+    real = torch.arange(tensor.shape[along[0]]) < lengths[:, None]
+    return torch.where(real.view(shape), tensor, 0.0)
 
 
 def _run(session: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
