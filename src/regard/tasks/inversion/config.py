@@ -14,14 +14,14 @@ RULES: tuple[Rule, ...] = ("invert", "copy", "sort")
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Sequences of letters, drawn anew for each epoch; those held out are drawn by another seed."""
+    """Sequences of letters, drawn anew for each epoch; those held out are never among them."""
 
     rule: Rule = "invert"
     symbols: int = 10  # letters of the alphabet
     shortest: int = 2
     longest: int = 10
     items: int = 6400  # sequences in an epoch
-    held_out: int = 500  # sequences of each set that is tested on
+    held_out: int = 500  # sequences of each set that is tested on, at most
     seed: int = 1
 
     def __post_init__(self) -> None:

@@ -1,19 +1,18 @@
 """Sequences of letters and what becomes of them."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
+from random import Random
 from string import ascii_lowercase
 
-import numpy as np
 import torch
 
 from regard.errors import wrong
 from regard.tasks.data import BEGIN, END, PADDING, pad
+from regard.tasks.data.generated import PATIENCE, Split, split_of
 from regard.tasks.inversion.config import Data, Rule
 from regard.tasks.tabular import Sets, Tensors
 
 FIRST = END + 1  # the number of the letter a
-HELD_OUT = 2**31  # seeds from here on are those of sequences that are never learned from
 
 
 def rewritten(numbers: Sequence[int], rule: Rule) -> list[int]:
@@ -25,11 +24,27 @@ def rewritten(numbers: Sequence[int], rule: Rule) -> list[int]:
     return {"invert": list(numbers)[::-1], "copy": list(numbers), "sort": sorted(numbers)}[rule]
 
 
-def drawn(data: Data, count: int, lengths: tuple[int, int], seed: int) -> list[list[int]]:
-    """So many sequences at random, of lengths from the first to the second."""
-    random = np.random.default_rng([data.seed, seed])
-    sizes = random.integers(lengths[0], lengths[1] + 1, count)
-    return [random.integers(FIRST, FIRST + data.symbols, size).tolist() for size in sizes]
+def drawn(data: Data, split: Split, count: int, lengths: tuple[int, int], name: str) -> list[list[int]]:
+    """So many sequences of a split, of lengths from the first to the second.
+
+    A sequence belongs to one split for ever, by its hash: a few letters make so few short ones that another seed alone
+    would test on what was learned. What is held out has none twice, and may be fewer where there are no more.
+    """
+    # A string seeds Random through sha512: the same on every machine and in every process.
+    random, rows, seen, tries = Random(f"{data.seed} {split} {name}"), list[list[int]](), set[str](), 0
+    letters = range(FIRST, FIRST + data.symbols)
+    while len(rows) < count and tries < PATIENCE:
+        row, tries = random.choices(letters, k=random.randint(*lengths)), tries + 1
+        text = spelled(row)
+        if split_of(text) == split and text not in seen:
+            rows.append(row)
+            tries = 0
+            if split != "train":
+                seen.add(text)
+    if not rows:
+        got = f"{data.symbols} letters, of which no sequence of {named(*lengths)} is for {split}"
+        raise wrong("data.symbols", got, "enough for every split", "use 10, or longer sequences")
+    return rows
 
 
 def tensors(rows: Sequence[Sequence[int]], rule: Rule) -> Tensors:
@@ -42,18 +57,21 @@ def tensors(rows: Sequence[Sequence[int]], rule: Rule) -> Tensors:
 
 def sets_of(data: Data) -> Sets:
     """New sequences in each epoch; tests on the lengths that are trained, and on two ranges beyond."""
-
-    def training(epoch: int) -> Tensors:
-        return tensors(drawn(data, data.items, (data.shortest, data.longest), epoch), data.rule)
-
-    held = partial(drawn, data, data.held_out)
     longest = data.longest
     ranges = [(data.shortest, longest), (longest + 1, longest + longest // 2 + 1), (2 * longest, 2 * longest)]
-    tests: Mapping[str, Tensors] = {
-        named(low, high): tensors(held((low, high), HELD_OUT + place), data.rule)
-        for place, (low, high) in enumerate(ranges)
-    }
-    return Sets(training, tensors(held(ranges[0], HELD_OUT + len(ranges)), data.rule), tests)
+
+    def training(epoch: int) -> Tensors:
+        return tensors(drawn(data, "train", data.items, ranges[0], str(epoch)), data.rule)
+
+    tests = {named(*lengths): drawn(data, "test", data.held_out, lengths, named(*lengths)) for lengths in ranges}
+    validation = drawn(data, "validation", data.held_out, ranges[0], "")
+    notes = [
+        f"{name}: {len(rows)} sequences held out, not {data.held_out}: there are no more"
+        for name, rows in {"validation": validation, **tests}.items()
+        if len(rows) < data.held_out
+    ]
+    held_out = {name: tensors(rows, data.rule) for name, rows in tests.items()}
+    return Sets(training, tensors(validation, data.rule), held_out, notes)
 
 
 def named(low: int, high: int) -> str:
