@@ -1,6 +1,7 @@
 """Speech by command: from tones, digits and folders to a picture of where the model listened."""
 
 import math
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -16,8 +17,11 @@ from regard.errors import InputError
 from regard.tasks import kit
 from regard.tasks.speech.digits import Digits, Recording
 from regard.tasks.speech.folder import read_folder
+from regard.tasks.speech.predictor import SpeechPredictor
 from regard.tasks.speech.scoring import distance
+from regard.tasks.speech.sound import read_sound
 from regard.tasks.speech.tones import Tones
+from regard.training import Part
 
 Regard = Callable[..., Any]
 TINY = {
@@ -93,6 +97,37 @@ def test_what_cannot_be_heard_is_one_sentence(regard: Regard) -> None:
         assert (done.code, done.output) == (2, ""), done
         assert done.errors.startswith(f"regard: {sentence}")
         assert done.errors.count("\n") == 1
+
+
+def test_held_out_clips_that_are_too_long_are_errors_not_left_out() -> None:
+    fields = {"learning.limit": 40, "data.size": 20, "data.held_out": 12, "features.hop": 20, "listener.hidden": 8}
+    config = kit("speech").configured(None, (), fields)
+    task = kit("speech").task(config)
+    clips = task.sounds.validation
+    long = [clip for clip in clips if config.features.frames(len(clip.samples)) > 40]
+    assert 0 < len(long) < 12
+    note = f"{len(long)} of 12 clips are longer than 40 frames and not heard: all of each is an error"
+    assert f"validation: {note}" in task.notes
+    model = task.model().eval()
+    with torch.no_grad():
+        sums = task.measure(model, Part())
+    assert (sums["clips"], sums["symbols"]) == (12, sum(len(clip.text) for clip in clips))
+    assert sums["symbol errors"] >= sum(len(clip.text) for clip in long)
+    predictor = SpeechPredictor(config, task.vocabulary, model)
+    report = predictor.report(clips)
+    assert (report.items, report.notes[-1]) == (12, note)
+    assert dict(predictor.report(long).metrics) == {"error": 100, "words": 100, "exact": 0}
+
+
+def test_the_header_says_what_is_too_much_before_it_is_read(tmp_path: Path) -> None:
+    """Seven minutes in eight channels: a file with holes, whose samples would take 600 MB."""
+    size = 300_000_000
+    shape = struct.pack("<IHHIIHH", 16, 1, 8, 44100, 44100 * 16, 16, 16)
+    with (tmp_path / "wide.wav").open("wb") as file:
+        file.write(b"RIFF" + struct.pack("<I", 36 + size) + b"WAVEfmt " + shape + b"data" + struct.pack("<I", size))
+        file.truncate(44 + size)
+    with pytest.raises(InputError, match=r"sound: got wide.wav of 150,000,000 samples in 8 channels, expected at most"):
+        read_sound(tmp_path / "wide.wav", RATE)
 
 
 def folder_of(place: Path, count: int) -> None:

@@ -50,7 +50,7 @@ class Learning:
     """What one batch is, and what is asked of the model."""
 
     budget: int = 6000  # frames in a batch, padding included
-    limit: int = 3000  # frames of a clip; longer ones are left out
+    limit: int = 3000  # frames of a clip; longer ones are not learned from, and errors where they are held out
     smoothing: float = 0.0  # of labels: the share of probability that goes to all symbols alike
 
     def __post_init__(self) -> None:

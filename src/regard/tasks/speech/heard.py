@@ -11,7 +11,7 @@ from regard.tasks.data import BEGIN, END, PADDING, Vocabulary, fitting, pad
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.features import Features, log_mel
 
-Frames = Float[Tensor, "frame filter"]
+Frames = Float[Tensor, "_frame filter"]  # of each clip as many as it has: lists hold several lengths
 
 
 class Batch(NamedTuple):
@@ -24,11 +24,12 @@ class Batch(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """Clips as frames, and their texts in the numbers of the vocabulary, closed by END."""
+    """Clips as frames, and their texts in the numbers of the vocabulary, closed by END; texts of those too long."""
 
     frames: Sequence[Frames]
     targets: Sequence[list[int]]
     notes: Sequence[str] = ()
+    missed: Sequence[str] = ()
 
     @property
     def lengths(self) -> list[int]:
@@ -48,7 +49,15 @@ def heard(clips: Sequence[Clip], features: Features, vocabulary: Vocabulary, lim
     kept, notes = fitting(lengths, limit, "clips")
     frames = [log_mel(clips[index].samples, features) for index in kept]
     targets = [[*vocabulary.encode(clips[index].text), END] for index in kept]
-    return Heard(frames, targets, [note.replace("tokens", "frames") for note in notes])
+    missed = [clip.text for clip, length in zip(clips, lengths, strict=True) if length > limit]
+    return Heard(frames, targets, [note.replace("tokens", "frames") for note in notes], missed)
+
+
+def note_on_missed(clips: Sequence[Clip], features: Features, limit: int) -> list[str]:
+    """What is said of held-out clips that are too long: to leave them out would flatter the listener."""
+    missed = sum(features.frames(len(clip.samples)) > limit for clip in clips)
+    note = f"{missed} of {len(clips)} clips are longer than {limit} frames and not heard: all of each is an error"
+    return [note] if missed else []
 
 
 def side_by_side(clips: Sequence[Frames]) -> tuple[Tensor, Tensor]:

@@ -15,13 +15,15 @@ from regard.tasks.predicting import Map, Prediction, Report, Split, trained
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.config import SpeechConfig
 from regard.tasks.speech.features import log_mel
-from regard.tasks.speech.heard import Frames
+from regard.tasks.speech.heard import Frames, note_on_missed
 from regard.tasks.speech.model import build
 from regard.tasks.speech.opening import open_sounds
 from regard.tasks.speech.scoring import scores, sums
 from regard.tasks.speech.sound import read_sound
 from regard.tasks.speech.task import VOCABULARY
 from regard.tasks.speech.transcribing import Search, Transcribed, transcribe
+
+NOTE = "error: insertions, deletions and replacements, in percent of the symbols"
 
 
 class SpeechPredictor:
@@ -40,10 +42,13 @@ class SpeechPredictor:
         return sounds.tests if split == "test" else {"validation": sounds.validation}
 
     def report(self, clips: Sequence[Clip]) -> Report:
-        """Percentages of errors to the symbols and words, and of clips without any."""
-        found = self.listen([self.frames(clip.samples) for clip in clips])
-        metrics = scores(sums([one.text for one in found], [clip.text for clip in clips]))
-        return Report(len(clips), metrics, ["error: insertions, deletions and replacements, in percent of the symbols"])
+        """Percentages of errors to the symbols and words, and of clips without any. In a long clip all is an error."""
+        features, limit = self.config.features, self.config.learning.limit
+        short = [number for number, clip in enumerate(clips) if features.frames(len(clip.samples)) <= limit]
+        found = self.listen([self.frames(clips[number].samples) for number in short])
+        said = dict(zip(short, (one.text for one in found), strict=True))
+        metrics = scores(sums([said.get(number, "") for number in range(len(clips))], [clip.text for clip in clips]))
+        return Report(len(clips), metrics, [NOTE, *note_on_missed(clips, features, limit)])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """What is said in a sound file; in the first clip that was held out, where none is named."""

@@ -11,6 +11,7 @@ from regard.tasks.speech.features import converted
 
 FAINT = 1e-5  # of full scale: below the smallest step of 16 bits
 LONGEST = 600.0  # seconds: a file of hours would fill the memory before anything could be said about it
+MOST = 2**26  # numbers of all channels, 256 MB: ten minutes in stereo at 48 kHz; silence of gigabytes is a small FLAC
 
 
 class Sound(NamedTuple):
@@ -56,10 +57,16 @@ def no_sound(name: str, error: Exception) -> InputError:
 
 
 def check_length(opened: Any, name: str) -> None:
+    """Raises by what the header says, before anything is read."""
     seconds = opened.frames / opened.samplerate
     if seconds > LONGEST:
         fix = "cut it into sentences"
         raise wrong("sound", f"{name} of {seconds:.0f} seconds", f"at most {LONGEST:.0f}", fix)
+    numbers = opened.frames * opened.channels
+    if numbers > MOST:
+        got = f"{name} of {numbers:,} samples in {opened.channels} channels"
+        fix = "keep one channel at 16,000 samples a second, for example with ffmpeg -i FILE -ac 1 -ar 16000 sound.wav"
+        raise wrong("sound", got, f"at most {MOST:,}", fix)
 
 
 def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:

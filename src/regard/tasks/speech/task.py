@@ -12,7 +12,7 @@ from regard.tasks.data.vocabularies import build as build_vocabulary
 from regard.tasks.data.vocabularies import load
 from regard.tasks.speech.clips import Clip, Sounds, fingerprint
 from regard.tasks.speech.config import SpeechConfig
-from regard.tasks.speech.heard import Batch, Heard, heard
+from regard.tasks.speech.heard import Batch, Heard, heard, note_on_missed
 from regard.tasks.speech.model import build
 from regard.tasks.speech.opening import open_sounds
 from regard.tasks.speech.scoring import scores, sums
@@ -38,7 +38,9 @@ class Speech:
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the sounds."""
-        return (*self.sounds.notes, *self.heard(0).notes)
+        limit = self.config.learning.limit
+        missed = note_on_missed(self.to_measure, self.config.features, limit)
+        return (*self.sounds.notes, *self.heard(0).notes, *(f"validation: {note}" for note in missed))
 
     def model(self) -> Model[Any]:
         return build(self.config, symbols=len(self.vocabulary))
@@ -49,9 +51,13 @@ class Speech:
     def as_frames(self, clips: Sequence[Clip]) -> Heard:
         return heard(clips, self.config.features, self.vocabulary, self.config.learning.limit)
 
+    @property
+    def to_measure(self) -> Sequence[Clip]:
+        return self.sounds.validation[: self.config.measure.most]
+
     @cached_property
     def held_out(self) -> Heard:
-        return self.as_frames(self.sounds.validation[: self.config.measure.most])
+        return self.as_frames(self.to_measure)
 
     def epoch(self, number: int, part: Part) -> Sequence[Batch]:
         clips = self.heard(number if self.sounds.endless else 0)
@@ -67,7 +73,9 @@ class Speech:
         search = Search(beam=self.config.measure.beam)
         found = transcribe(model, self.vocabulary, own.frames, search)
         right = [self.vocabulary.decode(target) for target in own.targets]
-        return self.surprise(model, own) | sums([one.text for one in found], right)
+        missed = part.of(self.held_out.missed)
+        said = [*(one.text for one in found), *("" for _ in missed)]
+        return self.surprise(model, own) | sums(said, [*right, *missed])
 
     def surprise(self, model: Any, own: Heard) -> dict[str, float]:
         """How unlikely the right texts are to the model."""
