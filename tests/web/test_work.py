@@ -4,11 +4,23 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.testclient import TestClient
+from tiny_runs import LIMITS, make_run
 
-from regard.web.answers import RefusedError
+from regard.recording import Difference, Factored, Factors, Recording, Sketch
+from regard.web import recordings
+from regard.web.answers import HANDLERS, RefusedError
 from regard.web.limits import Limits
+from regard.web.routes import Routes
+from regard.web.runs import Run, Runs
+from regard.web.store import Files
 from regard.web.work import Ticket, Workers
 
 
@@ -125,3 +137,59 @@ def test_a_fault_in_the_middle_reaches_the_reader() -> None:
 def test_limits_are_more_than_nothing() -> None:
     with pytest.raises(ValueError, match="workers: got 0, expected more than 0; fix: leave it out for the usual limit"):
         Limits(workers=0)
+
+
+def sited(sites: int) -> Recording:
+    return Recording.of({f"site {number}": torch.eye(2) for number in range(sites)})
+
+
+@pytest.mark.parametrize("path", ["/api/state", "/api/recordings/{name}", "/api/recordings/{name}/labels?site=0"])
+def test_what_is_read_and_written_for_an_answer_is_read_beside_the_event_loop(
+    tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    routes = Routes(Runs({"run": make_run(tmp_path / "run", "plain")}, LIMITS), Files({}, 1), LIMITS)
+    name, threads = routes.store.add("", sited(1)), set()
+
+    def noticed(function: Any) -> Any:
+        def call(*arguments: Any, **more: Any) -> Any:
+            threads.add(threading.current_thread().name)
+            return function(*arguments, **more)
+
+        return call
+
+    monkeypatch.setattr(Run, "facts", noticed(Run.facts))
+    monkeypatch.setattr(recordings, "summary", noticed(recordings.summary))
+    monkeypatch.setattr(JSONResponse, "render", noticed(JSONResponse.render))
+    with TestClient(Starlette(routes=routes.all())) as client:
+        assert client.get(path.format(name=name)).status_code == 200
+    routes.workers.close()
+    assert threads
+    assert all(thread.startswith("regard-web") for thread in threads)
+
+
+def claiming(heads: int, size: int) -> Recording:
+    """A recording of few bytes whose tiles are many weights, and no overview to take them from."""
+    table = torch.ones(heads, size)
+    sketch = Sketch(table, table, torch.ones(heads, size, 1), torch.zeros(heads, size, 1, dtype=torch.long))
+    seen = Factored(sketch, Factors(torch.ones(heads, size, 1), torch.ones(1, size, 1), table))
+    return Recording({"factored": seen, "difference": Difference(seen, seen)})
+
+
+@pytest.mark.parametrize(("part", "site"), [("tile", 0), ("tile", 1), ("rows", 1)])
+def test_tiles_end_with_their_time(part: str, site: int) -> None:
+    limits = Limits(seconds=0.02)
+    routes = Routes(Runs({}, limits), Files({}, 1), limits)
+    name = routes.store.add("", claiming(2, 2**14))
+    tile = {"up": 6, "across": 6, "row": 0, "column": 0} if part == "tile" else {}
+    with TestClient(Starlette(routes=routes.all(), exception_handlers=HANDLERS)) as client:
+        answer = client.get(f"/api/recordings/{name}/{part}", params={"site": site, "head": 0} | tile)
+    routes.workers.close()
+    assert answer.status_code == 503
+    assert answer.json()["error"].startswith("time: got more than 0.02 s, expected an answer within them; fix: ask")
+
+
+def test_a_sketch_of_many_heads_ends_with_its_time() -> None:
+    sketch = next(iter(claiming(5, 3).values())).sketch  # type: ignore[attr-defined]
+    turns: list[int] = []
+    sketch.picture(None, size=(3, 3), between=lambda: turns.append(1))
+    assert len(turns) == 5

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from regard.errors import wrong
-from regard.recording.seen import ENOUGH, EVERY, MOST, How, Seen
+from regard.recording.seen import ENOUGH, EVERY, MOST, Between, How, Seen, unhurried
 from regard.shapes import Float, Tensor
 from regard.weights import Top
 
@@ -43,7 +43,7 @@ class Difference(Seen):
     def received(self) -> Float[Tensor, "head key"]:
         return self.second.received() - self.first.received()
 
-    def top(self, k: int) -> Top:
+    def top(self, k: int, between: Between = unhurried) -> Top:
         """The k largest changes of each query, by their size."""
         self.count(k, self.keys)
         if self.heads * self.queries * self.keys > 2 * MOST:
@@ -53,7 +53,7 @@ class Difference(Seen):
         rows = max(1, ENOUGH // self.keys)
         parts = [
             [
-                self._top(head, slice(start, min(self.queries, start + rows)), k)
+                self._top(head, slice(start, min(self.queries, start + rows)), k, between)
                 for start in range(0, self.queries, rows)
             ]
             for head in range(self.heads)
@@ -70,9 +70,12 @@ class Difference(Seen):
         *,
         size: tuple[int, int] = (512, 512),
         how: How = "mean",
+        between: Between = unhurried,
     ) -> Float[Tensor, "height width"]:
         """The change of the pictures: of each cell's mean, or of its largest weight."""
-        both = [seen.picture(head, rows, columns, size=size, how=how) for seen in (self.first, self.second)]
+        both = [
+            seen.picture(head, rows, columns, size=size, how=how, between=between) for seen in (self.first, self.second)
+        ]
         finest = [max(sizes) for sizes in zip(*(one.shape for one in both), strict=True)]
         # An overview may have fewer cells than the other picture: each then stands for several.
         first, second = (F.interpolate(one[None, None], size=finest, mode="nearest")[0, 0] for one in both)
@@ -85,7 +88,8 @@ class Difference(Seen):
     def facts(self) -> Mapping[str, object]:
         return {"kind": "difference", "first": dict(self.first.facts()), "second": dict(self.second.facts())}
 
-    def _top(self, head: int, rows: slice, k: int) -> tuple[Tensor, Tensor]:
+    def _top(self, head: int, rows: slice, k: int, between: Between) -> tuple[Tensor, Tensor]:
+        between()
         change = self.tile(head, rows)
         keys = change.abs().topk(k, dim=-1).indices
         return change.gather(-1, keys), keys

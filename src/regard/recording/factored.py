@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.errors import wrong
-from regard.recording.seen import EVERY, MOST, How, Seen
+from regard.recording.seen import EVERY, MOST, Between, How, Seen, unhurried
 from regard.recording.sketch import Sketch
 from regard.shapes import Float, Tensor, describe
 from regard.weights import Top
@@ -93,7 +93,7 @@ class Factored(Seen):
     def received(self) -> Float[Tensor, "head key"]:
         return self.sketch.mass
 
-    def top(self, k: int) -> Top:
+    def top(self, k: int, between: Between = unhurried) -> Top:
         return self.sketch.top(k)
 
     def picture(
@@ -104,6 +104,7 @@ class Factored(Seen):
         *,
         size: tuple[int, int] = (512, 512),
         how: How = "mean",
+        between: Between = unhurried,
     ) -> Float[Tensor, "height width"]:
         """From the overview where its cells are fine enough or the weights too many, else from the weights."""
         overview = self.sketch.overview
@@ -112,8 +113,8 @@ class Factored(Seen):
         down, across = (1, 1) if overview is None else overview.step
         fine = overview is not None and stop - start >= down * size[0] and last - first >= across * size[1]
         if fine or (stop - start) * (last - first) * (self.heads if head is None else 1) > MOST:
-            return self.sketch.picture(head, rows, columns, size=size, how=how)
-        return Seen.picture(self, head, rows, columns, size=size, how=how)
+            return self.sketch.picture(head, rows, columns, size=size, how=how, between=between)
+        return Seen.picture(self, head, rows, columns, size=size, how=how, between=between)
 
     def tensors(self) -> dict[str, Tensor]:
         factors = self.factors

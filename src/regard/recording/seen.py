@@ -1,7 +1,7 @@
 """One attention that was looked at: what every way of keeping it can answer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import torch
@@ -13,16 +13,22 @@ from regard.shapes import Float, Tensor, describe
 from regard.weights import Top
 
 How = Literal["mean", "max"]
+Between = Callable[[], object]
 EVERY = slice(None)
 ENOUGH = 2**22  # weights of a window that are looked at together
 MOST = 2**32  # weights that are computed anew for one answer: more would take minutes
+
+
+def unhurried() -> None:
+    """What is done between two parts of some work where nobody has a clock."""
 
 
 class Seen(ABC):
     """The weights of one call at one site for one item of a batch: `heads` × `queries` × `keys`.
 
     How much of them is known depends on the kind; asking for what was not kept raises with what to do.
-    A `head` of None is the mean over the heads.
+    A `head` of None is the mean over the heads. `between` is called between the parts of what may take long: whoever
+    cannot wait for ever raises there.
     """
 
     @property
@@ -43,7 +49,7 @@ class Seen(ABC):
         """How much weight each key gets from all queries together."""
 
     @abstractmethod
-    def top(self, k: int) -> Top:
+    def top(self, k: int, between: Between = unhurried) -> Top:
         """The k largest weights of each query and their keys."""
 
     @abstractmethod
@@ -83,6 +89,7 @@ class Seen(ABC):
         *,
         size: tuple[int, int] = (512, 512),
         how: How = "mean",
+        between: Between = unhurried,
     ) -> Float[Tensor, "height width"]:
         """A window on the weights in at most `size` cells; each is the mean or the largest of the weights in it."""
         start, stop = self.span("rows", rows, self.queries)
@@ -94,14 +101,17 @@ class Seen(ABC):
         for band in range(height):
             top = start + band * (stop - start) // height
             bottom = start - (-(band + 1) * (stop - start) // height)
-            bands.append(self.band(head, slice(top, bottom), slice(first, last), width, how))
+            bands.append(self.band(head, slice(top, bottom), slice(first, last), (width, how), between))
         return torch.cat(bands)
 
-    def band(self, head: int | None, rows: slice, columns: slice, width: int, how: How) -> Float[Tensor, "1 width"]:
+    def band(
+        self, head: int | None, rows: slice, columns: slice, cells: tuple[int, How], between: Between
+    ) -> Float[Tensor, "1 width"]:
         """One row of cells, from some queries at a time: a file of little may claim millions of both."""
-        height, step = rows.stop - rows.start, max(1, ENOUGH // (columns.stop - columns.start))
-        parts = []
+        (width, how), height = cells, rows.stop - rows.start
+        step, parts = max(1, ENOUGH // (columns.stop - columns.start)), []
         for start in range(rows.start, rows.stop, step):
+            between()
             stop = min(rows.stop, start + step)
             part = pooled(self.tile(head, slice(start, stop), columns), 1, width, how)
             parts.append(part * ((stop - start) / height) if how == "mean" else part)
@@ -162,7 +172,7 @@ class Whole(Seen):
     def received(self) -> Float[Tensor, "head key"]:
         return summary_of(self.weights, 1).received
 
-    def top(self, k: int) -> Top:
+    def top(self, k: int, between: Between = unhurried) -> Top:
         self.count(k, self.keys)
         return Top(*self.weights.topk(k, dim=-1))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 
 from regard.errors import InputError, wrong
-from regard.recording.seen import EVERY, How, Seen, pooled
+from regard.recording.seen import EVERY, Between, How, Seen, pooled, unhurried
 from regard.shapes import Float, Tensor, describe
 from regard.weights import Top
 
@@ -67,7 +67,7 @@ class Sketch(Seen):
     def received(self) -> Float[Tensor, "head key"]:
         return self.mass
 
-    def top(self, k: int) -> Top:
+    def top(self, k: int, between: Between = unhurried) -> Top:
         self.count(k, self.largest.shape[-1])
         return Top(self.largest[..., :k], self.places[..., :k].long())
 
@@ -79,13 +79,14 @@ class Sketch(Seen):
         *,
         size: tuple[int, int] = (512, 512),
         how: How = "mean",
+        between: Between = unhurried,
     ) -> Float[Tensor, "height width"]:
         """As of the overview, whose cells are never cut; without one, of the largest weights alone."""
         self.one_head(head)
         start, stop = self.span("rows", rows, self.queries)
         first, last = self.span("columns", columns, self.keys)
         if self.overview is None:
-            return self._of_largest(head, (start, stop), (first, last), size, how)
+            return self._of_largest(head, (start, stop), (first, last), size, how, between)
         part = self.overview.window(head, (start, stop), (first, last), how)
         return pooled(part, min(size[0], part.shape[0]), min(size[1], part.shape[1]), how)
 
@@ -97,7 +98,13 @@ class Sketch(Seen):
         return {"kind": "sketch", "step": None if self.overview is None else list(self.overview.step)}
 
     def _of_largest(
-        self, head: int | None, rows: tuple[int, int], columns: tuple[int, int], size: tuple[int, int], how: How
+        self,
+        head: int | None,
+        rows: tuple[int, int],
+        columns: tuple[int, int],
+        size: tuple[int, int],
+        how: How,
+        between: Between,
     ) -> Tensor:
         """The kept weights put into their cells; those that were not kept count as 0."""
         tall, wide = rows[1] - rows[0], columns[1] - columns[0]
@@ -106,6 +113,7 @@ class Sketch(Seen):
         cells = self.largest.new_zeros(height * width)
         down = torch.arange(tall)[:, None] * height // tall
         for number in chosen:  # one table at a time: there may be many heads
+            between()
             places = self.places[number, rows[0] : rows[1]].long() - columns[0]
             inside = (places >= 0) & (places < wide)
             at = (down * width + places * width // wide)[inside]

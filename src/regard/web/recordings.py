@@ -8,6 +8,7 @@ from regard.errors import wrong
 from regard.recording import Recording, Seen, Sketch
 from regard.web.bodies import Fields
 from regard.web.store import Kept
+from regard.web.work import Ticket
 
 TILE = 256  # cells of a side; the page's source.js has the same number
 LEVELS = 24  # a cell is at most 2^24 weights wide
@@ -43,7 +44,7 @@ def chosen_head(fields: Fields, seen: Seen) -> int | None:
     return fields.whole("head", 0, seen.heads - 1)
 
 
-def labels(fields: Fields, recording: Recording) -> dict[str, object]:
+def labels(fields: Fields, recording: Recording, ticket: Ticket) -> dict[str, object]:
     """The tokens of one site, or how many places its axes have."""
     site, seen = chosen_site(fields, recording)
     both = recording.labels.get(site)
@@ -60,7 +61,7 @@ def table(fields: Fields, recording: Recording, cells: int) -> Tensor:
     return seen.dense()
 
 
-def tile(fields: Fields, recording: Recording) -> Tensor:
+def tile(fields: Fields, recording: Recording, ticket: Ticket) -> Tensor:
     """One tile of a site: each cell is the largest of 2^up × 2^across weights."""
     _, seen = chosen_site(fields, recording)
     head = chosen_head(fields, seen)
@@ -68,7 +69,7 @@ def tile(fields: Fields, recording: Recording) -> Tensor:
     rows = part(fields, "row", up, seen.queries)
     columns = part(fields, "column", across, seen.keys)
     size = cells_of(rows, up), cells_of(columns, across)
-    picture = seen.picture(head, rows, columns, size=size, how="max").float()
+    picture = seen.picture(head, rows, columns, size=size, how="max", between=ticket.check).float()
     if tuple(picture.shape) != size:  # an overview has no finer cells: each is shown as many
         picture = F.interpolate(picture[None, None], size=size, mode="nearest")[0, 0]
     return picture
@@ -86,15 +87,15 @@ def cells_of(part: slice, level: int) -> int:
     return cells
 
 
-def largest_of_rows(fields: Fields, recording: Recording) -> Tensor:
+def largest_of_rows(fields: Fields, recording: Recording, ticket: Ticket) -> Tensor:
     """The largest weight of each query, for colors by row; for the mean of heads, at most so much."""
     _, seen = chosen_site(fields, recording)
     head = chosen_head(fields, seen)
-    tops = seen.top(1).weights[..., 0]
+    tops = seen.top(1, ticket.check).weights[..., 0]
     return (tops.mean(0) if head is None else tops[head]).float()
 
 
-def exact(fields: Fields, recording: Recording) -> dict[str, float | None]:
+def exact(fields: Fields, recording: Recording, ticket: Ticket) -> dict[str, float | None]:
     """One weight; null where only statistics were kept."""
     _, seen = chosen_site(fields, recording)
     head = chosen_head(fields, seen)

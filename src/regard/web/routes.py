@@ -23,11 +23,12 @@ from regard.web.metrics import LARGEST, Followers
 from regard.web.runs import Runs
 from regard.web.store import Files, Store
 from regard.web.translation import Question, Source, answer
-from regard.web.work import Workers
+from regard.web.work import Ticket, Workers
 
 STATIC = Path(__file__).parent / "static"
 FRESH = {"Cache-Control": "no-cache"}  # asked again each time, by its tag: a new version is seen at once
 SETTLED = {"Cache-Control": "private, max-age=3600"}  # what has this name never changes
+Part = Callable[[Fields, Recording, Ticket], Any]  # of a recording, as it is asked for
 
 
 class Routes:
@@ -64,10 +65,14 @@ class Routes:
 
     async def state(self, request: Request) -> Response:
         """Which runs and recordings there are."""
-        facts = [run.facts() for run in self.runs.values()]
         names = ("characters", "tokens", "beam", "upload", "cells")
         limits = {name: getattr(self.limits, name) for name in names}
-        return JSONResponse({"runs": facts, "files": list(self.files.paths), "limits": limits})
+
+        def work(ticket: Ticket) -> Response:
+            facts = [run.facts() for run in self.runs.values()]
+            return JSONResponse({"runs": facts, "files": list(self.files.paths), "limits": limits})
+
+        return await self.workers.run(work)
 
     async def fields(self, request: Request) -> Fields:
         return await read_fields(request, self.limits.body, self.limits.patience)
@@ -87,14 +92,13 @@ class Routes:
         run = self.runs[fields.text("run", 200)]
         source = Source.of(fields, self.limits)
 
-        def work(ticket: object) -> dict[str, object]:
+        def work(ticket: Ticket) -> Response:
             translator = run.translator()
             tokens = wanted(fields, translator, self.limits)
             fields.finish()
-            name = self.store.add(source.text[:80], recorded(translator, source, tokens, self.limits))
-            return recordings.summary(name, self.store.get(name), self.limits.cells)
+            return self.summary(self.store.add(source.text[:80], recorded(translator, source, tokens, self.limits)))
 
-        return JSONResponse(await self.workers.run(work))
+        return await self.workers.run(work)
 
     async def metrics(self, request: Request) -> Response:
         """The curves of a run, followed."""
@@ -108,16 +112,19 @@ class Routes:
         """A recording that somebody opens in the page. It is read from a file of its own, which is gone afterwards."""
         with self.uploading():
             content = await read(request, UNIVERSAL, self.limits.upload, 6 * self.limits.patience)
-            return JSONResponse(await self.workers.run(lambda ticket: self.opened(content)))
+            return await self.workers.run(lambda ticket: self.opened(content))
 
-    def opened(self, content: bytes) -> dict[str, object]:
+    def opened(self, content: bytes) -> Response:
         """The recording of an upload, kept."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "recording.safetensors"
             path.write_bytes(content)
             recording = Recording.load(path, limit=self.limits.upload)
-        name = self.store.add("", recording)
-        return recordings.summary(name, self.store.get(name), self.limits.cells)
+        return self.summary(self.store.add("", recording))
+
+    def summary(self, name: str) -> Response:
+        """What is in a recording that is kept. For a worker: there may be very many sites in it."""
+        return JSONResponse(recordings.summary(name, self.store.get(name), self.limits.cells))
 
     @contextmanager
     def uploading(self) -> Iterator[None]:
@@ -136,41 +143,36 @@ class Routes:
     async def file(self, request: Request) -> Response:
         """A recording of those that were named when the server was started."""
         title = request.path_params["title"]
-
-        def work(ticket: object) -> dict[str, object]:
-            name = self.files.open(title, self.store)
-            return recordings.summary(name, self.store.get(name), self.limits.cells)
-
-        return JSONResponse(await self.workers.run(work))
+        return await self.workers.run(lambda ticket: self.summary(self.files.open(title, self.store)))
 
     async def recording(self, request: Request) -> Response:
         name = request.path_params["name"]
-        return JSONResponse(recordings.summary(name, self.store.get(name), self.limits.cells))
+        return await self.workers.run(lambda ticket: self.summary(name))
 
     async def labels(self, request: Request) -> Response:
-        return JSONResponse(await self.asked(request, recordings.labels), headers=SETTLED)
+        return await self.asked(request, recordings.labels, settled)
 
     async def weight(self, request: Request) -> Response:
-        return JSONResponse(await self.asked(request, recordings.exact))
+        return await self.asked(request, recordings.exact, JSONResponse)
 
     async def table(self, request: Request) -> Response:
         cells = self.limits.cells
-        return numbers(await self.asked(request, lambda fields, kept: recordings.table(fields, kept, cells)))
+        return await self.asked(request, lambda fields, kept, ticket: recordings.table(fields, kept, cells), numbers)
 
     async def tile(self, request: Request) -> Response:
-        return numbers(await self.asked(request, recordings.tile))
+        return await self.asked(request, recordings.tile, numbers)
 
     async def rows(self, request: Request) -> Response:
-        return numbers(await self.asked(request, recordings.largest_of_rows))
+        return await self.asked(request, recordings.largest_of_rows, numbers)
 
-    async def asked(self, request: Request, part: Callable[[Fields, Recording], Any]) -> Any:
-        """Something of a recording, computed beside the event loop."""
+    async def asked(self, request: Request, part: Part, respond: Callable[[Any], Response]) -> Response:
+        """Something of a recording, computed and written beside the event loop."""
         kept, fields = self.store.get(request.path_params["name"]), Fields(request.query_params)
 
-        def work(ticket: object) -> Any:
-            found = part(fields, kept.recording)
+        def work(ticket: Ticket) -> Response:
+            found = part(fields, kept.recording, ticket)
             fields.finish()
-            return found
+            return respond(found)
 
         return await self.workers.run(work)
 
@@ -182,6 +184,11 @@ class Static(StaticFiles):
         response = super().file_response(*arguments, **more)
         response.headers.update(FRESH)
         return response
+
+
+def settled(values: Any) -> Response:
+    """Text that never changes."""
+    return JSONResponse(values, headers=SETTLED)
 
 
 def numbers(values: Any) -> Response:
