@@ -51,6 +51,14 @@ def test_the_hypotheses_are_those_of_the_translator(client: TestClient, place: P
             assert np.allclose([branch["looked"] for branch in path], said.weights, atol=1e-6)
 
 
+@pytest.mark.parametrize("run", ["transformer", "bahdanau", "plain"])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_no_model_of_these_tests_rambles(client: TestClient, run: str, beam: int) -> None:
+    for masked in ([], [1]):
+        _, _, hypotheses = translated(client, run=run, beam=beam, masked=masked)
+        assert len(hypotheses[0]["tokens"]) <= LIMITS.tokens // 4
+
+
 def test_temperature_draws_and_a_seed_draws_the_same(client: TestClient) -> None:
     said = {seed: translated(client, temperature=3.0, seed=seed)[2][0]["text"] for seed in range(6)}
     assert len(set(said.values())) > 1

@@ -9,7 +9,7 @@ import torch
 
 from regard.models import ModelConfig, build
 from regard.models.config import Reading, Recurrent, Transformer
-from regard.tasks.data import Vocabularies, save_both
+from regard.tasks.data import END, Vocabularies, save_both
 from regard.tasks.data.vocabulary import Tokens
 from regard.tasks.translation import TranslationConfig
 from regard.training.folder import versions
@@ -27,7 +27,7 @@ LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kep
 
 
 def make_run(folder: Path, model: str) -> Path:
-    """A run folder of a translator that was never trained; its endings are probable enough."""
+    """A run folder of a translator that was never trained. It is made to end soon: one that rambles on meets limits."""
     torch.manual_seed(3)
     config = TranslationConfig()
     config = replace(config, model=MODELS[model])
@@ -35,6 +35,7 @@ def make_run(folder: Path, model: str) -> Path:
     built = build(config.model, source=len(words), target=len(words))
     with torch.no_grad():
         built.decoder.output.weight.mul_(3.0)
+        built.decoder.output.bias[END] += 2.0
     folder.mkdir(parents=True)
     save_both(Vocabularies(words, Tokens(WORDS, "word")), folder)
     (folder / "config.toml").write_text(to_toml(config))
