@@ -3,6 +3,8 @@
 import hashlib
 import resource
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,9 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(shelf: Any, tmp_path: P
     (tmp_path / "file").write_text("")
     with pytest.raises(FetchError, match=r"a\.bin: got '(Not a directory|File exists)', expected .* to be writable"):
         fetch(file_of(shelf), tmp_path / "file" / "a.bin", patience=QUICK)
+
+
+def test_the_package_is_imported_where_there_are_no_file_locks() -> None:
+    code = "import sys; sys.modules['fcntl'] = None; import regard.datasets.fetching"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

@@ -1,7 +1,11 @@
 """Captioning by command: scenes drawn here, photographs of a folder, soft and hard attention, and what can be wrong."""
 
+import errno
 import gzip
 import json
+import os
+import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +22,7 @@ from regard.tasks.captioning.captioning import regions_of
 from regard.tasks.captioning.collections import open_album
 from regard.tasks.captioning.config import Images
 from regard.tasks.captioning.learning import judged
-from regard.tasks.captioning.scenes import ACROSS, CELL, COLORS, NUMBERS, SHAPES, scene
+from regard.tasks.captioning.scenes import ACROSS, CELL, COLORS, NUMBERS, SHAPES, scene, stencil
 from regard.tasks.captioning.scoring import scores, sums
 from regard.tasks.images import features as features_module
 from regard.training import Part
@@ -69,8 +73,11 @@ def test_every_estimator_learns(attention: str) -> None:
     assert metrics["loss"] < sum(losses[:4]) / 4
 
 
+AREAS = {int(stencil(shape).sum()): shape for shape in SHAPES}  # pixels that a shape covers tell which one it is
+
+
 def test_a_caption_says_what_is_drawn() -> None:
-    """Read back from the pixels: how many cells have each color, and on which side they lie."""
+    """Read back from the pixels: how many cells have each color, and how many each shape."""
     for number in range(30):
         drawn = scene([3, number])
         cells = drawn.image.reshape(ACROSS, CELL, ACROSS, CELL, 3).transpose(0, 2, 1, 3, 4).reshape(-1, CELL * CELL, 3)
@@ -80,7 +87,13 @@ def test_a_caption_says_what_is_drawn() -> None:
         for color in set(words) & set(COLORS):
             said = sum(NUMBERS.index(words[place - 1]) + 1 for place, word in enumerate(words) if word == color)
             assert near[color].sum() == said, drawn.captions
-        assert all(word.rstrip("s") in SHAPES for word in words if word.rstrip("s") in (*SHAPES, "s"))
+        covered = (np.ptp(cells, axis=-1) > 0).sum(-1)  # the ground is gray
+        said_shapes: Counter[str | None] = Counter()
+        for place, word in enumerate(words):
+            if word in COLORS:
+                said_shapes[words[place + 1].removesuffix("s")] += NUMBERS.index(words[place - 1]) + 1
+        areas = Counter(AREAS.get(area) for area in covered.tolist() if area)
+        assert areas == said_shapes, drawn.captions
 
 
 def test_the_seed_alone_decides_a_scene_and_epochs_differ() -> None:
@@ -148,6 +161,11 @@ def test_photographs_of_a_folder_are_captioned(regard: Regard, folder: Path) -> 
     assert set(told.output.split()) <= {"a", "dark", "light", "photo"}
     shown = regard("show", "run", "--output", "shown.png")
     assert shown.code == 0, shown.errors
+    photo = shutil.copy(folder / "images/10.jpg", "elsewhere.jpg")
+    shutil.rmtree(folder)
+    alone = regard("caption", photo, "--run", "run")
+    assert (alone.code, alone.output) == (0, told.output), alone.errors
+    assert "data.images: got no folder" in regard("evaluate", "run").errors
 
 
 def test_bad_photographs_and_runs_are_one_sentence(regard: Regard) -> None:
@@ -182,6 +200,11 @@ def flags(values: dict[str, object]) -> list[str]:
         ),
         pytest.param(lambda f: rewrite(f, "train\t1.jpg\n"), r"captions\.tsv\.gz, line 1: got 'train", id="line"),
         pytest.param(lambda f: rewrite(f, "train\t1.jpg\t . \n"), r"got no captions for|an empty caption", id="empty"),
+        pytest.param(
+            lambda f: rewrite(f, "".join(f"{split}\t1.jpg\ta dog\n" for split in ("train", "dev", "test"))),
+            r"captions\.tsv\.gz: got 1\.jpg for train and for validation, expected each image in one part",
+            id="twice",
+        ),
         pytest.param(lambda f: rewrite(f, "train\t1.jpg\ta dog\n"), r"got no captions for validation", id="split"),
     ],
 )
@@ -201,3 +224,44 @@ def rewrite(folder: Path, text: str) -> None:
 def test_no_folder_is_one_sentence() -> None:
     with pytest.raises(InputError, match=r"data\.images: got no folder nowhere, expected scenes, or a folder"):
         open_album(Images("nowhere"))
+
+
+def test_the_files_of_the_authors_are_read_where_data_is_looked_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As regard data get flickr8k unpacks them; an image on no list is left out, as the authors left out some."""
+    (folder / "captions.tsv.gz").unlink()
+    lines = [f"{number}.jpg#{place}\tPhoto {number} , {place} ." for number in range(12) for place in range(2)]
+    (folder / "Flickr8k.token.txt").write_text("\n".join(lines) + "\n")
+    for name, numbers in {"train": range(6), "dev": range(6, 8), "test": range(8, 10)}.items():
+        (folder / f"Flickr_8k.{name}Images.txt").write_text("".join(f"{number}.jpg\n" for number in numbers))
+    folder.rename(folder.parent / "flickr8k")
+    monkeypatch.setenv("REGARD_DATA", str(folder.parent))
+    album = open_album(Images("flickr8k", pixels=64))
+    assert list(album.validation().names) == ["6.jpg", "7.jpg"]
+    assert album.validation().captions[1] == ("photo 7 0", "photo 7 1")
+    assert list(album.tests()["test"].names) == ["8.jpg", "9.jpg"]
+    (folder.parent / "flickr8k/Flickr_8k.testImages.txt").write_text("5.jpg\n")
+    with pytest.raises(InputError, match=r"got 5\.jpg for train and for test, expected each image in one part"):
+        open_album(Images("flickr8k"))
+
+
+def test_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room is taken before anything is computed, since a mapped file could only say so by a signal."""
+    album = open_album(Images(str(folder), pixels=64))
+    with monkeypatch.context() as full:
+        full.setattr(features_module.os, "posix_fallocate", no_room)
+        with pytest.raises(InputError, match=r"disk: got 'No space left on device' for 0 MB of features"):
+            album.validation()
+    cache = folder.parent / "cache"
+    assert not list(cache.rglob("*.npy"))
+    sparse = cache / "sparse"
+    with sparse.open("wb") as file:
+        file.truncate(2**20)
+    features_module.reserve(sparse)
+    assert sparse.stat().st_blocks * 512 >= 2**20
+    assert len(album.validation().look([0, 1])) == 2
+
+
+def no_room(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -1,7 +1,6 @@
 """One file from its address to the disk: in pieces that are kept, whole only when size and sum are right."""
 
 import errno
-import fcntl
 import hashlib
 import http.client
 import os
@@ -155,6 +154,8 @@ def checked(file: File, path: Path) -> str:
 @contextmanager
 def alone(part: Path) -> Iterator[None]:
     """Two at once would write into each other's file."""
+    import fcntl  # not on Windows
+
     with part.open("ab") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

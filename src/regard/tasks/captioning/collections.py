@@ -1,25 +1,24 @@
 """Images with what is right to say of each: scenes that are drawn, or photographs in a folder."""
 
-import gzip
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 
+from regard.datasets import KNOWN, find
 from regard.errors import wrong
 from regard.shapes import Tensor
 from regard.tasks.captioning import scenes
+from regard.tasks.captioning.captions import Table, captions_of, found
 from regard.tasks.captioning.config import Images
 from regard.tasks.images import Pictures, as_tensor, grids_of, open_photo, pretrained, squeezed
 from regard.tasks.images.efficientnet import HEAD, SHRINKING
 
-SPLITS = {"train": "train", "dev": "validation", "val": "validation", "validation": "validation", "test": "test"}
-TABLES = ("captions.tsv", "captions.tsv.gz")
-PLACES = ("images_128.zip", "images.zip", "images", "Images")
+PLACES = ("images_128.zip", "images.zip", "images", "Images", "Flicker8k_Dataset", "Flickr8k_Dataset")
 TRAINING, VALIDATION, TEST = range(3)  # what keeps the seeds of scenes apart
 
 
@@ -105,11 +104,12 @@ def drawn_collection(seed: tuple[int, ...], count: int) -> Collection:
 
 @dataclass(frozen=True)
 class Photos:
-    """Photographs in a folder, each with its captions, as grids of features."""
+    """Photographs in a folder, each with its captions, as grids of features.
+
+    The folder is opened when its images are asked for: a photograph from elsewhere is captioned without it.
+    """
 
     config: Images
-    pictures: Pictures
-    table: Mapping[str, Mapping[str, tuple[str, ...]]]  # by split, then by image
     channels: int | None = HEAD
     endless: bool = False
 
@@ -117,6 +117,25 @@ class Photos:
     def regions(self) -> int:
         """A region for each 32 × 32 pixels."""
         return (self.config.pixels // SHRINKING) ** 2
+
+    @cached_property
+    def folder(self) -> Path:
+        """As it is named, or where data is looked for."""
+        folder = find(Path(self.config.images))
+        if folder is None or not folder.is_dir():
+            own = self.config.images
+            fix = f"run regard data get {own}, or give a folder" if own in KNOWN else "write scenes, or a folder's path"
+            expected = "scenes, or a folder with captions.tsv and images"
+            raise wrong("data.images", f"no folder {own}", expected, fix)
+        return folder
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        return Pictures(found(self.folder, PLACES, "images", "the images that the captions name"))
+
+    @cached_property
+    def table(self) -> Table:
+        return captions_of(self.folder, self.pictures)
 
     def training(self, epoch: int) -> Collection:
         return self.collection("train")
@@ -155,60 +174,14 @@ class Photos:
 network = cache(pretrained)
 
 
+def album_of(config: Images) -> Album:
+    """The images that a configuration names; a folder is not opened yet."""
+    return Scenes(config) if config.images == "scenes" else Photos(config)
+
+
 def open_album(config: Images) -> Album:
-    """The images that a configuration names."""
-    if config.images == "scenes":
-        return Scenes(config)
-    folder = Path(config.images)
-    if not folder.is_dir():
-        fix = "write scenes, or the path of a folder"
-        raise wrong("data.images", f"no folder {folder}", "scenes, or a folder with captions.tsv and images", fix)
-    table = found(folder, TABLES, "captions", "lines of split, image and caption, with tabs between")
-    pictures = Pictures(found(folder, PLACES, "images", "the images that the captions name"))
-    return Photos(config, pictures, read_captions(table, pictures))
-
-
-def found(folder: Path, names: Sequence[str], what: str, meaning: str) -> Path:
-    """The first of these that is in the folder."""
-    for name in names:
-        if (folder / name).exists():
-            return folder / name
-    raise wrong(what, f"none in {folder}", f"{' or '.join(names)}: {meaning}", "put it there")
-
-
-def read_captions(path: Path, pictures: Pictures) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Captions by split and image. Each line has its split, so that all who use the data compare the same."""
-    table: dict[str, dict[str, tuple[str, ...]]] = {"train": {}, "validation": {}, "test": {}}
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            parts = line.rstrip("\n").split("\t")
-            if len(parts) != 3 or parts[0] not in SPLITS:
-                expected = f"one of {', '.join(SPLITS)}, an image and a caption, with tabs between"
-                raise wrong(f"{path.name}, line {number}", repr(line.strip()[:60]), expected, "correct that line")
-            split, name, caption = SPLITS[parts[0]], parts[1], plain(parts[2])
-            table[split][name] = (*table[split].get(name, ()), caption)
-    check_table(table, path, pictures)
-    return table
-
-
-def check_table(table: Mapping[str, Mapping[str, tuple[str, ...]]], path: Path, pictures: Pictures) -> None:
-    """Raises where a part, a caption or an image is missing."""
-    for split, images in table.items():
-        if not images:
-            raise wrong(path.name, f"no captions for {split}", "some of each part", "name the part at the line's start")
-        for name, captions in images.items():
-            if not all(captions):
-                fix = "write a caption, or take the line out"
-                raise wrong(path.name, f"an empty caption of {name}", "some words", fix)
-            if name not in pictures.members:
-                fix = "bring the image back, or take its captions out"
-                raise wrong("images", f"no {name} in {pictures.place}", "an image for every caption", fix)
-
-
-def plain(caption: str) -> str:
-    """Lower case, without tokens that have neither letter nor digit: what captioners are compared on.
-
-    >>> plain("A dog , running .")
-    'a dog running'
-    """
-    return " ".join(word for word in caption.lower().split() if any(sign.isalnum() for sign in word))
+    """The same, opened: what is wrong with a folder is said now."""
+    album = album_of(config)
+    if isinstance(album, Photos):
+        _ = album.table
+    return album

@@ -8,7 +8,8 @@ from regard.tasks.captioning.config import Attention, CaptioningConfig, for_phot
 from regard.tasks.naming import changed, chosen, in_folder, only_one
 
 DATA = """IMAGES is scenes (drawn here, endless), or a folder with captions.tsv (lines of train, dev or test, an image
-and a caption, with tabs between; also .gz) and the images, in a folder `images` or in images.zip."""
+and a caption, with tabs between; also .gz), or the text files of Flickr8k, and the images, in a folder `images` or in
+images.zip."""
 PRESETS: Mapping[str, Attention] = {name: name for name in get_args(Attention)}
 
 

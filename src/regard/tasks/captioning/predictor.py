@@ -12,7 +12,7 @@ from regard.models import Model
 from regard.shapes import Tensor
 from regard.tasks.captioning.building import build
 from regard.tasks.captioning.captioning import Told, tell
-from regard.tasks.captioning.collections import Album, Collection, open_album
+from regard.tasks.captioning.collections import Album, Collection, album_of, open_album
 from regard.tasks.captioning.config import CaptioningConfig
 from regard.tasks.captioning.scoring import scores, sums
 from regard.tasks.captioning.task import CAPTIONS, VOCABULARY, said_of
@@ -84,6 +84,6 @@ def drawn(picture: np.ndarray, one: Told) -> Any:
 
 def load(config: CaptioningConfig, run: Path, weights: Path | None = None) -> Captioner:
     """The captioner of a run folder, with its best weights or others."""
-    album, vocabulary = open_album(config.data), load_vocabulary(run / VOCABULARY, CAPTIONS)
+    album, vocabulary = album_of(config.data), load_vocabulary(run / VOCABULARY, CAPTIONS)
     model = trained(build(config.model, album, len(vocabulary)), config.training, run, weights)
     return Captioner(config, album, vocabulary, model)  # type: ignore[arg-type]

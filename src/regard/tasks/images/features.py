@@ -1,10 +1,13 @@
 """Grids of features for many images: computed once, kept in a memory-mapped file, continued where it was stopped."""
 
+import errno
 import hashlib
 import json
+import math
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -115,7 +118,9 @@ def fill(file: Path, shape: tuple[int, int, int], pictures: Pictures, names: Seq
     mode = "r+" if done else "w+"
     if not done:
         note_of(file).unlink(missing_ok=True)  # it would be taken for one of the empty file that comes now
-    table = np.lib.format.open_memmap(file, mode=mode, dtype=np.float16, shape=None if done else shape)
+    with storing(file, shape):
+        table = np.lib.format.open_memmap(file, mode=mode, dtype=np.float16, shape=None if done else shape)
+        reserve(file)
     network = pretrained()
     for start in groups(done, len(names)):
         images = torch.stack([pictures.pixels(name, pixels) for name in names[start : start + TOGETHER]])
@@ -124,6 +129,31 @@ def fill(file: Path, shape: tuple[int, int, int], pictures: Pictures, names: Seq
         table[start : start + len(images)] = grid.half().numpy()
         table.flush()
         note_of(file).write_text(json.dumps({"done": start + len(images)}), encoding="utf-8")
+
+
+@contextmanager
+def storing(file: Path, shape: tuple[int, int, int]) -> Iterator[None]:
+    """Puts a disk without room in one sentence, and gives back what was taken of it for nothing."""
+    try:
+        yield
+    except OSError as error:
+        if not finished(file):
+            file.unlink(missing_ok=True)
+        got = f"'{error.strerror}' for {2 * math.prod(shape) / 1e6:,.0f} MB of features"
+        fix = "free some space, or set REGARD_CACHE to a folder on another disk"
+        raise wrong("disk", got, f"room in {file.parent}", fix) from None
+
+
+def reserve(file: Path) -> None:
+    """Takes the room now: a mapped file with holes, written to on a full disk, ends the process with a signal."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    with file.open("r+b") as opened:
+        try:
+            os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # some systems of files cannot
+                raise
 
 
 def groups(done: int, images: int) -> Iterator[int]:
