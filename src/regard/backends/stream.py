@@ -6,6 +6,8 @@ normalizer or the reading needs the weights of whole rows.
 
 from functools import partial
 
+import torch
+
 from regard.backends.result import Result
 from regard.definition import ScoreFunction, read, widened
 from regard.lowering.spans import row_spans
@@ -19,7 +21,8 @@ def run(call: Call) -> Result:
     """The definition block by block, computed in at least float32 and rounded once at the end."""
     block = partial(_block, call, widened(call.parts.score.stream))
     spans = row_spans(call.parts, call.query, call.key)
-    return Result(*blocked(block, spans, call.query, call.key, call.value, call.parts.tensors()))
+    learned = call.parts.tensors() if torch.is_grad_enabled() else ()  # finding them takes a while
+    return Result(*blocked(block, spans, call.query, call.key, call.value, learned))
 
 
 def _block(call: Call, score: ScoreFunction, span: Span, query: Tensor, key: Tensor, value: Tensor) -> Read:

@@ -24,7 +24,8 @@ def fused_spans(parts: Parts, queries: int, keys: int) -> list[Span]:
 def row_spans(parts: Parts, query: Tensor, key: Tensor) -> list[Span]:
     """Blocks whose table of scores is written out, small enough to bound the memory."""
     queries, keys = query.shape[-2], key.shape[-2]
-    lead = math.prod(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
+    first, second = query.shape[:-2], key.shape[:-2]
+    lead = math.prod(first if first == second else torch.broadcast_shapes(first, second))  # which is slow
     seen = keys if parts.mask.width is None else min(keys, 4 * parts.mask.width)
     # A score without a normal form may write the hidden axis out too.
     depth = query.shape[-1] if parts.score.form == "pointwise" else 1

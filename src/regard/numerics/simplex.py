@@ -130,7 +130,10 @@ def _normalize(scores: Scores, allowed: Allowed | None, alpha: Tensor | None, ru
         allowed = None if allowed is None else allowed.expand(scores.shape)
     if scores.numel() == 0:
         return scores.clone()
-    transformed = not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
+    compiling = torch.compiler.is_compiling()
+    transformed = not compiling and torch._C._are_functorch_transforms_active()
+    if not (compiling or transformed or torch.is_grad_enabled()):
+        return _forward(scores, allowed, alpha, rule)
     function = _NormalizeTransformed if transformed else _Normalize
     weights: Tensor = function.apply(scores, allowed, alpha, rule)  # type: ignore[no-untyped-call]
     return weights
