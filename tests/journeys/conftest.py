@@ -34,9 +34,12 @@ def installed() -> str | None:
     return found()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all journeys of a process. Without one they are skipped; on CI that is a failure."""
+    """One Chromium for the journeys of a file: while it is open, no other test could run an event loop of its own.
+
+    Without a Chromium journeys are skipped; on CI that is a failure.
+    """
     path = found() or installed()
     if path is None and os.environ.get("CI") == "true":
         pytest.fail(HOW)
