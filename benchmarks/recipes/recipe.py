@@ -9,10 +9,12 @@ metric = "test.accuracy"         # a set and a metric of regard evaluate --json
 least = 99.0                     # or most = …
 unit = "%"
 published = "98.9 % (Mnih et al. 2014)"
+fields = { "training.threads" = 1 }  # flags of every run; a run's own come after them
 [[runs]]                         # the first is the result, others stand beside it
 name = "gated heads"
 preset = "gated"
 fields = { "training.seed" = 1 }
+average = 5                      # the last checkpoints whose mean is evaluated, where it is not the best one
 evaluate = ["--beam", "5"]       # flags of regard evaluate, where it needs any
 """
 
@@ -31,6 +33,7 @@ class Run:
     name: str
     preset: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)
+    average: int = 0
     evaluate: list[str] = field(default_factory=list)
 
 
@@ -60,5 +63,6 @@ def names() -> list[str]:
 def read(name: str, folder: Path = FOLDER) -> Recipe:
     """The recipe of this name."""
     values = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
-    runs = [Run(**run) for run in values.pop("runs")]
+    shared = values.pop("fields", {})
+    runs = [Run(**{**run, "fields": shared | run.get("fields", {})}) for run in values.pop("runs")]
     return Recipe(name=name, runs=runs, **values)

@@ -82,11 +82,19 @@ def trained(recipe: Recipe, run: Run, data: Path, folder: Path) -> Trained:
         preset = ["--preset", run.preset] if run.preset else []
         sources = [str(data / name) for name in recipe.source]
         regard("train", recipe.task, *sources, *preset, *fields, "--folder", str(folder))
-    metrics = json.loads(regard("evaluate", str(folder), *run.evaluate, "--json", shown=False))
+    metrics = json.loads(regard("evaluate", str(folder), *averaged(run, folder), *run.evaluate, "--json", shown=False))
     config = without_paths(tomllib.loads((folder / "config.toml").read_text(encoding="utf-8")), data)
     steps, seconds = taken(folder)
     value = figure(metrics, recipe.metric)
     return Trained(run.name, config, config["training"]["seed"], steps, seconds, metrics, value)
+
+
+def averaged(run: Run, folder: Path) -> list[str]:
+    """The flags that choose the mean of the last checkpoints, made now, where the run asks for it."""
+    if not run.average:
+        return []
+    regard("average", str(folder), "--count", str(run.average))
+    return ["--weights", "averaged.safetensors"]
 
 
 def figure(metrics: dict[str, dict[str, Any]], name: str) -> float:

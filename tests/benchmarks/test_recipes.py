@@ -58,6 +58,21 @@ def test_a_recipe_is_trained_resumed_and_recorded(tmp_path: Path) -> None:
     assert all(getattr(first, name) == getattr(recipe, name) for name in COPIED)
 
 
+def test_the_mean_of_the_last_checkpoints_is_what_is_evaluated(tmp_path: Path) -> None:
+    fields = {"stop.steps": 40, "every.evaluate": 10, "training.threads": 1}
+    runs = [Run("mean", fields=fields, average=3), Run("best", fields=fields)]
+    mean, best = result_of(Recipe("small", "t", "regression", "m", "d", "test.learned", runs), tmp_path, tmp_path).runs
+    assert (tmp_path / "small-0" / "averaged.safetensors").is_file()
+    assert mean.value != best.value
+
+
+def test_flags_of_every_run_are_written_once(tmp_path: Path) -> None:
+    shared, own = 'fields = { "a" = 1, "b" = 2 }', 'fields = { "b" = 3 }'
+    facts = "\n".join(f'{name} = "x"' for name in ("title", "task", "mechanism", "data", "metric"))
+    (tmp_path / "r.toml").write_text(f'{facts}\n{shared}\n[[runs]]\nname = "one"\n{own}\n[[runs]]\nname = "two"\n')
+    assert [run.fields for run in read("r", tmp_path).runs] == [{"a": 1, "b": 3}, {"a": 1, "b": 2}]
+
+
 def test_figures_are_found_by_their_path() -> None:
     assert figure({"test": {"bleu": {"score": 3.0}}}, "test.bleu.score") == 3
 
