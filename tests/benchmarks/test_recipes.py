@@ -59,7 +59,7 @@ def test_a_recipe_is_trained_resumed_and_recorded(tmp_path: Path) -> None:
 
 
 def test_the_mean_of_the_last_checkpoints_is_what_is_evaluated(tmp_path: Path) -> None:
-    fields = {"stop.steps": 40, "every.evaluate": 10, "training.threads": 1}
+    fields = {"stop.steps": 40, "every.evaluate": 10, "training.keep": 3, "training.threads": 1}
     runs = [Run("mean", fields=fields, average=3), Run("best", fields=fields)]
     mean, best = result_of(Recipe("small", "t", "regression", "m", "d", "test.learned", runs), tmp_path, tmp_path).runs
     assert (tmp_path / "small-0" / "averaged.safetensors").is_file()
