@@ -31,6 +31,8 @@ class Comparing:
     "Which part of the run's own text."
     tokenizer: Literal["13a", "none", "intl", "zh", "char"] | None = None
     "Of BLEU: none for text that is in tokens already; that of the run where it is not given."
+    detokenize: str | None = None
+    "The language of Moses tokens, such as de: BLEU (13a) of the text put together from them is shown as well."
 
 
 def evaluate(
@@ -63,7 +65,7 @@ def evaluate(
         said = translated(translator, [pair.source for pair in pairs], looking, name, quiet=as_json)
         keep(said, name, output)
         tokenizer = comparing.tokenizer or translator.config.measure.tokenizer
-        reports[name] = report(said, [pair.target for pair in pairs], tokenizer)
+        reports[name] = report(said, [pair.target for pair in pairs], tokenizer, comparing.detokenize)
     if as_json:
         print(json.dumps({name: as_object(one) for name, one in reports.items()}))
     else:
@@ -94,21 +96,19 @@ def keep(said: Sequence[str], name: str, folder: Path | None) -> None:
 def as_object(report: "Report") -> dict[str, object]:
     """A report for JSON."""
     return {"sentences": report.sentences, "exact": report.exact} | {
-        name: {"score": one.value, "signature": one.signature}
-        for name, one in (("bleu", report.bleu), ("chrf", report.chrf))
+        name.lower().replace(" ", "_"): {"score": one.value, "signature": one.signature}
+        for name, one in report.figures.items()
     }
 
 
 def show(reports: "Mapping[str, Report]") -> None:
     """A line for each set, and how its numbers were computed."""
     console = Console(highlight=False, soft_wrap=True)
-    table = Table("", "sentences", "BLEU", "chrF", "exact %", box=None, pad_edge=False)
-    for name, one in reports.items():
-        table.add_row(name, str(one.sentences), f"{one.bleu.value:.2f}", f"{one.chrf.value:.2f}", f"{one.exact:.1f}")
+    signatures = {name: one.signature for report in reports.values() for name, one in report.figures.items()}
+    table = Table("", "sentences", *signatures, "exact %", box=None, pad_edge=False)
+    for name, report in reports.items():
+        values = [f"{one.value:.2f}" for one in report.figures.values()]
+        table.add_row(name, str(report.sentences), *values, f"{report.exact:.1f}")
     console.print(table)
-    for signature in dict.fromkeys(text for one in reports.values() for text in signatures(one)):
-        console.print(signature, markup=False)
-
-
-def signatures(report: "Report") -> tuple[str, str]:
-    return f"BLEU {report.bleu.signature}", f"chrF {report.chrf.signature}"
+    for name, signature in signatures.items():
+        console.print(f"{name} {signature}", markup=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from regard.tasks.translation.scoring import ORDERS, sacrebleu
+from regard.tasks.translation.scoring import ORDERS, package
 
 
 def sums(said: Sequence[str], captions: Sequence[tuple[str, ...]]) -> dict[str, float]:
@@ -13,7 +13,7 @@ def sums(said: Sequence[str], captions: Sequence[tuple[str, ...]]) -> dict[str, 
         return counted
     most = max(map(len, captions))
     references = [[right[place] if place < len(right) else None for right in captions] for place in range(most)]
-    found = sacrebleu().BLEU(tokenize="none", force=True).corpus_score(list(said), references)
+    found = package("sacrebleu").BLEU(tokenize="none", force=True).corpus_score(list(said), references)
     for order, right, total in zip(ORDERS, found.counts, found.totals, strict=True):
         counted |= {f"right {order}": float(right), f"total {order}": float(total)}
     return counted | {"length": float(found.sys_len), "reference length": float(found.ref_len)}
@@ -28,7 +28,7 @@ def scores(total: Mapping[str, float]) -> dict[str, float]:
 def bleu(total: Mapping[str, float], most: int) -> float:
     """BLEU of n-grams up to `most` words, with nothing smoothed: no n-gram right, no score. Papineni et al. 2002."""
     orders = range(1, most + 1)
-    score = sacrebleu().BLEU.compute_bleu(
+    score = package("sacrebleu").BLEU.compute_bleu(
         correct=[int(total[f"right {order}"]) for order in orders],
         total=[int(total[f"total {order}"]) for order in orders],
         sys_len=int(total["length"]),

@@ -29,10 +29,9 @@ class TranslationPredictor:
         found = self.translator.translate([pair.source for pair in pairs], Search())
         said = [one.best[0].text if one.best else "" for one in found]
         tokenizer = self.translator.config.measure.tokenizer
-        found_out = scoring.report(said, [pair.target for pair in pairs], tokenizer)
-        metrics = {"bleu": found_out.bleu.value, "chrf": found_out.chrf.value, "exact": found_out.exact}
-        notes = [f"BLEU {found_out.bleu.signature}", f"chrF {found_out.chrf.signature}"]
-        return Report(found_out.sentences, metrics, notes)
+        scored = scoring.report(said, [pair.target for pair in pairs], tokenizer)
+        metrics = {name: one.value for name, one in scored.figures.items()} | {"exact": scored.exact}
+        return Report(scored.sentences, metrics, [f"{name} {one.signature}" for name, one in scored.figures.items()])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         text = " ".join(words) if words else first_source(self.translator.config)

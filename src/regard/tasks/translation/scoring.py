@@ -1,6 +1,9 @@
 """How good translations are: BLEU (Papineni et al. 2002) and chrF (Popović 2015) by sacrebleu, and exact matches."""
 
+import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import version
 from typing import Any, Literal, NamedTuple
 
 from regard.errors import wrong
@@ -20,18 +23,42 @@ class Report(NamedTuple):
     """What there is to say about the translations of one test set."""
 
     sentences: int
-    bleu: Figure
-    chrf: Figure
     exact: float  # percent
+    figures: Mapping[str, Figure]
 
 
-def report(hypotheses: Sequence[str], references: Sequence[str], tokenizer: Tokenizer) -> Report:
-    """All scores of a test set, with sacrebleu's signatures."""
-    package = sacrebleu()
-    bleu, chrf = package.BLEU(tokenize=tokenizer, force=True), package.CHRF()
+def report(
+    hypotheses: Sequence[str], references: Sequence[str], tokenizer: Tokenizer, language: str | None = None
+) -> Report:
+    """All scores of a test set, with sacrebleu's signatures.
+
+    A `language` means that both are Moses tokens of that language. BLEU of text that was put together from them
+    then stands beside BLEU of the tokens, because only the former can be compared with what others report.
+    """
+    sacrebleu = package("sacrebleu")
     exact = 100 * matches(hypotheses, references) / max(1, len(references))
-    figures = [figure(metric, hypotheses, references) for metric in (bleu, chrf)]
-    return Report(len(references), figures[0], figures[1], exact)
+    bleu = sacrebleu.BLEU(tokenize=tokenizer, force=True)
+    figures = {
+        "BLEU": figure(bleu, hypotheses, references),
+        "chrF": figure(sacrebleu.CHRF(), hypotheses, references),
+    }
+    if language:
+        texts = [together(lines, language) for lines in (hypotheses, references)]
+        score, signature = figure(sacrebleu.BLEU(), *texts)
+        figures["BLEU detokenized"] = Figure(score, f"{signature}|detok:{language}.sacremoses.{version('sacremoses')}")
+    return Report(len(references), exact, figures)
+
+
+def together(lines: Sequence[str], language: str) -> list[str]:
+    """Text from Moses tokens.
+
+    >>> together(["der hund &apos; rex &apos; , groß ."], "de")
+    ["der hund 'rex', groß."]
+    """
+    if not re.fullmatch("[a-z]{2,3}", language):  # the detokenizer takes any word for a language without exceptions
+        raise wrong("detokenize", language, "the code of a language", "write en, de, fr or another")
+    detokenizer = package("sacremoses").MosesDetokenizer(lang=language)
+    return [str(detokenizer.detokenize(line.split())) for line in lines]
 
 
 def figure(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> Figure:
@@ -49,7 +76,7 @@ def sums(hypotheses: Sequence[str], references: Sequence[str], tokenizer: Tokeni
     counted = {"sentences": float(len(references)), "matches": float(matches(hypotheses, references))}
     if not references:
         return counted
-    bleu = sacrebleu().BLEU(tokenize=tokenizer, force=True)
+    bleu = package("sacrebleu").BLEU(tokenize=tokenizer, force=True)
     score = bleu.corpus_score(list(hypotheses), [list(references)])
     grams = zip(ORDERS, score.counts, score.totals, strict=True)
     for order, right, total in grams:
@@ -60,7 +87,7 @@ def sums(hypotheses: Sequence[str], references: Sequence[str], tokenizer: Tokeni
 def scores(total: Mapping[str, float]) -> dict[str, float]:
     """BLEU and the percentage of exact matches, of such sums."""
     values = {order: (int(total[f"right {order}"]), int(total[f"total {order}"])) for order in ORDERS}
-    bleu = sacrebleu().BLEU.compute_bleu(
+    bleu = package("sacrebleu").BLEU.compute_bleu(
         correct=[right for right, _ in values.values()],
         total=[count for _, count in values.values()],
         sys_len=int(total["length"]),
@@ -70,9 +97,9 @@ def scores(total: Mapping[str, float]) -> dict[str, float]:
     return {"bleu": float(bleu.score), "exact": 100 * total["matches"] / total["sentences"]}
 
 
-def sacrebleu() -> Any:
+def package(name: str) -> Any:
+    """A package of the extra that this needs."""
     try:
-        import sacrebleu as package
+        return import_module(name)
     except ImportError:
-        raise wrong("sacrebleu", "no such package", "it installed", "pip install 'regard[text]'") from None
-    return package
+        raise wrong(name, "no such package", "it installed", "pip install 'regard[text]'") from None
