@@ -1,24 +1,12 @@
 """`regard ask`: a question about an image."""
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from regard.cli.opening import Opening, of_task
-from regard.cli.predict import predict
+from regard.cli.predict import How, predict_of
 
 
-def ask(
-    photo: Path,
-    question: str,
-    *,
-    run: Path,
-    show: Path | None = None,
-    opening: Annotated[Opening | None, Parameter(name="*")] = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-) -> None:
-    """Answer a question about an image.
+def ask(photo: Path, question: str, *, run: Path, how: How = None) -> None:
+    """Answer a question about an image; --show draws the regions that it looked at.
 
     Parameters
     ----------
@@ -27,11 +15,6 @@ def ask(
     question
         What to ask, in quotes.
     run
-        The run folder of an answerer.
-    show
-        Also write a picture of the regions that it looked at (.png, .svg, .pdf).
-    as_json
-        One JSON object, with the shares of the likeliest answers.
+        The folder of a run of the task vqa.
     """
-    of_task(run, "vqa", "regard train vqa")
-    predict(run, str(photo), question, show=show, opening=opening, as_json=as_json)
+    predict_of("vqa", run, str(photo), question, how=how)

@@ -1,34 +1,18 @@
 """`regard caption`: what is in a photograph."""
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from regard.cli.opening import Opening, of_task
-from regard.cli.predict import predict
+from regard.cli.predict import How, predict_of
 
 
-def caption(
-    photo: Path,
-    *,
-    run: Path,
-    show: Path | None = None,
-    opening: Annotated[Opening | None, Parameter(name="*")] = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-) -> None:
-    """Say what is in a photograph.
+def caption(photo: Path, *, run: Path, how: How = None) -> None:
+    """Say what is in a photograph; --show draws where it looked for each word.
 
     Parameters
     ----------
     photo
         The image.
     run
-        The run folder of a captioner.
-    show
-        Also write a picture of where it looked for each word (.png, .svg, .pdf).
-    as_json
-        One JSON object, with the weights of each word.
+        The folder of a run of the task captioning.
     """
-    of_task(run, "captioning", "regard train captioning")
-    predict(run, str(photo), show=show, opening=opening, as_json=as_json)
+    predict_of("captioning", run, str(photo), how=how)

@@ -1,23 +1,14 @@
 """`regard transcribe`: what is said in a sound file."""
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from regard.cli.opening import Opening, of_task
-from regard.cli.predict import predict
+from regard.cli.predict import How, predict_of
 
 
-def transcribe(
-    sound: Path,
-    *,
-    run: Path,
-    show: Path | None = None,
-    opening: Annotated[Opening | None, Parameter(name="*")] = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-) -> None:
-    """Write down what is said in a sound file. Another rate and several channels are converted.
+def transcribe(sound: Path, *, run: Path, how: How = None) -> None:
+    """Write down what is said in a sound file; --show draws where it listened for each symbol.
+
+    Another rate and several channels are converted.
 
     Parameters
     ----------
@@ -25,10 +16,5 @@ def transcribe(
         A sound file: wav, flac, ogg or mp3.
     run
         The folder of a run of the task speech.
-    show
-        Also write a picture of where the model listened (.png, .svg, .pdf).
-    as_json
-        One JSON object.
     """
-    of_task(run, "speech", "regard train speech")
-    predict(run, str(sound), show=show, opening=opening, as_json=as_json)
+    predict_of("speech", run, str(sound), how=how)

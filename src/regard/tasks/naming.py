@@ -65,6 +65,21 @@ def in_folder(config: Any, *words: str) -> Any:
     return replace(config, training=replace(config.training, folder=folder))
 
 
+def of_data(default: Any, field: str, data: Sequence[str], values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What is to be learned from, named as data or in its field, and all values by their whole names.
+
+    >>> from regard.tasks.translation import TranslationConfig
+    >>> of_data(TranslationConfig(), "data.text", ["dates"], {"seed": "3", "heads": "2"})[1]
+    {'data.seed': '3', 'training.seed': '3', 'model.transformer.heads': '2', 'data.text': 'dates'}
+    """
+    known = dict(leaves(default))
+    whole = {full: value for name, value in values.items() for full in meant(name, list(known))}
+    given = only_one(data)
+    if given is not None:
+        whole[field] = given
+    return str(whole.get(field, known[field])), whole
+
+
 def only_one(data: Sequence[str]) -> str | None:
     """The one name of data, or none. A path is made one that is still right when a run is resumed elsewhere."""
     if len(data) > 1:

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import wrong
+from regard.tasks.data.fingerprints import check_same, keep
 from regard.tasks.data.shuffling import shuffled
 from regard.training import Batched, Goal, Loss, Part
 
 Tensors = tuple[Tensor, ...]
-FINGERPRINT = "data.txt"
 AT_ONCE = 1000  # held-out items in a batch
 
 
@@ -86,7 +86,7 @@ class Tabular(ABC):
         return {name: value / sums["items"] for name, value in sums.items() if name != "items"}
 
     def save(self, folder: Path) -> None:
-        (folder / FINGERPRINT).write_text(f"{self.sets.fingerprint}\n", encoding="utf-8")
+        keep(folder, self.sets.fingerprint)
 
 
 def in_turn(tensors: Tensors, device: torch.device) -> Iterator[Tensors]:
@@ -95,14 +95,10 @@ def in_turn(tensors: Tensors, device: torch.device) -> Iterator[Tensors]:
         yield tuple(tensor[start : start + AT_ONCE].to(device) for tensor in tensors)
 
 
-def check_same(sets: Sets, run: Path | None) -> None:
-    """Raises where a run would go on with other data than it began with."""
-    if run is None or not (run / FINGERPRINT).is_file():
-        return
-    before, now = (run / FINGERPRINT).read_text(encoding="utf-8").strip(), sets.fingerprint
-    if before != now:
-        fix = "bring back the data and its settings, or start a new run"
-        raise wrong("data", f"items whose fingerprint is {now}", f"those of {run}, {before}", fix)
+def check_items(sets: Sets, run: Path | None) -> None:
+    """Raises where a run would go on with other items than it began with."""
+    if run is not None:
+        check_same("items", sets.fingerprint, run)
 
 
 def the_item(words: Sequence[str], count: int, name: str = "item") -> int:

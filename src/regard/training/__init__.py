@@ -19,7 +19,7 @@ from regard.training.events import (
 )
 from regard.training.launch import launch
 from regard.training.loop import train
-from regard.training.settings import Every, Optimizer, RunConfig, Schedule, Stop, Training
+from regard.training.settings import Every, Optimizer, RunConfig, Schedule, Stop, Training, brief
 from regard.training.task import Batched, Goal, Loss, Part, Task
 from regard.training.tensors import restore, unpack
 from regard.training.toml import to_toml
@@ -44,6 +44,7 @@ __all__ = [
     "Task",
     "Training",
     "average",
+    "brief",
     "checkpoints",
     "configure",
     "launch",

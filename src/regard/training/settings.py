@@ -99,6 +99,18 @@ class Training:
             raise wrong("seed", self.seed, "0 or more", "use 1, say")
 
 
+def brief(name: str, *, rate: float, warmup: int, stop: Stop, log: int = 20) -> Training:
+    """How a small model learns in a minute: along a cosine, without decay, keeping one checkpoint."""
+    return Training(
+        folder=Path("runs") / name,
+        keep=1,
+        optimizer=Optimizer(rate=rate, decay=0.0),
+        schedule=Schedule("cosine", warmup=warmup),
+        stop=stop,
+        every=Every(log=log),
+    )
+
+
 @runtime_checkable
 class RunConfig(Protocol):
     """Any frozen dataclass with a `training` part: a task adds its own data and model beside it."""

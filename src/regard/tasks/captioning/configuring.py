@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from regard.tasks.captioning.config import Attention, CaptioningConfig, for_photos, for_scenes
-from regard.tasks.naming import changed, chosen, in_folder, only_one
+from regard.tasks.naming import changed, chosen, in_folder, of_data
 
 DATA = """IMAGES is scenes (drawn here, endless), or a folder with captions.tsv (lines of train, dev or test, an image
 and a caption, with tabs between; also .gz), or the text files of Flickr8k, and the images, in a folder `images` or in
@@ -16,7 +16,7 @@ PRESETS: Mapping[str, Attention] = {name: name for name in get_args(Attention)}
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> CaptioningConfig:
     """The captioner with this attention for these images, with other values for some fields."""
     attention = chosen(PRESETS, preset)
-    images = only_one(data) or str(values.get("data.images", "scenes"))
+    images, values = of_data(for_scenes(), "data.images", data, values)
     base = for_scenes() if images == "scenes" else for_photos(images)
     base = replace(base, model=replace(base.model, attention=attention))
     placed: CaptioningConfig = in_folder(base, "captioning", images, attention)

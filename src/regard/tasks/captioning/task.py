@@ -1,6 +1,5 @@
 """Captioning as something that can be trained."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.errors import wrong
 from regard.models import Model
 from regard.tasks.captioning.building import build
 from regard.tasks.captioning.captioning import groups, regions_of, tell
@@ -17,11 +15,12 @@ from regard.tasks.captioning.config import CaptioningConfig
 from regard.tasks.captioning.learning import Batch, judged
 from regard.tasks.captioning.scoring import scores, sums
 from regard.tasks.data import BEGIN, END, Vocabulary, batches, fitting, pad
+from regard.tasks.data.fingerprints import check_same, digest, keep
 from regard.tasks.data.vocabularies import build as build_vocabulary
 from regard.tasks.data.vocabularies import load as load_vocabulary
 from regard.training import Batched, Goal, Loss, Part
 
-VOCABULARY, CAPTIONS, FINGERPRINT = "vocabulary", "captions", "data.txt"
+VOCABULARY, CAPTIONS = "vocabulary", "captions"
 SAMPLE = 2000  # scenes that the words of the grammar are taken from
 
 
@@ -107,7 +106,7 @@ class Captioning:
     def save(self, folder: Path) -> None:
         (folder / VOCABULARY).mkdir(exist_ok=True)
         self.vocabulary.save(folder / VOCABULARY, CAPTIONS)
-        (folder / FINGERPRINT).write_text(f"{fingerprint(self.album)}\n", encoding="utf-8")
+        keep(folder, fingerprint(self.album))
 
 
 def numbered(collection: Collection, vocabulary: Vocabulary, limit: int) -> Examples:
@@ -134,7 +133,7 @@ def task(config: CaptioningConfig, run: Path | None = None) -> Captioning:
     """The task of a new run, or of one that has its vocabulary in a folder."""
     album = open_album(config.data)
     if run is not None:
-        check_same(album, run)
+        check_same("captions", fingerprint(album), run)
         return Captioning(config, album, load_vocabulary(run / VOCABULARY, CAPTIONS))
     known = album.training(0).captions
     texts = [caption for own in known for caption in own]
@@ -149,17 +148,9 @@ def goal_of(config: CaptioningConfig) -> Goal:
 
 def fingerprint(album: Album) -> str:
     """A short name for the captions: others mean that a resumed run would not go on as it began."""
-    content = hashlib.blake2b(digest_size=8)
-    for collection in (album.training(0), album.validation()):
-        for name, own in zip(collection.names, collection.captions, strict=True):
-            content.update(f"{name}\t{'|'.join(own)}\n".encode())
-    return content.hexdigest()
-
-
-def check_same(album: Album, run: Path) -> None:
-    """Raises where a run would go on with other captions than it began with."""
-    path, now = run / FINGERPRINT, fingerprint(album)
-    before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
-    if before != now:
-        fix = "bring back the images, their captions and settings, or start a new run"
-        raise wrong("data", f"captions whose fingerprint is {now}", f"that of {run}, {before}", fix)
+    pairs = [
+        pair
+        for collection in (album.training(0), album.validation())
+        for pair in zip(collection.names, collection.captions, strict=True)
+    ]
+    return digest(f"{name}\t{'|'.join(own)}\n".encode() for name, own in pairs)

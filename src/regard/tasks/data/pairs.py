@@ -1,9 +1,10 @@
 """Parallel text: what every source of sentence pairs has in common."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
+
+from regard.tasks.data.fingerprints import digest
 
 
 class Pair(NamedTuple):
@@ -44,9 +45,5 @@ class Corpus:
 
 def fingerprint(text: ParallelText) -> str:
     """A short name for the text itself: another one means that a resumed run would not go on as it began."""
-    content = hashlib.blake2b(digest_size=8)
-    for pairs in (text.training(0), text.validation):
-        for pair in pairs:
-            content.update("\t".join(pair).encode() + b"\n")
-        content.update(b"\n")
-    return content.hexdigest()
+    sets = (text.training(0), text.validation)
+    return digest("".join("\t".join(pair) + "\n" for pair in pairs).encode() + b"\n" for pairs in sets)

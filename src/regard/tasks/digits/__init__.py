@@ -6,7 +6,7 @@ from typing import Any
 from regard.tasks.digits.config import PRESETS, DigitsConfig, for_files
 from regard.tasks.digits.predictor import load
 from regard.tasks.digits.task import goal_of, task
-from regard.tasks.naming import changed, chosen, in_folder, only_one
+from regard.tasks.naming import changed, chosen, in_folder, of_data
 
 DEFAULT = DigitsConfig()
 DATA = (
@@ -16,11 +16,11 @@ DATA = (
 
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> DigitsConfig:
     """The preset for these pictures, with other values for some fields."""
-    source = only_one(data) or str(values.get("data.source", DEFAULT.data.source))
+    source, values = of_data(DEFAULT, "data.source", data, values)
     base = chosen(PRESETS, preset)
     base = base if source == "digits" else for_files(base)
     base = in_folder(base, "digits" if source == "digits" else source, base.model.kind)
-    config: DigitsConfig = changed(base, {**values, "data.source": source})
+    config: DigitsConfig = changed(base, values)
     return config
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
+from regard.models.config import positive
 from regard.training import Every, Optimizer, Schedule, Stop, Training
 
 Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
@@ -34,8 +35,7 @@ class Model:
 
     def __post_init__(self) -> None:
         for name in ("heads", "hidden", "steps"):
-            if getattr(self, name) < 1:
-                raise wrong(name, getattr(self, name), "at least 1", f"give {name} a value of 1 or more")
+            positive(name, getattr(self, name))
         if not self.channels or min(self.channels) < 1:
             raise wrong("channels", self.channels, "at least one number above 0", "use 8,16,24")
 

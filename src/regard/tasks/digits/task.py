@@ -14,7 +14,7 @@ from regard.tasks.data.pictures import digits, from_idx
 from regard.tasks.data.reading import located
 from regard.tasks.digits.config import Data, DigitsConfig
 from regard.tasks.digits.model import jittered, network
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
 from regard.training import Goal, Loss
 
 
@@ -53,7 +53,7 @@ def goal_of(_: Any) -> Goal:
 def task(config: DigitsConfig, run: Path | None = None) -> Digits:
     """The task of a new run, or of one whose pictures must be the same."""
     sets = sets_of(config.data)
-    check_same(sets, run)
+    check_items(sets, run)
     return Digits(config, sets)
 
 

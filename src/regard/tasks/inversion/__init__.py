@@ -6,7 +6,7 @@ from typing import Any
 from regard.tasks.inversion.config import PRESETS, InversionConfig
 from regard.tasks.inversion.predictor import load
 from regard.tasks.inversion.task import goal_of, task
-from regard.tasks.naming import changed, chosen, in_folder, only_one
+from regard.tasks.naming import changed, chosen, in_folder, of_data
 
 DEFAULT = InversionConfig()
 DATA = "DATA is the rule: invert, copy or sort; sequences are generated."
@@ -14,9 +14,9 @@ DATA = "DATA is the rule: invert, copy or sort; sequences are generated."
 
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> InversionConfig:
     """The preset for this rule, with other values for some fields."""
-    rule = only_one(data) or str(values.get("data.rule", DEFAULT.data.rule))
+    rule, values = of_data(DEFAULT, "data.rule", data, values)
     base = in_folder(chosen(PRESETS, preset), rule, preset or "")
-    config: InversionConfig = changed(base, {**values, "data.rule": rule})
+    config: InversionConfig = changed(base, values)
     return config
 
 

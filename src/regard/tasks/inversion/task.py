@@ -11,7 +11,7 @@ from regard.models.search import Hypothesis, Marks, greedy
 from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN
 from regard.tasks.inversion.config import InversionConfig
 from regard.tasks.inversion.sequences import FIRST, sets_of
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
 from regard.training import Goal, Loss
 
 MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
@@ -64,5 +64,5 @@ def goal_of(_: Any) -> Goal:
 def task(config: InversionConfig, run: Path | None = None) -> Inversion:
     """The task of a new run, or of one whose sequences must be the same."""
     sets = sets_of(config.data)
-    check_same(sets, run)
+    check_items(sets, run)
     return Inversion(config, sets)

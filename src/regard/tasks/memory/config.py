@@ -1,11 +1,11 @@
 """What a reader of stories is told."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
-from regard.training import Every, Optimizer, Schedule, Stop, Training
+from regard.models.config import positive
+from regard.training import Stop, Training, brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,7 @@ class Model:
 
     def __post_init__(self) -> None:
         for name in ("size", "hops"):
-            if getattr(self, name) < 1:
-                raise wrong(name, getattr(self, name), "at least 1", f"give {name} a value of 1 or more")
+            positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +48,7 @@ class MemoryConfig:
     model: Model = field(default_factory=Model)
     batch: int = 128
     training: Training = field(
-        default_factory=lambda: Training(
-            folder=Path("runs/memory"),
-            keep=1,
-            optimizer=Optimizer(rate=1e-2, decay=0.0),
-            schedule=Schedule("cosine", warmup=100),
-            stop=Stop(epochs=20),
-            every=Every(log=50),
-        )
+        default_factory=lambda: brief("memory", rate=1e-2, warmup=100, stop=Stop(epochs=20), log=50)
     )
 
 

@@ -15,7 +15,7 @@ from regard.masks import Mask
 from regard.tasks.mechanisms import mechanism_of
 from regard.tasks.memory.config import MemoryConfig, Model
 from regard.tasks.memory.stories import LONGEST, WORDS, sets_of
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
 from regard.training import Goal, Loss
 
 
@@ -95,5 +95,5 @@ def goal_of(_: Any) -> Goal:
 def task(config: MemoryConfig, run: Path | None = None) -> Stories:
     """The task of a new run, or of one whose stories must be the same."""
     sets = sets_of(config.data)
-    check_same(sets, run)
+    check_items(sets, run)
     return Stories(config, sets)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.naming import changed, chosen, in_folder, only_one
+from regard.tasks.naming import changed, chosen, in_folder, of_data
 from regard.tasks.next_vector.config import PRESETS, NextVectorConfig
 from regard.tasks.next_vector.predictor import load
 from regard.tasks.next_vector.task import goal_of, task
@@ -14,9 +14,9 @@ DATA = "DATA is a rule (retrieval, rotation, linear), or a .npy or CSV file: a r
 
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> NextVectorConfig:
     """The preset for these sequences, with other values for some fields."""
-    source = only_one(data) or str(values.get("data.source", DEFAULT.data.source))
+    source, values = of_data(DEFAULT, "data.source", data, values)
     base = in_folder(chosen(PRESETS, preset), "next-vector", source)
-    config: NextVectorConfig = changed(base, {**values, "data.source": source})
+    config: NextVectorConfig = changed(base, values)
     return config
 
 

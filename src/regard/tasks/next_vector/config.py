@@ -1,11 +1,10 @@
 """What a predictor of the next vector is told."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
-from regard.training import Every, Optimizer, Schedule, Stop, Training
+from regard.training import Stop, Training, brief
 
 GENERATED = ("retrieval", "rotation", "linear")
 
@@ -24,8 +23,7 @@ class Data:
     def __post_init__(self) -> None:
         if self.length < 3:
             raise wrong("length", self.length, "at least 3: two to look at, one to predict", "use 8")
-        if self.size < 2 or self.size % 2:
-            raise wrong("size", self.size, "an even number above 0", "use 8")
+        check_even(self.size, "use 8")
         if self.items < 10:
             raise wrong("items", self.items, "at least 10", "use 4000")
 
@@ -40,8 +38,13 @@ class Model:
     size: int = 32  # of embedding, query and keys
 
     def __post_init__(self) -> None:
-        if self.size < 2 or self.size % 2:
-            raise wrong("size", self.size, "an even number above 0", "use 32")
+        check_even(self.size, "use 32")
+
+
+def check_even(size: int, fix: str) -> None:
+    """Raises unless a size can be cut into pairs."""
+    if size < 2 or size % 2:
+        raise wrong("size", size, "an even number above 0", fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +55,7 @@ class NextVectorConfig:
     data: Data = field(default_factory=Data)
     model: Model = field(default_factory=Model)
     batch: int = 128
-    training: Training = field(
-        default_factory=lambda: Training(
-            folder=Path("runs/next-vector"),
-            keep=1,
-            optimizer=Optimizer(rate=1e-2, decay=0.0),
-            schedule=Schedule("cosine", warmup=20),
-            stop=Stop(epochs=60),
-            every=Every(log=20),
-        )
-    )
+    training: Training = field(default_factory=lambda: brief("next-vector", rate=1e-2, warmup=20, stop=Stop(epochs=60)))
 
 
 PRESETS = {"seven-steps": NextVectorConfig()}

@@ -15,7 +15,7 @@ from regard.operator import Attended
 from regard.tasks.data.sequences import RULES, Sequences, from_file
 from regard.tasks.mechanisms import mechanism_of
 from regard.tasks.next_vector.config import Data, Model, NextVectorConfig
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
 from regard.training import Goal, Loss
 
 BEST = Argmax()
@@ -95,7 +95,7 @@ def goal_of(_: Any) -> Goal:
 def task(config: NextVectorConfig, run: Path | None = None) -> NextVector:
     """The task of a new run, or of one whose sequences must be the same."""
     sets, floor = sets_of(config.data)
-    check_same(sets, run)
+    check_items(sets, run)
     return NextVector(config, sets, floor)
 
 

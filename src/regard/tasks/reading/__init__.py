@@ -3,10 +3,10 @@
 from regard.tasks.naming import changed
 from regard.tasks.reading.config import ReadingConfig
 from regard.tasks.reading.predictor import ReadingPredictor, load
-from regard.tasks.reading.presets import DATA, READERS, configured, preset
+from regard.tasks.reading.presets import DATA, READERS, configured
 from regard.tasks.reading.task import Reading, goal_of, task
 
-DEFAULT = preset()
+DEFAULT = configured(None, (), {})
 PRESETS = READERS
 
 __all__ = [
@@ -20,6 +20,5 @@ __all__ = [
     "configured",
     "goal_of",
     "load",
-    "preset",
     "task",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from regard.tasks.naming import changed, chosen, in_folder, only_one
+from regard.tasks.naming import changed, chosen, in_folder, of_data
 from regard.tasks.reading.config import FACTS, Learning, QuestionConfig, Reader, ReadingConfig
 from regard.training import Every, Optimizer, Schedule, Stop, Training
 
@@ -16,28 +16,17 @@ DATA = """QUESTIONS is facts (generated, endless), a file in the format of SQuAD
 or a folder with train-….json and dev-….json; plain or gzip. --vectors names a file of GloVe."""
 
 
-def preset(name: str | None = None, data: QuestionConfig | None = None) -> ReadingConfig:
-    """The configuration of this name for these questions, to be changed where that is wanted.
+def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> ReadingConfig:
+    """The preset for these questions, with other values for some fields.
 
-    >>> preset("no-attention").reader.attention
+    >>> configured("no-attention", (), {}).reader.attention
     'none'
     """
-    name, data = name or next(iter(READERS)), data or QuestionConfig()
-    made = (for_facts if data.questions == FACTS else for_people)(chosen(READERS, name), data)
-    named: ReadingConfig = in_folder(made, data.questions, name)
-    return named
-
-
-def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> ReadingConfig:
-    """The preset for these questions, with other values for some fields."""
-    name, values = only_one(data), dict(values)
-    if name is not None:
-        values["data.questions"] = name
-    own = {field: value for field, value in values.items() if field.startswith("data.")}
-    return changed(preset_of(preset, changed(ReadingConfig(), own).data), values)
-
-
-preset_of = preset  # `configured` has an argument of that name, as all tasks do
+    name = preset or next(iter(READERS))
+    source, values = of_data(ReadingConfig(), "data.questions", data, values)
+    made = (for_facts if source == FACTS else for_people)(chosen(READERS, name), QuestionConfig(source))
+    named: ReadingConfig = in_folder(made, source, name)
+    return changed(named, values)
 
 
 def for_facts(reader: Reader, data: QuestionConfig) -> ReadingConfig:

@@ -1,11 +1,11 @@
 """Questions about passages: what every source of them has in common."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.errors import wrong
+from regard.tasks.data.fingerprints import digest
 
 
 class Answer(NamedTuple):
@@ -69,8 +69,5 @@ def checked(question: Question) -> Question:
 
 def fingerprint(questions: Questions) -> str:
     """A short name for the questions: another one means that a resumed run would not go on as it began."""
-    content = hashlib.blake2b(digest_size=8)
-    for some in (questions.training(0), questions.validation):
-        for question in some:
-            content.update(f"{question.text}\t{question.passage}\t{question.answers}\n".encode())
-    return content.hexdigest()
+    everything = (*questions.training(0), *questions.validation)
+    return digest(f"{one.text}\t{one.passage}\t{one.answers}\n".encode() for one in everything)

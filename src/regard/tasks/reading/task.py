@@ -10,6 +10,7 @@ from torch import nn
 
 from regard.errors import wrong
 from regard.tasks.data import batches
+from regard.tasks.data.fingerprints import check_same, keep
 from regard.tasks.data.reading import located
 from regard.tasks.reading.answering import BUDGET, answer
 from regard.tasks.reading.config import FACTS, QuestionConfig, ReadingConfig
@@ -24,8 +25,6 @@ from regard.tasks.reading.vectors import Vectors, read_vectors
 from regard.tasks.reading.words import words_of
 from regard.tasks.translation.numbered import alike
 from regard.training import Batched, Goal, Loss, Part
-
-FINGERPRINT = "data.txt"
 
 
 class Reading:
@@ -80,7 +79,7 @@ class Reading:
 
     def save(self, folder: Path) -> None:
         self.lexicon.save(folder)
-        (folder / FINGERPRINT).write_text(f"{fingerprint(self.questions)}\n", encoding="utf-8")
+        keep(folder, fingerprint(self.questions))
 
 
 def surprise(pointed: Pointed, batch: Batch) -> torch.Tensor:
@@ -110,7 +109,7 @@ def task(config: ReadingConfig, run: Path | None = None) -> Reading:
     """The task of a new run, or of one that has its words in a folder."""
     questions = open_questions(config.data)
     if run is not None:
-        check_same(questions, run)
+        check_same("questions", fingerprint(questions), run)
         return Reading(config, questions, Lexicon.load(run))
     said = spoken(questions)
     if not config.data.vectors:
@@ -151,12 +150,3 @@ def chosen_vectors(config: ReadingConfig, said: set[str]) -> Vectors:
 def goal_of(config: ReadingConfig) -> Goal:
     """What decides which weights are the best."""
     return Goal(config.measure.goal, "lower" if config.measure.goal == "loss" else "higher")
-
-
-def check_same(questions: Questions, run: Path) -> None:
-    """Raises where a run would go on with other questions than it began with."""
-    path, now = run / FINGERPRINT, fingerprint(questions)
-    before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
-    if before != now:
-        fix = "bring back the questions and their settings, or start a new run"
-        raise wrong("data", f"questions whose fingerprint is {now}", f"that of {run}, {before}", fix)

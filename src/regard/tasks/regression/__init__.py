@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.naming import changed, chosen, in_folder, only_one
+from regard.tasks.naming import changed, chosen, in_folder, of_data
 from regard.tasks.regression.config import PRESETS, RegressionConfig
 from regard.tasks.regression.predictor import load
 from regard.tasks.regression.task import goal_of, task
@@ -14,9 +14,9 @@ DATA = "DATA is curve (the textbook's, noisy), diabetes (of scikit-learn), or a 
 
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> RegressionConfig:
     """The preset, with what was named as data and in other fields."""
-    source = only_one(data) or str(values.get("data.source", DEFAULT.data.source))
+    source, values = of_data(DEFAULT, "data.source", data, values)
     base = in_folder(chosen(PRESETS, preset), "regression", source)
-    config: RegressionConfig = changed(base, {**values, "data.source": source})
+    config: RegressionConfig = changed(base, values)
     return config
 
 

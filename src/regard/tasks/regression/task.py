@@ -14,7 +14,7 @@ from regard.operator import Attended
 from regard.tasks.data.points import Points, curve, curve_at, diabetes, from_csv
 from regard.tasks.mechanisms import mechanism_of
 from regard.tasks.regression.config import Data, Model, RegressionConfig
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_same
+from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
 from regard.training import Goal, Loss
 
 
@@ -111,7 +111,7 @@ def goal_of(_: Any) -> Goal:
 def task(config: RegressionConfig, run: Path | None = None) -> Regression:
     """The regression of a new run, or of one whose points must be the same."""
     known = known_of(config.data)
-    check_same(known.sets, run)
+    check_items(known.sets, run)
     return Regression(config, known)
 
 

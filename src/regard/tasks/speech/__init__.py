@@ -3,10 +3,10 @@
 from regard.tasks.naming import changed
 from regard.tasks.speech.config import SpeechConfig
 from regard.tasks.speech.predictor import SpeechPredictor, load
-from regard.tasks.speech.presets import DATA, SPELLERS, configured, preset
+from regard.tasks.speech.presets import DATA, SPELLERS, configured
 from regard.tasks.speech.task import Speech, goal_of, task
 
-DEFAULT = preset()
+DEFAULT = configured(None, (), {})
 PRESETS = SPELLERS
 
 __all__ = [
@@ -20,6 +20,5 @@ __all__ = [
     "configured",
     "goal_of",
     "load",
-    "preset",
     "task",
 ]

@@ -1,11 +1,11 @@
 """Sounds with what is said in them: what every source of them has in common."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.shapes import Float, Tensor
+from regard.tasks.data.fingerprints import digest
 
 
 class Clip(NamedTuple):
@@ -51,8 +51,5 @@ class Recorded:
 
 def fingerprint(sounds: Sounds) -> str:
     """A short name for the sounds themselves: another one means that a resumed run would not go on as it began."""
-    content = hashlib.blake2b(digest_size=8)
-    for clips in (sounds.training(0), sounds.validation):
-        for clip in clips:
-            content.update(f"{clip.text}\n".encode() + clip.samples.numpy().tobytes())
-    return content.hexdigest()
+    clips = (*sounds.training(0), *sounds.validation)
+    return digest(f"{clip.text}\n".encode() + clip.samples.numpy().tobytes() for clip in clips)

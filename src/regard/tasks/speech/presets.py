@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from regard.models.config import Reading
-from regard.tasks.naming import changed, chosen, in_folder, only_one
+from regard.tasks.naming import changed, chosen, in_folder, of_data
 from regard.tasks.speech.config import Learning, Listener, SpeechConfig, Speller
 from regard.tasks.speech.opening import TONES, SoundConfig
 from regard.training import Every, Optimizer, Schedule, Stop, Training
@@ -23,28 +23,17 @@ DATA = """SOUNDS is tones (generated, endless), a folder of sound files with tra
 or a folder or zip file of spoken digits named DIGIT_SPEAKER_INDEX.wav (the Free Spoken Digit Dataset)."""
 
 
-def preset(name: str | None = None, data: SoundConfig | None = None) -> SpeechConfig:
-    """The configuration of this name for these sounds, to be changed where that is wanted.
+def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> SpeechConfig:
+    """The preset for these sounds, with other values for some fields.
 
-    >>> preset("monotonic").speller.reading.normalizer
+    >>> configured("monotonic", (), {}).speller.reading.normalizer
     'monotonic'
     """
-    name, data = name or next(iter(SPELLERS)), data or SoundConfig()
-    made = (for_tones if data.sounds == TONES else for_people)(chosen(SPELLERS, name), data)
-    named: SpeechConfig = in_folder(made, data.sounds, name)
-    return named
-
-
-def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> SpeechConfig:
-    """The preset for these sounds, with other values for some fields."""
-    name, values = only_one(data), dict(values)
-    if name is not None:
-        values["data.sounds"] = name
-    own = {field: value for field, value in values.items() if field.startswith("data.")}
-    return changed(preset_of(preset, changed(SpeechConfig(), own).data), values)
-
-
-preset_of = preset  # `configured` has an argument of that name, as all tasks do
+    name = preset or next(iter(SPELLERS))
+    source, values = of_data(SpeechConfig(), "data.sounds", data, values)
+    made = (for_tones if source == TONES else for_people)(chosen(SPELLERS, name), SoundConfig(source))
+    named: SpeechConfig = in_folder(made, source, name)
+    return changed(named, values)
 
 
 def for_tones(speller: Speller, data: SoundConfig) -> SpeechConfig:

@@ -5,9 +5,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from regard.errors import wrong
 from regard.models import Model
 from regard.tasks.data import Vocabulary, batches
+from regard.tasks.data.fingerprints import check_same, keep
 from regard.tasks.data.vocabularies import build as build_vocabulary
 from regard.tasks.data.vocabularies import load
 from regard.tasks.speech.clips import Clip, Sounds, fingerprint
@@ -21,7 +21,6 @@ from regard.tasks.translation.numbered import alike
 from regard.training import Batched, Goal, Loss, Part
 
 VOCABULARY = "symbols"
-FINGERPRINT = "data.txt"
 
 
 class Speech:
@@ -91,14 +90,14 @@ class Speech:
 
     def save(self, folder: Path) -> None:
         self.vocabulary.save(folder, VOCABULARY)
-        (folder / FINGERPRINT).write_text(f"{fingerprint(self.sounds)}\n", encoding="utf-8")
+        keep(folder, fingerprint(self.sounds))
 
 
 def task(config: SpeechConfig, run: Path | None = None) -> Speech:
     """The task of a new run, or of one that has its vocabulary in a folder."""
     sounds = open_sounds(config.data, config.features.rate)
     if run is not None:
-        check_same(sounds, run)
+        check_same("sounds", fingerprint(sounds), run)
         return Speech(config, sounds, load(run, VOCABULARY))
     texts = [clip.text for clip in sounds.training(0)]
     return Speech(config, sounds, build_vocabulary(texts, config.vocabulary))
@@ -107,12 +106,3 @@ def task(config: SpeechConfig, run: Path | None = None) -> Speech:
 def goal_of(config: SpeechConfig) -> Goal:
     """What decides which weights are the best."""
     return Goal(config.measure.goal, "lower")
-
-
-def check_same(sounds: Sounds, run: Path) -> None:
-    """Raises where a run would go on with other sounds than it began with."""
-    path, now = run / FINGERPRINT, fingerprint(sounds)
-    before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
-    if before != now:
-        fix = "bring back the sounds and their settings, or start a new run"
-        raise wrong("data", f"sounds whose fingerprint is {now}", f"that of {run}, {before}", fix)

@@ -17,10 +17,11 @@ from regard.tasks.data import (
     open_text,
     save_both,
 )
+from regard.tasks.data.fingerprints import check_same, keep
 from regard.tasks.translation.config import TranslationConfig
 from regard.tasks.translation.numbered import Batch, Numbered, alike, numbered
 from regard.tasks.translation.scoring import scores, sums
-from regard.tasks.translation.text import ENDLESS, FINGERPRINT, check_same, sample
+from regard.tasks.translation.text import ENDLESS, sample
 from regard.tasks.translation.translating import Search, translate
 from regard.training import Batched, Goal, Loss, Part
 
@@ -87,14 +88,14 @@ class Translation:
 
     def save(self, folder: Path) -> None:
         save_both(self.vocabularies, folder)
-        (folder / FINGERPRINT).write_text(f"{fingerprint(self.text)}\n", encoding="utf-8")
+        keep(folder, fingerprint(self.text))
 
 
 def task(config: TranslationConfig, run: Path | None = None) -> Translation:
     """The task of a new run, or of one that has its vocabularies in a folder."""
     text = open_text(config.data)
     if run is not None:
-        check_same(text, run)
+        check_same("text", fingerprint(text), run)
         return Translation(config, text, load_both(run))
     cutting = config.vocabulary
     pairs = sample(text, config.data.text)

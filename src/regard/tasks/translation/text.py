@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from regard.errors import wrong
-from regard.tasks.data import Pair, ParallelText, TextConfig, fingerprint, open_text
+from regard.tasks.data import Pair, ParallelText, TextConfig, open_text
 from regard.tasks.data.opening import column
 from regard.tasks.data.reading import located, read_aligned, read_table
 
 # Generated text, and how many pairs of it a vocabulary is made from: enough for the rarest script.
 ENDLESS = {"dates": 24_000, "numbers": 4_000}
-FINGERPRINT = "data.txt"
 
 
 def sample(text: ParallelText, name: str) -> Sequence[Pair]:
@@ -35,12 +33,3 @@ def sets_to_test(config: TextConfig) -> Mapping[str, Sequence[Pair]]:
         ]
         pairs, _ = read_table(Path(source), (column(numbers[0]), column(numbers[1])))
     return {Path(source).name.split(".")[0]: pairs}
-
-
-def check_same(text: ParallelText, run: Path) -> None:
-    """Raises where a run would go on with other text than it began with."""
-    path, now = run / FINGERPRINT, fingerprint(text)
-    before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
-    if before != now:
-        fix = "bring back the text and its settings, or start a new run"
-        raise wrong("data", f"text whose fingerprint is {now}", f"that of {run}, {before}", fix)

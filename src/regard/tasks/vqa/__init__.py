@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.naming import changed, chosen, in_folder, only_one
+from regard.tasks.naming import changed, chosen, in_folder, of_data
 from regard.tasks.vqa.config import PRESETS, VqaConfig
 from regard.tasks.vqa.predictor import Oracle, load
 from regard.tasks.vqa.task import Vqa, goal_of, task
@@ -15,9 +15,9 @@ questions.json, a list of [question, answer, image number]."""
 
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> VqaConfig:
     """The preset, with what was named as data and in other fields."""
-    source = only_one(data) or str(values.get("data.questions", DEFAULT.data.questions))
+    source, values = of_data(DEFAULT, "data.questions", data, values)
     base = chosen(PRESETS, preset)
-    config: VqaConfig = changed(in_folder(base, "vqa", source, base.model.kind), {**values, "data.questions": source})
+    config: VqaConfig = changed(in_folder(base, "vqa", source, base.model.kind), values)
     return config
 
 

@@ -1,6 +1,5 @@
 """Answering questions about images as something that can be trained."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary, VocabularyConfig, pad
+from regard.tasks.data.fingerprints import check_same, digest, keep
 from regard.tasks.data.shuffling import shuffled
 from regard.tasks.data.vocabularies import load as load_vocabulary
 from regard.tasks.data.vocabulary import count_tokens
@@ -19,7 +19,7 @@ from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.questions import YES_NO, Exhibition, Gallery, open_questions
 from regard.training import Batched, Goal, Loss, Part
 
-VOCABULARY, QUESTIONS, ANSWERS, FINGERPRINT = "vocabulary", "questions", "answers.json", "data.txt"
+VOCABULARY, QUESTIONS, ANSWERS = "vocabulary", "questions", "answers.json"
 UNSEEN = -1  # an answer that was never learned, and is therefore always wrong
 TOGETHER = 100  # images that are measured at once
 
@@ -101,7 +101,7 @@ class Vqa:
         (folder / VOCABULARY).mkdir(exist_ok=True)
         self.vocabulary.save(folder / VOCABULARY, QUESTIONS)
         (folder / ANSWERS).write_text(json.dumps(self.answers, ensure_ascii=False), encoding="utf-8")
-        (folder / FINGERPRINT).write_text(f"{fingerprint(self.exhibition)}\n", encoding="utf-8")
+        keep(folder, fingerprint(self.exhibition))
 
 
 def numbered(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
@@ -124,7 +124,7 @@ def task(config: VqaConfig, run: Path | None = None) -> Vqa:
     exhibition = open_questions(config.data)
     check_lengths(exhibition, config.data.limit)
     if run is not None:
-        check_same(exhibition, run)
+        check_same("questions", fingerprint(exhibition), run)
         return Vqa(config, exhibition, *kept(run))
     asked = exhibition.training.questions
     vocabulary = count_tokens([one.text for one in asked], VocabularyConfig("blank", 10_000))
@@ -156,17 +156,8 @@ def goal_of(config: VqaConfig) -> Goal:
 
 def fingerprint(exhibition: Exhibition) -> str:
     """A short name for the questions: others mean that a resumed run would not go on as it began."""
-    content = hashlib.blake2b(digest_size=8)
-    for gallery in exhibition[:2]:
-        for one in gallery.questions:
-            content.update(f"{gallery.names[one.image]}\t{one.text}\t{one.answer}\n".encode())
-    return content.hexdigest()
-
-
-def check_same(exhibition: Exhibition, run: Path) -> None:
-    """Raises where a run would go on with other questions than it began with."""
-    path, now = run / FINGERPRINT, fingerprint(exhibition)
-    before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
-    if before != now:
-        fix = "bring back the images, questions and settings, or start a new run"
-        raise wrong("data", f"questions whose fingerprint is {now}", f"that of {run}, {before}", fix)
+    return digest(
+        f"{gallery.names[one.image]}\t{one.text}\t{one.answer}\n".encode()
+        for gallery in exhibition[:2]
+        for one in gallery.questions
+    )

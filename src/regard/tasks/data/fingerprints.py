@@ -1,0 +1,35 @@
+"""A run goes on with the data that it began with: a short name for them lies in its folder."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from regard.errors import wrong
+
+FINGERPRINT = "data.txt"
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    """A short name for content: other content has another one.
+
+    >>> digest([b"a", b"b"]) == digest([b"ab"]), digest([b"a"]) == digest([b"b"])
+    (True, False)
+    """
+    content = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        content.update(part)
+    return content.hexdigest()
+
+
+def keep(folder: Path, now: str) -> None:
+    """Write down what the data of a run are."""
+    (folder / FINGERPRINT).write_text(f"{now}\n", encoding="utf-8")
+
+
+def check_same(what: str, now: str, run: Path) -> None:
+    """Raises where a run would go on with other data than it began with; one that kept no name is trusted."""
+    path = run / FINGERPRINT
+    before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
+    if before != now:
+        fix = f"bring back the {what} and their settings, or start a new run"
+        raise wrong("data", f"{what} whose fingerprint is {now}", f"those of {run}, {before}", fix)
