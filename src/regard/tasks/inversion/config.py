@@ -1,12 +1,11 @@
 """What a model that rewrites sequences is told."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
 from regard.models.config import ModelConfig, Reading, Recurrent
-from regard.training import Every, Optimizer, Schedule, Stop, Training
+from regard.training import Stop, Training, brief
 
 Rule = Literal["invert", "copy", "sort"]
 RULES: tuple[Rule, ...] = ("invert", "copy", "sort")
@@ -44,16 +43,7 @@ class InversionConfig:
         default_factory=lambda: small("bahdanau", Reading(score="additive", hidden=48), Recurrent(hidden=48))
     )
     batch: int = 64
-    training: Training = field(
-        default_factory=lambda: Training(
-            folder=Path("runs/inversion"),
-            keep=1,
-            optimizer=Optimizer(rate=6e-3, decay=0.0),
-            schedule=Schedule("cosine", warmup=50),
-            stop=Stop(epochs=25, target=100.0),
-            every=Every(log=20),
-        )
-    )
+    training: Training = field(default_factory=lambda: brief("inversion", rate=6e-3, warmup=50, stop=Stop(epochs=12)))
 
 
 def small(decoder: Literal["bahdanau", "luong", "plain"], reading: Reading, recurrent: Recurrent) -> ModelConfig:
