@@ -118,7 +118,7 @@ class Weights:
         """Entropy, mass received and the k largest, in one pass over the weights. Each alone costs as much."""
         if not 1 <= k <= self._call.keys:
             raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
-        entropies, masses, weights, keys = zip(*self._blocks(k), strict=True)
+        entropies, masses, weights, keys, _ = zip(*self._blocks(k), strict=True)
         received = functools.reduce(torch.Tensor.add_, masses)
         return Summary(torch.cat(entropies, -1), received, Top(torch.cat(weights, -2), torch.cat(keys, -2)))
 

@@ -12,50 +12,73 @@ from regard.shapes import Float, Int, Tensor
 
 
 class Summed(NamedTuple):
-    """Entropy of each row, mass of each column over the rows, and the largest weights with their columns."""
+    """Entropy of each row, mass of each column over the rows, and the largest weights with their columns.
+
+    `total` is the logarithm of what each row was divided by; −inf where it sees nothing.
+    """
 
     entropy: Float[Tensor, "*lead row"]
     received: Float[Tensor, "*lead column"]
     weights: Float[Tensor, "*lead row k"]
     columns: Int[Tensor, "*lead row k"]
+    total: Float[Tensor, "*lead row"]
 
 
 def summarize(
-    scores: Float[Tensor, "*lead row column"], total: Float[Tensor, "*lead row"], scale: float, k: int
+    scores: Float[Tensor, "*lead row column"],
+    total: Float[Tensor, "*lead row"] | None,
+    scale: float,
+    k: int,
+    *,
+    seen: int | None = None,
 ) -> Summed:
     r"""Entropy, mass received and the k largest of $w_{ij} = e^{c s_{ij} - t_i}$, with $c$ = `scale`, $t$ = `total`.
 
-    >>> summarize(torch.zeros(1, 4), torch.tensor([math.log(4)]), 1.0, 1).entropy
+    Where no total is given, it is that of a softmax: $t_i = \log \sum_j e^{c s_{ij}}$. Row $i$ sees the first
+    `seen` + $i$ columns; all where it is None.
+
+    >>> summarize(torch.zeros(1, 4), None, 1.0, 1).entropy
     tensor([1.3863])
     """
     library = library_for(scores)
     if library is None:
-        return _by_torch(scores, total, scale, k)
-    scores, total = scores.contiguous(), total.to(scores.dtype).contiguous()
+        return _by_torch(_hidden(scores, seen), total, scale, k)
     *lead, rows, columns = scores.shape
+    given, scores = total is not None, scores.contiguous()
+    total = scores.new_empty(*lead, rows) if total is None else total.to(scores.dtype).contiguous()
     entropy, weights = scores.new_empty(*lead, rows), scores.new_empty(*lead, rows, k)
     places = torch.empty(*lead, rows, k, dtype=torch.int64)
     received = torch.zeros(*lead, columns, dtype=torch.float64)
-    layout = (ctypes.c_int64 * 5)(torch.get_num_threads(), math.prod(lead), rows, columns, k)
+    sizes = math.prod(lead), rows, columns, k, columns if seen is None else seen
+    layout = (ctypes.c_int64 * 7)(torch.get_num_threads(), *sizes, given)
     number = ctypes.c_float if scores.dtype == torch.float32 else ctypes.c_double
     pointers = [tensor.data_ptr() for tensor in (scores, total, entropy, received, weights, places)]
     kinds = [native.POINTER] * len(pointers)
     library.function(f"regard_summary_{SUFFIX[scores.dtype]}", native.POINTER, number, *kinds)(layout, scale, *pointers)
-    return Summed(entropy, received.to(scores.dtype), weights, places)
+    return Summed(entropy, received.to(scores.dtype), weights, places, total)
 
 
 def summary_of(weights: Float[Tensor, "*lead row column"], k: int) -> Summed:
     """The same of weights that are written out."""
     entropy: Tensor = torch.special.entr(weights).sum(-1)
-    return Summed(entropy, _mass(weights), *weights.topk(k, dim=-1))
+    return Summed(entropy, _mass(weights), *weights.topk(k, dim=-1), torch.zeros_like(entropy))
 
 
-def _by_torch(scores: Tensor, total: Tensor, scale: float, k: int) -> Summed:
-    logarithms = scores * scale - total[..., None]
+def _hidden(scores: Tensor, seen: int | None) -> Tensor:
+    if seen is None:
+        return scores
+    rows, columns = scores.shape[-2:]
+    return scores.masked_fill(torch.ones(rows, columns, dtype=torch.bool, device=scores.device).triu_(seen), -math.inf)
+
+
+def _by_torch(scores: Tensor, total: Tensor | None, scale: float, k: int) -> Summed:
+    scaled = scores * scale
+    total = scaled.logsumexp(-1) if total is None else total
+    logarithms = scaled - total.clamp_min(torch.finfo(total.dtype).min)[..., None]
     table = logarithms.exp()
     finite = logarithms.clamp_min(torch.finfo(table.dtype).min)  # a weight of 0 adds nothing, and 0 × −inf is NaN
     entropy: Tensor = torch.linalg.vecdot(table, finite)
-    return Summed(-entropy, _mass(table), *table.topk(k, dim=-1))
+    return Summed(-entropy, _mass(table), *table.topk(k, dim=-1), total)
 
 
 def _mass(table: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from regard.recording import Overview, Sketch
 from regard.shapes import Float, Tensor
 
 BLOCK = 2**20  # weights looked at together: what a second cache can hold
+STAIR = 256  # queries looked at together where later ones see more keys: what all of them do not see is not computed
 CELLS = 512  # of an overview, along an axis
 LONG = 2048  # positions from which on there is an overview: below, the largest weights are picture enough
 Shape = tuple[int, int, int]
@@ -29,12 +30,13 @@ def is_long(shape: Shape) -> bool:
     return max(shape[1:]) >= LONG
 
 
-def rows_of(shape: Shape, size: int | None = None) -> Iterator[tuple[int, int]]:
-    """Blocks of queries, as high as some cells, or of a given size."""
+def rows_of(shape: Shape, size: int | None = None, *, most: int | None = None) -> Iterator[tuple[int, int]]:
+    """Blocks of queries, as high as some cells and not much higher than `most`, or of a given size."""
     heads, queries, keys = shape
     if size is None:
         step = cell(queries)
-        size = max(1, BLOCK // (heads * keys * step)) * step
+        cells = BLOCK // (heads * keys * step)
+        size = max(1, cells if most is None else min(cells, most // step)) * step
     for start in range(0, queries, size):
         yield start, min(queries, start + size)
 
@@ -74,17 +76,23 @@ def _parts(sketch: Sketch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def joined(blocks: Sequence[Block], shape: Shape) -> Sketch:
     """All of them as one sketch."""
-    spread, masses, largest, places = zip(*(block.summed for block in blocks), strict=True)
-    received = masses[0].clone()
-    for mass in masses[1:]:
-        received += mass
+    spread, masses, largest, places, _ = zip(*(block.summed for block in blocks), strict=True)
+    received = masses[0].new_zeros(shape[0], shape[2])
+    for mass in masses:
+        received[:, : mass.shape[1]] += mass
     tables = [block.cells for block in blocks if block.cells is not None]
     overview = None
     if tables:
-        mean, peak = (torch.cat(column, 1).cpu() for column in zip(*tables, strict=True))
+        mean, peak = (_widened(column).cpu() for column in zip(*tables, strict=True))
         overview = Overview(mean, peak, (cell(shape[1]), cell(shape[2])))
     top = torch.cat(largest, 1).cpu(), torch.cat(places, 1).int().cpu()
     return Sketch(torch.cat(spread, 1).cpu(), received.cpu(), *top, overview)
+
+
+def _widened(tables: Sequence[Tensor]) -> Tensor:
+    """Rows of cells below each other; those that end early go on with zeros."""
+    width = max(table.shape[-1] for table in tables)
+    return torch.cat([F.pad(table, (0, width - table.shape[-1])) for table in tables], 1)
 
 
 def bytes_of_sketch(shape: Shape, k: int, size: int) -> int:

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 import torch
 
 from regard.numerics.summary import summarize, summary_of
-from regard.observing.blocks import Block, beside, bytes_of_sketch, fits, is_long, joined, pooled_block, rows_of
+from regard.observing.blocks import (
+    STAIR,
+    Block,
+    beside,
+    bytes_of_sketch,
+    cell,
+    fits,
+    is_long,
+    joined,
+    pooled_block,
+    rows_of,
+)
 from regard.recording import Factored, Factors, Sketch, Whole
 from regard.shapes import Float, Tensor
 
@@ -44,7 +55,7 @@ class Look:
 
     def whole(self) -> Whole:
         """All weights."""
-        return Whole(probabilities(self.scores(0, self.query.shape[1])))
+        return Whole(probabilities(self.hide(self.scores(0, *self.shape[1:]), 0)))
 
     def sketch(self, k: int) -> Sketch:
         """Statistics, the k largest of each query, and an overview where the attention is long."""
@@ -57,17 +68,29 @@ class Look:
         query, key, bias = own
         return Factored(sketch, Factors(query, key, total, bias, self.reach))  # type: ignore[arg-type]
 
-    def scores(self, start: int, stop: int) -> Float[Tensor, "head row key"]:
-        """Those of some queries; −inf where a key is not seen."""
-        heads, _, keys = self.shape
+    def scores(self, start: int, stop: int, width: int) -> Float[Tensor, "head row key"]:
+        """Those of some queries and the first keys, whether they are seen or not."""
         groups, rows = self.key.shape[0], self.query[:, start:stop]
-        scores = (rows.reshape(groups, -1, rows.shape[-1]) @ self.key.mT).view(heads, stop - start, keys)
+        product = rows.reshape(groups, -1, rows.shape[-1]) @ self.key[:, :width].mT
+        scores = product.view(self.shape[0], stop - start, width)
         if self.bias is not None:
-            scores += self.bias if self.bias.shape[1] == 1 else self.bias[:, start:stop]
-        if self.reach is not None and start + self.reach + 1 < keys:
-            hidden = torch.ones(stop - start, keys, dtype=torch.bool).triu_(start + self.reach + 1)
-            scores.masked_fill_(hidden.to(scores.device), float("-inf"))
+            scores += (self.bias if self.bias.shape[1] == 1 else self.bias[:, start:stop])[..., :width]
         return scores
+
+    def hide(self, scores: Float[Tensor, "head row key"], start: int) -> Float[Tensor, "head row key"]:
+        """The same table, −inf where a key is not seen."""
+        if self.reach is None:
+            return scores
+        hidden = torch.ones(*scores.shape[1:], dtype=torch.bool, device=scores.device)
+        return scores.masked_fill_(hidden.triu_(start + self.reach + 1), float("-inf"))
+
+    def seen(self, stop: int, k: int) -> int:
+        """How many keys the queries before `stop` see, in whole cells of an overview; at least k."""
+        keys = self.shape[2]
+        if self.reach is None:
+            return keys
+        across = cell(keys)
+        return min(keys, -(-max(stop + self.reach, k) // across) * across)
 
     def head(self, number: int) -> "Look":
         """One head alone."""
@@ -84,16 +107,16 @@ class Look:
         return beside(sketches), torch.cat(totals)
 
     def _in_blocks(self, k: int) -> tuple[Sketch, Tensor]:
-        k, totals, blocks = min(k, self.shape[2]), [], []
-        for start, stop in rows_of(self.shape):
-            scores = self.scores(start, stop)
-            total = scores.logsumexp(-1)
-            totals.append(total)
-            safe = total.masked_fill(total == float("-inf"), 0.0)
-            summed = summarize(scores, safe, 1.0, k)
-            weights = scores.sub_(safe[..., None]).exp_() if is_long(self.shape) else None
-            blocks.append(Block(summed, None if weights is None else pooled_block(weights, self.shape)))
-        return joined(blocks, self.shape), torch.cat(totals, 1).cpu()
+        k, blocks = min(k, self.shape[2]), []
+        for start, stop in rows_of(self.shape, most=None if self.reach is None else STAIR):
+            scores = self.scores(start, stop, self.seen(stop, k))
+            seen = None if self.reach is None else start + self.reach + 1
+            summed, cells = summarize(scores, None, 1.0, k, seen=seen), None
+            if is_long(self.shape):
+                known = summed.total.masked_fill(summed.total == float("-inf"), 0.0)
+                cells = pooled_block(self.hide(scores, start).sub_(known[..., None]).exp_(), self.shape)
+            blocks.append(Block(summed, cells))
+        return joined(blocks, self.shape), torch.cat([block.summed.total for block in blocks], 1).cpu()
 
 
 @dataclass(frozen=True, slots=True)

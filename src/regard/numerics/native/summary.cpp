@@ -1,5 +1,5 @@
-// What one pass over rows of weights tells, the weights being exp(scale * score - total) and never written out.
-// summary.py has the definition.
+// What one pass over rows of weights tells, the weights being exp(scale * score - total) and never written out. Totals
+// are found here where they are not given. summary.py has the definition.
 
 #include <algorithm>
 #include <cmath>
@@ -32,8 +32,9 @@ template <class T> class Mass {
         std::fill(few, few + padded, T(0));
         std::fill(many, many + size, 0.0);
     }
-    void add(int64_t at, Vector<T> weights) { store<T>(few + at, load<T>(few + at) + weights); }
-    void row_done() {
+    void add(const T* weights, int64_t count, T factor) {
+        for (int64_t at = 0; at < count; at += Lanes<T>::count)
+            store<T>(few + at, load<T>(few + at) + load<T>(weights + at) * factor);
         if (++rows == rows_in_float) spill();
     }
     void give(double* received) {
@@ -55,54 +56,98 @@ template <class T> class Mass {
     }
 };
 
+// The largest score of a row, and a bound that at least as many scores as are wanted exceed.
+template <class T> struct Peaks {
+    T largest, bound;
+};
+
+// Weights before they are divided: their sum, and that of their products with their logarithms.
+template <class T> struct Sums {
+    T weights, products;
+};
+
 template <class T> struct Row {
     const T* scores;
     int64_t size;
-    T scale, total;
+    T scale;
 
-    T entropy(Mass<T>& mass, Best<T>& best) const {
+    Vector<T> scaled(int64_t at) const {
+        const bool whole = at + Lanes<T>::count <= size;
+        return (whole ? load<T>(scores + at) : at_end<T>(scores + at, size - at)) * scale;
+    }
+    // The largest of each lane are different scores: the last wanted of them is a bound, and most scores are below it.
+    Peaks<T> peaks(int64_t wanted) const {
         constexpr int width = Lanes<T>::count;
+        const T none = -std::numeric_limits<T>::infinity();
+        Vector<T> most = fill<T>(none);
+        for (int64_t at = 0; at < size; at += width) most = greater(most, scaled(at));
+        T lanes[width];
+        store<T>(lanes, most);
+        T bound = std::numeric_limits<T>::infinity();
+        for (T lane : lanes)
+            if (__builtin_popcount(which<T>(most > lane)) < wanted) bound = std::min(bound, lane);
+        return {*std::max_element(lanes, lanes + width), wanted > width ? none : std::nextafter(bound, none)};
+    }
+    Sums<T> weigh(T shift, T bound, T* weights, Best<T>& best) const {
         const T limit = Lanes<T>::exponent_limit;
-        Vector<T> sum = fill<T>(0);
-        for (int64_t at = 0; at < size; at += width) {
-            const bool whole = at + width <= size;
-            const Vector<T> raw = whole ? load<T>(scores + at) : at_end<T>(scores + at, size - at);
-            const Vector<T> logarithm = raw * scale - total, cut = at_least<T>(-limit, at_most<T>(limit, logarithm));
-            const Vector<T> grown = Exponential<T>(cut).value();
-            const Vector<T> weight = logarithm < -limit ? fill<T>(0) : grown;
-            sum -= weight * cut;
-            mass.add(at, weight);
-            if (!any<T>(logarithm > best.least())) continue;
-            for (int64_t key = at; key < std::min(at + width, size); ++key) {
-                const T own = scores[key] * scale - total;
+        Vector<T> sum = fill<T>(0), products = fill<T>(0);
+        for (int64_t at = 0; at < size; at += Lanes<T>::count) {
+            const Vector<T> score = scaled(at), logarithm = score - shift;
+            const Vector<T> cut = at_least<T>(-limit, at_most<T>(limit, logarithm));
+            const Vector<T> weight = logarithm < -limit ? fill<T>(0) : Exponential<T>(cut).value();
+            store<T>(weights + at, weight);
+            sum += weight;
+            products += weight * cut;
+            for (unsigned found = which<T>(score > bound); found; found &= found - 1) {
+                const int64_t key = at + __builtin_ctz(found);
+                const T own = scores[key] * scale;
                 if (own > best.least()) best.offer(own, key);
+                bound = std::max(bound, best.least());
             }
         }
-        return regard::sum<T>(sum);
+        return {regard::sum<T>(sum), regard::sum<T>(products)};
     }
 };
 
-// Where fewer keys than asked for have any weight, the first of the others: no key stands twice.
-template <class T> void fill_up(Best<T>& best) {
+// From scores to weights. Where fewer keys than asked for have any, the first of the others: no key stands twice.
+template <class T> void finish(Best<T>& best, T total) {
     int64_t next = 0;
     for (int64_t n = 0; n < best.count; ++n) {
-        if (best.scores[n] > -std::numeric_limits<T>::infinity()) continue;
+        const bool seen = best.scores[n] > -std::numeric_limits<T>::infinity();
+        best.scores[n] = seen ? std::exp(best.scores[n] - total) : T(0);
+        if (seen) continue;
         while (std::find(best.places, best.places + n, next) != best.places + n) ++next;
         best.places[n] = next++;
     }
 }
 
+// One row. A total that is given is taken; one that is not is the largest score and the logarithm of a sum that is safe.
+template <class T> T entropy_of(const Row<T>& row, bool given, T& total, T* weights, Mass<T>& mass, Best<T>& best) {
+    const Peaks<T> peaks = row.peaks(best.count);
+    const T shift = given ? total : peaks.largest;
+    if (!given) total = shift;
+    if (peaks.largest == -std::numeric_limits<T>::infinity()) return T(0);
+    const Sums<T> sums = row.weigh(shift, peaks.bound, weights, best);
+    const T factor = given ? T(1) : T(1) / sums.weights, rest = given ? T(0) : std::log(sums.weights);
+    mass.add(weights, row.size, factor);
+    total = shift + rest;
+    return rest - sums.products * factor;
+}
+
 template <class T>
-int summarize(const int64_t* layout, T scale, const T* scores, const T* totals, T* entropies, double* received,
+int summarize(const int64_t* layout, T scale, const T* scores, T* totals, T* entropies, double* received,
               T* best_weights, int64_t* best_keys) {
     const int64_t threads = layout[0], groups = layout[1], rows = layout[2], size = layout[3], count = layout[4];
+    const int64_t seen = layout[5];  // by the first row of a group; each next one sees one more
+    const bool given = layout[6] != 0;
     constexpr int width = Lanes<T>::count;
     const int64_t padded = (size + width - 1) / width * width;
     const int used = threads_for(groups * rows * size * 4, threads);
-    const Buffer<T> few(used * padded);
+    const Buffer<T> few(used * padded), weights(used * padded);
     const Buffer<double> many(used * size);
 #pragma omp parallel num_threads(used) if (used > 1)
     {
+        T* const own = weights + thread_number() * padded;
         Mass<T> mass(size, padded, few + thread_number() * padded, many + thread_number() * size);
         int64_t group = -1;
 #pragma omp for schedule(static) nowait
@@ -110,10 +155,10 @@ int summarize(const int64_t* layout, T scale, const T* scores, const T* totals, 
             if (group >= 0 && row / rows != group) mass.give(received + group * size);
             group = row / rows;
             Best<T> best(count, best_weights + row * count, best_keys + row * count);
-            entropies[row] = Row<T>{scores + row * size, size, scale, totals[row]}.entropy(mass, best);
-            fill_up(best);
-            for (int64_t n = 0; n < count; ++n) best.scores[n] = std::exp(best.scores[n]);
-            mass.row_done();
+            const int64_t own_size = std::max<int64_t>(0, std::min(size, seen + row % rows));
+            const Row<T> one{scores + row * size, own_size, scale};
+            entropies[row] = entropy_of(one, given, totals[row], own, mass, best);
+            finish(best, totals[row]);
         }
         if (group >= 0) mass.give(received + group * size);
     }
@@ -123,8 +168,8 @@ int summarize(const int64_t* layout, T scale, const T* scores, const T* totals, 
 }  // namespace
 
 #define REGARD_SUMMARY(T)                                                                                            \
-    extern "C" int regard_summary_##T(const int64_t* layout, T scale, const T* scores, const T* totals,              \
-                                      T* entropies, double* received, T* best_weights, int64_t* best_keys) {         \
+    extern "C" int regard_summary_##T(const int64_t* layout, T scale, const T* scores, T* totals, T* entropies,      \
+                                      double* received, T* best_weights, int64_t* best_keys) {                       \
         return summarize<T>(layout, scale, scores, totals, entropies, received, best_weights, best_keys);            \
     }
 
