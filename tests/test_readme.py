@@ -1,0 +1,35 @@
+"""What the READMEs show works as it stands there, in both languages."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from regard.cli import app
+
+ROOT = Path(__file__).parent.parent
+READMES = ["README.md", "README.zh-CN.md"]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_python_of_a_readme_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    blocks = re.findall(r"```python\n(.*?)```", text(name), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, name, "exec"), namespace)
+    assert (tmp_path / "looked.regard").is_file()
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_commands_and_files_of_a_readme_exist(name: str) -> None:
+    commands = set(re.findall(r"(?:\$ |\| |`)regard ([a-z]+)", text(name)))
+    assert commands
+    assert commands <= set(app), commands - set(app)
+    for linked in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text(name)):
+        assert (ROOT / linked).exists(), linked
