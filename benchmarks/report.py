@@ -89,8 +89,8 @@ def task_results(folder: Path = FOLDER) -> list[TaskResult]:
 
 
 def task_row(result: TaskResult) -> str:
-    """One line: what was reached, what others reached, and how long it took; other runs beside the first."""
-    beside = "; ".join(f"{run.name}: {run.value:.4g}" for run in result.runs[1:])
+    """One line: what was reached, what others reached, and how long it took; other figures beside the first."""
+    beside = "; ".join(f"{name}: {value:.4g}" for name, value in result.beside.items())
     bound = f"≥ {result.least:g}" if result.least is not None else f"≤ {result.most:g}" if result.most else ""
     mark = "" if result.reached else f" ✗ ({bound} wanted)"
     reached = f"**{result.value:.4g}** {result.unit}{mark}" + (f"<br>{beside}" if beside else "")

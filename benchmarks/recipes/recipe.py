@@ -9,6 +9,7 @@ metric = "test.accuracy"         # a set and a metric of regard evaluate --json
 least = 99.0                     # or most = …
 unit = "%"
 published = "98.9 % (Mnih et al. 2014)"
+also = { "validation" = "validation.accuracy" }  # further figures of the first run that the table shows
 fields = { "training.threads" = 1 }  # flags of every run; a run's own come after them
 [[runs]]                         # the first is the result, others stand beside it
 name = "gated heads"
@@ -53,6 +54,7 @@ class Recipe:
     least: float | None = None
     most: float | None = None
     published: str = ""
+    also: dict[str, str] = field(default_factory=dict)
 
 
 def names() -> list[str]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from benchmarks.worker import commit
 from regard.machine import describe
 
 # What a result repeats of its recipe, so that it can be read alone.
-COPIED = ("title", "task", "mechanism", "data", "metric", "unit", "least", "most", "published")
+COPIED = ("title", "task", "mechanism", "data", "metric", "unit", "least", "most", "published", "also")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,17 @@ class TaskResult:
     date: str
     commit: str
     runs: list[Trained]
+    also: dict[str, str] = field(default_factory=dict)
 
     @property
     def value(self) -> float:
         return self.runs[0].value
+
+    @property
+    def beside(self) -> dict[str, float]:
+        """What else there is to know: further figures of the first run, and the result of the others."""
+        further = {name: figure(self.runs[0].metrics, path) for name, path in self.also.items()}
+        return further | {run.name: run.value for run in self.runs[1:]}
 
     @property
     def reached(self) -> bool:

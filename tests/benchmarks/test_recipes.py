@@ -32,6 +32,8 @@ def test_a_row_says_what_was_reached_and_what_was_missed() -> None:
     assert "**98.5** % ✗ (≥ 99 wanted)" in report.task_row(result(98.5))
     beside = [*result(99.5).runs, Trained("plain", {}, 1, 1, 1.0, {}, 97.0)]
     assert "<br>plain: 97 |" in report.task_row(result(99.5, runs=beside))
+    tested = [Trained("ours", {}, 1, 1, 1.0, {"other": {"a": 4.0}}, 99.5), *beside[1:]]
+    assert "<br>another set: 4; plain: 97 |" in report.task_row(result(0, runs=tested, also={"another set": "other.a"}))
     assert result(0.2, least=None, most=0.3).reached
     assert not result(0.4, least=None, most=0.3).reached
 
