@@ -139,6 +139,14 @@ def test_a_size_that_the_text_does_not_allow(kind: Kind, size: int, message: str
     assert len(build(TEXTS, VocabularyConfig(kind, size=allowed))) == allowed
 
 
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_without_a_size_little_text_has_as_many_pieces_as_it_can(kind: Kind) -> None:
+    with pytest.raises(InputError, match=r"at most \d+ for this text") as caught:
+        build(TEXTS, VocabularyConfig(kind, size=8000))
+    allowed = int(str(caught.value).partition("size=")[2].split(" ")[0])
+    assert len(build(TEXTS, VocabularyConfig(kind))) == allowed
+
+
 def test_files_of_others_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^vocabulary: got .*source.json, which cannot be read \(FileNotFound"):
         load_both(tmp_path)

@@ -62,43 +62,57 @@ class Pieces(Vocabulary):
         write_facts(folder, name, {"kind": self.kind, "lowercase": self.lowercase})
 
 
-def train_pieces(texts: Iterable[str], config: VocabularyConfig) -> Pieces:
+def train_pieces(texts: Sequence[str], config: VocabularyConfig) -> Pieces:
     """Learns pieces from texts. Text is not normalized: what goes in comes out, full-width signs too."""
-    output = BytesIO()
-    cased = (text.lower() if config.lowercase else text for text in texts)
+    cased = [text.lower() if config.lowercase else text for text in texts]
     try:
-        sentencepiece().SentencePieceTrainer.train(
-            sentence_iterator=iter(cased),
-            model_writer=output,
-            model_type=config.kind,
-            vocab_size=config.size,
-            pad_id=PADDING,
-            unk_id=UNKNOWN,
-            bos_id=BEGIN,
-            eos_id=END,
-            unk_surface=UNSEEN,
-            character_coverage=1.0,
-            normalization_rule_name="identity",
-            num_threads=1,  # the pieces must not depend on the machine
-            minloglevel=2,
-        )
+        model = learned(cased, config.kind, config.most)
     except RuntimeError as error:
-        raise refused(config, str(error)) from None
-    return Pieces(output.getvalue(), config.kind, lowercase=config.lowercase)
+        limit = highest(str(error))
+        if limit is None or config.size is not None:
+            raise refused(config.most, str(error)) from None
+        model = learned(cased, config.kind, limit)
+    return Pieces(model, config.kind, lowercase=config.lowercase)
 
 
-def refused(config: VocabularyConfig, message: str) -> InputError:
+def learned(texts: Iterable[str], kind: str, size: int) -> bytes:
+    """The file of a sentencepiece model with so many pieces."""
+    output = BytesIO()
+    sentencepiece().SentencePieceTrainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=output,
+        model_type=kind,
+        vocab_size=size,
+        pad_id=PADDING,
+        unk_id=UNKNOWN,
+        bos_id=BEGIN,
+        eos_id=END,
+        unk_surface=UNSEEN,
+        character_coverage=1.0,
+        normalization_rule_name="identity",
+        num_threads=1,  # the pieces must not depend on the machine
+        minloglevel=2,
+    )
+    return output.getvalue()
+
+
+def highest(message: str) -> int | None:
+    """The most pieces that a text has, where sentencepiece says that it has too few."""
+    found = re.search(r"value <= (\d+)", message)
+    return int(found[1]) if found else None
+
+
+def refused(size: int, message: str) -> InputError:
     """What sentencepiece says about a size that the text does not allow, in our words."""
-    highest = re.search(r"value <= (\d+)", message)
+    most = highest(message)
     lowest = re.search(r"required_chars\D*(\d+) vs (\d+)", message)
-    if highest:
-        limit = int(highest[1])
-        fix = f"use size={limit} or less, or more text"
-        return wrong("vocabulary.size", config.size, f"at most {limit} for this text", fix)
+    if most:
+        fix = f"use size={most} or less, or none for as many as there are"
+        return wrong("vocabulary.size", size, f"at most {most} for this text", fix)
     if lowest:
         limit = int(lowest[2])
         fix = f"use size={limit} or more, or kind=character"
-        return wrong("vocabulary.size", config.size, f"at least {limit}, one for each character", fix)
+        return wrong("vocabulary.size", size, f"at least {limit}, one for each character", fix)
     return wrong("vocabulary", f"'{message.strip()}'", "text that sentencepiece can learn from", "check the data")
 
 

@@ -16,6 +16,7 @@ PADDING, UNKNOWN, BEGIN, END = range(4)
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 UNSEEN = "⁇"  # what an unknown token reads as
 FORMAT = 1
+USUAL = 8000  # tokens
 
 Kind = Literal["word", "blank", "character", "jieba", "bpe", "unigram"]
 
@@ -25,13 +26,18 @@ class VocabularyConfig:
     """How text is cut into tokens, and how many different ones there may be."""
 
     kind: Kind = "bpe"
-    size: int = 8000  # at most; exactly, with bpe and unigram
+    size: int | None = None  # at most; exactly, with bpe and unigram; none: 8000, or all that the text has
     minimum: int = 1  # times a token must occur to be known; words and characters only
     lowercase: bool = False
 
     def __post_init__(self) -> None:
-        if self.size <= len(SPECIAL):
-            raise wrong("size", self.size, f"more than the {len(SPECIAL)} special tokens", "use 8000, say")
+        if self.most <= len(SPECIAL):
+            raise wrong("size", self.size, f"more than the {len(SPECIAL)} special tokens", f"use {USUAL}, say")
+
+    @property
+    def most(self) -> int:
+        """The size, or the usual one where none is wanted."""
+        return USUAL if self.size is None else self.size
 
 
 class Vocabulary(ABC):
@@ -135,7 +141,7 @@ def count_tokens(texts: Iterable[str], config: VocabularyConfig) -> Tokens:
     counts = Counter(token for text in texts for token in empty.segment(empty.cased(text)))
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
     known = [token for token in ranked if counts[token] >= config.minimum]
-    return Tokens(known[: config.size - len(SPECIAL)], kind, lowercase=config.lowercase)
+    return Tokens(known[: config.most - len(SPECIAL)], kind, lowercase=config.lowercase)
 
 
 def write_facts(folder: Path, name: str, values: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ def for_endless(model: ModelConfig, text: TextConfig, folder: Path) -> Translati
 def for_files(model: ModelConfig, text: TextConfig, folder: Path) -> TranslationConfig:
     """Text of people: less of it than a model could learn by heart."""
     joint = model.tied == "all"
-    kind = VocabularyConfig(kind="bpe", size=8000)
+    kind = VocabularyConfig(kind="bpe")
     rate, warmup = (5e-3, 2000) if model.encoder == "transformer" else (1e-3, 400)
     return TranslationConfig(
         data=text,
