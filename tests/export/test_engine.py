@@ -93,10 +93,10 @@ CONFIGS = {
 }
 SEARCHES = {
     "greedy": Search(beam=1),
-    "exact": Search(beam=5, length=0.0),
-    "full": Search(beam=5, length=0.0, stop="full"),
-    "long": Search(beam=4, length=1.0, stop="full"),
-    "several": Search(beam=4, best=3, length=0.6, stop="full"),
+    "default": Search(),
+    "exact": Search(beam=5, length=0.0, stop="exact"),
+    "full": Search(beam=5, length=0.0),
+    "several": Search(beam=4, best=3, length=0.6),
 }
 
 
@@ -115,7 +115,7 @@ def test_every_kind_of_transformer_is_the_same_function(name: str, tmp_path: Pat
 @pytest.mark.parametrize("name", SEARCHES)
 def test_every_search_finds_the_same(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[object] = []  # to torch
-    monkeypatch.setattr("regard.export.engine.searched", lambda *a, **k: left.append(a) or searched(*a, **k))
+    monkeypatch.setattr("regard.export.engine.searched", lambda *a, **k: left.extend(a[1]) or searched(*a, **k))
     torchs = translator()
     assert alike(torchs, fast(torchs, tmp_path / "model"), SEARCHES[name]) > 5
     assert len(left) <= (5 if name == "several" else 1)
@@ -130,7 +130,7 @@ def test_what_is_never_said_and_what_never_ends_is_left_to_torch(tmp_path: Path)
 
 
 def test_nothing_to_translate(tmp_path: Path) -> None:
-    assert fast(translator(), tmp_path / "model").translate([], Search(stop="full")) == []
+    assert fast(translator(), tmp_path / "model").translate([], Search()) == []
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
 from regard.tasks.predicting import weights_of
 from regard.tasks.translation import Search, Translated, Translator
-from regard.tasks.translation.numbered import closed, padded
+from regard.tasks.translation.numbered import alike, closed, padded
 from regard.tasks.translation.translating import MARKS, room_for, said, searched
 
 NEARLY_NONE = 1e-9  # a length penalty that changes no order; with none at all CTranslate2 stops at the first ending
@@ -38,7 +38,7 @@ class Fast(Translator):
         self.numbers = {name: number for number, name in enumerate(self.names[1])}
 
     def found(self, texts: Sequence[str], search: Search, *, attention: bool) -> list[Translated]:
-        search = settled(search)
+        refuse(search)
         rows = closed(texts, self.vocabularies.source, search.longest - 1)
         best = self.searched(rows, search) if rows else []
         if attention:
@@ -73,14 +73,17 @@ class Fast(Translator):
             return_end_token=True,
             **options(search),
         )
-        found = []
-        for row, room, result in zip(rows, rooms, results, strict=True):
-            own = [self.hypothesis(result, place, search) for place in range(len(result.hypotheses))]
-            if any(broken(one, room) for one in own) or cut(own, search):
-                found.append(searched(self.model, [row], search, attention=False)[0])
-            else:
-                found.append(sorted(map(unended, own), key=lambda one: -one.score)[: search.best])
-        return found
+        found = {}
+        for place, (room, result) in enumerate(zip(rooms, results, strict=True)):
+            own = [self.hypothesis(result, number, search) for number in range(len(result.hypotheses))]
+            if not (any(broken(one, room) for one in own) or cut(own, search)):
+                found[place] = sorted(map(unended, own), key=lambda one: -one.score)[: search.best]
+        left = [place for place in range(len(rows)) if place not in found]
+        for chosen in alike([len(rows[place]) for place in left], search.budget):
+            places = [left[index] for index in chosen]
+            own = searched(self.model, [rows[place] for place in places], search, attention=False)
+            found |= zip(places, own, strict=True)
+        return [found[place] for place in range(len(rows))]
 
     def hypothesis(self, result: Any, place: int, search: Search) -> Hypothesis:
         """One of the hypotheses of a sentence in our words; its tokens still end with END."""
@@ -90,15 +93,14 @@ class Fast(Translator):
         return Hypothesis(tokens, log_prob / divisor, log_prob)
 
 
-def settled(search: Search) -> Search:
-    """The search as CTranslate2 does it, or one sentence where it cannot."""
+def refuse(search: Search) -> None:
+    """Raises for a search that CTranslate2 does not have. It ends a sentence when as many hypotheses are complete as the
+    beam is wide; that is exact only for the most probable one."""
     if search.coverage:
         raise wrong("coverage", search.coverage, "0 for the ct2 engine", "leave it out, or use --engine torch")
-    exact = search.length == 0 and search.best == 1
-    if search.stop == "exact" and not exact and search.beam > 1:
+    if search.stop == "exact" and search.beam > 1 and (search.length or search.best > 1):
         expected = "full for the ct2 engine, but for the best of a beam with --length 0"
         raise wrong("stop", "exact", expected, "use --stop full, --length 0, or --engine torch")
-    return search if search.stop else replace(search, stop="exact" if exact else "full")
 
 
 def options(search: Search) -> dict[str, Any]:
