@@ -53,14 +53,14 @@ def test_a_half_written_checkpoint_is_not_one(run: Path) -> None:
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    expected = f"resume: got {tmp_path}, which is no run folder, expected a folder that regard train made"
+    expected = f"run: got {tmp_path}, which is no run folder, expected a folder that regard train made"
     assert message(tmp_path) == expected + "; fix: check the path"
 
 
 def test_a_run_of_another_version(run: Path) -> None:
     (run / "versions.json").write_text(json.dumps({"format": 2, "regard": "9.9"}))
     assert message(run) == (
-        f"resume: got {run} of format 2, expected format 1; fix: use regard 9.9, which made it, or start a new run"
+        f"run: got {run} of format 2, expected format 1; fix: use regard 9.9, which made it, or start a new run"
     )
 
 

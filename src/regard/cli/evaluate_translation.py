@@ -56,9 +56,11 @@ def evaluate(
         One JSON object for all test sets.
     """
     from regard.tasks.translation.predictor import sets_of
-    from regard.tasks.translation.scoring import report
+    from regard.tasks.translation.scoring import report, together
 
     comparing, looking = comparing or Comparing(), looking or Looking()
+    if comparing.detokenize:
+        together((), comparing.detokenize)  # refuses a language before all is translated
     data = ",".join(comparing.data) if comparing.data else None
     translator, reports = (opening or Opening()).translator(run), {}
     for name, pairs in sets_of(translator.config, data, comparing.split).items():

@@ -94,8 +94,10 @@ class Fast(Translator):
 
 
 def refuse(search: Search) -> None:
-    """Raises for a search that CTranslate2 does not have. It ends a sentence when as many hypotheses are complete as the
-    beam is wide; that is exact only for the most probable one."""
+    """Raises for a search that CTranslate2 does not have.
+
+    It ends a sentence when as many hypotheses are complete as the beam is wide, which is exact for the most probable.
+    """
     if search.coverage:
         raise wrong("coverage", search.coverage, "0 for the ct2 engine", "leave it out, or use --engine torch")
     if search.stop == "exact" and search.beam > 1 and (search.length or search.best > 1):

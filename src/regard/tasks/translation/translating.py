@@ -46,7 +46,7 @@ class Search:
     best: int = 1  # how many translations of each text
     length: float = 1.0  # help for long ones (Wu et al. 2016, eq. 14)
     coverage: float = 0.0  # penalty for what was not looked at
-    stop: Literal["full", "exact"] = "full"  # when there are as many as the beam is wide, or when none can become better
+    stop: Literal["full", "exact"] = "full"  # when as many are found as the beam is wide, or when none can be better
     budget: int = 4096  # source tokens at once, padding included
     longest: int = 512  # tokens of a text, and of its translation
 
