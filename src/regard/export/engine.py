@@ -81,8 +81,8 @@ class Fast(Translator):
         left = [place for place in range(len(rows)) if place not in found]
         for chosen in alike([len(rows[place]) for place in left], search.budget):
             places = [left[index] for index in chosen]
-            own = searched(self.model, [rows[place] for place in places], search, attention=False)
-            found |= zip(places, own, strict=True)
+            best = searched(self.model, [rows[place] for place in places], search, attention=False)
+            found |= zip(places, best, strict=True)
         return [found[place] for place in range(len(rows))]
 
     def hypothesis(self, result: Any, place: int, search: Search) -> Hypothesis:
