@@ -11,6 +11,7 @@ import torch
 from regard.errors import InputError
 from regard.export import Fast, export, opened
 from regard.export.cache import cached
+from regard.export.converter import to_ctranslate2
 from regard.models import ModelConfig, build
 from regard.models.config import Transformer
 from regard.tasks.data import Vocabularies
@@ -178,14 +179,13 @@ def test_of_several_that_ask_at_once_one_exports(tmp_path: Path, monkeypatch: py
     export(torchs, tmp_path / "run")
     weights = tmp_path / "run" / "weights.safetensors"
     (tmp_path / "run" / "ct2").mkdir()
-    (tmp_path / "run" / "ct2" / ".half.making").mkdir()  # left by a process that died
-    write = __import__("regard.export.cache", fromlist=["make"]).make
+    (tmp_path / "run" / "ct2" / ".half.writing").mkdir()  # left by a process that died
 
     def counted(*arguments: object) -> None:
         made.append(arguments)
-        write(*arguments)
+        to_ctranslate2(*arguments)
 
-    monkeypatch.setattr("regard.export.cache.make", counted)
+    monkeypatch.setattr("regard.export.cache.to_ctranslate2", counted)
     threads = [Thread(target=cached, args=(torchs, tmp_path / "run", weights)) for _ in range(4)]
     for thread in threads:
         thread.start()

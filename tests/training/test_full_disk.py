@@ -30,7 +30,7 @@ def test_the_kernel_refuses_to_write_and_the_run_goes_on_later(tmp_path: Path) -
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert str(caught.value) == (
         f"checkpoint 12: got no space left on the disk, expected room in {folder}; "
-        "fix: free some space and resume; what was saved before is whole"
+        "fix: free some space and go on; what was saved before is whole"
     )
     assert checkpoints(folder)[-1].name == "000000009"
     assert not list((folder / "checkpoints").glob(".saving-*"))

@@ -1,7 +1,6 @@
 """A translator in a folder of its own, which appears whole, by one rename."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -14,7 +13,7 @@ from regard.tasks.predicting import WEIGHTS
 from regard.tasks.translation import TranslationConfig, Translator
 from regard.tasks.translation.text import ENDLESS
 from regard.training.folder import versions
-from regard.training.storage import settle, storing, write
+from regard.training.storage import appearing, storing, write
 from regard.training.tensors import distinct, pack
 from regard.training.toml import to_toml
 
@@ -25,35 +24,26 @@ def export(translator: Translator, folder: Path, form: Format = "safetensors") -
     """Writes a translator into a new folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise wrong("output", f"{folder}, which is there already", "a new folder", "give another one, or remove it")
-    written = {"safetensors": as_run, "onnx": to_onnx, "ct2": to_ctranslate2}[form]
-    temporary = folder.with_name(f".{folder.name}.writing")
-    with storing("output", folder):
-        shutil.rmtree(temporary, ignore_errors=True)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            written(translator, temporary)
-            if form != "safetensors":
-                save_both(translator.vocabularies, temporary)
-            settle(temporary)
-            temporary.rename(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        settle(folder.parent)
+    with storing("output", folder), appearing(folder) as temporary:
+        if form == "safetensors":
+            as_run(translator, temporary, folder.name)
+            return
+        {"onnx": to_onnx, "ct2": to_ctranslate2}[form](translator, temporary)
+        save_both(translator.vocabularies, temporary)
 
 
-def as_run(translator: Translator, folder: Path) -> None:
-    """A run folder without a past: all that commands need but to resume."""
+def as_run(translator: Translator, folder: Path, name: str) -> None:
+    """A run folder without a past, that will have this name: all that commands need but to resume."""
     folder.mkdir()
-    config = moved(translator.config, folder)
     save_both(translator.vocabularies, folder)
-    write(folder / "config.toml", to_toml(config).encode())
+    write(folder / "config.toml", to_toml(moved(translator.config, name)).encode())
     write(folder / "versions.json", json.dumps(versions(), indent=1).encode())
     write(folder / WEIGHTS, pack(distinct(translator.model)))
 
 
-def moved(config: TranslationConfig, folder: Path) -> TranslationConfig:
+def moved(config: TranslationConfig, name: str) -> TranslationConfig:
     """The settings without places of this machine: what lay somewhere is named, and found where REGARD_DATA points."""
-    training = replace(config.training, device="auto", folder=Path(folder.name.strip(".").removesuffix(".writing")))
+    training = replace(config.training, device="auto", folder=Path(name))
     return replace(config, data=unplaced(config.data), training=training)
 
 

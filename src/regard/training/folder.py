@@ -14,7 +14,6 @@ import json
 import os
 import platform
 import shlex
-import shutil
 import sys
 from datetime import UTC, datetime
 from importlib import metadata
@@ -27,7 +26,7 @@ from regard.errors import InputError, wrong
 from regard.training.checkpoint import FORMAT, best_first, checkpoints, read_tensors
 from regard.training.config import configure, differences
 from regard.training.settings import RunConfig
-from regard.training.storage import replace, replace_by_copy, settle, storing, write
+from regard.training.storage import appearing, replace, replace_by_copy, storing, write
 from regard.training.task import Goal, Task
 from regard.training.tensors import pack
 from regard.training.toml import to_toml
@@ -36,18 +35,13 @@ from regard.training.toml import to_toml
 def create(folder: Path, config: RunConfig, task: Task[Any]) -> None:
     """Makes a new run folder. Until it is complete, nothing has its name."""
     refuse_used(folder)
-    temporary = folder.with_name(f".{folder.name}.starting")
-    with storing("run", folder):
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
+    with storing("run", folder), appearing(folder) as temporary:
+        temporary.mkdir()
         task.save(temporary)
         write(temporary / "config.toml", to_toml(config).encode())
         write(temporary / "versions.json", json.dumps(versions(), indent=1).encode())
         write(temporary / "command.txt", command_line(0).encode())
         write(temporary / "metrics.jsonl", b"")
-        settle(temporary)
-        temporary.rename(folder)
-        settle(folder.parent)
 
 
 def refuse_used(folder: Path) -> None:

@@ -26,11 +26,8 @@ def storing(what: str, place: Path) -> Iterator[None]:
         raise
     except OSError as error:
         if error.errno in FULL:
-            got, fix = (
-                "no space left on the disk",
-                "free some space and resume; what was saved before is whole",
-            )
-            raise StorageError(sentence(what, got, f"room in {place}", fix)) from error
+            fix = "free some space and go on; what was saved before is whole"
+            raise StorageError(sentence(what, "no space left on the disk", f"room in {place}", fix)) from error
         got = error.strerror or str(error)
         fix = "check the path and its permissions"
         raise StorageError(sentence(what, f"'{got}'", f"{place} to be writable", fix)) from error
@@ -68,6 +65,21 @@ def replace_by_copy(path: Path, source: Path) -> None:
     finally:
         temporary.unlink(missing_ok=True)
     settle(path.parent)
+
+
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """The name of a folder to make and fill, which becomes `folder` when it is complete; otherwise nothing is left."""
+    temporary = folder.with_name(f".{folder.name}.writing")
+    shutil.rmtree(temporary, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield temporary
+        settle(temporary)
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    settle(folder.parent)
 
 
 def settle(folder: Path) -> None:
