@@ -4,14 +4,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from serving import Server, Visited
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HOW = "no Chromium on this machine: install one (Debian: apt-get install chromium) to run the journeys through pages"
@@ -79,3 +82,22 @@ def watched(browser: Browser) -> Iterator[Watched]:
     yield own
     context.close()
     assert own.complaints == []
+
+
+@pytest.fixture
+def visited(browser: Any, server: Server) -> Iterator[Callable[..., Visited]]:
+    """Opens pages, and fails at the end where one of them had an error or asked somebody else."""
+    opened: list[Visited] = []
+
+    def open_page(**options: Any) -> Visited:
+        options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | options
+        context = browser.new_context(**options)
+        context.set_default_timeout(30_000)
+        opened.append(Visited(context.new_page(), server))
+        return opened[-1]
+
+    yield open_page
+    troubles = [trouble for one in opened for trouble in one.troubles]
+    for one in opened:
+        one.page.context.close()
+    assert troubles == []

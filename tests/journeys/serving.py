@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +58,28 @@ def command(*arguments: object, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def shared_runs(own: Path) -> Path:
-    """A folder with the runs `later` and `earlier`, of one training, which test processes share."""
-    shared = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
-    folder = shared / "served"
-    with (shared / "served.lock").open("w") as lock:
+def shared(own: Path, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder with runs that are trained once, which test processes share."""
+    place = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
+    folder = place / name
+    with (place / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "done").exists():
             folder.mkdir()
-            trained(folder)
+            make(folder)
             (folder / "done").touch()
     return folder
 
 
-def trained(folder: Path) -> None:
+def train(*arguments: object, folder: Path) -> None:
+    """A training, to its end."""
+    process = command("train", *arguments, folder=folder)
+    output, _ = process.communicate(timeout=110)
+    assert process.returncode == 0, output
+
+
+def translators(folder: Path) -> None:
+    """The runs `later` and `earlier`, of one training."""
     draw = random.Random(2)
     rows = [[draw.randrange(6) for _ in range(draw.randint(2, 4))] for _ in range(300)]
     languages = [draw.choice((ENGLISH, CHINESE)) for _ in rows]
@@ -80,13 +89,20 @@ def trained(folder: Path) -> None:
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (folder / "tiny.toml").write_text(SETTINGS.replace("[training.optimizer]\n", ""))
     files = ("text.src", "text.fr")
-    process = command("train", "translation", *files, "--config", "tiny.toml", "--folder", "later", folder=folder)
-    output, _ = process.communicate(timeout=110)
-    assert process.returncode == 0, output
+    train("translation", *files, "--config", "tiny.toml", "--folder", "later", folder=folder)
     shutil.copytree(folder / "later", folder / "earlier")
     before = folder / "later" / "checkpoints" / "000000030" / "weights.safetensors"
     shutil.copyfile(before, folder / "copy")
     (folder / "copy").replace(folder / "earlier" / "weights.safetensors")
+
+
+def observers(folder: Path) -> None:
+    """The runs `scenes`, a captioner, and `tones`, a listener, of the data that the tasks generate."""
+    short = ("--stop.epochs", "none", "--stop.target", "none", "--schedule.warmup", 5, "--training.threads", 1)
+    scenes = ("--data.scenes", 60, "--data.held_out", 2, "--learning.budget", 100, "--stop.steps", 30)
+    train("captioning", "--folder", "scenes", *scenes, *short, folder=folder)
+    tones = ("--data.size", 24, "--data.held_out", 2, "--learning.budget", 1500, "--stop.steps", 12)
+    train("speech", "--folder", "tones", *tones, *short, folder=folder)
 
 
 class Server:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from serving import Server, Visited, shared_runs
+from serving import Server, shared, translators
 
 from regard.recording import Factored, Factors, Overview, Recording, Sketch
 
@@ -30,7 +30,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shared_runs(tmp_path_factory.getbasetemp())
+    return shared(tmp_path_factory.getbasetemp(), "served", translators)
 
 
 @pytest.fixture(scope="module")
@@ -38,25 +38,6 @@ def server(runs: Path, recordings: list[Path]) -> Iterator[Server]:
     server = Server(runs, "later", "earlier", *recordings)
     yield server
     server.stop()
-
-
-@pytest.fixture
-def visited(browser: Any, server: Server) -> Iterator[Callable[..., Visited]]:
-    """Opens pages, and fails at the end where one of them had an error or asked somebody else."""
-    opened: list[Visited] = []
-
-    def open_page(**options: Any) -> Visited:
-        options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | options
-        context = browser.new_context(**options)
-        context.set_default_timeout(30_000)
-        opened.append(Visited(context.new_page(), server))
-        return opened[-1]
-
-    yield open_page
-    troubles = [trouble for one in opened for trouble in one.troubles]
-    for one in opened:
-        one.page.context.close()
-    assert troubles == []
 
 
 def long_attention() -> Factored:

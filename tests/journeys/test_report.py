@@ -173,7 +173,7 @@ def test_everything_by_keyboard(sentence: Page) -> None:
     sentence.keyboard.press("0")
     assert pixels(sentence) == before
     sentence.keyboard.press("Enter")
-    expect(sentence.get_by_text("Where “<img src=x onerror=hack()>” looks")).to_be_visible()
+    expect(sentence.get_by_text("Where “<img␣src=x␣onerror=hack()>” looks")).to_be_visible()
 
 
 def test_lines_are_drawn_from_tokens_to_what_they_look_at(sentence: Page) -> None:
@@ -200,7 +200,7 @@ def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Ca
     white = np.full((8, 8, 3), 255, dtype=np.uint8)
     recording = Recording.of({"image": looks}, queries=["up", "down"])
     page = opened([Chapter("?", recording, beside=Regions(white, (2, 2)))])
-    page.get_by_role("button", name="up").click()
+    page.locator(".regard-frame:has-text('up')").click()
     page.wait_for_timeout(100)
     bright = page.evaluate(
         """() => { const canvas = document.querySelector(".regard-overlay"), context = canvas.getContext("2d");

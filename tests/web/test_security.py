@@ -246,7 +246,7 @@ def test_hostile_checkpoints_are_a_sentence(tmp_path: Path, name: str) -> None:
     with TestClient(application([run]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json=ASK | {"run": "run", "target": "one"})
         assert answer.status_code == 400
-        assert error(answer).startswith("run: got weights.safetensors") or "of shape" in error(answer)
+        assert "weights.safetensors" in error(answer)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,7 @@ def test_a_run_of_another_shape_is_refused_before_it_is_built(tmp_path: Path) ->
     (run / "config.toml").write_text(text.replace("hidden = 10", "hidden = 1000000"))
     with TestClient(application([run]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json=ASK | {"run": "run", "target": "one"})
-        assert "of shape" in error(answer)
-        assert "as config.toml says" in error(answer)
+        assert "of shape (10, 12) instead of (1000000, 12)" in error(answer)
 
 
 values = some.recursive(

@@ -61,12 +61,9 @@ def picture(prediction: "Prediction", output: Path) -> None:
 
 def page(prediction: "Prediction", path: Path) -> None:
     """Writes a report of where the model looked."""
-    from regard.draw.chapters import Chapter
     from regard.draw.report import report, save_report
-    from regard.recording import Recording
 
-    if prediction.map is None:
+    chapter = prediction.chapter()
+    if chapter is None:
         raise wrong("html", "a prediction without a table of weights", "one that has it", "write --output picture.png")
-    weights, columns, rows = prediction.map
-    recording = Recording.of({"attention": weights}, queries=rows, keys=columns)
-    save_report(report([Chapter(prediction.text, recording)], prediction.text), path)
+    save_report(report([chapter], prediction.text), path)

@@ -4,12 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+import torch
 from torch import nn
 
+from regard.draw.chapters import Chapter, Regions, Sound
 from regard.errors import wrong
+from regard.recording import Recording
 from regard.training import Training, restore, unpack
 from regard.training.folder import how_to_go_on
 from regard.training.runtime import chosen
+from regard.training.tensors import check_shapes
 
 WEIGHTS = "weights.safetensors"
 Split = Literal["test", "validation"]
@@ -35,13 +39,24 @@ class Prediction(NamedTuple):
     """What it says to one thing.
 
     `text` is for people, `values` the same for JSON; `map` shows in a terminal where it looked, and `draw` makes a
-    matplotlib figure of it when somebody wants one.
+    matplotlib figure of it when somebody wants one. A page shows all that it `looked` at, which is `map` where that is
+    all, `beside` the picture or sound that the columns are parts of.
     """
 
     text: str
     values: Mapping[str, Any]
     draw: Callable[[], Any]
     map: Map | None = None
+    looked: Recording | None = None
+    beside: Regions | Sound | None = None
+
+    def chapter(self) -> Chapter | None:
+        """What a page shows of it; none where it looked at nothing that could be written down."""
+        recording = self.looked
+        if recording is None and self.map is not None:
+            weights, columns, rows = self.map
+            recording = Recording.of({"attention": weights}, queries=rows, keys=columns)
+        return None if recording is None else Chapter(self.text, recording, beside=self.beside)
 
 
 @runtime_checkable
@@ -55,9 +70,15 @@ class Predictor(Protocol):
         """The answer to what was typed (a text, a file, a file and a question); to an example where nothing was."""
 
 
-def trained(model: nn.Module, training: Training, run: Path, weights: Path | None) -> nn.Module:
-    """A model of the right shape with the best weights of a run or others, on its device, ready to be asked."""
+def trained(build: Callable[[], nn.Module], training: Training, run: Path, weights: Path | None) -> nn.Module:
+    """The model that `build` makes with the best weights of a run or others, on its device, ready to be asked.
+
+    A configuration can ask for a model of any size, so it is built without memory first and compared with the file.
+    """
     file = weights_of(run, weights)
+    with torch.device("meta"):
+        check_shapes(build(), file)
+    model = build()
     restore(model, unpack(file), file)
     return model.to(chosen(training.device)).eval()
 

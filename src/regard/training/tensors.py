@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
@@ -42,13 +42,31 @@ def unpack(path: Path) -> dict[str, Tensor]:
         raise wrong("weights", f"{path} ({error})", "a whole safetensors file", fix) from None
 
 
+def check_shapes(model: nn.Module, path: Path) -> None:
+    """Raises where a file has not the weights of this model. Of the file only the header is read."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            names = list(file.keys())
+            found = {name: torch.empty(file.get_slice(name).get_shape(), device="meta") for name in names}
+    except (SafetensorError, OSError) as error:
+        fix = "use a file that regard wrote, or restore it from a copy"
+        raise wrong("weights", f"{path} ({str(error)[:200]})", "a whole safetensors file", fix) from None
+    problem = mismatch(distinct(model), found)
+    if problem:
+        raise not_its_own(path, problem)
+
+
+def not_its_own(origin: Path, problem: str) -> Exception:
+    fix = "use the config.toml of the run that wrote them"
+    return wrong("weights", f"{origin} with {problem}", "the weights of this model", fix)
+
+
 def restore(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
     """Gives the model its weights, or says in one sentence why they are not its own."""
     expected = distinct(model)
     problem = mismatch(expected, tensors)
     if problem:
-        fix = "use the config.toml of the run that wrote them"
-        raise wrong("weights", f"{origin} with {problem}", "the weights of this model", fix)
+        raise not_its_own(origin, problem)
     # Tied names are one tensor: filling the first fills all.
     with torch.no_grad():
         for name, tensor in expected.items():

@@ -19,6 +19,10 @@ class Limits:
     beam: int = 16
     body: int = 2**16  # bytes of a question
     upload: int = 2**26  # bytes of a recording that is sent
+    file: int = 2**24  # bytes of an image or a sound
+    pixels: int = 2**25  # of an image
+    listening: float = 60.0  # seconds of a sound
+    passage: int = 2**14  # characters of a text to be asked about
     weights: int = 2**32  # bytes of a checkpoint
     kept: int = 2**28  # bytes of recordings that are kept for the page
     cells: int = 2**20  # weights that are sent as one table; larger ones go by tiles

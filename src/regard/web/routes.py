@@ -13,8 +13,10 @@ from starlette.staticfiles import StaticFiles
 
 from regard.errors import sentence
 from regard.recording import Recording
+from regard.tasks.predicting import Prediction
 from regard.web import recordings
 from regard.web.answers import RefusedError
+from regard.web.asking import Item
 from regard.web.attention import recorded, wanted
 from regard.web.bodies import UNIVERSAL, Fields, read, read_fields
 from regard.web.events import streamed
@@ -28,6 +30,7 @@ from regard.web.work import Ticket, Workers
 STATIC = Path(__file__).parent / "static"
 FRESH = {"Cache-Control": "no-cache"}  # asked again each time, by its tag: a new version is seen at once
 SETTLED = {"Cache-Control": "private, max-age=3600"}  # what has this name never changes
+SAID = ("text", "question", "shares", "notes")  # of what a prediction says, for the page
 Part = Callable[[Fields, Recording, Ticket], Any]  # of a recording, as it is asked for
 
 
@@ -52,6 +55,7 @@ class Routes:
             Route("/api/state", self.state),
             Route("/api/translate", self.translate, methods=["POST"]),
             Route("/api/attention", self.attention, methods=["POST"]),
+            Route("/api/runs/{run}/ask", self.ask, methods=["POST"]),
             Route("/api/runs/{run}/metrics", self.metrics),
             Route("/api/recordings", self.upload, methods=["POST"]),
             Route("/api/files/{title}", self.file, methods=["POST"]),
@@ -65,7 +69,7 @@ class Routes:
 
     async def state(self, request: Request) -> Response:
         """Which runs and recordings there are."""
-        names = ("characters", "tokens", "beam", "upload", "cells")
+        names = ("characters", "tokens", "beam", "upload", "file", "passage", "cells")
         limits = {name: getattr(self.limits, name) for name in names}
 
         def work(ticket: Ticket) -> Response:
@@ -99,6 +103,29 @@ class Routes:
             return self.summary(self.store.add(source.text[:80], recorded(translator, source, tokens, self.limits)))
 
         return await self.workers.run(work)
+
+    async def ask(self, request: Request) -> Response:
+        """What a run makes of an image, a sound or a passage, which is the body; or of an example."""
+        fields = Fields(request.query_params)
+        run = self.runs[request.path_params["run"]]
+        example = fields.choice("example", ("yes", "no"), "no") == "yes"
+        question = fields.text("question", self.limits.characters) if "question" in fields.values else ""
+        fields.finish()
+        with self.uploading():
+            content = await read(request, UNIVERSAL, self.limits.file, 6 * self.limits.patience)
+            item = None if example else Item(content, question)
+            return await self.workers.run(lambda ticket: self.answered(run.ask(item)))
+
+    def answered(self, prediction: Prediction) -> Response:
+        """A prediction, and a recording of where it looked, if it did."""
+        chapter = prediction.chapter()
+        said = {"text": prediction.text, **{name: value for name, value in prediction.values.items() if name in SAID}}
+        if chapter is None:
+            return JSONResponse({**said, "looked": None, "beside": None})
+        name = self.store.add(chapter.name[:80], chapter.recording)
+        looked = recordings.summary(name, self.store.get(name), self.limits.cells)
+        beside = None if chapter.beside is None else chapter.beside.written()
+        return JSONResponse({**said, "looked": looked, "beside": beside})
 
     async def metrics(self, request: Request) -> Response:
         """The curves of a run, followed."""

@@ -1,26 +1,26 @@
 """The run folders that are served: what they are, and their models, opened when they are first asked for."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import RegardError, wrong
-from regard.tasks import config_of
-from regard.tasks.data import load_both
-from regard.tasks.predicting import WEIGHTS
+from regard.tasks import config_of, kit
+from regard.tasks.predicting import WEIGHTS, Prediction
 from regard.tasks.translation import TranslationConfig, Translator
 from regard.web.answers import refuse
+from regard.web.asking import WAYS, Item
 from regard.web.limits import Limits
-from regard.web.vetting import vet_texts, vet_weights
+from regard.web.vetting import vet_model, vet_texts
 
 
 class Opened(NamedTuple):
-    """A model, and the time and size of the file it came from: a run in progress gets better ones."""
+    """What was trained, and the time and size of the file it came from: a run in progress gets better ones."""
 
     stamp: tuple[int, int]
-    translator: Translator
+    model: Any
 
 
 class Run:
@@ -43,26 +43,46 @@ class Run:
         except (RegardError, OSError) as error:
             return {"name": self.name, "error": str(error)}
         ready = (self.folder / WEIGHTS).is_file()
-        return {"name": self.name, "task": config.task, "ready": ready, "about": about(config)}
+        found = {"name": self.name, "task": config.task, "ready": ready, "about": about(config)}
+        if config.task in WAYS:
+            way = WAYS[config.task]
+            found |= {"takes": way.takes, "questioned": way.questioned, "example": generated(config)}
+        return found
 
     def translator(self) -> Translator:
-        """The model of the best weights so far. One thread opens it, others wait."""
+        """The translator of the best weights so far."""
+        translator: Translator = self.open(("translation",), Translator.load)
+        return translator
+
+    def ask(self, item: Item | None) -> Prediction:
+        """What it makes of something; of an example that was held out, where nothing is given."""
+        predictor = self.open(WAYS, lambda config, folder: kit(config.task).load(config, folder))
+        config = predictor.config
+        if item is not None:
+            return WAYS[config.task].ask(predictor, item, self.limits)
+        if not generated(config):
+            raise refuse(409, "example", "data that lie outside of the run", "generated ones", "choose a file")
+        prediction: Prediction = predictor.predict(())
+        return prediction
+
+    def open(self, tasks: Collection[str], load: Callable[[Any, Path], Any]) -> Any:
+        """What was trained, with the best weights so far. One thread opens it, others wait."""
         with self.lock:
             config = self.config()
-            if not isinstance(config, TranslationConfig):
-                fix = "open its curves"
-                raise refuse(409, "run", f"{self.name}, a run of {config.task}", "one of translation", fix)
+            if config.task not in tasks:
+                got = f"{self.name}, a run of {config.task}"
+                raise refuse(409, "run", got, f"one of {', '.join(tasks)}", "choose another, or open its curves")
             stamp = stamp_of(self.folder / WEIGHTS)
             if self.opened is None or self.opened.stamp != stamp:
-                self.opened = Opened(stamp, self.load(config))
-            return self.opened.translator
+                vet_model(self.folder, config, self.limits.weights)
+                served = replace(config, training=replace(config.training, device="cpu"))
+                self.opened = Opened(stamp, load(served, self.folder))
+            return self.opened.model
 
-    def load(self, config: TranslationConfig) -> Translator:
-        vocabularies = load_both(self.folder)
-        words = len(vocabularies.source), len(vocabularies.target)
-        vet_weights(self.folder, config.model, words, self.limits.weights)
-        served = replace(config, training=replace(config.training, device="cpu"))
-        return Translator.load(served, self.folder)
+
+def generated(config: Any) -> bool:
+    """Whether the data are those that a task brings along: nothing else that a folder names is opened."""
+    return bool(config.data == kit(config.task).DEFAULT.data)
 
 
 def stamp_of(path: Path) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from regard.tasks.captioning.captions import Table, captions_of, found
 from regard.tasks.captioning.config import Images
 from regard.tasks.images import Pictures, as_tensor, grids_of, open_photo, pretrained, squeezed
 from regard.tasks.images.efficientnet import HEAD, SHRINKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 PLACES = ("images_128.zip", "images.zip", "images", "Images", "Flicker8k_Dataset", "Flickr8k_Dataset")
 TRAINING, VALIDATION, TEST = range(3)  # what keeps the seeds of scenes apart
@@ -53,7 +56,7 @@ class Album(Protocol):
 
     def tests(self) -> Mapping[str, Collection]: ...
 
-    def prepared(self, photo: Path) -> Tensor: ...
+    def prepared(self, photo: "Image") -> Tensor: ...
 
     def picture(self, collection: Collection, number: int) -> np.ndarray: ...
 
@@ -80,9 +83,9 @@ class Scenes:
     def tests(self) -> Mapping[str, Collection]:
         return {"scenes": drawn_collection((self.config.seed, TEST), self.config.held_out)}
 
-    def prepared(self, photo: Path) -> Tensor:
-        """A file as the encoder is given it."""
-        return as_tensor(squeezed(open_photo(photo), scenes.PIXELS))[None]
+    def prepared(self, photo: "Image") -> Tensor:
+        """A photograph as the encoder is given it."""
+        return as_tensor(squeezed(photo, scenes.PIXELS))[None]
 
     def picture(self, collection: Collection, number: int) -> np.ndarray:
         """An image as it is drawn."""
@@ -158,9 +161,9 @@ class Photos:
 
         return Collection(list(self.table[split].values()), look, list(self.table[split]))
 
-    def prepared(self, photo: Path) -> Tensor:
-        """A file as the encoder is given it."""
-        image = as_tensor(squeezed(open_photo(photo), self.config.pixels))[None]
+    def prepared(self, photo: "Image") -> Tensor:
+        """A photograph as the encoder is given it."""
+        image = as_tensor(squeezed(photo, self.config.pixels))[None]
         with torch.inference_mode():
             grid: Tensor = network()(image)
         return grid.flatten(2).transpose(1, 2)

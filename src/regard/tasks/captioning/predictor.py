@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.draw.chapters import Regions
 from regard.errors import wrong
 from regard.models import Model
 from regard.shapes import Tensor
@@ -18,9 +19,13 @@ from regard.tasks.captioning.scoring import scores, sums
 from regard.tasks.captioning.task import CAPTIONS, VOCABULARY, said_of
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.vocabularies import load as load_vocabulary
-from regard.tasks.images import open_photo
-from regard.tasks.images.regions import region_names
+from regard.tasks.images import open_photo, reduced
+from regard.tasks.images.photos import pillow
+from regard.tasks.images.regions import grid_of, region_names
 from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 BEAM = 5
 NOTE = "BLEU against all captions of an image, lower case, without punctuation; beam of {beam}"
@@ -49,41 +54,43 @@ class Captioner:
         if len(words) > 1:
             raise wrong("photo", f"{len(words)} names", "one", "name one file")
         if words:
-            photo = Path(words[0])
-            picture = np.asarray(open_photo(photo))
-            source, name = self.album.prepared(photo), photo.name
-        else:
-            source, picture, name = self.example()
+            return self.caption(open_photo(Path(words[0])), Path(words[0]).name)
+        collection = next(iter(self.album.tests().values()))
+        picture = pillow().fromarray(self.album.picture(collection, 0))
+        return self.prediction(collection.look([0]), picture, collection.names[0])
+
+    def caption(self, photo: "Image", name: str) -> Prediction:
+        """What is in a photograph."""
+        return self.prediction(self.album.prepared(photo), photo, name)
+
+    def prediction(self, source: Tensor, photo: "Image", name: str) -> Prediction:
+        """The caption of an image, as the encoder is given it and as people see it."""
         one = self.tell(source)
         values = {"image": name, "text": one.text, "words": one.words, "score": one.score}
-        shown = None
-        if one.weights is not None:
-            values["weights"] = [[round(weight, 6) for weight in row] for row in one.weights.tolist()]
-            shown = Map(one.weights.tolist(), region_names(self.album.regions), one.words)
-        return Prediction(one.text, values, lambda: drawn(picture, one), shown)
+        if one.weights is None:
+            return Prediction(one.text, values, lambda: drawn(photo, one))
+        values["weights"] = [[round(weight, 6) for weight in row] for row in one.weights.tolist()]
+        shown = Map(one.weights.tolist(), region_names(self.album.regions), one.words)
+        beside = Regions(reduced(photo), grid_of(self.album.regions))
+        return Prediction(one.text, values, lambda: drawn(photo, one), shown, beside=beside)
 
     def tell(self, source: Tensor) -> Told:
         """The caption of one image."""
         return tell(self.model, self.vocabulary, source, width=BEAM, attention=True)[0]
 
-    def example(self) -> tuple[Tensor, np.ndarray, str]:
-        """The first image that was held out."""
-        collection = next(iter(self.album.tests().values()))
-        return collection.look([0]), self.album.picture(collection, 0), collection.names[0]
 
-
-def drawn(picture: np.ndarray, one: Told) -> Any:
+def drawn(photo: "Image", one: Told) -> Any:
     """The image once for each word, with where it was looked for."""
     from regard.draw.overlay import overlay
 
     if one.weights is None:
         fix = "choose a run with another attention, such as soft"
         raise wrong("show", "a captioner without attention", "one that looks at its image", fix)
-    return overlay(picture, one.weights.cpu().numpy(), one.words)
+    return overlay(np.asarray(photo), one.weights.cpu().numpy(), one.words)
 
 
 def load(config: CaptioningConfig, run: Path, weights: Path | None = None) -> Captioner:
     """The captioner of a run folder, with its best weights or others."""
     album, vocabulary = album_of(config.data), load_vocabulary(run / VOCABULARY, CAPTIONS)
-    model = trained(build(config.model, album, len(vocabulary)), config.training, run, weights)
+    model = trained(lambda: build(config.model, album, len(vocabulary)), config.training, run, weights)
     return Captioner(config, album, vocabulary, model)  # type: ignore[arg-type]

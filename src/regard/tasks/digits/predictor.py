@@ -70,4 +70,4 @@ def drawn(picture: Tensor, seen: Seen) -> Any:
 def load(config: DigitsConfig, run: Path, weights: Path | None = None) -> DigitsPredictor:
     """The reader of a run folder."""
     learned = task(config, run)
-    return DigitsPredictor(learned, trained(learned.model(), config.training, run, weights))
+    return DigitsPredictor(learned, trained(learned.model, config.training, run, weights))

@@ -2,7 +2,7 @@
 
 from regard.tasks.images.efficientnet import EfficientNetLite0, pretrained
 from regard.tasks.images.features import Grids, Pictures, decoded, grids_of
-from regard.tasks.images.photos import as_tensor, open_photo, squeezed
+from regard.tasks.images.photos import as_tensor, open_photo, reduced, squeezed
 
 __all__ = [
     "EfficientNetLite0",
@@ -13,5 +13,6 @@ __all__ = [
     "grids_of",
     "open_photo",
     "pretrained",
+    "reduced",
     "squeezed",
 ]

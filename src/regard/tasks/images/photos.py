@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MOST = 100_000_000  # pixels: a file of some kilobytes may claim any number
+SHOWN = 640  # pixels of a side: what a page has room for
 FORMATS = "PNG, JPEG, GIF, WebP, BMP or TIFF"
 
 
-def open_photo(source: Path | bytes, name: str | None = None) -> "Image":
-    """A photograph, whole, upright and in RGB, whatever the file has; what is transparent is white."""
+def open_photo(source: Path | bytes, name: str | None = None, *, most: int = MOST) -> "Image":
+    """A photograph of at most so many pixels, upright and in RGB, whatever the file has; what is clear is white."""
     image_kind = pillow()
     name = name or str(source)
     with warnings.catch_warnings():
@@ -28,12 +29,12 @@ def open_photo(source: Path | bytes, name: str | None = None) -> "Image":
         warnings.simplefilter("ignore")
         try:
             with image_kind.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
-                check_size(image.size, name)
+                check_size(image.size, name, most)
                 return in_color(image)
         except (FileNotFoundError, IsADirectoryError):
             raise wrong("photo", f"no file {name}", "an image", "check the path") from None
         except image_kind.DecompressionBombError:
-            raise huge(f"{name}, more than {MOST:,} pixels") from None
+            raise huge(f"{name}, more than {MOST:,} pixels", most) from None
         except image_kind.UnidentifiedImageError:
             raise wrong("photo", f"{name}, which is no image", FORMATS, "check the file, or convert it") from None
         except (OSError, SyntaxError, EOFError, struct.error, IndexError) as error:
@@ -51,15 +52,15 @@ def pillow() -> Any:
     return Image
 
 
-def check_size(size: tuple[int, int], name: str) -> None:
+def check_size(size: tuple[int, int], name: str, most: int = MOST) -> None:
     """Raises before so many pixels are decoded that memory would end."""
     width, height = size
-    if width * height > MOST:
-        raise huge(f"{name} of {width} × {height} pixels")
+    if width * height > most:
+        raise huge(f"{name} of {width} × {height} pixels", most)
 
 
-def huge(got: str) -> Exception:
-    return wrong("photo", got, f"at most {MOST:,} pixels", "reduce it first")
+def huge(got: str, most: int) -> Exception:
+    return wrong("photo", got, f"at most {most:,} pixels", "reduce it first")
 
 
 def in_color(image: "Image") -> "Image":
@@ -79,6 +80,13 @@ def squeezed(image: "Image", pixels: int) -> "Image":
     from PIL import Image
 
     return image if image.size == (pixels, pixels) else image.resize((pixels, pixels), Image.Resampling.BICUBIC)
+
+
+def reduced(image: "Image", most: int = SHOWN) -> np.ndarray:
+    """Its pixels for a page, of its own shape, the longer side at most so long."""
+    small = image.copy()
+    small.thumbnail((most, most))
+    return np.asarray(small)
 
 
 def as_tensor(image: "Image") -> Float[Tensor, "3 height width"]:

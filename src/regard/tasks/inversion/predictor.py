@@ -64,4 +64,4 @@ def drawn(shown: Map | None) -> Any:
 def load(config: InversionConfig, run: Path, weights: Path | None = None) -> InversionPredictor:
     """The model of a run folder."""
     learned = task(config, run)
-    return InversionPredictor(learned, trained(learned.model(), config.training, run, weights))
+    return InversionPredictor(learned, trained(learned.model, config.training, run, weights))

@@ -62,4 +62,4 @@ def drawn(shown: Map) -> Any:
 def load(config: MemoryConfig, run: Path, weights: Path | None = None) -> MemoryPredictor:
     """The model of a run folder."""
     learned = task(config, run)
-    return MemoryPredictor(learned, trained(learned.model(), config.training, run, weights))
+    return MemoryPredictor(learned, trained(learned.model, config.training, run, weights))

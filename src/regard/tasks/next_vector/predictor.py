@@ -68,4 +68,4 @@ class NextVectorPredictor:
 def load(config: NextVectorConfig, run: Path, weights: Path | None = None) -> NextVectorPredictor:
     """The model of a run folder."""
     learned = task(config, run)
-    return NextVectorPredictor(learned, trained(learned.model(), config.training, run, weights))
+    return NextVectorPredictor(learned, trained(learned.model, config.training, run, weights))

@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 
 from regard.errors import wrong
+from regard.recording import Recording
 from regard.tasks.data.reading import unzipped
 from regard.tasks.predicting import Map, Prediction, Report, Split, trained
 from regard.tasks.reading.answering import Answered, answer
@@ -62,7 +63,7 @@ class ReadingPredictor:
             "begin": page.words[found.first].begin,
             "probability": found.probability,
         }
-        return Prediction(found.text, values, lambda: drawn(page, found), shown(page, found))
+        return Prediction(found.text, values, lambda: drawn(page, found), shown(page, found), looked(page, found))
 
     def check(self, question: Question) -> None:
         """Raises where there is nothing to read, nothing to answer, or too much."""
@@ -92,6 +93,14 @@ def passage_in(path: Path) -> str:
         raise wrong("passage", f"{path.name}, which is no UTF-8", "a text file", "convert it with iconv") from None
 
 
+def looked(page: Page, found: Answered) -> Recording | None:
+    """What every word of the passage read in the question."""
+    if found.weights is None:
+        return None
+    asked = [word.text for word in words_of(page.source.text)]
+    return Recording.of({"attention": found.weights}, queries=[word.text for word in page.words], keys=asked)
+
+
 def shown(page: Page, found: Answered) -> Map | None:
     """What the words around the answer read in the question."""
     if found.weights is None:
@@ -116,5 +125,8 @@ def drawn(page: Page, found: Answered) -> Any:
 def load(config: ReadingConfig, run: Path, weights: Path | None = None) -> ReadingPredictor:
     """The reader of a run folder, ready to be asked."""
     lexicon = Lexicon.load(run)
-    model = SpanReader(config.reader, word_table(config, lexicon, None))
-    return ReadingPredictor(config, lexicon, cast(SpanReader, trained(model, config.training, run, weights)))
+
+    def build() -> SpanReader:
+        return SpanReader(config.reader, word_table(config, lexicon, None))
+
+    return ReadingPredictor(config, lexicon, cast(SpanReader, trained(build, config.training, run, weights)))

@@ -101,5 +101,5 @@ def array(column: Tensor) -> Any:
 def load(config: RegressionConfig, run: Path, weights: Path | None = None) -> RegressionPredictor:
     """The regression of a run folder."""
     learned = task(config, run)
-    model: Any = trained(learned.model(), config.training, run, weights)
+    model: Any = trained(learned.model, config.training, run, weights)
     return RegressionPredictor(learned, model)

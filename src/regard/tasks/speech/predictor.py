@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import torch
 
+from regard.draw.chapters import Sound
 from regard.errors import wrong
 from regard.models import Model
 from regard.tasks.data import Vocabulary
@@ -67,7 +68,10 @@ class SpeechPredictor:
         found = self.listen([frames], attention=True)[0]
         values = {"sound": name, "text": found.text, "tokens": found.tokens, "score": found.score, "notes": list(notes)}
         text = "\n".join([*(f"note: {note}" for note in notes), found.text])
-        return Prediction(text, values, lambda: self.drawn(frames, found), self.map(found))
+        shown, beside = self.map(found), None
+        if shown is not None:
+            beside = Sound(frames.T.numpy(), len(shown.columns), len(frames) * self.config.features.hop / 1000)
+        return Prediction(text, values, lambda: self.drawn(frames, found), shown, beside=beside)
 
     def frames(self, samples: torch.Tensor) -> Frames:
         """A sound as the model hears it, or a sentence on why it is too long."""
@@ -105,5 +109,5 @@ class SpeechPredictor:
 def load(config: SpeechConfig, run: Path, weights: Path | None = None) -> SpeechPredictor:
     """The listener of a run folder, ready to be asked."""
     vocabulary = load_vocabulary(run, VOCABULARY)
-    model = trained(build(config, symbols=len(vocabulary)), config.training, run, weights)
+    model = trained(lambda: build(config, symbols=len(vocabulary)), config.training, run, weights)
     return SpeechPredictor(config, vocabulary, cast(Model[Any], model))

@@ -30,11 +30,11 @@ def read_sound(path: Path, rate: int) -> Sound:
         raise wrong("sound", f"{path} ('{error.strerror}')", "a file that can be read", "check the path") from None
 
 
-def decoded(file: BinaryIO, name: str, rate: int) -> Sound:
-    """The same from an open file, which may lie in an archive."""
+def decoded(file: BinaryIO, name: str, rate: int, *, longest: float = LONGEST) -> Sound:
+    """The same from an open file of at most so many seconds, which may lie in an archive."""
     try:
         with package().SoundFile(file) as opened:
-            check_length(opened, name)
+            check_length(opened, name, longest)
             samples = torch.from_numpy(opened.read(dtype="float32", always_2d=True))
             own = int(opened.samplerate)
     except RuntimeError as error:
@@ -56,12 +56,12 @@ def no_sound(name: str, error: Exception) -> InputError:
     return wrong("sound", f"{name} ({reason.strip().rstrip('.')})", "a sound file: wav, flac, ogg or mp3", fix)
 
 
-def check_length(opened: Any, name: str) -> None:
+def check_length(opened: Any, name: str, longest: float) -> None:
     """Raises by what the header says, before anything is read."""
     seconds = opened.frames / opened.samplerate
-    if seconds > LONGEST:
+    if seconds > longest:
         fix = "cut it into sentences"
-        raise wrong("sound", f"{name} of {seconds:.0f} seconds", f"at most {LONGEST:.0f}", fix)
+        raise wrong("sound", f"{name} of {seconds:.0f} seconds", f"at most {longest:.0f}", fix)
     numbers = opened.frames * opened.channels
     if numbers > MOST:
         got = f"{name} of {numbers:,} samples in {opened.channels} channels"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -29,9 +29,9 @@ class Translator:
         """The translator of a run folder, with its best weights or others of the same model."""
         weights_of(run, weights)  # whether there are any, before vocabularies are missed that come with them
         vocabularies = load_both(run)
-        model = build(config.model, source=len(vocabularies.source), target=len(vocabularies.target))
-        trained(model, config.training, run, weights)
-        return cls(config, vocabularies, model)
+        words = {"source": len(vocabularies.source), "target": len(vocabularies.target)}
+        model = trained(lambda: build(config.model, **words), config.training, run, weights)
+        return cls(config, vocabularies, cast(Model[Any], model))
 
     def translate(self, texts: Sequence[str], search: Search, *, attention: bool = False) -> list[Translated]:
         """Translations in the order of the texts. A text of nothing but blanks has a translation of nothing."""

@@ -4,21 +4,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from regard.draw.chapters import Regions
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary
-from regard.tasks.images import as_tensor, open_photo, squeezed
-from regard.tasks.images.regions import region_names
+from regard.tasks.images import as_tensor, open_photo, reduced, squeezed
+from regard.tasks.images.photos import pillow
+from regard.tasks.images.regions import grid_of, region_names
 from regard.tasks.predicting import Map, Prediction, Report, Split, trained
 from regard.tasks.vqa.answering import Answerer, Batch
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.questions import Exhibition, open_questions, plain
 from regard.tasks.vqa.task import Vqa, answerer, kept, numbered
 from regard.training import Part
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 class Oracle:
@@ -45,18 +50,14 @@ class Oracle:
             fix = 'write the question behind the image, in quotes: photo.png "what color is the circle?"'
             raise wrong("question", "none", "an image and a question", fix)
         if words:
-            picture, question = np.asarray(open_photo(Path(words[0]))), " ".join(words[1:])
-        else:
-            first = self.exhibition.test.questions[0]
-            picture, question = self.exhibition.test.pixels[first.image], first.text
-        return self.answered(picture, question)
+            return self.answered(open_photo(Path(words[0])), " ".join(words[1:]))
+        first = self.exhibition.test.questions[0]
+        return self.answered(pillow().fromarray(self.exhibition.test.pixels[first.image]), first.text)
 
-    def answered(self, picture: np.ndarray, question: str) -> Prediction:
+    def answered(self, photo: "Image", question: str) -> Prediction:
         """The answer to one question about one image."""
-        from PIL import Image
-
         text = self.checked(question)
-        pixels = as_tensor(squeezed(Image.fromarray(picture), self.config.data.pixels))[None]
+        pixels = as_tensor(squeezed(photo, self.config.data.pixels))[None]
         none = torch.zeros(1, dtype=torch.long)
         batch = Batch(pixels, *numbered([text], self.vocabulary), owners=none, answers=none)
         device = next(self.model.parameters()).device
@@ -73,7 +74,9 @@ class Oracle:
         }
         rows = [f"look {number}" for number in range(1, len(looks) + 1)]
         shown = Map(looks.tolist(), region_names(looks.shape[1]), rows)
-        return Prediction(answer, values, lambda: drawn(picture, looks.numpy(), rows, f"{question} {answer}"), shown)
+        beside = Regions(reduced(photo), grid_of(looks.shape[1]))
+        title = f"{question} {answer}"
+        return Prediction(answer, values, lambda: drawn(photo, looks.numpy(), rows, title), shown, beside=beside)
 
     def checked(self, question: str) -> str:
         """The words of a question; raises where there are none, too many, or some that nobody has taught it."""
@@ -91,15 +94,15 @@ class Oracle:
         return text
 
 
-def drawn(picture: np.ndarray, looks: np.ndarray, rows: Sequence[str], title: str) -> Any:
+def drawn(photo: "Image", looks: np.ndarray, rows: Sequence[str], title: str) -> Any:
     """The image once for each look."""
     from regard.draw.overlay import overlay
 
-    return overlay(picture, looks, rows, title=title)
+    return overlay(np.asarray(photo), looks, rows, title=title)
 
 
 def load(config: VqaConfig, run: Path, weights: Path | None = None) -> Oracle:
     """The answerer of a run folder, with its best weights or others."""
     vocabulary, answers = kept(run)
-    model = trained(answerer(config, len(vocabulary), len(answers)), config.training, run, weights)
+    model = trained(lambda: answerer(config, len(vocabulary), len(answers)), config.training, run, weights)
     return Oracle(config, vocabulary, answers, model)  # type: ignore[arg-type]

@@ -8,16 +8,15 @@
 // where rows and columns are places in `labels`, or null for numbers, and `table` is a place in `tables`.
 
 import { arcs } from "./arcs.js";
+import { besideView } from "./beside.js";
 import { isDark } from "./colors.js";
 import { choice, legend, make, slider, toggle } from "./controls.js";
 import { headGrid } from "./grid.js";
 import { heatmap } from "./heatmap.js";
 import { exactly } from "./labels.js";
-import { overlay, spectrogram } from "./overlay.js";
-import { amountOf } from "./source.js";
-import { tokenStrip } from "./strip.js";
-import { line, received, siteSources, unpacked, written } from "./tables.js";
+import { siteSources, written } from "./tables.js";
 import { paintOf } from "./tiles.js";
+import { tokenPair, tokensOf } from "./tokens.js";
 import { chosenLanguage, speaker, teach } from "./words.js";
 
 teach({
@@ -86,6 +85,8 @@ class Inspector {
     this.fitButton.addEventListener("click", () => this.map?.fit());
     chapter.element.classList.add("regard-chapters");
     const { said, read } = this.parts;
+    this.pair = tokenPair({ said, read, looked: this.looked }, { onpick: (axis, place) => this.pick(axis, place) });
+    this.beside = besideView(this.parts.beside, { onchoose: (row) => this.pick("row", row) });
     const tokens = make("section", { className: "regard-tokens" }, this.headings.tokens, said, this.looked, read);
     element.append(
       make("header", { className: "regard-head" }, make("h1", { textContent: this.recording.title }),
@@ -112,11 +113,6 @@ class Inspector {
   labels(axis) {
     const place = this.site[axis];
     return place === null ? this.site[axis === "rows" ? "height" : "width"] : this.recording.labels[place];
-  }
-
-  tokens(axis) {
-    const labels = this.labels(axis);
-    return typeof labels === "number" ? Array.from({ length: labels }, (_, place) => String(place + 1)) : labels;
   }
 
   sources(site) {
@@ -150,7 +146,6 @@ class Inspector {
     this.renderDrawing();
     this.renderGrid(all);
     this.renderTokens();
-    this.renderBeside();
     this.renderFoot();
   }
 
@@ -222,45 +217,10 @@ class Inspector {
 
   renderTokens() {
     const { state: { picked }, say, source } = this;
-    const [rows, columns] = [this.tokens("rows"), this.tokens("columns")];
-    const looks = picked?.axis === "column" ? undefined : picked ? line(source, "row", picked.place) : received(source);
-    const looked = picked?.axis === "column" ? line(source, "column", picked.place) : undefined;
+    const [rows, columns] = [tokensOf(this.labels("rows")), tokensOf(this.labels("columns"))];
     this.headings.tokens.textContent = say("tokens");
-    const token = picked && (picked.axis === "row" ? rows : columns)[picked.place];
-    this.looked.textContent = picked ? say(picked.axis === "row" ? "fromRow" : "fromColumn", { token }) : say("whole");
-    this.strip("said", rows, looked, picked?.axis === "row" ? picked.place : undefined, "row");
-    this.strip("read", columns, looks, picked?.axis === "column" ? picked.place : undefined, "column");
-  }
-
-  strip(name, tokens, weights, chosen, axis) {
-    const amounts = weights && this.amounts(weights);
-    const options = { ...this.options, tokens, weights, amounts, chosen, name: this.say(name) };
-    this.strips ??= {};
-    if (this.strips[name]) this.strips[name].update(options);
-    else this.strips[name] = tokenStrip(this.parts[name], { ...options, onchoose: (place) => this.pick(axis, place) });
-  }
-
-  // A line of weights by its own largest, unless weights are to be colored as they are.
-  amounts(weights) {
-    const largest = weights.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
-    const scale = this.state.scale === "none" ? "none" : "row";
-    return Array.from(weights, (one) => amountOf(one, scale, largest, largest, this.site.kind === "difference"));
-  }
-
-  async renderBeside() {
-    const { beside } = this.chapter;
-    if (!beside || this.site.width !== beside.keys) return this.parts.beside.replaceChildren();
-    const { picked } = this.state;
-    const weights = picked?.axis === "row" ? line(this.source, "row", picked.place) : received(this.source);
-    const largest = weights.reduce((most, one) => Math.max(most, one), 0) || 1;
-    const options = { ...this.options, name: this.name, amounts: Array.from(weights, (one) => one / largest) };
-    if (this.besideOf !== beside || !this.parts.beside.firstChild) {
-      this.besideOf = beside;
-      const sound = beside.kind === "sound" && { ...beside, values: await unpacked(beside.values) };
-      this.parts.beside.replaceChildren();
-      if (sound) this.beside = spectrogram(this.parts.beside, { ...sound, ...options });
-      else this.beside = overlay(this.parts.beside, { ...beside, ...options });
-    } else this.beside.update(options);
+    this.pair.show({ ...this.options, source, rows, columns, picked, names: ["said", "read"], say });
+    this.beside.show(this.chapter.beside, { ...this.options, name: this.name, source, rows, picked });
   }
 
   renderFoot() {

@@ -21,6 +21,7 @@ export function overlay(element, options) {
   function draw() {
     if (!picture.naturalWidth) return;
     const larger = Math.max(1, Math.round(320 / picture.naturalWidth));
+    canvas.style.imageRendering = larger > 1 ? "pixelated" : "auto"; // a drawing has edges, a photograph has none
     canvas.width = picture.naturalWidth * larger;
     canvas.height = picture.naturalHeight * larger;
     const context = canvas.getContext("2d");

@@ -1,18 +1,18 @@
 // One attention to look through: layer, head, colors; heat map or lines; all heads; tokens; saving.
 //
 //   const panel = attentionPanel(element, { state, language, report(error), mask: { places(), length(), toggle(place), clear() }, onshown(panel) });
-//   panel.show(sites);          // of sources.js
+//   panel.show(sites, { beside });   // of sources.js; the picture or sound that the keys are parts of
 //   panel.update({ language }); // or nothing, when the theme has changed
 
 import { arcs } from "../arcs.js";
+import { besideView } from "../beside.js";
 import { isDark } from "../colors.js";
 import { choice, make, slider, toggle } from "../controls.js";
 import { headGrid } from "../grid.js";
 import { heatmap } from "../heatmap.js";
 import { count, visible } from "../labels.js";
-import { amountOf } from "../source.js";
-import { tokenStrip } from "../strip.js";
-import { line, received, written } from "../tables.js";
+import { written } from "../tables.js";
+import { tokenPair, tokensOf } from "../tokens.js";
 import { speaker } from "../words.js";
 import { cellsOf, FORMATS, MOST, save } from "./saving.js";
 import { firstSite, MEAN } from "./sources.js";
@@ -25,8 +25,8 @@ export function attentionPanel(element, options) {
 }
 
 class Panel {
-  constructor(element, { state, language, report, mask, onshown }) {
-    Object.assign(this, { state, language, report, mask, onshown });
+  constructor(element, { state, language, report, mask, onshown, names = ["target", "source"] }) {
+    Object.assign(this, { state, language, report, mask, onshown, names });
     this.say = speaker(language);
     this.turn = 0;
     this.build(element);
@@ -41,14 +41,17 @@ class Panel {
       threshold: slider(set("threshold")),
       drawing: toggle(set("drawing")),
     };
-    const names = ["map", "lines", "grid", "said", "read", "saving", "zooming"];
+    const names = ["beside", "map", "lines", "grid", "said", "read", "saving", "zooming"];
     this.parts = Object.fromEntries(names.map((name) => [name, make("div", { className: `part-${name}` })]));
     this.headings = { heads: make("h3"), tokens: make("h3") };
     this.looked = make("p", { className: "looked" });
     this.note = make("p", { className: "note" });
     this.masks = make("p", { className: "masks" });
+    const { said, read, beside } = this.parts;
+    this.pair = tokenPair({ said, read, looked: this.looked }, { onpick: (axis, place) => this.pick(axis, place) });
+    this.pictured = besideView(beside, { onchoose: (row) => this.pick("row", row) });
     const controls = Object.values(this.controls).map((control) => control.element);
-    this.element = make("div", { className: "attention", hidden: true },
+    this.element = make("div", { className: "attention", hidden: true }, beside,
       make("div", { className: "controls" }, ...controls, this.parts.zooming),
       make("div", { className: "panes" },
         make("div", { className: "pane" }, this.parts.map, this.parts.lines, this.note,
@@ -60,8 +63,9 @@ class Panel {
   }
 
   /** Other attention: `passing` where more will follow soon, as while a search goes on. */
-  async show(sites, { passing = false } = {}) {
+  async show(sites, { passing = false, beside } = {}) {
     this.sites = sites;
+    this.beside = beside;
     this.passing = passing;
     this.gridSites = undefined;
     await this.refresh();
@@ -228,30 +232,13 @@ class Panel {
     const { say, source, picked, labels } = this;
     const strips = !source.tiled && count(labels.rows) + count(labels.columns) <= 2000;
     this.parts.said.parentElement.hidden = !strips;
-    if (!strips) return;
+    if (!strips) return void this.pictured.show(undefined, { source });
     const [rows, columns] = [tokensOf(labels.rows), tokensOf(labels.columns)];
-    const looks = picked?.axis === "column" ? undefined : picked ? line(source, "row", picked.place) : received(source);
-    const looked = picked?.axis === "column" ? line(source, "column", picked.place) : undefined;
+    this.parts.read.hidden = Boolean(this.beside); // a picture or a sound says more than numbers of its parts
     this.headings.tokens.textContent = say("tokens");
-    const token = picked && visible((picked.axis === "row" ? rows : columns)[picked.place]);
-    this.looked.textContent = picked ? say(picked.axis === "row" ? "fromRow" : "fromColumn", { token }) : say("whole");
-    this.strip("said", rows, looked, picked?.axis === "row" ? picked.place : undefined, "row");
-    this.strip("read", columns, looks, picked?.axis === "column" ? picked.place : undefined, "column");
+    this.pair.show({ ...this.options, source, rows, columns, picked, names: this.names, say });
+    this.pictured.show(this.beside, { ...this.options, name: this.name, source, rows, picked });
     this.renderMasks(columns);
-  }
-
-  strip(name, tokens, weights, chosen, axis) {
-    const amounts = weights && this.amounts(weights);
-    const options = { ...this.options, tokens, weights, chosen, amounts, name: this.say(name === "said" ? "target" : "source") };
-    this.strips ??= {};
-    this.strips[name] ??= tokenStrip(this.parts[name], { ...options, onchoose: (place) => this.pick(axis, place) });
-    this.strips[name].update(options);
-  }
-
-  amounts(weights) {
-    const largest = weights.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
-    const scale = this.state.get("scale") === "none" ? "none" : "row";
-    return Array.from(weights, (one) => amountOf(one, scale, largest, largest, this.site.kind === "difference"));
   }
 
   // A word of the source that is picked can be masked; the last token is the end and cannot.
@@ -259,7 +246,7 @@ class Panel {
     if (!this.mask || this.passing) return this.masks.replaceChildren();
     const masked = this.mask.places();
     const crossed = this.site.columns === this.mask.length();
-    [...this.strips.read.element.children].forEach((token, place) => token.classList.toggle("masked", crossed && masked.includes(place)));
+    [...this.pair.strips.read.element.children].forEach((token, place) => token.classList.toggle("masked", crossed && masked.includes(place)));
     const buttons = [];
     const { picked } = this;
     if (crossed && picked?.axis === "column" && picked.place < columns.length - 1) {
@@ -303,8 +290,4 @@ export function button(text, onclick, properties = {}) {
   const made = make("button", { type: "button", textContent: text, ...properties });
   made.addEventListener("click", onclick);
   return made;
-}
-
-function tokensOf(labels) {
-  return typeof labels === "number" ? Array.from({ length: labels }, (_, place) => String(place + 1)) : labels;
 }

@@ -5,17 +5,18 @@ import { isDark } from "../colors.js";
 import { make, toggle } from "../controls.js";
 import { chosenLanguage, speaker } from "../words.js";
 import { getJson, onConnection, pause, takeToken } from "./api.js";
+import { askable, askView } from "./ask.js";
 import { button } from "./attention.js";
 import { recordingView } from "./recordings.js";
 import { hashState } from "./state.js";
 import { trainingView } from "./training.js";
-import { translateView } from "./translate.js";
+import { translateView, translators } from "./translate.js";
 
-const VIEWS = { translate: translateView, recording: recordingView, training: trainingView };
+const VIEWS = { translate: translateView, ask: askView, recording: recordingView, training: trainingView };
 
 takeToken();
 const state = hashState();
-const session = {}; // what was answered, kept while language and view change
+const session = { redraw: render }; // what was answered, kept while language and view change
 const content = make("main", { id: "content", tabIndex: -1 });
 const header = make("header", { className: "top" });
 const banner = make("p", { className: "banner", hidden: true });
@@ -46,9 +47,17 @@ function render() {
   renderHeader();
   view?.destroy();
   content.replaceChildren();
-  const name = state.get("view") in VIEWS ? state.get("view") : "translate";
   trouble.hidden = true;
-  view = VIEWS[name](content, { state, language: language(), server, report, session });
+  view = VIEWS[chosenView()](content, { state, language: language(), server, report, session });
+}
+
+/** Where to begin: with what can be done with what is served. */
+function chosenView() {
+  if (state.get("view") in VIEWS) return state.get("view");
+  if (!server || translators(server).length) return "translate";
+  if (askable(server).length) return "ask";
+  if (server.files.length) return "recording";
+  return server.runs.length ? "training" : "translate";
 }
 
 function renderHeader() {
@@ -56,8 +65,9 @@ function renderHeader() {
   const tabs = make("nav");
   tabs.setAttribute("aria-label", say("views"));
   for (const name of Object.keys(VIEWS)) {
+    if (name === "ask" && !(server && askable(server).length)) continue;
     const tab = button(say(`${name}View`), () => { state.set({ view: name, site: -1, head: -1, pick: "", look: "" }); render(); });
-    if (name === (state.get("view") in VIEWS ? state.get("view") : "translate")) tab.setAttribute("aria-current", "page");
+    if (name === chosenView()) tab.setAttribute("aria-current", "page");
     tabs.append(tab);
   }
   const languages = toggle((value) => { state.set({ lang: value }); render(); header.querySelector(".tools button[aria-pressed=true]")?.focus(); });
@@ -91,6 +101,7 @@ onConnection(async (gone) => {
   server = await getJson("state").catch(() => server);
   delete session.recording; // a new server knows none of the old names
   delete session.answer;
+  if (session.asked) delete session.asked.answer; // it is asked again
   if (state.get("view") !== "training") render(); // curves go on by themselves
   await pause(2500);
   if (!banner.classList.contains("gone")) banner.hidden = true;

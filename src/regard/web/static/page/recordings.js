@@ -4,6 +4,7 @@ import { make } from "../controls.js";
 import { speaker } from "../words.js";
 import { postFile, postJson } from "./api.js";
 import { attentionPanel, button } from "./attention.js";
+import { fileChooser, tooLarge } from "./dropping.js";
 import { recordingSites } from "./sources.js";
 
 export function recordingView(element, { state, language, server, report, session }) {
@@ -14,25 +15,11 @@ export function recordingView(element, { state, language, server, report, sessio
   const files = make("div", { className: "hypotheses" });
   files.setAttribute("role", "group");
   files.setAttribute("aria-label", say("servedFiles"));
-  const input = make("input", { type: "file", accept: ".safetensors", className: "outside", tabIndex: -1 });
-  input.setAttribute("aria-label", say("openRecording"));
-  const open = button(say("openRecording"), () => input.click(), { className: "primary" });
-  const drop = make("section", { className: "card drop" }, files,
-    make("p", {}, open, input, ` ${say("dropHere")}`), make("p", { className: "note", textContent: say("noRecording") }));
+  const drop = make("section", { className: "card drop" }, files);
+  const chooser = fileChooser(drop, { name: say("openRecording"), hint: say("dropHere"), accept: ".safetensors,.regard", onfile: send });
+  drop.append(chooser.element, make("p", { className: "note", textContent: say("noRecording") }));
   element.append(drop, card);
   const panel = attentionPanel(card, { state, language, report });
-
-  input.addEventListener("change", () => { if (input.files[0]) send(input.files[0]); });
-  const listeners = {
-    dragover: (event) => { event.preventDefault(); drop.classList.add("over"); },
-    dragleave: () => drop.classList.remove("over"),
-    drop: (event) => {
-      event.preventDefault();
-      drop.classList.remove("over");
-      if (event.dataTransfer.files[0]) send(event.dataTransfer.files[0]);
-    },
-  };
-  for (const [name, listener] of Object.entries(listeners)) window.addEventListener(name, listener);
 
   function list() {
     files.replaceChildren(...server.files.map((name) => {
@@ -52,10 +39,8 @@ export function recordingView(element, { state, language, server, report, sessio
   }
 
   async function send(file) {
-    if (file.size > server.limits.upload) {
-      const most = server.limits.upload.toLocaleString();
-      return report(new Error(`recording: got ${file.size.toLocaleString()} bytes, expected at most ${most}; fix: regard serve ${file.name}`));
-    }
+    const error = tooLarge(file, server.limits.upload, `regard serve ${file.name}`);
+    if (error) return report(error);
     state.set({ file: "", site: -1, head: -1, pick: "", look: "" });
     list();
     return answered(postFile("recordings", file), file.name);
@@ -81,10 +66,5 @@ export function recordingView(element, { state, language, server, report, sessio
   list();
   if (state.get("file")) served(state.get("file"));
   else if (session.recording) show();
-  return {
-    update: () => panel.update(),
-    destroy() {
-      for (const [name, listener] of Object.entries(listeners)) window.removeEventListener(name, listener);
-    },
-  };
+  return { update: () => panel.update(), destroy: () => chooser.destroy() };
 }

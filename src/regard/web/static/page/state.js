@@ -1,8 +1,9 @@
 // What is shown, as it stands behind # in the address: a link restores the view.
 
 const DEFAULTS = {
-  view: "translate", run: "", with: "", text: "", beam: 5, temperature: 0, seed: 0, length: 1, masked: "", masking: "attention",
+  view: "", run: "", with: "", text: "", beam: 5, temperature: 0, seed: 0, length: 1, masked: "", masking: "attention",
   hypothesis: 0, site: -1, head: -1, scale: "none", threshold: 0, drawing: "map", pick: "", look: "", file: "",
+  passage: "", question: "", example: "",
   lang: "", theme: "",
 };
 

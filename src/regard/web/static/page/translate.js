@@ -12,6 +12,11 @@ import { beamTree } from "./tree.js";
 
 const PAUSE = 350; // milliseconds after the last change of an option
 
+/** The runs that translate, of all that are served. */
+export function translators({ runs }) {
+  return runs.filter(({ task, ready }) => task === "translation" && ready);
+}
+
 export function translateView(element, context) {
   return new Translate(element, context);
 }
@@ -24,7 +29,7 @@ class Translate {
   }
 
   get runs() {
-    return this.server.runs.filter(({ task, ready }) => task === "translation" && ready);
+    return translators(this.server);
   }
 
   build(element) {

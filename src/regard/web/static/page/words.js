@@ -4,7 +4,7 @@ import { teach } from "../words.js";
 
 teach({
   en: {
-    translateView: "Translate", recordingView: "Recordings", trainingView: "Training", views: "Views",
+    translateView: "Translate", askView: "Ask", recordingView: "Recordings", trainingView: "Training", views: "Views",
     language: "Language", theme: "Dark or light", skip: "Skip to the content",
     run: "Run", against: "Compare with", nobody: "no other run", text: "Text to translate", write: "Write a sentence…",
     translate: "Translate", stop: "Stop", beam: "Beam", temperature: "Temperature", seed: "Seed", length: "Length help",
@@ -31,10 +31,16 @@ teach({
     training: "training", validation: "held-out", ended: "nothing new for a while", curve: "{name}: {points} points, the last {last}",
     lost: "The server does not answer. Trying again…", back: "The server is back.", noRuns: "No run is served. Start with: regard serve RUN",
     notReady: "This run has no weights yet; its curves are under Training.", otherTask: "A run of {task}: its curves are under Training.",
+    chooseImage: "Choose an image…", chooseSound: "Choose a sound…", ask: "Ask", example: "Show an example", answer: "Answer",
+    question: "Question", questionHint: "Ask a question…", passage: "Passage", passageHint: "Paste a passage to read…",
+    imageHelp: "PNG, JPEG, GIF, WebP, BMP or TIFF. It is read by the server on this address and kept by nobody.",
+    soundHelp: "WAV, FLAC, OGG or MP3. It is read by the server on this address and kept by nobody.",
+    passageHelp: "The answer is a part of the passage.", regions: "regions", stretches: "stretches of time",
+    noAskable: "No run that takes an image, a sound or a passage is served.", smallerFile: "choose a smaller one",
     before: "before: {text}", working: "working…", close: "Close",
   },
   zh: {
-    translateView: "翻译", recordingView: "记录", trainingView: "训练", views: "视图",
+    translateView: "翻译", askView: "提问", recordingView: "记录", trainingView: "训练", views: "视图",
     language: "语言", theme: "深色或浅色", skip: "跳到内容",
     run: "模型", against: "对比", nobody: "不对比", text: "待翻译文本", write: "输入一句话…",
     translate: "翻译", stop: "停止", beam: "束宽", temperature: "温度", seed: "随机种子", length: "长度补偿",
@@ -61,6 +67,12 @@ teach({
     training: "训练", validation: "验证", ended: "暂时没有新数据", curve: "{name}：{points} 个点，最后 {last}",
     lost: "服务器没有回应，正在重试…", back: "服务器已恢复。", noRuns: "没有可用的模型。请运行：regard serve RUN",
     notReady: "这次训练还没有权重；曲线见“训练”。", otherTask: "任务 {task}：曲线见“训练”。",
+    chooseImage: "选择图像…", chooseSound: "选择声音…", ask: "提问", example: "看一个例子", answer: "回答",
+    question: "问题", questionHint: "提一个问题…", passage: "文章", passageHint: "粘贴一段要阅读的文章…",
+    imageHelp: "PNG、JPEG、GIF、WebP、BMP 或 TIFF。只由本地址的服务器读取，不会保存。",
+    soundHelp: "WAV、FLAC、OGG 或 MP3。只由本地址的服务器读取，不会保存。",
+    passageHelp: "答案是文章中的一段。", regions: "区域", stretches: "时间段",
+    noAskable: "没有可以接受图像、声音或文章的模型。", smallerFile: "选择较小的文件",
     before: "之前：{text}", working: "计算中…", close: "关闭",
   },
 });

@@ -1,0 +1,149 @@
+"""Journeys with an image and a sound: chosen, dropped, by keyboard, in Chinese; and what is none of these."""
+
+import base64
+import io
+import json
+import shutil
+import wave
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from serving import Server, observers, shared
+
+MARKUP = "<img/src=x/onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A captioner, a listener, and the captioner again with words that would be markup if anybody let them."""
+    trained = shared(tmp_path_factory.getbasetemp(), "asked", observers)
+    folder = tmp_path_factory.mktemp("asked")
+    for name in ("scenes", "tones"):
+        shutil.copytree(trained / name, folder / name)
+    shutil.copytree(trained / "scenes", folder / "hostile")
+    [words] = (folder / "hostile" / "vocabulary").iterdir()
+    values = json.loads(words.read_text())
+    words.write_text(json.dumps(values | {"tokens": [f"{MARKUP}{word}" for word in values["tokens"]]}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(runs: Path) -> Iterator[Server]:
+    server = Server(runs, "scenes", "tones", "hostile")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An image, a sound, and a text that is called an image."""
+    folder = tmp_path_factory.mktemp("files")
+    pixels = np.full((60, 90, 3), 255, dtype=np.uint8)
+    pixels[10:40, 20:50] = (200, 30, 30)
+    Image.fromarray(pixels).save(folder / "red.png")
+    samples = np.concatenate([np.sin(np.arange(3000) * pitch) for pitch in (0.3, 0.5, 0.9)]) * 20_000
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setparams((1, 2, 8000, 0, "NONE", ""))
+        written.writeframes(samples.astype("<i2").tobytes())
+    (folder / "tones.wav").write_bytes(file.getvalue())
+    (folder / "text.png").write_text("no image at all")
+    return folder
+
+
+def drawn(page: Any, canvas: str) -> str:
+    """What a canvas shows."""
+    content: str = page.eval_on_selector(canvas, "(canvas) => canvas.toDataURL()")
+    return content
+
+
+def test_an_image_is_described_and_each_word_shows_where_it_was_seen(visited: Callable[..., Any], files: Path) -> None:
+    page = visited().open()
+    assert page.inner_text("nav [aria-current]") == "Ask"
+    page.set_input_files("input[type=file]", files / "red.png")
+    page.wait_for_selector(".regard-frame >> nth=0")
+    words = page.inner_text(".said").split()
+    assert page.locator(".regard-frame bdi").all_inner_texts() == words
+    assert page.locator(".part-said button").all_inner_texts() == words
+    before = drawn(page, ".part-beside > .regard-overlay")
+    page.click(".regard-frame >> nth=1")
+    page.wait_for_selector(f".looked:has-text('Where “{words[1]}” looks')")
+    assert page.get_attribute(".regard-frame >> nth=1", "aria-pressed") == "true"
+    assert drawn(page, ".part-beside > .regard-overlay") != before
+    page.click("button:has-text('中文')")
+    page.wait_for_selector("button:has-text('选择图像…')")
+    page.wait_for_selector(".regard-frame[aria-pressed=true]")
+    assert page.locator(".regard-frame bdi").all_inner_texts() == words
+
+
+def test_a_sound_that_is_dropped_is_written_down(visited: Callable[..., Any], files: Path) -> None:
+    page = visited().open("view=ask&run=tones")
+    page.wait_for_selector("button:has-text('Choose a sound…')")
+    content = base64.b64encode((files / "tones.wav").read_bytes()).decode()
+    page.evaluate(DROP, content)
+    page.wait_for_selector(".part-beside > .regard-spectrogram")
+    before = drawn(page, ".regard-spectrogram")
+    page.click(".part-said button >> nth=0")
+    page.wait_for_selector(".looked:has-text('Where')")
+    assert drawn(page, ".regard-spectrogram") != before
+    assert "heat map" in page.get_attribute("canvas.regard-heatmap-canvas", "aria-label")
+    page.select_option("label:has-text('Run') select", value="scenes")
+    page.wait_for_selector("button:has-text('Choose an image…')")
+    assert page.locator(".regard-spectrogram").count() == 0
+
+
+# Drops a file on the page, as a hand would.
+DROP = """(content) => {
+  const bytes = Uint8Array.from(atob(content), (sign) => sign.charCodeAt(0));
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([bytes], 'tones.wav', { type: 'audio/wav' }));
+  const options = { dataTransfer, bubbles: true, cancelable: true };
+  for (const kind of ['dragover', 'drop']) document.querySelector('main').dispatchEvent(new DragEvent(kind, options));
+}"""
+
+
+def test_a_file_is_chosen_by_keyboard(visited: Callable[..., Any], files: Path) -> None:
+    one = visited()
+    one.page.on("filechooser", lambda chooser: chooser.set_files(files / "red.png"))
+    page = one.open()
+    page.wait_for_selector("button:has-text('Choose an image…')")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "Choose an image…":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".regard-frame >> nth=0")
+    page.focus(".regard-frame >> nth=0")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".regard-frame[aria-pressed=true]")
+
+
+def test_what_is_no_image_is_one_sentence_and_the_page_goes_on(visited: Callable[..., Any], files: Path) -> None:
+    one = visited()
+    page = one.open()
+    page.set_input_files("input[type=file]", files / "text.png")
+    page.wait_for_selector(".trouble:has-text('which is no image'):has-text('fix:')")
+    assert [trouble for trouble in one.troubles if "400" not in trouble] == []
+    one.troubles.clear()
+    page.set_input_files("input[type=file]", files / "red.png")
+    page.wait_for_selector(".regard-frame >> nth=0")
+
+
+def test_words_are_text_whatever_they_say(visited: Callable[..., Any], files: Path) -> None:
+    page = visited().open("run=hostile")
+    page.set_input_files("input[type=file]", files / "red.png")
+    page.wait_for_selector(".regard-frame >> nth=0")
+    assert page.inner_text(".regard-frame bdi >> nth=0").startswith(MARKUP)
+    assert MARKUP in page.inner_text(".said")
+    assert page.locator("main img").count() == 0
+
+
+def test_a_narrow_screen(visited: Callable[..., Any], files: Path) -> None:
+    page = visited(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open("theme=dark")
+    page.set_input_files("input[type=file]", files / "red.png")
+    page.wait_for_selector(".regard-frame >> nth=0")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
