@@ -12,7 +12,7 @@ from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN, Vocabulary
 
 MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
 TOGETHER = 100  # images at once
-LENGTH = 1.0  # help for long captions: the score is the mean log-probability of a word
+LENGTH = 0.5  # help for long captions, between their log-probability (0) and its mean over the words (1)
 
 
 class Told(NamedTuple):
