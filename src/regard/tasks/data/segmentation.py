@@ -15,7 +15,7 @@ SPACE = "▁"  # before a word that follows a blank, as sentencepiece writes it
 def segmenter(kind: Segments) -> Callable[[str], list[str]]:
     """How text becomes tokens.
 
-    - `word`: letters that belong together; every sign and every Chinese character is its own
+    - `word`: letters that belong together; every sign, every digit and every Chinese character is its own
     - `blank`: what lies between blanks, for text that is already tokenized
     - `character`: every character, blanks too
     - `jieba`: Chinese words, by rjieba
@@ -40,10 +40,11 @@ def joined(tokens: Sequence[str], kind: Segments) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Words and signs, each with a mark where a blank stood before it.
+    """Words and signs, each with a mark where a blank stood before it. Digits are signs: most numbers are rare, and
+    one that was never seen can still be written again.
 
-    >>> words("I'm here, 你好!")
-    ['▁I', "'", 'm', '▁here', ',', '▁你', '好', '!']
+    >>> words("I'm 42, 你好!")
+    ['▁I', "'", 'm', '▁4', '2', ',', '▁你', '好', '!']
     """
     return [token for part in text.split(" ") for token in marked(parts_of(part))]
 
@@ -74,10 +75,9 @@ class Grouping:
 
 @lru_cache(maxsize=2**16)
 def belongs_to_word(character: str) -> bool:
-    """Letters, digits and the marks on them; not the characters of scripts that write words without blanks."""
-    kind = unicodedata.category(character)
+    """Letters and the marks on them; not the characters of scripts that write words without blanks."""
     alone = unicodedata.name(character, "").startswith(("CJK", "HIRAGANA", "KATAKANA"))
-    return kind[0] in "LNM" and not alone
+    return unicodedata.category(character)[0] in "LM" and not alone
 
 
 def jieba() -> Callable[[str], list[str]]:

@@ -12,6 +12,7 @@ from regard.tasks.translation.text import ENDLESS
 from regard.training import Every, Optimizer, Schedule, Stop, Training
 
 SOME_NUMBER = 234567
+EPOCHS = {"numbers": 20, "dates": 60}  # dates have thousands of names of months to be learned by heart
 
 __all__ = ["PRESETS", "preset"]
 
@@ -20,7 +21,7 @@ def preset(name: str | None = None, text: TextConfig | None = None) -> Translati
     """The configuration of this name for this text, to be changed where that is wanted.
 
     >>> preset("luong", TextConfig("dates")).vocabulary.source.kind
-    'character'
+    'word'
     """
     name, text = name or "bahdanau", text or TextConfig()
     if name not in PRESETS:
@@ -32,7 +33,7 @@ def preset(name: str | None = None, text: TextConfig | None = None) -> Translati
 
 def for_endless(model: ModelConfig, text: TextConfig, folder: Path) -> TranslationConfig:
     """Clean text without end: nothing to overfit to, so neither dropout nor smoothing."""
-    kind = VocabularyConfig(kind="word" if in_words(text) else "character", size=4000)
+    kind = VocabularyConfig(kind="word" if in_words(text) else "character")
     shape = replace(model.recurrent, hidden=min(128, model.recurrent.hidden))
     reading = replace(model.reading, hidden=min(128, model.reading.hidden))
     return TranslationConfig(
@@ -45,7 +46,7 @@ def for_endless(model: ModelConfig, text: TextConfig, folder: Path) -> Translati
             folder=folder,
             optimizer=Optimizer(rate=2e-3 if model.encoder == "transformer" else 4e-3, decay=0.0),
             schedule=Schedule("cosine", warmup=100),
-            stop=Stop(epochs=20, target=99.9),
+            stop=Stop(epochs=EPOCHS[text.text], target=99.9),
         ),
     )
 
@@ -65,20 +66,21 @@ def for_files(model: ModelConfig, text: TextConfig, folder: Path) -> Translation
             keep=10,
             optimizer=Optimizer(rate=rate),
             schedule=Schedule("inverse-square-root", warmup=warmup),
-            stop=Stop(epochs=100, patience=10),
-            every=Every(log=20),
+            # By steps: an epoch of little text is a few steps, and ten of them without a better metric mean nothing.
+            stop=Stop(steps=20_000, patience=10),
+            every=Every(log=20, evaluate=200),
         ),
     )
 
 
 def in_words(text: TextConfig) -> bool:
-    """Whether both sides write the parts of a number apart. German writes even 234567 as one word.
+    """Whether both sides write their parts apart: dates do, numbers not always. German writes 234567 as one word.
 
-    >>> in_words(TextConfig()), in_words(TextConfig(source="en", target="de"))
-    (True, False)
+    >>> in_words(TextConfig("dates")), in_words(TextConfig()), in_words(TextConfig(source="en", target="de"))
+    (True, True, False)
     """
     languages = text.source or "en", text.target or "fr"
-    return text.text == "numbers" and all(speaker(name)(SOME_NUMBER).count(" ") >= 3 for name in languages)
+    return text.text == "dates" or all(speaker(name)(SOME_NUMBER).count(" ") >= 3 for name in languages)
 
 
 def in_tokens(name: str) -> bool:
