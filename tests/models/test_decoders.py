@@ -130,3 +130,22 @@ def test_every_parameter_learns(name: str, model: Model[Any]) -> None:
     idle = [part for part, parameter in model.named_parameters() if parameter.grad is None]
     assert not [part for part in idle if not (name == "transformer-location" and ".key." in part)], idle
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)
+
+
+def test_lengths_change_nothing_but_what_is_behind_them(model: Model[Any]) -> None:
+    """Sentences that have ended are left out of later steps; gradients flow as if they were not."""
+    encoded, tokens, lengths = encoded_by(model), targets(), torch.arange(1, B + 1)
+    real = torch.arange(T) < lengths[:, None]
+    whole, short = (model.decoder.teach(tokens, encoded, given) for given in (None, lengths))
+    close(short.vectors[real], whole.vectors[real])
+    if whole.weights is not None and short.weights is not None:
+        close(short.weights.dense()[real], whole.weights.dense()[real])
+    learned = [part for part in model.decoder.parameters() if part.requires_grad]
+    wanted, found = (
+        torch.autograd.grad(taught.vectors[real].square().sum(), learned, allow_unused=True, retain_graph=True)
+        for taught in (whole, short)
+    )
+    for left, right in zip(wanted, found, strict=True):
+        assert (left is None) == (right is None)
+        if left is not None and right is not None:
+            close(right, left)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from regard.errors import wrong
-from regard.masks import Full, Mask, Table, as_mask
+from regard.masks import Full, Lengths, Mask, Table, as_mask
 from regard.shapes import Float, Int, Keys, Tensor, Values
 
 FULL = Full()
@@ -55,6 +55,16 @@ class Memory:
             cells = mask.table(1, self.length, device=self.key.device)
             mask = Table(cells[index] if cells.dim() > 2 else cells)
         return Memory(self.key[index], self.value[index], mask)
+
+    def first(self, count: int) -> "Memory":
+        """The first samples of the batch, without a copy."""
+        mask = self.mask
+        if isinstance(mask, Lengths):
+            mask = Lengths(mask.lengths[:count])
+        elif not isinstance(mask, Full):
+            cells = mask.table(1, self.length, device=self.key.device)
+            mask = Table(cells[:count] if cells.dim() > 2 else cells)
+        return Memory(self.key[:count], self.value[:count], mask)
 
     def plus(self, features: Float[Tensor, "*#lead key dim"]) -> "Memory":
         """The same with something added to its keys (location features, coverage)."""

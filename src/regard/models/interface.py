@@ -108,16 +108,6 @@ class Draw(NamedTuple):
     odds: Float[Tensor, "*lead source"]
     log_prob: Float[Tensor, "*lead"] | None = None
 
-    @classmethod
-    def in_turn(cls, steps: "Sequence[Draw | None]") -> "Draw | None":
-        """Those of all steps together, on a second axis; None where nothing was chosen."""
-        made = [step for step in steps if step is not None]
-        if not made:
-            return None
-        logs = [step.log_prob for step in made if step.log_prob is not None]
-        odds = torch.stack([step.odds for step in made], dim=1)
-        return cls(odds, torch.stack(logs, dim=1) if logs else None)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advanced(Generic[State]):

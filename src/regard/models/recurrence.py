@@ -23,6 +23,10 @@ class Hidden(NamedTuple):
         """The state of the last layer."""
         return self.states[:, -1]
 
+    def rows(self, chosen: slice | Tensor) -> "Hidden":
+        """What some rows remember."""
+        return Hidden(self.states[chosen], None if self.cells is None else self.cells[chosen])
+
 
 class Ran(NamedTuple):
     """What cells made of sequences: a vector for each position, and the last one of each direction."""
@@ -41,9 +45,19 @@ def run(
 
     `start` is for cells of one direction. Dropout between layers is the module's own rate, while it trains.
     """
-    stream = inputs.transpose(0, 1)
-    real = None if lengths is None else _real(lengths, stream.shape[0])
-    sides: list[Tensor] = []
+    if lengths is None or bool((lengths == inputs.shape[1]).all()):
+        return _run(cells, inputs, None, start)
+    # The longest first: those that go on at a time are then the first rows, and only they are multiplied.
+    order = lengths.argsort(descending=True, stable=True)
+    real = torch.arange(inputs.shape[1], device=lengths.device)[:, None] < lengths[order]
+    first = None if start is None else start.rows(order)
+    ran = _run(cells, inputs.index_select(0, order), real, first)
+    back = order.argsort()
+    return Ran(*(part.index_select(0, back) for part in ran))
+
+
+def _run(cells: Cells, inputs: Tensor, real: Tensor | None, start: Hidden | None) -> Ran:
+    stream, sides = inputs.transpose(0, 1), []
     for layer in range(cells.num_layers):
         if layer and cells.training:
             stream = dropout(stream, cells.dropout)
@@ -76,13 +90,6 @@ def weights_of(cells: Cells, layer: int, *, reverse: bool = False) -> tuple[Tens
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     matrix, hidden, bias, hidden_bias = (getattr(cells, name + end) for name in names)
     return matrix, hidden, bias, hidden_bias
-
-
-def _real(lengths: Tensor, steps: int) -> Tensor | None:
-    """Which positions are no padding, time first; None: all."""
-    if bool((lengths == steps).all()):
-        return None
-    return torch.arange(steps, device=lengths.device)[:, None] < lengths
 
 
 def _ways(cells: Cells) -> tuple[bool, ...]:

@@ -46,7 +46,7 @@ def gru(
     reverse: bool = False,
 ) -> States:
     """The states at all times. Where a row is not `real` its state stays as it was; `reverse` goes from the last
-    time to the first.
+    time to the first. Rows behind the last real one of a time are not multiplied: put the longest first.
 
     >>> gru(torch.zeros(3, 2, 6), torch.ones(2, 2), torch.zeros(6, 2), torch.zeros(6))[:, 0, 0]
     tensor([0.5000, 0.2500, 0.1250])
@@ -86,10 +86,25 @@ def _at(real: Tensor | None, time: int) -> Tensor | None:
     return None if real is None else real[time]
 
 
-def _weight_gradients(by_hidden: Tensor, states: Tensor, start: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+def _counts(real: Tensor | None, steps: int, rows: int) -> list[int]:
+    """For each time, how many rows there are up to the last real one."""
+    if real is None:
+        return [rows] * steps
+    return (real * torch.arange(1, rows + 1, device=real.device)).amax(1).tolist() if rows else [0] * steps
+
+
+def _weight_gradients(
+    by_hidden: Tensor, states: Tensor, start: Tensor, reverse: bool, counts: list[int]
+) -> tuple[Tensor, Tensor]:
     """Of the matrix and its bias: one product of all steps with the states before them."""
-    steps, later, earlier = len(states), by_hidden[1:], states[:-1]
-    first = by_hidden[0]
+    steps, rows, _ = states.shape
+    if min(counts) < rows:
+        befores = [start if last is None else states[last] for _, last in _times(steps, reverse)]
+        times = [time for time, _ in _times(steps, reverse)]
+        later = torch.cat([by_hidden[time, : counts[time]] for time in times])
+        earlier = torch.cat([before[: counts[time]] for time, before in zip(times, befores, strict=True)])
+        return later.T @ earlier, later.sum(0)
+    later, earlier, first = by_hidden[1:], states[:-1], by_hidden[0]
     if reverse:
         later, earlier, first = by_hidden[:-1], states[1:], by_hidden[steps - 1]
     weight = torch.addmm(later.flatten(0, 1).T @ earlier.flatten(0, 1), first.T, start)
@@ -103,16 +118,16 @@ class _GRU(torch.autograd.Function):
     ) -> Tensor:
         steps, rows, size = inputs.shape[0], inputs.shape[1], start.shape[-1]
         inputs, real, start = inputs.contiguous(), None if real is None else real.contiguous(), start.contiguous()
-        states, hidden = inputs.new_empty(steps, rows, size), inputs.new_empty(rows, 3 * size)
+        states, hidden = inputs.new_empty(steps, rows, size), inputs.new_zeros(rows, 3 * size)
         kept = inputs.new_empty(steps, rows, 4 * size) if any(ctx.needs_input_grad) else None
-        run, turned = _gates("gru", gates.gru, inputs, 6), weight.T
+        run, turned, counts = _gates("gru", gates.gru, inputs, 6), weight.T, _counts(real, steps, rows)
         for time, last in _times(steps, reverse):
-            before = start if last is None else states[last]
-            torch.addmm(bias, before, turned, out=hidden)
+            before, count = start if last is None else states[last], counts[time]
+            torch.addmm(bias, before[:count], turned, out=hidden[:count])
             saved = None if kept is None else kept[time]
             run(rows, size, _at(real, time), inputs[time], hidden, before, states[time], saved)
         ctx.save_for_backward(states, kept, start, weight, real)
-        ctx.reverse = reverse
+        ctx.reverse, ctx.counts = reverse, counts
         return states
 
     @staticmethod
@@ -127,8 +142,10 @@ class _GRU(torch.autograd.Function):
             before = start if last is None else states[last]
             grads = upstream[time], by_input[time], by_hidden[time], carry
             run(rows, size, _at(real, time), kept[time], before, *grads)
-            carry.addmm_(by_hidden[time], weight)
-        return by_input, carry, *_weight_gradients(by_hidden, states, start, ctx.reverse), None, None
+            count = ctx.counts[time]
+            carry[:count].addmm_(by_hidden[time, :count], weight)
+        made = _weight_gradients(by_hidden, states, start, ctx.reverse, ctx.counts)
+        return by_input, carry, *made, None, None
 
 
 class _LSTM(torch.autograd.Function):
@@ -147,16 +164,16 @@ class _LSTM(torch.autograd.Function):
         inputs, real = inputs.contiguous(), None if real is None else real.contiguous()
         start, cell_start = start.contiguous(), cell_start.contiguous()
         states, cells = (inputs.new_empty(steps, rows, size) for _ in range(2))
-        hidden = inputs.new_empty(rows, 4 * size)
+        hidden = inputs.new_zeros(rows, 4 * size)
         kept = inputs.new_empty(steps, rows, 5 * size) if any(ctx.needs_input_grad) else None
-        run, turned = _gates("lstm", gates.lstm, inputs, 8), weight.T
+        run, turned, counts = _gates("lstm", gates.lstm, inputs, 8), weight.T, _counts(real, steps, rows)
         for time, last in _times(steps, reverse):
             before, cell = (start, cell_start) if last is None else (states[last], cells[last])
-            torch.addmm(bias, before, turned, out=hidden)
+            torch.addmm(bias, before[: counts[time]], turned, out=hidden[: counts[time]])
             saved = None if kept is None else kept[time]
             run(rows, size, _at(real, time), inputs[time], hidden, before, cell, states[time], cells[time], saved)
         ctx.save_for_backward(states, cells, kept, start, cell_start, weight, real)
-        ctx.reverse = reverse
+        ctx.reverse, ctx.counts = reverse, counts
         return states, cells[0 if reverse else steps - 1].clone()
 
     @staticmethod
@@ -171,8 +188,9 @@ class _LSTM(torch.autograd.Function):
             cell = cell_start if last is None else cells[last]
             grads = upstream[time], by_gates[time], carry, cell_carry
             run(rows, size, _at(real, time), kept[time], cell, *grads)
-            carry.addmm_(by_gates[time], weight)
-        made = _weight_gradients(by_gates, states, start, ctx.reverse)
+            count = ctx.counts[time]
+            carry[:count].addmm_(by_gates[time, :count], weight)
+        made = _weight_gradients(by_gates, states, start, ctx.reverse, ctx.counts)
         return by_gates, carry, cell_carry, *made, None, None
 
 

@@ -30,6 +30,13 @@ class Seen(NamedTuple):
     steps: int = 0
     trail: Float[Tensor, "row source"] | None = None
 
+    def first(self, rows: int) -> "Seen":
+        """What the first sentences know, where each has one row; nothing is copied."""
+        if rows == self.source.sentences:
+            return self
+        trail = None if self.trail is None else self.trail[:rows]
+        return Seen(Shared(self.source.part.first(rows), rows), self.steps, trail)
+
 
 class Looked(NamedTuple):
     """What one look gave: a context for each row, what is known now, where it looked, and how that was drawn."""

@@ -9,8 +9,9 @@ from torch import nn
 
 from regard.layers.projections import dense
 from regard.models.decoders.reading import Overview, Reader, Seen
-from regard.models.interface import Advanced, Decoder, Draw, Encoded, InTurn, Taught
+from regard.models.interface import Advanced, Decoder, Encoded, InTurn, Taught
 from regard.models.recurrence import Cells, Hidden, run, step
+from regard.models.stretches import Stretches
 from regard.models.words import Words
 from regard.numerics.dropout import dropout
 from regard.shapes import Float, Int, Tensor
@@ -103,22 +104,29 @@ class Bahdanau(RecurrentDecoder):
             inputs = torch.cat([words, overview.contexts], dim=-1)
             states = run(self.cells, inputs, start=self.bridge(encoded.summary)).states
         else:
-            states, overview = self.follow(words, encoded)
+            states, overview = self.follow(words, encoded, Stretches.of(lengths, *words.shape[:2]))
         return Taught(self.told(states, overview.contexts, words), overview.weights, overview.draw)
 
-    def follow(self, words: Float[Tensor, "batch target width"], encoded: Encoded) -> tuple[Tensor, Overview]:
+    def follow(
+        self, words: Float[Tensor, "batch target width"], encoded: Encoded, plan: Stretches
+    ) -> tuple[Tensor, Overview]:
         """The states and contexts of all steps, one after another; what comes after them is done at once."""
-        hidden, seen, _ = self.begin(encoded)
-        states, contexts, weights, draws = [], [], [], []
-        for word in words.unbind(1):
-            looked = self.reader.look(hidden.top, seen)
-            hidden, seen = step(self.cells, torch.cat([word, looked.context], dim=-1), hidden), looked.seen
-            states.append(hidden.top)
-            contexts.append(looked.context)
-            weights.append(looked.weights)
-            draws.append(looked.draw)
-        overview = Overview(torch.stack(contexts, dim=1), InTurn.of(weights), Draw.in_turn(draws))
-        return torch.stack(states, dim=1), overview
+        states, lengths, summary = (plan.sorted(part) for part in encoded[:3])
+        content = None if encoded.content is None else plan.sorted(encoded.content)
+        hidden, seen, _ = self.begin(Encoded(states, lengths, summary, content))
+        words = plan.sorted(words)
+        tops, contexts, weights, draws = [], [], [], []
+        for start, stop, rows in plan.parts:
+            hidden, seen = hidden.rows(slice(rows)), seen.first(rows)
+            for word in words[:rows, start:stop].unbind(1):
+                looked = self.reader.look(hidden.top, seen)
+                hidden, seen = step(self.cells, torch.cat([word, looked.context], dim=-1), hidden), looked.seen
+                tops.append(hidden.top)
+                contexts.append(looked.context)
+                weights.append(looked.weights)
+                draws.append(looked.draw)
+        overview = Overview(plan.together(contexts), plan.looked(weights), plan.drawn(draws))
+        return plan.together(tops), overview
 
 
 class Luong(RecurrentDecoder):
