@@ -16,8 +16,9 @@ PINS = Path(__file__).with_name("peers.txt")
 STAMP = FOLDER / ".installed"
 
 WHOLE = ("torch", "numpy", "jaxtyping", "keras", "x-transformers", "transformers", "entmax")
-# Their attention needs nothing but torch and numpy; their own pins exclude this torch or this protobuf.
+# Their models need nothing but torch and numpy; their own pins exclude this torch or this protobuf.
 ALONE = ("OpenNMT-py", "joeynmt")
+OURS = ("ctranslate2", "num2words", "Babel")  # what regard itself translates with
 
 
 def python() -> Path:
@@ -36,13 +37,13 @@ def install() -> None:
         return
     if not python().exists():
         _create()
-    _pip("install", *WHOLE)
+    _pip("install", *WHOLE, *OURS)
     _pip("install", "--no-deps", *ALONE)
     STAMP.write_text(_wanted())
 
 
 def _wanted() -> str:
-    return hashlib.sha256(PINS.read_bytes() + repr((WHOLE, ALONE)).encode()).hexdigest()
+    return hashlib.sha256(PINS.read_bytes() + repr((WHOLE, ALONE, OURS)).encode()).hexdigest()
 
 
 def _create() -> None:

@@ -20,6 +20,10 @@ NAMES = (
     "sparse_normalizers",
     "alpha_entmax",
     "train_transformer",
+    "train_recurrent",
+    "beam_transformer",
+    "beam_recurrent",
+    "engine",
     "growth",
 )
 

@@ -3,14 +3,8 @@
 All compute softmax(v·tanh(W q + U s)) s for the same queries q, source s and matrices, gradients for all of them.
 """
 
-import functools
 import importlib
-import importlib.util
-import sys
-import types
-import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +12,7 @@ from torch import Tensor, nn
 
 import regard
 from benchmarks.claim import Contender
+from benchmarks.contenders.borrowing import borrow
 from benchmarks.contenders.drawing import leaves, linear, normal
 
 
@@ -122,7 +117,7 @@ def opennmt(sizes: Sizes) -> Contender:
 def opennmt_module(given: Numbers) -> Any:
     """The module with our parameters. Its last projection is set to give the context back, which it computes anyway."""
     size = given.weight.numel()
-    module = opennmt_attention()(size, attn_type="mlp")
+    module = borrow("onmt.modules.global_attention").GlobalAttention(size, attn_type="mlp")
     with torch.no_grad():
         module.linear_query.weight.copy_(given.near.weight)
         module.linear_query.bias.zero_()
@@ -131,22 +126,6 @@ def opennmt_module(given: Numbers) -> Any:
         module.linear_out.weight.copy_(torch.eye(size, 2 * size))
         module.linear_out.bias.zero_()
     return module
-
-
-@functools.cache
-def opennmt_attention() -> Any:
-    """The class, without what `import onmt` pulls in: tokenizers and converters that attention does not use."""
-    found = importlib.util.find_spec("onmt")
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError("No module named 'onmt'")
-    root = Path(found.origin).parent
-    for name in ("onmt", "onmt.modules", "onmt.utils"):
-        package = types.ModuleType(name)
-        package.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
-        sys.modules[name] = package
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # it decorates for CUDA by an old name
-        return importlib.import_module("onmt.modules.global_attention").GlobalAttention
 
 
 def joeynmt(sizes: Sizes) -> Contender:
@@ -165,7 +144,7 @@ def joeynmt(sizes: Sizes) -> Contender:
 def joeynmt_module(given: Numbers) -> Any:
     """The module with our parameters."""
     size = given.weight.numel()
-    module = importlib.import_module("joeynmt.attention").BahdanauAttention(size, size, size)
+    module = borrow("joeynmt.attention").BahdanauAttention(size, size, size)
     with torch.no_grad():
         module.query_layer.weight.copy_(given.near.weight)
         module.key_layer.weight.copy_(given.far.weight)

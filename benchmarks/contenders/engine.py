@@ -1,0 +1,78 @@
+"""Translating texts by CTranslate2: called directly, and as `regard translate --engine ct2` calls it.
+
+Both read one model. Its weights are random, but the end is the more probable the nearer a target comes to its wanted
+length: its vector is that of the position there, which the stream carries from the words to the output.
+"""
+
+import functools
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from benchmarks.claim import Contender
+from benchmarks.contenders import translators
+from benchmarks.contenders.decoding import Task
+from benchmarks.contenders.text import Text
+from regard.export import Fast, export
+from regard.layers.positions import sinusoids
+from regard.tasks.data import END, Vocabularies
+from regard.tasks.data.vocabulary import SPECIAL, Tokens
+from regard.tasks.translation import Search, TranslationConfig, Translator
+from regard.tasks.translation.config import Cutting
+
+PULL = 1.0  # of the end towards where it is wanted
+SHY = -6 / 128  # of its bias for each unit of the size, against ending elsewhere
+FAINT = 0.3  # words, so that positions are not lost among them
+NEVER = -1e4
+FOLDER = tempfile.TemporaryDirectory()
+
+
+def ours(task: Task) -> Contender:
+    """Our translator by CTranslate2: texts in numbers, the search, scores by our rule, and words again."""
+    fast, texts, search = exported(task), sentences(task), Search(task.width, length=task.length)
+    return Contender(lambda: counted([one.best[0].tokens for one in fast.translate(texts, search)]))
+
+
+def direct(task: Task) -> Contender:
+    """CTranslate2's own `translate_batch`, given the words."""
+    engine, rows = exported(task).engine, [[*text.split(), SPECIAL[END]] for text in sentences(task)]
+    how = {"beam_size": task.width, "length_penalty": task.length}
+    return Contender(lambda: counted([one.hypotheses[0] for one in engine.translate_batch(rows, **how)]))
+
+
+def sentences(task: Task) -> list[str]:
+    """The sources, a word for each number."""
+    text = Text(task.batch)
+    rows = zip(text.source.tolist(), text.source_lengths.tolist(), strict=True)
+    return [" ".join(f"w{number}" for number in row[: length - 1]) for row, length in rows]
+
+
+def counted(hypotheses: list[list[str]]) -> Tensor:
+    """How many tokens each has."""
+    return torch.tensor([float(len(tokens)) for tokens in hypotheses])
+
+
+@functools.cache
+def exported(task: Task) -> Fast:
+    """Our translator by CTranslate2, exported once."""
+    made, folder = translator(task), Path(FOLDER.name) / f"{task.shape.vocabulary}-{task.steps}"
+    export(made, folder, "ct2")
+    return Fast(made, folder)
+
+
+def translator(task: Task) -> Translator:
+    """A model that ends, with its vocabulary."""
+    torch.manual_seed(1)
+    model = translators.ours(task.shape).eval()
+    with torch.no_grad():
+        places = sinusoids(2 * task.steps, task.shape.size)
+        model.decoder.output.weight.mul_(FAINT)
+        model.decoder.output.weight[END] = PULL * (places[task.steps] - places.mean(0))
+        model.decoder.output.bias[END] = SHY * task.shape.size
+        model.decoder.output.bias[:END] = NEVER
+    words = Tokens([f"w{number}" for number in range(len(SPECIAL), task.shape.vocabulary)], "blank")
+    config = TranslationConfig(vocabulary=Cutting(joint=True))
+    return Translator(replace(config, model=translators.configured(task.shape)), Vocabularies(words, words), model)
