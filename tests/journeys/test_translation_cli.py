@@ -102,15 +102,17 @@ def test_a_run_killed_and_resumed_ends_with_the_same_bits(place: Path) -> None:
     assert contents(place / "killed") == contents(place / "whole")
 
 
-def test_an_interruption_saves_and_says_how_to_go_on(place: Path) -> None:
-    process = start(*train("my run"), folder=place)
-    wait_for_a_checkpoint(place / "my run", process)
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_an_interruption_saves_and_says_how_to_go_on(place: Path, processes: int) -> None:
+    run = f"my run in {processes}"
+    process = start(*train(run), "--stop.steps", 1000, "--nproc", processes, folder=place)
+    wait_for_a_checkpoint(place / run, process)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors == ""
     assert "interrupted, everything saved at step" in output
-    assert output.endswith("to go on: regard resume 'my run'\n")
+    assert output.endswith(f"to go on: regard resume '{run}'\n")
 
 
 def test_evaluation_comes_with_signatures(place: Path) -> None:

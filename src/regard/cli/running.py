@@ -20,12 +20,13 @@ def run(config: Any, *, resume: Path | None, options: dict[str, str]) -> None:
     board = options.get("tensorboard") == "true"
     config = spread(config, processes * int(os.environ.get("WORLD_SIZE", "1")))
     if processes == 1:
-        if work(config, resume, board) == "interrupted":
-            sys.exit(STOPPED)
-        return
-    from regard.training import launch
+        finished = work(config, resume, board) != "interrupted"
+    else:
+        from regard.training import launch
 
-    launch(each, config, resume, board, processes=processes, restarts=restarts)
+        finished = launch(each, config, resume, board, processes=processes, restarts=restarts)
+    if not finished:
+        sys.exit(STOPPED)
 
 
 def each(config: Any, resume: Path | None, board: bool) -> None:

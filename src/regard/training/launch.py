@@ -10,6 +10,7 @@ from uuid import uuid4
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from torch.multiprocessing.spawn import ProcessExitedException
 
 from regard.errors import RegardError, sentence
 from regard.training.interrupt import listening
@@ -19,8 +20,8 @@ class ProcessError(RegardError, RuntimeError):
     """A process died and was not to be restarted."""
 
 
-def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts: int = 0) -> None:
-    """Runs `entry(*arguments)` in each of `processes` new processes and waits for them.
+def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts: int = 0) -> bool:
+    """Runs `entry(*arguments)` in each of `processes` new processes and waits for them; false: they were interrupted.
 
     If one dies, all are restarted, up to `restarts` times; `train` then goes on from its last checkpoint.
     `entry` must be a function that another process can import.
@@ -28,7 +29,7 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
     cores = os.cpu_count() or 1
     # Threads that compete for a core make small operations up to 200 times slower.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // processes)))
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.ERROR)
+    quieten()
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -43,15 +44,30 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
     try:
         answers = elastic_launch(config, work)(entry, arguments)
     except SignalException:
-        return  # Ctrl-C: the processes have saved and said how to go on
+        return False  # Ctrl-C: the processes have saved and said how to go on
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         got = f"process {rank} ended by {failure.signal_name() if failure.exitcode < 0 else failure.exitcode}"
-        fix = "look at its output above; allow restarts to go on from the last checkpoint"
+        fix = "look at its output above; regard resume goes on from the last checkpoint, with --restarts 1 by itself"
         raise ProcessError(sentence("processes", got, "all to finish", fix)) from None
     problem = next((answer for answer in answers.values() if answer), None)
     if problem:
         raise problem
+    return True
+
+
+def quieten() -> None:
+    """Leaves one line of what torch logs about a process that was killed; where in torch that was seen is no news."""
+
+    def brief(record: logging.LogRecord) -> bool:
+        if record.exc_info and isinstance(record.exc_info[1], ProcessExitedException):
+            record.exc_info = None
+        return True
+
+    for name in logging.root.manager.loggerDict:  # each has a level of its own
+        if name.startswith(("torch.distributed.elastic", "torch.multiprocessing")):
+            logging.getLogger(name).setLevel(logging.ERROR)
+    logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(brief)
 
 
 def work(entry: Callable[..., None], arguments: tuple[Any, ...]) -> RegardError | None:
