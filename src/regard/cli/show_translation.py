@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from regard.tasks.translation import Translated, Translator
 
-FIX = "choose a run of another model, such as bahdanau"
-
 
 def show(
     run: Path,
@@ -42,6 +40,7 @@ def show(
         Hypotheses that are kept at each step.
     """
     from regard.tasks.translation import Search
+    from regard.tasks.translation.looking import nowhere
 
     if not sentence.strip():
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
@@ -52,25 +51,25 @@ def show(
     said, console = one.best[0], Console(highlight=False)
     console.print(said.text, markup=False)
     if said.weights is None:
-        raise wrong("show", f"a model without attention in {run}", "one that looks at its source", FIX)
+        raise nowhere()
     if html is not None:
         page(translator, one, sentence, html)
         console.print(f"page: {html}", markup=False)
     if output is not None or html is None:
-        draw(one, said.weights.cpu(), output, console)
+        draw(one, said.weights, output, console)
 
 
 def draw(one: "Translated", weights: "Tensor", output: Path | None, console: Console) -> None:
     """The best translation as a picture, or in the terminal."""
-    tokens = one.best[0].tokens
     if output is None:
         from regard.draw.terminal import heat_map
 
-        console.print(heat_map(weights.tolist(), one.source, tokens, console.width), soft_wrap=True)
+        console.print(heat_map(weights.tolist(), one.source, one.best[0].tokens, console.width), soft_wrap=True)
         return
-    from regard.draw.alignment import alignment, save
+    from regard.draw.alignment import save
+    from regard.tasks.translation.predictor import drawn
 
-    save(alignment(weights.numpy(), one.source, tokens), output)
+    save(drawn(one.best[0], one.source), output)
     console.print(f"picture: {output}", markup=False)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.errors import wrong
+from regard.errors import InputError, wrong
 from regard.observing import observe
 from regard.recording import Labels, Recording, Seen, Whole
 from regard.tasks.data import BEGIN, END
@@ -26,9 +26,14 @@ def looked(translator: Translator, source: Sequence[int], said: Sequence[int]) -
         encoded = model.encode(row, torch.tensor([len(source)], device=device))
         model.decoder.teach(torch.tensor([[BEGIN, *said]], device=device), encoded)
     if not seen:
-        fix = "choose a run of another model, such as bahdanau"
-        raise wrong("show", "a model without attention", "one that looks at its source", fix)
+        raise nowhere()
     return labelled(in_one(seen), translator, source, said)
+
+
+def nowhere() -> InputError:
+    """What is said where somebody wants to see the attention of a model that has none."""
+    fix = "choose a run of another model, such as bahdanau"
+    return wrong("show", "a model without attention", "one that looks at its source", fix)
 
 
 def labelled(seen: Recording, translator: Translator, source: Sequence[int], said: Sequence[int]) -> Recording:
