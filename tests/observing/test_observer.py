@@ -14,6 +14,7 @@ from regard.watching import WATCHERS
 from tests.observing.checking import close, functions, observed
 
 B, H, L, E = 2, 2, 5, 12
+NOTHING = "nothing was seen: no attention was computed outside of compiled graphs"
 
 
 def encoder(depth: int = 3) -> nn.TransformerEncoder:
@@ -29,7 +30,7 @@ def test_sites_are_chosen_by_glob() -> None:
         "nothing was seen: no site matches 'decoder.*'"
     ]
     linear = nn.Linear(E, E)
-    assert observed(linear, lambda: linear(x)).notes == ["nothing was seen: no attention was computed"]
+    assert observed(linear, lambda: linear(x)).notes == [NOTHING]
 
 
 def test_the_budget_is_kept_and_what_is_lost_is_said() -> None:
@@ -151,7 +152,7 @@ def test_what_others_do_is_not_seen() -> None:
     other = nn.MultiheadAttention(E, H, batch_first=True)
     with observe(model) as recording:
         other(x, x, x)
-    assert recording.notes == ["nothing was seen: no attention was computed"]
+    assert recording.notes == [NOTHING]
 
 
 def test_a_long_attention_is_seen_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,3 +212,27 @@ def test_mistakes_are_named() -> None:
         observe(nn.Linear),
     ):  # type: ignore[arg-type]
         pass
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler, about itself
+def test_a_compiled_model_is_not_silently_empty() -> None:
+    model, x = nn.Sequential(Bare(), Bare()), torch.randn(B, L, E)
+    model[1].compile(backend="eager")
+    why = 'not seen: torch.compile made a graph of it; run it inside torch.compiler.set_stance("force_eager")'
+    with observe(model) as recording:
+        model(x)
+    assert (list(recording), recording.notes) == (["0"], [f"1: {why}"])
+    whole = torch.compile(Bare(), backend="eager")
+    with observe(whole) as recording:
+        whole(x)
+    assert (list(recording), recording.notes) == ([], [f"OptimizedModule: {why}"])
+    with torch.compiler.set_stance("force_eager"), observe(model) as recording:
+        model(x)
+    assert (list(recording), recording.notes) == (["0", "1"], [])
+
+
+class Bare(nn.Module):
+    """The fused function and nothing else."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(x, x, x)

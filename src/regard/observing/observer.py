@@ -21,6 +21,7 @@ from regard.weights import Weights
 
 Keep = Literal["weights", "tiles", "statistics"]
 KEEPS = ("weights", "tiles", "statistics")
+COMPILED = 'torch.compile made a graph of it; run it inside torch.compiler.set_stance("force_eager")'
 
 
 class Wanted(NamedTuple):
@@ -112,8 +113,9 @@ def observe(
     way, and a note of the recording says so. Weights are those before dropout.
 
     Seen are this library's own attention, `nn.MultiheadAttention` and what is made of it, whatever calls
-    `F.scaled_dot_product_attention`, and transformers' models in their default and in eager attention. A model that
-    torch.compile has compiled already is not. Threads that do not observe record nothing.
+    `F.scaled_dot_product_attention`, and transformers' models in their default and in eager attention. What
+    torch.compile has compiled calls none of these: a note says which modules were not seen for that, and inside
+    `torch.compiler.set_stance("force_eager")` they are. Threads that do not observe record nothing.
 
     >>> model = torch.nn.MultiheadAttention(4, 2, batch_first=True)
     >>> with observe(model) as recording:
@@ -130,9 +132,22 @@ def observe(
             yield recording
         finally:
             WATCHERS.reset(token)
+    for name in compiled(model):
+        if not any(site.startswith(name) for site in recording):
+            observer.missed(name or type(model).__name__, COMPILED)
     if not recording and not recording.notes:
-        why = f"no site matches '{sites}'" if observer.others else "no attention was computed"
+        why = (
+            f"no site matches '{sites}'" if observer.others else "no attention was computed outside of compiled graphs"
+        )
         recording.notes.append(f"nothing was seen: {why}")
+
+
+def compiled(model: nn.Module) -> list[str]:
+    """The paths of the modules that torch.compile has wrapped, or will call a graph in the place of."""
+    marks = ("_orig_mod", "_compiled_call_impl")
+    return [
+        name for name, part in model.named_modules() if any(getattr(part, mark, None) is not None for mark in marks)
+    ]
 
 
 def check(model: nn.Module, keep: str, top: int, item: int, limit: int) -> None:
