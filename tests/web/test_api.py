@@ -114,7 +114,7 @@ def test_attention_is_that_of_the_answer(client: TestClient, run: str) -> None:
 def test_a_model_that_looks_at_nothing_says_so(client: TestClient) -> None:
     answer = client.post("/api/attention", json={"run": "plain", "text": TEXT, "target": "one"})
     assert answer.status_code == 400
-    assert answer.json()["error"].startswith("attention: got a model that looks at nothing, expected one that looks at")
+    assert answer.json()["error"].startswith("show: got a model without attention, expected one that looks at")
 
 
 def test_a_served_recording_is_opened_by_name(client: TestClient) -> None:

@@ -1,17 +1,16 @@
 """Translating for the page: token by token, with the tree of hypotheses, and what is hidden from the model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import torch
-from torch import Tensor
 
 from regard.errors import wrong
-from regard.models import Encoded
-from regard.models.search import ROOT, Beam, Branch, Sampling, Scoring, watch
+from regard.models.search import ROOT, Beam, Branch, Sampling, watch
 from regard.tasks.data import END, UNKNOWN
-from regard.tasks.translation import Translator
+from regard.tasks.translation import Search, Translator
+from regard.tasks.translation.looking import spread, without
 from regard.tasks.translation.translating import MARKS
 from regard.web.bodies import Fields
 from regard.web.events import Event
@@ -65,72 +64,49 @@ class Question:
             return Sampling(self.temperature, seed=self.seed)
         if self.beam == 1:
             return None
-        return Beam(self.beam, self.beam, scoring=Scoring("wu", self.length))
+        return Search(self.beam, self.beam, self.length).plan
 
 
-class Read(NamedTuple):
-    """A text in numbers, END behind it; the places that decoders cannot see; and what they can."""
+class Numbered(NamedTuple):
+    """A text in numbers, END behind it, and the places that decoders cannot see."""
 
     row: list[int]
-    hidden: tuple[int, ...]
-    encoded: Encoded
-
-    @property
-    def seen(self) -> list[int]:
-        """The places that can be looked at."""
-        return [place for place in range(len(self.row)) if place not in self.hidden]
+    hidden: list[int]
 
 
-def read(translator: Translator, source: Source, most: int) -> Read:
-    """The source, read by the model. Of a text that is too long, the beginning."""
+def numbered(translator: Translator, source: Source, most: int) -> Numbered:
+    """The source as the model is given it. Of a text that is too long, the beginning."""
     longest = min(most, translator.config.model.longest)
     row = [*translator.vocabularies.source.encode(source.text)[: longest - 1], END]
     masked = [place for place in source.masked if place < len(row) - 1]
     if source.masking == "input":
-        row = [UNKNOWN if place in masked else number for place, number in enumerate(row)]
-        masked = []
-    with torch.inference_mode():
-        encoded = translator.model.encode(torch.tensor([row]), torch.tensor([len(row)]))
-    return Read(row, tuple(masked), without(encoded, masked))
-
-
-def without(encoded: Encoded, hidden: Sequence[int]) -> Encoded:
-    """What is left to look at: the hidden states were read with the others, and cannot be found."""
-    if not hidden:
-        return encoded
-    seen = torch.tensor([place for place in range(encoded.states.shape[1]) if place not in hidden])
-    content = None if encoded.content is None else encoded.content[:, seen]
-    return Encoded(encoded.states[:, seen], encoded.lengths - len(hidden), encoded.summary, content)
-
-
-def spread(looked: Tensor, size: int, seen: Sequence[int]) -> Tensor:
-    """Weights over all keys, 0 where nobody could look."""
-    if looked.shape[-1] == size:
-        return looked
-    return looked.new_zeros(*looked.shape[:-1], size).index_copy(-1, torch.tensor(seen), looked)
+        return Numbered([UNKNOWN if place in masked else number for place, number in enumerate(row)], [])
+    return Numbered(row, masked)
 
 
 def answer(translator: Translator, question: Question, limits: Limits, ticket: Ticket) -> Iterator[Event]:
     """The events of one translation: the source, each step of the search, and what was found."""
-    reading = read(translator, question.source, limits.tokens)
+    reading = numbered(translator, question.source, limits.tokens)
+    with torch.inference_mode():
+        encoded = translator.model.encode(torch.tensor([reading.row]), torch.tensor([len(reading.row)]))
     vocabularies = translator.vocabularies
     unknown = vocabularies.source.unknown(question.source.text)
     yield Event("source", {"tokens": vocabularies.source.tokens(reading.row), "unknown": unknown})
     longest = min(limits.tokens, translator.config.model.longest)
     room = min(2 * len(reading.row) + 30, longest - 1)
     branches: dict[int, Branch] = {}
-    for grown in watch(translator.model.decoder, reading.encoded, MARKS, room, plan=question.plan):
+    for grown in watch(translator.model.decoder, without(encoded, reading.hidden), MARKS, room, plan=question.plan):
         ticket.check()
         branches |= {branch.number: branch for branch in grown}
         yield Event("step", {"branches": [shown(branch, reading, translator) for branch in grown]})
     yield Event("done", {"hypotheses": complete(branches, question.beam, translator)})
 
 
-def shown(branch: Branch, reading: Read, translator: Translator) -> dict[str, Any]:
+def shown(branch: Branch, reading: Numbered, translator: Translator) -> dict[str, Any]:
     """A branch for the page."""
     found = branch._asdict() | {"word": translator.vocabularies.target.tokens([branch.token])[0]}
     if branch.looked is not None:
-        weights = spread(branch.looked.float(), len(reading.row), reading.seen)
+        weights = spread(branch.looked.float(), len(reading.row), reading.hidden)
         found["looked"] = [round(weight, DIGITS) for weight in weights.tolist()]
     return found
 

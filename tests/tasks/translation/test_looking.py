@@ -55,7 +55,7 @@ def test_a_transformer_shows_every_layer_with_its_own_tokens(as_installed: None)
         "decoder 2",
     ]
     labels = recording.labels["decoder 1, itself"]
-    assert labels.keys == ("<s>", *one.best[0].tokens[:-1])
+    assert labels.queries == labels.keys == ("<s>", *one.best[0].tokens[:-1])  # the last has not been read yet
     above = torch.ones(recording["decoder 1, itself"].shape[1:]).triu(1).bool()
     assert (recording["decoder 1, itself"].dense()[:, above] == 0).all()  # nobody looks at what is not said yet
     assert recording.labels["encoder 2"].queries == recording.labels["encoder 2"].keys == tuple(one.source)

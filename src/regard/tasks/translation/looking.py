@@ -4,30 +4,40 @@ import re
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from regard.errors import InputError, wrong
+from regard.models import Encoded
 from regard.observing import observe
-from regard.recording import Labels, Recording, Seen, Whole
+from regard.recording import Recording, Seen, Whole
 from regard.tasks.data import BEGIN, END
 from regard.tasks.translation.translator import Translator
 
 BLOCK = re.compile(r"(encoder|decoder)\.(?:blocks|stages)\.(\d+)\.(attention|source)")
 
 
-def looked(translator: Translator, source: Sequence[int], said: Sequence[int]) -> Recording:
+def looked(
+    translator: Translator,
+    source: Sequence[int],
+    said: Sequence[int],
+    *,
+    hidden: Sequence[int] = (),
+    limit: int = 2**28,
+) -> Recording:
     """All attention while the model reads `source`, END behind it, and is made to say `said` and END.
 
-    Rows are the tokens that are said, columns those that are read: of the source, or of what was said before.
+    Rows are the tokens that are said, columns those of the source; where a text looks at itself, both are its own. The
+    decoder cannot see the `hidden` places of the source, and the recording takes at most `limit` bytes.
     """
     model = translator.model
     device = next(model.parameters()).device
     row = torch.tensor([list(source)], device=device)
-    with torch.inference_mode(), observe(model) as seen:
-        encoded = model.encode(row, torch.tensor([len(source)], device=device))
+    with torch.inference_mode(), observe(model, limit=limit) as seen:
+        encoded = without(model.encode(row, torch.tensor([len(source)], device=device)), hidden)
         model.decoder.teach(torch.tensor([[BEGIN, *said]], device=device), encoded)
     if not seen:
         raise nowhere()
-    return labelled(in_one(seen), translator, source, said)
+    return labelled(in_one(seen), translator, source, said, hidden)
 
 
 def nowhere() -> InputError:
@@ -36,20 +46,42 @@ def nowhere() -> InputError:
     return wrong("show", "a model without attention", "one that looks at its source", fix)
 
 
-def labelled(seen: Recording, translator: Translator, source: Sequence[int], said: Sequence[int]) -> Recording:
+def without(encoded: Encoded, hidden: Sequence[int]) -> Encoded:
+    """What is left to look at: the hidden states were read with the others, and cannot be found."""
+    if not hidden:
+        return encoded
+    seen = torch.tensor(apart_from(encoded.states.shape[1], hidden), device=encoded.states.device)
+    content = None if encoded.content is None else encoded.content[:, seen]
+    return Encoded(encoded.states[:, seen], encoded.lengths - len(hidden), encoded.summary, content)
+
+
+def spread(looked: Tensor, size: int, hidden: Sequence[int]) -> Tensor:
+    """Weights over all keys, 0 where nobody could look."""
+    if looked.shape[-1] == size:
+        return looked
+    places = torch.tensor(apart_from(size, hidden), device=looked.device)
+    return looked.new_zeros(*looked.shape[:-1], size).index_copy(-1, places, looked)
+
+
+def apart_from(size: int, hidden: Sequence[int]) -> list[int]:
+    return [place for place in range(size) if place not in hidden]
+
+
+def labelled(
+    seen: Recording, translator: Translator, source: Sequence[int], said: Sequence[int], hidden: Sequence[int]
+) -> Recording:
     """The same with names for people and the tokens beside it."""
-    read = tuple(translator.vocabularies.source.tokens(source))
-    answers = tuple(translator.vocabularies.target.tokens([*said, END]))
-    before = tuple(translator.vocabularies.target.tokens([BEGIN, *said]))
+    read = translator.vocabularies.source.tokens(source)
+    answers, before = (translator.vocabularies.target.tokens(row) for row in ([*said, END], [BEGIN, *said]))
     named = Recording(notes=seen.notes, metadata=seen.metadata)
     for name, one in seen.items():
-        kept = named.add(called(name), one)
         if name.startswith("encoder"):
-            labels = Labels(read, read)
+            named.label(read, read, sites=named.add(called(name), one))
+        elif own_past(name):
+            named.label(before, before, sites=named.add(called(name), one))
         else:
-            labels = Labels(answers, before if own_past(name) else read)
-        labels.check(kept, one)
-        named.labels[kept] = labels
+            whole = Whole(spread(one.dense(), len(source), hidden)) if hidden else one
+            named.label(answers, read, sites=named.add(called(name), whole))
     return named
 
 

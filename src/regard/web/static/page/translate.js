@@ -261,7 +261,7 @@ class Translate {
       this.compare();
     } catch (error) {
       if (turn !== this.looking) return;
-      const blind = /looks at nothing/.test(error.message);
+      const blind = /a model without attention/.test(error.message);
       this.seen.hidden = !blind;
       this.nothing.hidden = !blind;
       this.nothing.textContent = this.say("nothingLooked");
