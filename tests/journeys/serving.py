@@ -136,9 +136,7 @@ class Visited:
         self.page, self.server, self.troubles = page, server, []
         page.on("console", lambda message: self.note(message.type in ("error", "warning"), f"console: {message.text}"))
         page.on("pageerror", lambda error: self.note(True, f"error: {error}"))
-        page.on(
-            "requestfailed", lambda request: self.note(not ended(request), f"failed: {request.url} {request.failure}")
-        )
+        page.on("requestfailed", lambda request: self.note(True, f"failed: {request.url} {request.failure}"))
         page.on("response", lambda response: self.note(response.status >= 400, f"{response.status}: {response.url}"))
         page.on("request", lambda request: self.note(self.foreign(request.url), f"elsewhere: {request.url}"))
 
@@ -152,9 +150,3 @@ class Visited:
     def open(self, state: str = "") -> Any:
         self.page.goto(f"{self.server.url}#{state}")
         return self.page
-
-
-def ended(request: Any) -> bool:
-    """Whether the page itself let go of an answer that comes in parts: the question had changed, or all was there."""
-    parts = request.url.endswith("/api/translate") or "/metrics?" in request.url
-    return parts and "ERR_ABORTED" in (request.failure or "")

@@ -27,7 +27,8 @@ class Event(NamedTuple):
 
 def streamed(events: AsyncIterator[Event]) -> StreamingResponse:
     """An answer of events. What goes wrong after it has begun is the last of them."""
-    return StreamingResponse(encoded(events), media_type="text/event-stream")
+    # Not no-store, which all other answers have: Chromium may call a stream of that kind aborted though all of it came.
+    return StreamingResponse(encoded(events), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
 async def encoded(events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
