@@ -15,6 +15,7 @@ TASKS_BEGIN, TASKS_END = "<!-- tasks:begin -->", "<!-- tasks:end -->"
 TASKS_HEADING = "## Trained"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 HEADING = "## Measured"
+PROGRAMS = ("serving", "long_recording")  # that measure what no contender can be run beside
 NOTHING = "Not measured yet: run `make bench`."
 HOW = """\
 Contenders of a case run in turn (A B C, A B C, …) in one process, after they were found to compute the same numbers.
@@ -31,7 +32,7 @@ $ regard bench                                  # a quick table for your machine
 
 def results(folder: Path = FOLDER) -> list[Result]:
     """What is measured so far, in the order of the claims."""
-    return [load(path) for name in NAMES if (path := folder / f"{name}.json").exists()]
+    return [load(path) for name in (*NAMES, *PROGRAMS) if (path := folder / f"{name}.json").exists()]
 
 
 def summary(found: list[Result]) -> str:

@@ -37,7 +37,7 @@ class Check:
     high: float
     sense: Literal["least", "most"]
     bound: float
-    unit: Literal["×", "MB"] = "×"
+    unit: Literal["×", "MB", "s"] = "×"
 
     @property
     def holds(self) -> bool:

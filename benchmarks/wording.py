@@ -43,6 +43,8 @@ def ratio(check: Check) -> str:
     >>> ratio(Check("faster than Keras", 57.3, 55.1, 58.0, "least", 40.0))
     '57.3× (55.1 – 58.0)'
     """
+    if check.unit == "s":
+        return f"{amount(check.value, 's')} ({amount(check.low, 's')} – {amount(check.high, 's')})"
     unit = "×" if check.unit == "×" else " MB"
     return f"{number(check.value)}{unit} ({number(check.low)} – {number(check.high)})"
 
@@ -52,8 +54,12 @@ def bound(check: Check) -> str:
 
     >>> bound(Check("megabytes", 180.0, 170.0, 190.0, "most", 250.0, "MB"))
     '≤ 250 MB'
+    >>> bound(Check("for a frame", 0.02, 0.02, 0.02, "most", 1 / 30, "s"))
+    '≤ 33.3 ms'
     """
     sign = "≥" if check.sense == "least" else "≤"
+    if check.unit == "s":
+        return f"{sign} {amount(check.bound, 's')}"
     return f"{sign} {check.bound:g}{'×' if check.unit == '×' else ' MB'}"
 
 

@@ -82,7 +82,7 @@ def test_type_and_translate(visited: Callable[..., Any]) -> None:
     page.keyboard.press("Enter")
     assert all(word in {"un", "deux", "trois", "quatre", "cinq", "six"} for word in said(page).split())
     page.wait_for_selector(".regard-grid button")
-    assert "decoder.blocks.1.source, mean of heads: heat map" in mapped(page)
+    assert "decoder 2, mean of heads: heat map" in mapped(page)
     assert page.locator(".hypothesis").count() == 5
     assert "text=one+two+three" in page.url
 
@@ -90,12 +90,12 @@ def test_type_and_translate(visited: Callable[..., Any]) -> None:
 def test_choose_layers_and_heads(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
     page.wait_for_selector(".regard-grid button")
-    page.select_option("label:has-text('Layer') select", label="encoder.blocks.0.attention")
+    page.select_option("label:has-text('Layer') select", label="encoder 1")
     shows(page, "4 queries by 4 keys")
     page.select_option("label:has-text('Head') select", label="2")
     shows(page, "head 2")
-    page.click(".regard-grid button[aria-label='decoder.blocks.0.source, head 1']")
-    shows(page, "decoder.blocks.0.source, head 1")
+    page.click(".regard-grid button[aria-label='decoder 1, head 1']")
+    shows(page, "decoder 1, head 1")
     assert "head=0" in page.url
     page.click("button:has-text('Lines')")
     page.wait_for_selector("svg.regard-arcs path")
@@ -138,8 +138,8 @@ def test_two_runs_and_their_difference(visited: Callable[..., Any]) -> None:
     page.wait_for_selector(".triple .pane:nth-child(3) canvas")
     assert page.locator(".triple canvas").count() == 3
     page.wait_for_selector("p:has-text('earlier: Its own translation:')")
-    page.click(".regard-grid button[aria-label='decoder.blocks.0.source, head 2']")
-    page.wait_for_selector(".triple h3:has-text('decoder.blocks.0.source')")
+    page.click(".regard-grid button[aria-label='decoder 1, head 2']")
+    page.wait_for_selector(".triple h3:has-text('decoder 1')")
 
 
 def test_mask_a_word_and_change_the_temperature(visited: Callable[..., Any]) -> None:
@@ -189,7 +189,7 @@ def test_a_link_restores_the_view(visited: Callable[..., Any]) -> None:
     first = visited().open(ASK)
     first.wait_for_selector(".regard-grid button")
     first.click(".hypothesis >> nth=1")
-    first.click(".regard-grid button[aria-label='decoder.blocks.0.source, head 2']")
+    first.click(".regard-grid button[aria-label='decoder 1, head 2']")
     first.select_option("label:has-text('Colors') select", value="row")
     first.click(".part-said button >> nth=0")
     first.wait_for_selector(".looked:has-text('Where')")
@@ -207,6 +207,7 @@ def test_a_link_restores_the_view(visited: Callable[..., Any]) -> None:
 def test_pan_and_zoom_over_a_long_recording(visited: Callable[..., Any]) -> None:
     page = visited().open("view=recording&file=long.safetensors")
     page.wait_for_selector(".note:has-text('32,768 × 32,768 weights')")
+    assert page.input_value("label:has-text('Colors') select") == "global"  # 0 to 1 would show nothing but white
     canvas = page.locator(".attention canvas.regard-heatmap-canvas")
     box = canvas.bounding_box()
     canvas.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
@@ -214,16 +215,27 @@ def test_pan_and_zoom_over_a_long_recording(visited: Callable[..., Any]) -> None
     for _ in range(12):
         page.mouse.wheel(0, -400)
     page.wait_for_function("() => location.hash.includes('look=')")
-    frames = page.evaluate(FRAMES)
-    assert len(frames) > 20
-    assert sorted(frames)[len(frames) // 2] < 50, frames
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # on the processor, however busy the machine is
+    before = scripted(session)
+    frames = page.evaluate(DRAGGED)
+    assert frames > 10
+    assert (scripted(session) - before) / frames < 1 / 30
     page.wait_for_function("() => !/: $/.test(document.querySelector('.regard-readout').textContent)")
     page.keyboard.press("0")
     page.wait_for_function("() => !location.hash.includes('look=')")
 
 
-# Drags over the map for a second and a half; the milliseconds from each frame to the next.
-FRAMES = """async () => {
+def scripted(session: Any) -> float:
+    """The seconds that scripts of a page have run."""
+    [seconds] = [
+        one["value"] for one in session.send("Performance.getMetrics")["metrics"] if one["name"] == "ScriptDuration"
+    ]
+    return float(seconds)
+
+
+# Drags over the map, frame by frame, for a second and a half; how many frames there were.
+DRAGGED = """async () => {
   const canvas = document.querySelector('.attention canvas.regard-heatmap-canvas');
   const box = canvas.getBoundingClientRect();
   const event = (kind, x, y) => new PointerEvent(kind, { pointerId: 1, clientX: x, clientY: y, bubbles: true });
@@ -231,18 +243,14 @@ FRAMES = """async () => {
   canvas.setPointerCapture = () => {};
   let [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
   send('pointerdown', x, y);
-  const times = [];
-  let last;
-  const end = performance.now() + 1500;
-  while (performance.now() < end) {
+  let frames = 0;
+  for (const end = performance.now() + 1500; performance.now() < end; frames += 1) {
     x += 3 * Math.sin(performance.now() / 200); y += 3 * Math.cos(performance.now() / 300);
     send('pointermove', x, y);
-    const now = await new Promise(requestAnimationFrame);
-    if (last !== undefined) times.push(now - last);
-    last = now;
+    await new Promise(requestAnimationFrame);
   }
   send('pointerup', x, y);
-  return times;
+  return frames;
 }"""
 
 

@@ -86,7 +86,9 @@ def draw(recording: "Recording", site: str, head: int | None, output: Path | Non
     from regard.draw.alignment import alignment, save
 
     kind = "difference" if isinstance(seen, Difference) else "weights"
-    save(alignment(table.numpy(), columns, rows, title, kind=kind), output)
+    # Weights of a long attention are all small: its largest is the darkest.
+    largest = float(table.abs().max()) or 1.0 if table.shape != (seen.queries, seen.keys) else 1.0
+    save(alignment(table.numpy(), columns, rows, title, kind=kind, largest=largest), output)
     console.print(f"picture: {output}", markup=False)
 
 

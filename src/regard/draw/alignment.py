@@ -35,7 +35,7 @@ def alignment(
     table = checked(weights)
     rows, columns = Axis.of("target", target, table.shape[0]), Axis.of("source", source, table.shape[1])
     letters = lettering([*rows.texts, *columns.texts, title])
-    width, height = (min(LARGEST, 1.6 + cell(axis.size) * axis.size) for axis in (columns, rows))
+    width, height = (min(LARGEST, 1.6 + inches(axis)) for axis in (columns, rows))
     figure = Figure(figsize=(width + 0.6, height), layout="constrained")
     axes = figure.subplots()
     picture = paint(axes, table, kind, largest)
@@ -49,9 +49,11 @@ def alignment(
     return figure
 
 
-def cell(size: int) -> float:
-    """Inches of a cell: smaller where there are too many to read them all."""
-    return CELL if size <= 100 else max(0.01, 20.0 / size)
+def inches(axis: Axis) -> float:
+    """The cells of an axis: smaller where there are too many to read all tokens, or none to be read."""
+    if axis.counted:
+        return 7.0
+    return axis.size * (CELL if axis.size <= 100 else max(0.01, 20.0 / axis.size))
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -16,6 +16,7 @@ from regard.errors import wrong
 
 MOST = 1000  # cells of an axis; more than a screen has are drawn by the largest of several
 TICKS = 220  # labels of an axis
+FEW = 24  # of those that are numbers: the others can be counted
 Table = Float[np.ndarray, "row column"]
 
 
@@ -37,8 +38,14 @@ class Axis(NamedTuple):
         """What is to be written."""
         return list(map(str, range(1, self.size + 1))) if self.tokens is None else list(self.tokens)
 
+    @property
+    def counted(self) -> bool:
+        """Whether it is long and has only numbers, of positions or of ranges of them."""
+        return self.size > TICKS and all(text[:1].isdigit() for text in self.texts)
+
     def places(self, room: int = TICKS) -> range:
         """Which positions are written: all, or every so many."""
+        room = min(room, FEW) if self.counted else room
         return range(0, self.size, max(1, -(-self.size // room)))
 
 

@@ -51,7 +51,7 @@ export async function inspector(element, recording, { language, theme } = {}) {
 class Inspector {
   constructor(element, recording, { language, theme }) {
     this.recording = recording;
-    this.state = { language, theme, scale: "none", threshold: 0, drawing: "map", picked: undefined };
+    this.state = { language, theme, scale: undefined, threshold: 0, drawing: "map", picked: undefined };
     this.known = new Map(); // table → its sources
     this.build(element);
   }
@@ -105,8 +105,11 @@ class Inspector {
 
   get site() { return this.chapter.sites[this.state.site]; }
 
+  /** Weights of a long attention are all small: until somebody chooses, they are colored by the largest. */
+  get scale() { return this.state.scale ?? (this.site.step.some((cells) => cells > 1) ? "global" : "none"); }
+
   get options() {
-    const { scale, threshold, language } = this.state;
+    const { scale, state: { threshold, language } } = this;
     return { scale, threshold, language, dark: isDark(), kind: this.site.kind };
   }
 
@@ -162,13 +165,13 @@ class Inspector {
     const heads = Array.from({ length: this.site.heads }, (_, head) => [head, String(head + 1)]);
     controls.head.set(this.site.heads > 1 ? [[-1, say("mean")], ...heads] : heads, state.head);
     controls.head.element.hidden = this.site.heads < 2;
-    controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), state.scale);
+    controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), this.scale);
     controls.threshold.set(state.threshold);
     controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), state.drawing);
     controls.language.set([["en", "English"], ["zh", "中文"]], state.language);
     controls.theme.set([["light", "☀"], ["dark", "☾"]], isDark() ? "dark" : "light");
     this.fitButton.textContent = say("fit");
-    const most = { none: "1", row: say("rowLargest"), global: exactly(this.source.largest) }[state.scale];
+    const most = { none: "1", row: say("rowLargest"), global: exactly(this.source.largest) }[this.scale];
     this.legend.set(paintOf(this.options), this.site.kind === "difference" ? `−${most}` : "0", most);
   }
 

@@ -2,6 +2,8 @@
 
 const BLANKS = { " ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍" };
 
+const SIGNS = new Intl.Segmenter();
+
 /** A token with its blanks, control characters and turns of direction made visible. Always text, never markup. */
 export function visible(token) {
   if (token === "") return "∅";
@@ -13,7 +15,8 @@ export function visible(token) {
 
 /** At most so many signs, the last of them an ellipsis where some are left out; no sign is cut in two. */
 export function shortened(text, most) {
-  const signs = [...new Intl.Segmenter().segment(text)].map((part) => part.segment);
+  if (text.length <= most) return text; // a sign is one unit or more
+  const signs = [...SIGNS.segment(text)].map((part) => part.segment);
   return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
 }
 

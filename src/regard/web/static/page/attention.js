@@ -114,9 +114,14 @@ class Panel {
     }
   }
 
+  /** Weights of a long attention are all small: until somebody chooses, they are colored by the largest. */
+  get scale() {
+    return this.state.get("scale") || (this.source.tiled ? "global" : "none");
+  }
+
   get options() {
-    const [scale, threshold] = [this.state.get("scale"), this.state.get("threshold")];
-    return { scale, threshold, language: this.language, dark: isDark(), kind: this.site.kind };
+    const { scale } = this;
+    return { scale, threshold: this.state.get("threshold"), language: this.language, dark: isDark(), kind: this.site.kind };
   }
 
   get name() {
@@ -158,7 +163,7 @@ class Panel {
     const heads = Array.from({ length: site.heads }, (_, head) => [head, String(head + 1)]);
     controls.head.set(site.heads > 1 ? [[MEAN, say("mean")], ...heads] : heads, this.head);
     controls.head.element.hidden = site.heads < 2;
-    controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), state.get("scale"));
+    controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), this.scale);
     controls.threshold.set(state.get("threshold"));
     controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), this.drawing);
     controls.drawing.element.hidden = this.source.tiled || cellsOf(this.source) > LINED;

@@ -2,7 +2,7 @@
 
 const DEFAULTS = {
   view: "", run: "", with: "", text: "", beam: 5, temperature: 0, seed: 0, length: 1, masked: "", masking: "attention",
-  hypothesis: 0, site: -1, head: -1, scale: "none", threshold: 0, drawing: "map", pick: "", look: "", file: "",
+  hypothesis: 0, site: -1, head: -1, scale: "", threshold: 0, drawing: "map", pick: "", look: "", file: "",
   passage: "", question: "", example: "",
   lang: "", theme: "",
 };
