@@ -19,6 +19,11 @@ from benchmarks.contenders.translators import OpenVocabulary, Shape
 from regard.models.search import Beam, Marks, Scoring, beam
 
 NEVER = -1e9  # a bias for what is not to be said
+ALONE = "the vocabulary's matrix alone, in bare torch"
+LIMIT = (
+    "the product of every hypothesis with the vocabulary's matrix, which every contender pays at each step and nobody"
+    " can leave out: all scores count in the probability of one."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +99,17 @@ def marian(task: Task) -> Contender:
     how = {"num_beams": task.width, "length_penalty": task.length, "do_sample": False, "early_stopping": False}
     mask = (text.source != PADDING).long()
     return searching(model, lambda: model.generate(text.source, attention_mask=mask, **steps, **how)[:, 1:])
+
+
+def vocabulary(task: Task) -> Contender:
+    """What no search can leave out: the scores of all tokens for every hypothesis, at each step."""
+    rows = len(Text(task.batch).source) * task.width
+    states, output = torch.randn(rows, task.shape.size), torch.nn.Linear(task.shape.size, task.shape.vocabulary)
+
+    def find() -> Tensor:
+        made = states
+        for _ in range(task.steps):
+            made = output(states)
+        return made
+
+    return searching(output, find)
