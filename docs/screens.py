@@ -1,5 +1,6 @@
-"""Takes the pictures of the page: `python docs/screens.py RUN RUN` with two translators of the same text.
+"""Takes the pictures of the page: `python docs/screens.py RUN RUN CAPTIONER`.
 
+The first two are translators of the same text, the third is a run of `regard train captioning` with its own scenes.
 Needs a Chromium on the machine (its path in REGARD_CHROMIUM where it has another name), playwright and pillow.
 """
 
@@ -18,13 +19,18 @@ DESKTOP, PHONE = {"width": 1180, "height": 1040}, {"width": 360, "height": 780}
 READY = ".regard-grid button"
 
 
-def views(first: str, second: str) -> dict[str, tuple[dict[str, int], dict[str, str], str]]:
+def views(first: str, second: str, captioner: str) -> dict[str, tuple[dict[str, int], dict[str, str], str]]:
     """Each picture by its name: the size of the window, the state of the page, and what to wait for."""
     asked = {"text": TEXT, "run": first, "lang": "en", "theme": "light"}
     return {
         "page": (DESKTOP, asked | {"pick": "r4"}, READY),
         "page-compare": (DESKTOP, asked | {"with": second, "theme": "dark"}, "text=translation:"),
         "page-chinese": (DESKTOP, asked | {"lang": "zh", "drawing": "lines"}, READY),
+        "page-ask": (
+            DESKTOP,
+            {"view": "ask", "run": captioner, "example": "yes", "pick": "r1", "lang": "en"},
+            ".regard-frame",
+        ),
         "page-phone": (PHONE, asked | {"theme": "dark"}, READY),
     }
 
@@ -52,15 +58,15 @@ def main() -> None:
     """Serve, and take all of them."""
     from playwright.sync_api import sync_playwright
 
-    first, second = (Path(argument).resolve() for argument in sys.argv[1:3])
+    runs = [Path(argument).resolve() for argument in sys.argv[1:4]]
     chromium = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    command = [sys.executable, "-m", "regard", "serve", str(first), str(second), "--port", "0"]
+    command = [sys.executable, "-m", "regard", "serve", *map(str, runs), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         url = re.findall(r"http\S+", server.stdout.readline() if server.stdout else "")[0]
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            for name, view in views(first.name, second.name).items():
+            for name, view in views(*(run.name for run in runs)).items():
                 taken(browser, url, name, view)
             browser.close()
     finally:

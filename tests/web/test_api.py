@@ -28,6 +28,9 @@ def test_the_page_is_told_what_is_served(client: TestClient) -> None:
     state = client.get("/api/state").json()
     assert [run["name"] for run in state["runs"]] == ["transformer", "bahdanau", "plain"]
     assert all(run["ready"] and run["task"] == "translation" for run in state["runs"])
+    assert all(
+        "-" in run["sample"] or " " in run["sample"] for run in state["runs"]
+    )  # a number in words, to begin with
     assert state["files"] == ["looked.safetensors"]
     assert state["limits"]["beam"] == LIMITS.beam
 

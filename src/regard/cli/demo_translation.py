@@ -60,7 +60,8 @@ def translation(output: Path, seed: int, folder: Path | None) -> None:
     console.print(examples(models, pairs), "")
     picture(models["attention"], pairs, output, console)
     if folder is not None:
-        console.print(f"now: regard translate {folder / MODELS['attention']}, or: regard show … 'ninety-seven'")
+        run = folder / MODELS["attention"]
+        console.print(f"now: regard translate {run}, or: regard show … 'ninety-seven', or: regard serve {run}")
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from regard.errors import RegardError, wrong
 from regard.tasks import config_of, kit
 from regard.tasks.predicting import WEIGHTS, Prediction
 from regard.tasks.translation import TranslationConfig, Translator
+from regard.tasks.translation.predictor import first_source
+from regard.tasks.translation.text import ENDLESS
 from regard.web.answers import refuse
 from regard.web.asking import WAYS, Item
 from regard.web.limits import Limits
@@ -40,14 +42,9 @@ class Run:
         """What the page shows of it. A folder that cannot be used says why instead."""
         try:
             config = self.config()
+            return {"name": self.name, "ready": (self.folder / WEIGHTS).is_file(), **described(config)}
         except (RegardError, OSError) as error:
             return {"name": self.name, "error": str(error)}
-        ready = (self.folder / WEIGHTS).is_file()
-        found = {"name": self.name, "task": config.task, "ready": ready, "about": about(config)}
-        if config.task in WAYS:
-            way = WAYS[config.task]
-            found |= {"takes": way.takes, "questioned": way.questioned, "example": generated(config)}
-        return found
 
     def translator(self) -> Translator:
         """The translator of the best weights so far."""
@@ -78,6 +75,17 @@ class Run:
                 served = replace(config, training=replace(config.training, device="cpu"))
                 self.opened = Opened(stamp, load(served, self.folder))
             return self.opened.model
+
+
+def described(config: Any) -> dict[str, Any]:
+    """What a run is of, how it is asked, and an example where the task brings its data along."""
+    found = {"task": config.task, "about": about(config)}
+    if isinstance(config, TranslationConfig) and config.data.text in ENDLESS:
+        found["sample"] = first_source(replace(config, data=replace(config.data, held_out=1)))
+    if config.task in WAYS:
+        way = WAYS[config.task]
+        found |= {"takes": way.takes, "questioned": way.questioned, "example": generated(config)}
+    return found
 
 
 def generated(config: Any) -> bool:

@@ -17,7 +17,7 @@ import { exactly } from "./labels.js";
 import { siteSources, written } from "./tables.js";
 import { paintOf } from "./tiles.js";
 import { tokenPair, tokensOf } from "./tokens.js";
-import { chosenLanguage, speaker, teach } from "./words.js";
+import { chosenLanguage, siteName, speaker, teach } from "./words.js";
 
 teach({
   en: {
@@ -144,7 +144,8 @@ class Inspector {
     const { heads, mean } = all[this.state.site];
     this.source = this.state.head < 0 ? mean : heads[this.state.head];
     const label = this.state.head < 0 ? this.say("mean") : this.say("head", { head: this.state.head + 1 });
-    this.name = this.site.heads > 1 ? this.say("headOf", { site: this.site.name, head: label }) : this.site.name;
+    const site = siteName(this.site.name, this.say);
+    this.name = this.site.heads > 1 ? this.say("headOf", { site, head: label }) : site;
     this.renderControls();
     this.renderDrawing();
     this.renderGrid(all);
@@ -160,7 +161,7 @@ class Inspector {
     const chapters = this.recording.chapters.map(({ name, score }, place) => [place, this.chapterName(name, score)]);
     controls.chapter.set(chapters, state.chapter);
     controls.chapter.element.hidden = chapters.length < 2 && chapter.score === null;
-    controls.site.set(chapter.sites.map(({ name }, place) => [place, name]), state.site);
+    controls.site.set(chapter.sites.map(({ name }, place) => [place, siteName(name, say)]), state.site);
     controls.site.element.hidden = chapter.sites.length < 2;
     const heads = Array.from({ length: this.site.heads }, (_, head) => [head, String(head + 1)]);
     controls.head.set(this.site.heads > 1 ? [[-1, say("mean")], ...heads] : heads, state.head);
@@ -200,9 +201,10 @@ class Inspector {
     this.parts.grid.hidden = !several;
     if (!several) return;
     const { site, head, chapter } = this.state;
-    if (this.gridChapter !== chapter) {
-      this.gridSites = this.chapter.sites.map(({ name }, place) => ({ name, heads: all[place].heads }));
-      this.gridChapter = chapter;
+    const shown = [chapter, this.state.language].join();
+    if (this.gridShown !== shown) {
+      this.gridSites = this.chapter.sites.map(({ name }, place) => ({ name: siteName(name, this.say), heads: all[place].heads }));
+      this.gridShown = shown;
     }
     const options = { ...this.options, sites: this.gridSites, mean: all.map(({ mean }) => mean), chosen: { site, head } };
     if (this.grid) this.grid.update(options);

@@ -13,6 +13,9 @@ const WORDS = {
     waiting: "loading…",
     heads: "Heads, layer by layer",
     head: "head {head}",
+    encoder: "encoder{layer}",
+    decoder: "decoder{layer}",
+    itself: "{site}, itself",
     mean: "mean of heads",
     headOf: "{site}, {head}",
     arcs: "{name}: lines from each token to what it looks at",
@@ -40,6 +43,9 @@ const WORDS = {
     waiting: "加载中…",
     heads: "各层的注意力头",
     head: "头 {head}",
+    encoder: "编码器{layer}",
+    decoder: "解码器{layer}",
+    itself: "{site}（自身）",
     mean: "各头平均",
     headOf: "{site}，{head}",
     arcs: "{name}：每个词元与其关注对象的连线",
@@ -66,6 +72,13 @@ export function teach(more) {
 export function speaker(language) {
   const words = WORDS[chosenLanguage(language)];
   return (name, values = {}) => (words[name] ?? WORDS.en[name]).replace(/\{(\w+)\}/g, (_, place) => values[place]);
+}
+
+/** A site in the reader's language, where it is named as regard.tasks.translation.looking names it. */
+export function siteName(name, say) {
+  const [, side, layer = "", itself] = /^(encoder|decoder)( \d+)?(, itself)?$/.exec(name) ?? [];
+  if (!side) return name;
+  return itself ? say("itself", { site: say(side, { layer }) }) : say(side, { layer });
 }
 
 /** "en" or "zh", whichever is nearer to what was asked for, or to what the browser is set to. */

@@ -59,7 +59,7 @@ class Ask {
     if (run.questioned) this.form.append(this.typed("question", this.server.limits.characters, 1));
     const buttons = [];
     if (run.questioned) buttons.push(make("button", { type: "submit", className: "primary", textContent: say("ask") }));
-    if (run.example) buttons.push(button(say("example"), () => this.ask({ example: true })));
+    if (run.example) buttons.push(button(say("example"), () => this.anew({ example: true })));
     if (buttons.length) this.form.append(make("p", { className: "controls" }, ...buttons));
     this.form.append(make("p", { className: "note", textContent: say(`${run.takes}Help`) }));
     return this.form;
@@ -110,16 +110,21 @@ class Ask {
     const { run, state, session } = this;
     const content = run.takes === "passage" ? new Blob([state.get("passage")]) : session.file;
     const missing = (run.takes === "passage" ? !state.get("passage").trim() : !content) || (run.questioned && !state.get("question").trim());
-    if (!missing) return this.ask({ content });
+    if (!missing) return this.anew({ content });
     const first = [...this.form.querySelectorAll("textarea")].find(({ value }) => !value.trim());
     return (first ?? this.form.querySelector("button.primary")).focus();
+  }
+
+  /** Something else, of which nothing is picked yet. */
+  anew(question) {
+    this.state.set({ example: question.example ? "yes" : "", pick: "", look: "", site: -1, head: -1 });
+    return this.ask(question);
   }
 
   async ask({ content, example = false }) {
     const { run, state, session } = this;
     const asked = { run: run.name, content, example };
     session.asked = asked;
-    state.set({ example: example ? "yes" : "", pick: "", look: "", site: -1, head: -1 });
     const values = example ? { example: "yes" } : run.questioned ? { question: state.get("question") } : {};
     this.form.toggleAttribute("aria-busy", true);
     try {

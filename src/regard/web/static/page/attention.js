@@ -13,7 +13,7 @@ import { heatmap } from "../heatmap.js";
 import { count, visible } from "../labels.js";
 import { written } from "../tables.js";
 import { tokenPair, tokensOf } from "../tokens.js";
-import { speaker } from "../words.js";
+import { siteName, speaker } from "../words.js";
 import { cellsOf, FORMATS, MOST, save } from "./saving.js";
 import { firstSite, MEAN } from "./sources.js";
 
@@ -127,7 +127,8 @@ class Panel {
   get name() {
     const { say, site, head } = this;
     const label = head < 0 ? say("mean") : say("head", { head: head + 1 });
-    return site.heads > 1 ? say("headOf", { site: site.name, head: label }) : site.name;
+    const name = siteName(site.name, say);
+    return site.heads > 1 ? say("headOf", { site: name, head: label }) : name;
   }
 
   /** What is picked: { axis: "row" or "column", place }. */
@@ -158,7 +159,7 @@ class Panel {
     const { controls, say, state, sites, site } = this;
     const named = { site: "layer", head: "headName", scale: "colors", threshold: "threshold", drawing: "drawing" };
     for (const [name, word] of Object.entries(named)) controls[name].label(say(word));
-    controls.site.set(sites.map(({ name }, place) => [place, name]), this.place);
+    controls.site.set(sites.map(({ name }, place) => [place, siteName(name, say)]), this.place);
     controls.site.element.hidden = sites.length < 2;
     const heads = Array.from({ length: site.heads }, (_, head) => [head, String(head + 1)]);
     controls.head.set(site.heads > 1 ? [[MEAN, say("mean")], ...heads] : heads, this.head);
@@ -216,7 +217,7 @@ class Panel {
     const heads = small.reduce((total, site) => total + site.heads, 0);
     if (small.length !== this.sites.length || heads < 2 || heads > GRIDDED) return undefined;
     this.gridSites ??= Promise.all(this.sites.map(async (site) => ({
-      name: site.name,
+      name: siteName(site.name, this.say),
       heads: await Promise.all(Array.from({ length: site.heads }, (_, head) => site.source(head))),
       mean: await site.source(site.heads > 1 ? MEAN : 0),
     })));

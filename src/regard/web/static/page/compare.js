@@ -5,13 +5,13 @@ import { isDark } from "../colors.js";
 import { heatmap } from "../heatmap.js";
 import { hereSource } from "../source.js";
 import { written } from "../tables.js";
-import { speaker } from "../words.js";
+import { siteName, speaker } from "../words.js";
 import { events, postJson } from "./api.js";
 import { firstSite, MEAN, recordingSites } from "./sources.js";
 
 export function comparison(element, { state, language, report }) {
   const say = speaker(language);
-  const heading = make("h2");
+  const heading = make("h2", { className: "name" });
   const own = make("p", { className: "note", dir: "auto" });
   const problem = make("p", { className: "note" });
   const parts = ["first", "second", "differenceOf"].map((name) => {
@@ -65,7 +65,7 @@ export function comparison(element, { state, language, report }) {
     const alike = String(labels.rows) === String(panel.labels.rows) && String(labels.columns) === String(panel.labels.columns);
     problem.textContent = alike ? "" : say("unlike");
     draw(parts[0], panel.source, panel.labels, { ...panel.options, name: `${names[0]}: ${panel.name}` });
-    draw(parts[1], source, labels, { ...panel.options, name: `${names[1]}: ${site.name}` });
+    draw(parts[1], source, labels, { ...panel.options, name: `${names[1]}: ${siteName(site.name, say)}` });
     parts[2].element.hidden = !alike;
     if (!alike) return;
     const options = { ...panel.options, kind: "difference", scale: "global", threshold: 0, name: say("differenceOf") };

@@ -9,7 +9,7 @@ import { recordingSites } from "./sources.js";
 
 export function recordingView(element, { state, language, server, report, session }) {
   const say = speaker(language);
-  const title = make("h2");
+  const title = make("h2", { className: "name" });
   const notes = make("ul", { className: "note" });
   const card = make("section", { className: "card", hidden: true }, title, notes);
   const files = make("div", { className: "hypotheses" });

@@ -58,23 +58,29 @@ class Translate {
   buildForm() {
     const { say, state, server } = this;
     const names = this.runs.map(({ name, about }) => [name, described(name, about)]);
-    this.run = choice((value) => this.change({ run: value, hypothesis: 0, site: -1, head: -1, pick: "", masked: "" }));
+    this.run = choice((value) => {
+      this.change({ run: value, hypothesis: 0, site: -1, head: -1, pick: "", masked: "" });
+      this.text.placeholder = this.hint();
+      this.sample.hidden = !this.chosenRun().sample;
+    });
     this.run.label(say("run"));
     this.run.set(names, this.chosenRun()?.name ?? "");
     this.against = choice((value) => { this.state.set({ with: value }); this.compare(); });
     this.against.label(say("against"));
     this.against.set([["", say("nobody")], ...names], names.some(([name]) => name === state.get("with")) ? state.get("with") : "");
     this.against.element.hidden = names.length < 2;
-    this.text = make("textarea", { rows: 2, maxLength: server.limits.characters, placeholder: say("write"), value: state.get("text"), dir: "auto" });
+    this.text = make("textarea", { rows: 2, maxLength: server.limits.characters, placeholder: this.hint(), value: state.get("text"), dir: "auto" });
     this.text.setAttribute("aria-label", say("text"));
     this.text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       this.send();
     });
+    this.sample = button(say("example"), () => { this.text.value = this.chosenRun().sample; this.send(); });
+    this.sample.hidden = !this.chosenRun()?.sample;
     this.go = make("button", { type: "submit", className: "primary", textContent: say("translate") });
     const form = make("form", { className: "card ask" },
-      make("div", { className: "controls" }, this.run.element, this.against.element),
+      make("div", { className: "controls" }, this.run.element, this.against.element, this.sample),
       make("div", { className: "typed" }, this.text, this.go), this.buildOptions());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -82,6 +88,11 @@ class Translate {
       else this.send();
     });
     return form;
+  }
+
+  hint() {
+    const { sample } = this.chosenRun() ?? {};
+    return sample ? this.say("writeLike", { sample }) : this.say("write");
   }
 
   buildOptions() {
