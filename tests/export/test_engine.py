@@ -14,10 +14,12 @@ from regard.export.cache import cached
 from regard.export.converter import to_ctranslate2
 from regard.models import ModelConfig, build
 from regard.models.config import Transformer
+from regard.models.search import Hypothesis
 from regard.tasks.data import Vocabularies
 from regard.tasks.data.vocabulary import BEGIN, END, Tokens
 from regard.tasks.translation import Search, TranslationConfig, Translator
 from regard.tasks.translation.config import Cutting
+from regard.tasks.translation.numbered import closed
 from regard.tasks.translation.translating import searched
 
 SOURCE = Tokens([f"s{number}" for number in range(31)] + ["<unk>"], "blank")  # a word that is spelled as a special one
@@ -94,10 +96,10 @@ CONFIGS = {
 }
 SEARCHES = {
     "greedy": Search(beam=1),
-    "default": Search(),
-    "exact": Search(beam=5, length=0.0, stop="exact"),
-    "full": Search(beam=5, length=0.0),
-    "several": Search(beam=4, best=3, length=0.6),
+    "exact": Search(beam=5, length=0.0),
+    "full": Search(beam=5, length=0.0, stop="full"),
+    "long": Search(beam=4, length=1.0, stop="full"),
+    "several": Search(beam=4, best=3, length=0.6, stop="full"),
 }
 
 
@@ -128,6 +130,17 @@ def test_what_is_never_said_and_what_never_ends_is_left_to_torch(tmp_path: Path)
         torchs.model.decoder.output.bias[1] += 14.0  # unknown, more probable than any other
         torchs.model.decoder.output.bias[END] -= 8.0
     assert alike(torchs, fast(torchs, tmp_path / "model"), SEARCHES["exact"]) > 60
+
+
+def test_a_beam_that_was_full_too_soon_is_searched_again(tmp_path: Path) -> None:
+    torchs, search = translator(), Search()
+    other = fast(torchs, tmp_path / "model")
+    rows = closed([text for text in TEXTS if text], SOURCE)
+    best = other.searched(rows, replace(search, stop="full"))
+    found = other.improved(rows, [[Hypothesis((), -50.0, -50.0)], *best[1:]], search)
+    wanted = searched(torchs.model, rows[:1], search, attention=False)[0]
+    assert [one.tokens for one in found[0]] == [one.tokens for one in wanted]
+    assert found[1:] == best[1:]
 
 
 def test_nothing_to_translate(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ class Looking:
     "Help for long translations (Wu et al. 2016); 0 for none."
     coverage: float = 0.0
     "Penalty for what was not looked at (Wu et al. 2016)."
-    stop: Literal["full", "exact"] = "full"
-    "full: when as many are found as the beam is wide, with every engine alike; exact: when no other can become better."
+    stop: Literal["exact", "full"] | None = None
+    "exact: when no other can become better; full: when as many are found as the beam is wide, as ct2 does by default."
     batch: int = 64
     "Lines at once, at most."
 

@@ -2,15 +2,16 @@
 
 Its search differs from ours in some ways, which are made up for here. It divides scores by another power of the
 length, so complete hypotheses are scored again by our rule. A sentence is searched by torch where CTranslate2 left
-out some that our rule may prefer, where it says a token that is never said, and where it breaks off at the longest
-length. Where a translation looked is computed by torch too, at once for all its tokens: in a beam search CTranslate2
-4.8 gives the first row of another sentence to hypotheses that end early.
+out some that our rule may prefer, where it says a token that is never said, where it breaks off at the longest
+length, and, unless `stop` is given, where it stopped before it had found what greedy search finds. Where a
+translation looked is computed by torch too, at once for all its tokens: in a beam search CTranslate2 4.8 gives the
+first row of another sentence to hypotheses that end early.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -24,6 +25,8 @@ from regard.tasks.translation import Search, Translated, Translator
 from regard.tasks.translation.numbered import alike, closed, padded
 from regard.tasks.translation.translating import MARKS, room_for, said, searched
 
+ROUNDING = 1e-4  # of scores
+Found: TypeAlias = list[list[Hypothesis]]  # of each sentence, the best first
 NEARLY_NONE = 1e-9  # a length penalty that changes no order; with none at all CTranslate2 stops at the first ending
 
 
@@ -38,9 +41,11 @@ class Fast(Translator):
         self.numbers = {name: number for number, name in enumerate(self.names[1])}
 
     def found(self, texts: Sequence[str], search: Search, *, attention: bool) -> list[Translated]:
-        refuse(search)
         rows = closed(texts, self.vocabularies.source, search.longest - 1)
-        best = self.searched(rows, search) if rows else []
+        ours = settled(search)
+        best = self.searched(rows, ours) if rows else []
+        if rows and search.stop is None and ours.stop == "full":
+            best = self.improved(rows, best, search)
         if attention:
             best = [self.looked(row, own) for row, own in zip(rows, best, strict=True)]
         vocabularies = self.vocabularies
@@ -59,7 +64,7 @@ class Fast(Translator):
             found.append(replace(one, weights=None if taught.weights is None else taught.weights.dense()[0]))
         return found
 
-    def searched(self, rows: Sequence[list[int]], search: Search) -> list[list[Hypothesis]]:
+    def searched(self, rows: Sequence[list[int]], search: Search) -> Found:
         """The best hypotheses of each sentence."""
         rooms = room_for(torch.tensor([len(row) for row in rows]), search).tolist()
         results = self.engine.translate_batch(
@@ -78,12 +83,32 @@ class Fast(Translator):
             own = [self.hypothesis(result, number, search) for number in range(len(result.hypotheses))]
             if not (any(broken(one, room) for one in own) or cut(own, search)):
                 found[place] = sorted(map(unended, own), key=lambda one: -one.score)[: search.best]
-        left = [place for place in range(len(rows)) if place not in found]
-        for chosen in alike([len(rows[place]) for place in left], search.budget):
-            places = [left[index] for index in chosen]
-            best = searched(self.model, [rows[place] for place in places], search, attention=False)
-            found |= zip(places, best, strict=True)
+        found |= self.by_torch(rows, [place for place in range(len(rows)) if place not in found], search)
         return [found[place] for place in range(len(rows))]
+
+    def improved(self, rows: Sequence[list[int]], best: Found, search: Search) -> Found:
+        """With an exact search where greedy search has found a better one.
+
+        The beam was then full of others that ended before: with few words an end is soon among the best tokens.
+        """
+        greedy = self.searched(rows, replace(search, beam=1, best=1))
+        divisor = search.plan.scoring.divisor
+        worse = [
+            place
+            for place, (own, (one,)) in enumerate(zip(best, greedy, strict=True))
+            if one.log_prob / divisor(len(one.tokens) + 1) > own[0].score + ROUNDING
+        ]
+        exact = self.by_torch(rows, worse, search)
+        return [exact.get(place, own) for place, own in enumerate(best)]
+
+    def by_torch(self, rows: Sequence[list[int]], places: list[int], search: Search) -> dict[int, list[Hypothesis]]:
+        """The best hypotheses of some of the sentences, which CTranslate2 cannot find."""
+        found: dict[int, list[Hypothesis]] = {}
+        for chosen in alike([len(rows[place]) for place in places], search.budget):
+            some = [places[index] for index in chosen]
+            best = searched(self.model, [rows[place] for place in some], search, attention=False)
+            found |= zip(some, best, strict=True)
+        return found
 
     def hypothesis(self, result: Any, place: int, search: Search) -> Hypothesis:
         """One of the hypotheses of a sentence in our words; its tokens still end with END."""
@@ -93,16 +118,19 @@ class Fast(Translator):
         return Hypothesis(tokens, log_prob / divisor, log_prob)
 
 
-def refuse(search: Search) -> None:
-    """Raises for a search that CTranslate2 does not have.
+def settled(search: Search) -> Search:
+    """The search as CTranslate2 does it, or one sentence where it cannot.
 
-    It ends a sentence when as many hypotheses are complete as the beam is wide, which is exact for the most probable.
+    It ends a sentence when as many hypotheses are complete as the beam is wide, and does not tell what was still alive:
+    that is exact for the most probable one alone.
     """
     if search.coverage:
         raise wrong("coverage", search.coverage, "0 for the ct2 engine", "leave it out, or use --engine torch")
-    if search.stop == "exact" and search.beam > 1 and (search.length or search.best > 1):
+    exact = search.beam == 1 or (search.length == 0 and search.best == 1)
+    if search.stop == "exact" and not exact:
         expected = "full for the ct2 engine, but for the best of a beam with --length 0"
         raise wrong("stop", "exact", expected, "use --stop full, --length 0, or --engine torch")
+    return replace(search, stop=search.stop or ("exact" if exact else "full"))
 
 
 def options(search: Search) -> dict[str, Any]:

@@ -46,7 +46,8 @@ class Search:
     best: int = 1  # how many translations of each text
     length: float = 1.0  # help for long ones (Wu et al. 2016, eq. 14)
     coverage: float = 0.0  # penalty for what was not looked at
-    stop: Literal["full", "exact"] = "full"  # when as many are found as the beam is wide, or when none can be better
+    # exact: when none can become better; full: when as many are found as the beam is wide; none: what the engine can
+    stop: Literal["exact", "full"] | None = None
     budget: int = 4096  # source tokens at once, padding included
     longest: int = 512  # tokens of a text, and of its translation
 
@@ -59,7 +60,7 @@ class Search:
     @property
     def plan(self) -> Beam:
         """The same for the search itself."""
-        return Beam(self.beam, self.best, self.stop, Scoring("wu", self.length, self.coverage))
+        return Beam(self.beam, self.best, self.stop or "exact", Scoring("wu", self.length, self.coverage))
 
 
 def translate(
