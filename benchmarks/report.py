@@ -1,9 +1,10 @@
-"""Make the tables in README.md and docs/benchmarks.md from the results: `python -m benchmarks.report [--check]`."""
+"""Make the tables in README.md and docs from the results: `python -m benchmarks.report [--check]`."""
 
 import argparse
 import sys
 from pathlib import Path
 
+from benchmarks import comparisons
 from benchmarks.claims import NAMES
 from benchmarks.recipes.running import TaskResult
 from benchmarks.recipes.running import load as load_task
@@ -167,7 +168,12 @@ def wanted(root: Path = ROOT) -> dict[Path, str]:
     found = results()
     text = (root / "README.md").read_text(encoding="utf-8")
     text = with_tasks(readme(text, found), task_results())
-    return {root / "README.md": text, root / "docs" / "benchmarks.md": page(found)}
+    docs = root / "docs"
+    return {
+        root / "README.md": text,
+        docs / "benchmarks.md": page(found),
+        docs / "compare.md": comparisons.page(comparisons.results()),
+    }
 
 
 def stale(root: Path = ROOT) -> list[Path]:

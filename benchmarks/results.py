@@ -121,11 +121,15 @@ class Result:
 
 
 def save(result: Result, folder: Path) -> Path:
-    """Write it in one step: a reader sees the old file or the new one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{result.claim}.json"
-    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False, encoding="utf-8") as file:
-        json.dump(_short(asdict(result)), file, indent=2, ensure_ascii=False)
+    """Write down a claim."""
+    return write(_short(asdict(result)), folder / f"{result.claim}.json", indent=2)
+
+
+def write(values: dict[str, Any], path: Path, indent: int = 1) -> Path:
+    """Write JSON in one step: a reader sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8") as file:
+        json.dump(values, file, indent=indent, ensure_ascii=False)
         file.write("\n")
     os.chmod(file.name, 0o644)
     os.replace(file.name, path)

@@ -1,10 +1,8 @@
 """From a recipe to its result: trained, or resumed, and evaluated by the commands that users have."""
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import tomllib
 from dataclasses import asdict, dataclass, field
 from datetime import date
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recipes.recipe import Recipe, Run
+from benchmarks.results import write
 from benchmarks.worker import commit
 from regard.machine import describe
 
@@ -135,14 +134,8 @@ def regard(*arguments: str, shown: bool = True) -> str:
 
 
 def save(result: TaskResult, folder: Path) -> Path:
-    """Write it in one step: a reader sees the old file or the new one."""
-    path = folder / f"tasks-{result.recipe}.json"
-    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False, encoding="utf-8") as file:
-        json.dump(asdict(result), file, indent=1, ensure_ascii=False)
-        file.write("\n")
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
-    return path
+    """Write it down."""
+    return write(asdict(result), folder / f"tasks-{result.recipe}.json")
 
 
 def load(path: Path) -> TaskResult:

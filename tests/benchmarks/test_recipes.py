@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import report
+from benchmarks import comparisons, report
 from benchmarks.recipes.recipe import Recipe, Run, names, read
 from benchmarks.recipes.running import COPIED, TaskResult, Trained, figure, load, result_of, save, without_paths
 from regard.tasks import kit
@@ -82,3 +82,19 @@ def test_figures_are_found_by_their_path() -> None:
 def test_no_path_of_this_machine_is_recorded(tmp_path: Path) -> None:
     config = {"data": {"source": f"{tmp_path}/mnist"}, "training": {"folder": "/home/a/b"}}
     assert json.dumps(without_paths(config, tmp_path)) == '{"data": {"source": "mnist"}, "training": {"folder": "b"}}'
+
+
+def test_a_comparison_is_recorded_and_its_page_made(tmp_path: Path) -> None:
+    rows = [{"name": "soft", "values": [1.0, 3.0, 2.5], "seconds": 7.4}]
+    one = comparisons.Compared(
+        "soft-hard", {}, "2026-01-02", "abc", {"title": "t: error on test, 3 seeds", "rows": rows}
+    )
+    machine = {"processor": "P", "torch": "2", "python": "3", "system": "S"}
+    text = comparisons.mechanisms(dataclasses.replace(one, machine=machine))
+    assert "t: error on test, 3 seeds.\n" in text
+    assert "| soft | 2.5 | 1 | 3 | 7 |\n" in text
+    assert "One core of P; torch 2, Python 3, S. 2026-01-02, commit abc." in text
+    found = comparisons.run("layers", tmp_path, "--parameters=64", lengths=(4, 8))
+    assert [found] == comparisons.results(tmp_path)
+    assert (tmp_path / comparisons.PICTURE).is_file()
+    assert "| 4 | 8 | O(n) |" in comparisons.page([found])

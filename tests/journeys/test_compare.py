@@ -1,5 +1,6 @@
 """`regard compare` and `regard show positions`: measured beside the formulas, and an identity that is checked."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from regard.models.complexity import WIDTH, cost, exponent, layers, longest_path
+from regard.models.complexity import WIDTH, Cost, cost, curve, exponent, layers, longest_path
 from regard.tasks.comparing import COMPARISONS, compared
+from regard.timing import Spread
 
 Regard = Callable[..., Any]
 
@@ -28,7 +30,7 @@ def test_paths_steps_and_operations_are_those_of_the_formulas() -> None:
             assert (steps, paths) == ([1, 1], [1, 1])
             assert costs[1].operations == 2 * 4 * 17 * width**2 + 2 * 2 * 17**2 * width
     layer, width = layers(1024)["self-attention"]
-    assert exponent([cost(layer, width, length) for length in (512, 1024)]) > 1.9
+    assert exponent((512, 1024), [float(cost(layer, width, length).operations) for length in (512, 1024)]) > 1.9
 
 
 def test_a_long_path_is_walked_to_its_end() -> None:
@@ -43,11 +45,25 @@ def test_layers_have_equal_parameters() -> None:
     assert max(counts) < 1.06 * min(counts)
 
 
+def test_the_lines_of_the_formulas_grow_as_they_say_and_meet_what_was_measured() -> None:
+    costs = [Cost(length, Spread(7.0, 7.0, 7.0, 1), 3 * length, length, 1) for length in (16, 64)]
+    for name, growth in (
+        ("convolution", [4, 4, 4, 1]),
+        ("recurrence", [4, 4, 4, 4]),
+        ("self-attention", [16, 16, 1, 1]),
+    ):
+        drawn = curve(name, 11, costs)
+        assert [lines[-1] for lines in drawn.expected.values()] == [7, 192, 64, 1]
+        assert [lines[1] / lines[0] for lines in drawn.expected.values()] == pytest.approx(growth)
+
+
 def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
     done = regard("compare", "--parameters", 256, "--lengths", 4, "--lengths", 8, "--output", "c.svg")
     assert done.code == 0, done.errors
     assert all(word in done.output for word in ("longest path", "O(k n d²)", "O(n² d)", "self-attention n^"))
     assert "<svg" in Path("c.svg").read_text()
+    found = json.loads(regard("compare", "--parameters", 256, "--lengths", 8, "--lengths", 4, "--json").output)
+    assert (found["lengths"], found["layers"]["recurrence"]["longest path"]) == ([4, 8], [4, 8])
     refused = regard("compare", "--lengths", 4)
     assert "--lengths: got (4,), expected at least two numbers above 1; fix:" in refused.errors
 

@@ -1,19 +1,26 @@
 """`regard compare`: what kinds of layers cost against the length, and mechanisms against each other on one task."""
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
 from regard.errors import wrong
 
 if TYPE_CHECKING:
-    from regard.models.complexity import Cost
+    from regard.models.complexity import Curve
 
-# The tables, and which of the formulas of a layer stands beside each.
-PARTS = {"time, ms": None, "operations, millions": 0, "longest path": 1, "steps in a row": 2}
-What = Literal["layers", "bahdanau-luong", "soft-hard", "global-local"]
+# The quantities of layers: what they are called in a table, and the unit of the numbers there.
+UNITS = {
+    "seconds": ("time of one core, ms", 1e-3),
+    "operations": ("operations, millions", 1e6),
+    "longest path": ("longest path", 1),
+    "steps in a row": ("steps in a row", 1),
+}
+What = Literal["layers", "bahdanau-luong", "soft-hard", "global-local", "estimators"]
 
 
 def compare(
@@ -23,14 +30,15 @@ def compare(
     lengths: tuple[int, ...] = (16, 64, 256, 1024),
     seeds: int = 3,
     output: Path = Path("compare.png"),
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Compare convolution, recurrence and self-attention at equal parameters, or two mechanisms on one task.
+    """Compare convolution, recurrence and self-attention at equal parameters, or mechanisms on one task.
 
     Parameters
     ----------
     what
         layers: time, operations, longest path and steps in a row against the length, beside the formulas. Others:
-        mechanisms that are trained on one task from several seeds.
+        mechanisms that are trained on one task from several seeds; estimators: the gradients of hard attention.
     parameters
         Of each layer, about.
     lengths
@@ -39,72 +47,70 @@ def compare(
         Trainings of each mechanism.
     output
         The plots of layers (.png, .svg, .pdf).
+    as_json
+        One JSON object instead of tables.
     """
     if seeds < 1:
         raise wrong("--seeds", seeds, "at least 1", "write --seeds 3")
     if what == "layers":
-        compare_layers(parameters, lengths, output)
+        compare_layers(parameters, lengths, output, as_json)
     else:
-        compare_mechanisms(what, seeds)
+        compare_mechanisms(what, seeds, as_json)
 
 
-def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path) -> None:
+def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_json: bool) -> None:
     """Measures each kind at each length, beside its formulas."""
     from regard.draw.alignment import save
     from regard.draw.complexity import complexity
-    from regard.models.complexity import FORMULAS, cost, exponent, layers
+    from regard.models.complexity import curves
 
     if len(lengths) < 2 or min(lengths) < 2:
         raise wrong("--lengths", lengths, "at least two numbers above 1", "write --lengths 16 --lengths 64")
     lengths = tuple(sorted(set(lengths)))
-    costs = {
-        name: [cost(layer, width, length) for length in lengths] for name, (layer, width) in layers(parameters).items()
-    }
-    widths = {name: width for name, (_, width) in layers(parameters).items()}
-    columns = ("", "d", *(f"n = {length}" for length in lengths))
-    console = Console(highlight=False)
-    for title, place in PARTS.items():
-        table = Table(*columns, "formula", box=None, pad_edge=False, title=f"\n{title}", title_justify="left")
-        for name, row in costs.items():
-            table.add_row(name, str(widths[name]), *(figure(one, title) for one in row), formula(FORMULAS[name], place))
+    found = curves(parameters, lengths)
+    measured = {name: curve.measured for name, curve in found.items()}
+    save(complexity(lengths, measured, {name: curve.expected for name, curve in found.items()}), output)
+    if as_json:
+        widths = {name: curve.width for name, curve in found.items()}
+        print(json.dumps({"lengths": lengths, "widths": widths, "layers": measured}))
+    else:
+        show_layers(lengths, found, output)
+
+
+def show_layers(lengths: tuple[int, ...], found: "dict[str, Curve]", output: Path) -> None:
+    """A table for each quantity."""
+    from regard.models.complexity import FORMULAS, exponent
+
+    console, columns = Console(highlight=False), ("", "d", *(f"n = {length}" for length in lengths), "formula")
+    for quantity, (title, unit) in UNITS.items():
+        table = Table(*columns, box=None, pad_edge=False, title=f"\n{title}", title_justify="left")
+        for name, curve in found.items():
+            figures = [figure(value / unit) for value in curve.measured[quantity]]
+            table.add_row(name, str(curve.width), *figures, f"O({FORMULAS[name][quantity].text})")
         console.print(table)
-    slopes = ", ".join(f"{name} n^{exponent(row):.2f}" for name, row in costs.items())
-    console.print(f"\noperations grow, over the last two lengths, as {slopes}")
-    save(complexity(lengths, curves(costs)), output)
+    powers = ", ".join(f"{name} n^{exponent(lengths, c.measured['operations']):.2f}" for name, c in found.items())
+    console.print(f"\noperations grow, over the last two lengths, as {powers}")
     console.print(f"picture: {output}", markup=False)
 
 
-def figure(one: "Cost", quantity: str) -> str:
-    """One number of a table."""
-    if quantity == "time, ms":
-        return f"{1e3 * one.seconds.median:.2f}"
-    if quantity == "operations, millions":
-        return f"{one.operations / 1e6:.2f}"
-    return str(one.path if quantity == "longest path" else one.steps)
+def figure(value: float) -> str:
+    """A count as it is, anything else with two digits behind the point."""
+    return str(int(value)) if value == int(value) else f"{value:.2f}"
 
 
-def formula(formulas: tuple[str, ...], place: int | None) -> str:
-    return "" if place is None else f"O({formulas[place]})"
-
-
-def curves(costs: "dict[str, list[Cost]]") -> dict[str, dict[str, list[float]]]:
-    """What is drawn: a line for each kind in each plot."""
-    return {
-        "seconds": {name: [one.seconds.median for one in row] for name, row in costs.items()},
-        "operations": {name: [float(one.operations) for one in row] for name, row in costs.items()},
-        "longest path": {name: [float(one.path) for one in row] for name, row in costs.items()},
-        "steps in a row": {name: [float(one.steps) for one in row] for name, row in costs.items()},
-    }
-
-
-def compare_mechanisms(what: str, seeds: int) -> None:
+def compare_mechanisms(what: str, seeds: int, as_json: bool) -> None:
     """A line for each mechanism: the median over the seeds, and their range."""
     from regard.tasks.comparing import COMPARISONS, compared
 
     comparison, console = COMPARISONS[what], Console(highlight=False)
     title = f"{comparison.task} {comparison.data}: {comparison.metric} on {comparison.set}, {seeds} seeds"
     table = Table("", "median", "from", "to", "seconds", box=None, pad_edge=False, title=title, title_justify="left")
+    rows: list[dict[str, Any]] = []
     for row in compared(comparison, range(1, seeds + 1)):
         figures = (row.metric.median, min(row.values), max(row.values))
         table.add_row(row.name, *(f"{figure:.4g}" for figure in figures), f"{row.seconds.median:.1f}")
-    console.print(table)
+        rows.append({"name": row.name, "values": row.values, "seconds": row.seconds.median})
+    if as_json:
+        print(json.dumps({"title": title, "rows": rows}))
+    else:
+        console.print(table)

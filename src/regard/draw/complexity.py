@@ -4,16 +4,22 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-LINES = {"convolution": ("#888888", "o:"), "recurrence": ("#0072b2", "s--"), "self-attention": ("#d55e00", "^-")}
+LINES = {"convolution": ("#888888", "o"), "recurrence": ("#0072b2", "s"), "self-attention": ("#d55e00", "^")}
+Curves = Mapping[str, Mapping[str, Sequence[float]]]  # of each kind of layer, each quantity at each length
 
 
-def complexity(lengths: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
-    """A plot for each quantity, a line for each kind of layer; both axes are logarithmic, so a power is a slope."""
-    figure = Figure(figsize=(3.4 * len(curves), 3.3), layout="constrained")
-    for axis, (quantity, lines) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
-        for name, values in lines.items():
-            color, style = LINES.get(name, ("black", "-"))
-            axis.plot(lengths, values, style, color=color, label=name, markersize=4)
+def complexity(lengths: Sequence[int], measured: Curves, expected: Curves) -> Figure:
+    """A plot for each quantity: marks where it was measured, a line for the formula of each kind of layer.
+
+    Both axes are logarithmic, so a power is a slope.
+    """
+    quantities = list(next(iter(measured.values())))
+    figure = Figure(figsize=(3.4 * len(quantities), 3.3), layout="constrained")
+    for axis, quantity in zip(figure.subplots(1, len(quantities), squeeze=False)[0], quantities, strict=True):
+        for name, own in measured.items():
+            color, mark = LINES[name]
+            axis.plot(lengths, expected[name][quantity], "-", color=color, linewidth=0.8)
+            axis.plot(lengths, own[quantity], mark, color=color, label=name, markersize=5)
         axis.set(xscale="log", yscale="log", xlabel="length", title=quantity)
         axis.legend(frameon=False, fontsize="x-small")
     return figure

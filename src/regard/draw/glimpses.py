@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from matplotlib.figure import Figure
+
+from regard.draw.overlay import lit
 
 COLUMN = 1.5  # inches
 
@@ -18,25 +20,18 @@ def glimpses(
     steps, heads = weights.shape[:2]
     figure = Figure(figsize=(COLUMN * (heads + 1), COLUMN * steps + 0.3), layout="constrained")
     axes = figure.subplots(steps, heads + 1, squeeze=False)
+    image = np.repeat(255 * (1 - picture[..., None].clip(0, 1)), 3, axis=-1).round().astype(np.uint8)  # ink on paper
     for step in range(steps):
-        show(axes[step][0], picture)
+        show(axes[step][0], image)
         axes[step][0].set_ylabel(f"glimpse {step + 1}", fontsize="small")
         for head in range(heads):
             axis = axes[step][head + 1]
-            show(axis, picture)
-            overlay(axis, weights[step, head], picture.shape)
+            show(axis, lit(image, weights[step, head]))
             said = "" if gates is None else f", gate {gates[step, head]:.2f}"
             axis.set_title(f"head {head + 1}{said}", fontsize="x-small")
     return figure
 
 
-def show(axis: Any, picture: Float[np.ndarray, "height width"]) -> None:
-    axis.imshow(picture, cmap="gray_r", vmin=0, vmax=1, interpolation="nearest")
+def show(axis: Any, image: UInt8[np.ndarray, "height width 3"]) -> None:
+    axis.imshow(image, interpolation="nearest")
     axis.set(xticks=[], yticks=[])
-
-
-def overlay(axis: Any, weights: Float[np.ndarray, "rows columns"], shape: tuple[int, ...]) -> None:
-    """The weights in color over the whole picture, the largest opaque: most are near 0 and would tint everything."""
-    extent = (-0.5, shape[1] - 0.5, shape[0] - 0.5, -0.5)
-    share = weights / max(float(weights.max()), 1e-12)
-    axis.imshow(weights, cmap="autumn_r", alpha=0.75 * share, extent=extent, interpolation="nearest")

@@ -212,7 +212,8 @@ def score_of(name: str, sizes: Sizes) -> Score:
 def normalizer_of(name: str, sizes: Sizes, *, walks: bool) -> Normalizer:
     """A normalizer of the catalog that a model can step with."""
     if name == "local-p":
-        raise wrong("normalizer", repr(name), "one without a center of its own", 'use gaze = "local-p"')
+        fix = 'use gaze = "local-p"' if walks else "write softmax"
+        raise wrong("normalizer", repr(name), "one without a center of its own", fix)
     found = cast(Normalizer, catalog.find("normalizer", name)(sizes))
     if isinstance(found, SequentialNormalizer) and not walks:
         expected = "one whose rows stand alone"

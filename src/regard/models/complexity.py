@@ -5,7 +5,7 @@ At equal parameters the widths differ: a convolution has k·d² numbers, a recur
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -17,21 +17,45 @@ from regard.timing import Spread, spread
 
 WIDTH = 3  # positions under the filter of the convolution
 ROUNDS = 7
-FORMULAS = {
-    "convolution": ("k n d²", "n / k", "1"),
-    "recurrence": ("n d²", "n", "n"),
-    "self-attention": ("n² d", "1", "1"),
-}
 
 
 class Cost(NamedTuple):
-    """One layer at one length: seconds, multiplications and additions, and what has to wait for what."""
+    """One layer at one length: seconds of one core, multiplications and additions, and what has to wait for what."""
 
     length: int
     seconds: Spread
     operations: int
     path: int
     steps: int
+
+
+class Formula(NamedTuple):
+    """How something grows with the length n at the width d, in words and as a function of both."""
+
+    text: str
+    of: Callable[[int, int], float]
+
+
+class Curve(NamedTuple):
+    """One kind of layer over all lengths: what was measured, and the formulas, scaled to meet it at the last length."""
+
+    width: int
+    measured: Mapping[str, list[float]]
+    expected: Mapping[str, list[float]]
+
+
+def formulas(operations: Formula, path: Formula, steps: Formula) -> Mapping[str, Formula]:
+    return {"seconds": operations, "operations": operations, "longest path": path, "steps in a row": steps}
+
+
+ONE, ALL = Formula("1", lambda n, d: 1), Formula("n", lambda n, d: n)
+FORMULAS = {
+    "convolution": formulas(
+        Formula("k n d²", lambda n, d: WIDTH * n * d * d), Formula("n / k", lambda n, d: n / WIDTH), ONE
+    ),
+    "recurrence": formulas(Formula("n d²", lambda n, d: n * d * d), ALL, ALL),
+    "self-attention": formulas(Formula("n² d", lambda n, d: n * n * d), ONE, ONE),
+}
 
 
 class Convolution(nn.Module):
@@ -93,6 +117,32 @@ def layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
     return {name: (kinds[name][0](width), width) for name, width in widths.items()}
 
 
+def curves(parameters: int, lengths: Sequence[int]) -> dict[str, Curve]:
+    """What each kind costs at each length. With one thread: how many are free is a fact of the machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        kinds = layers(parameters).items()
+        return {name: curve(name, width, [cost(layer, width, n) for n in lengths]) for name, (layer, width) in kinds}
+    finally:
+        torch.set_num_threads(threads)
+
+
+def curve(name: str, width: int, costs: Sequence[Cost]) -> Curve:
+    """The costs at all lengths, beside the formulas."""
+    measured = {
+        "seconds": [one.seconds.median for one in costs],
+        "operations": [float(one.operations) for one in costs],
+        "longest path": [float(one.path) for one in costs],
+        "steps in a row": [float(one.steps) for one in costs],
+    }
+    expected = {}
+    for quantity, values in measured.items():
+        told = [FORMULAS[name][quantity].of(one.length, width) for one in costs]
+        expected[quantity] = [values[-1] * value / told[-1] for value in told]
+    return Curve(width, measured, expected)
+
+
 def cost(layer: nn.Module, width: int, length: int) -> Cost:
     """Timed, counted, and its path walked; only a recurrence has steps that wait for one another."""
     sequence = torch.randn(1, length, width)
@@ -115,9 +165,10 @@ def counted(layer: nn.Module, sequence: Tensor) -> int:
 
 
 def timed(layer: nn.Module, sequence: Tensor) -> float:
-    start = time.perf_counter()
+    """Seconds of the processor: what else is running does not count."""
+    start = time.process_time()
     layer(sequence)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def longest_path(layer: nn.Module, sequence: Tensor) -> int:
@@ -134,7 +185,10 @@ def longest_path(layer: nn.Module, sequence: Tensor) -> int:
     return depth * (layer.steps if isinstance(layer, Recurrence) else 1)
 
 
-def exponent(costs: list[Cost]) -> float:
-    """The slope of the logarithm of the operations over the last two lengths."""
-    before, last = costs[-2:]
-    return math.log(last.operations / before.operations) / math.log(last.length / before.length)
+def exponent(lengths: Sequence[int], values: Sequence[float]) -> float:
+    """The slope of the logarithm over the last two lengths.
+
+    >>> exponent([2, 4, 8], [1, 3, 12])
+    2.0
+    """
+    return math.log(values[-1] / values[-2]) / math.log(lengths[-1] / lengths[-2])

@@ -1,7 +1,7 @@
 """Mechanisms against each other on one task, each trained from several seeds."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +11,7 @@ from regard.tasks.registry import kit
 from regard.timing import Spread, spread
 from regard.training import train
 
+SHARED = {"training.threads": "1"}  # so that seconds can be compared
 COPY = {"data.longest": "8", "data.items": "2560", "training.stop.epochs": "6", "training.stop.target": "none"}
 LOCAL = COPY | {"model.reading.radius": "2"}
 RETRIEVAL = {"data.items": "3000", "training.stop.epochs": "30"}
@@ -25,13 +26,24 @@ class Variant(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Variants that differ in one thing, on one task, judged by one metric of one of its test sets."""
+    """Variants that differ in one thing, on one task, judged by one metric of one of its test sets.
+
+    They are trained for it, unless `measured` says another way, which is given the preset and the seed.
+    """
 
     task: str
     data: str
     set: str
     metric: str
     variants: Sequence[Variant]
+    measured: Callable[[str, int], float] | None = None
+
+
+def agreement(estimator: str, seed: int) -> float:
+    """See `regard.tasks.captioning.estimating`, which is opened when it is needed."""
+    from regard.tasks.captioning.estimating import agreement
+
+    return agreement(estimator, seed)
 
 
 COMPARISONS: Mapping[str, Comparison] = {
@@ -68,11 +80,25 @@ COMPARISONS: Mapping[str, Comparison] = {
             Variant("local-p (predicted)", "luong", LOCAL | {"model.reading.gaze": "local-p"}),
         ],
     ),
+    "estimators": Comparison(
+        "captioning",
+        "scenes",
+        "the first words of two scenes",
+        "cosine between the gradient of the attention and that of the exact expectation",
+        [
+            Variant("hard, REINFORCE", "reinforce", {}),
+            Variant("hard, Gumbel", "gumbel", {}),
+            Variant("hard, Gumbel and straight-through", "gumbel-straight", {}),
+            Variant("hard, best and straight-through", "straight-through", {}),
+            Variant("soft", "soft", {}),
+        ],
+        agreement,
+    ),
 }
 
 
 class Row(NamedTuple):
-    """One variant over all seeds: the metric, and the seconds of training."""
+    """One variant over all seeds: the metric, and the seconds of one core that it took to get it."""
 
     name: str
     values: list[float]
@@ -89,14 +115,22 @@ def compared(comparison: Comparison, seeds: Sequence[int], more: Mapping[str, st
 
 
 def once(comparison: Comparison, variant: Variant, seed: int, more: Mapping[str, str]) -> tuple[float, float]:
-    """Trains one variant from one seed; the metric on its test set, and the seconds it took."""
+    """One variant from one seed: the metric, and the seconds."""
+    start = time.process_time()
+    if comparison.measured is not None:
+        value = comparison.measured(variant.preset or variant.name, seed)
+    else:
+        value = trained(comparison, variant, {**SHARED, **variant.values, **more, "seed": str(seed)})
+    return value, time.process_time() - start
+
+
+def trained(comparison: Comparison, variant: Variant, values: Mapping[str, str]) -> float:
+    """The metric after training."""
     package = kit(comparison.task)
-    config = package.configured(variant.preset, (comparison.data,), {**variant.values, **more, "seed": str(seed)})
+    config = package.configured(variant.preset, (comparison.data,), values)
     with TemporaryDirectory(prefix="regard-compare-") as place:
         config = replace(config, training=replace(config.training, folder=Path(place) / "run"))
-        start = time.perf_counter()
         for _ in train(package.task(config), config):
             pass
-        seconds = time.perf_counter() - start
         report = package.load(config, Path(place) / "run").evaluate(None, "test")[comparison.set]
-    return report.metrics[comparison.metric], seconds
+    return report.metrics[comparison.metric]

@@ -5,10 +5,8 @@ from typing import cast
 from regard import catalog
 from regard.aggregates import Reading
 from regard.catalog import Sizes
-from regard.errors import wrong
 from regard.layers.mechanism import Mechanism
-from regard.normalizers import Normalizer, SequentialNormalizer
-from regard.scores import Score
+from regard.models.build import normalizer_of, score_of
 
 
 def mechanism_of(score: str, sizes: Sizes, normalizer: str = "softmax", reading: str = "soft") -> Mechanism:
@@ -18,17 +16,6 @@ def mechanism_of(score: str, sizes: Sizes, normalizer: str = "softmax", reading:
     'Cosine'
     """
     aggregate = cast(Reading, catalog.find("reading", reading)())
-    return Mechanism(score_of(score, sizes), normalizer=normalizer_of(normalizer, sizes), aggregate=aggregate)
-
-
-def score_of(name: str, sizes: Sizes) -> Score:
-    """A score of the catalog for queries and keys of these sizes."""
-    return cast(Score, catalog.find("score", name)(sizes))
-
-
-def normalizer_of(name: str, sizes: Sizes) -> Normalizer:
-    """A normalizer of the catalog whose rows stand alone."""
-    found = cast(Normalizer, catalog.find("normalizer", name)(sizes))
-    if isinstance(found, SequentialNormalizer) or name == "local-p":
-        raise wrong("normalizer", repr(name), "one whose rows stand alone", "write softmax")
-    return found
+    return Mechanism(
+        score_of(score, sizes), normalizer=normalizer_of(normalizer, sizes, walks=False), aggregate=aggregate
+    )

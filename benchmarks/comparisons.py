@@ -1,0 +1,119 @@
+"""Compare and record: `python -m benchmarks.comparisons [NAME …]`, by `regard compare NAME --json`."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from benchmarks.recipes.running import today
+from benchmarks.results import FOLDER, write
+from benchmarks.worker import commit
+from regard.cli.compare import UNITS, What, figure
+from regard.machine import describe
+from regard.timing import spread
+
+NAMES: tuple[str, ...] = get_args(What)
+LAYERS = "layers"
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024, 2048)
+PICTURE = "compare-layers.svg"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What one comparison said, and where."""
+
+    name: str
+    machine: dict[str, Any]
+    date: str
+    commit: str
+    found: dict[str, Any]
+
+
+def run(name: str, folder: Path = FOLDER, *more: str, lengths: tuple[int, ...] = LENGTHS) -> Compared:
+    """One comparison by its command, with one thread."""
+    command = [sys.executable, "-m", "regard", "compare", name, "--json", *more]
+    if name == LAYERS:
+        command += ["--output", str(folder / PICTURE), *(f"--lengths={length}" for length in lengths)]
+    done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE)
+    result = Compared(name, describe()._asdict(), today(), commit(), json.loads(done.stdout))
+    write(asdict(result), folder / f"compare-{name}.json")
+    return result
+
+
+def results(folder: Path = FOLDER) -> list[Compared]:
+    """What was compared so far."""
+    paths = [folder / f"compare-{name}.json" for name in NAMES]
+    return [Compared(**json.loads(path.read_text(encoding="utf-8"))) for path in paths if path.is_file()]
+
+
+def page(found: list[Compared]) -> str:
+    """docs/compare.md, all of it."""
+    head = "# Compared\n\n<!-- made by python -m benchmarks.report: do not edit -->\n"
+    how = (
+        "Each by one command, `regard compare NAME`, with one thread; recorded by `python -m benchmarks.comparisons`.\n"
+    )
+    return "\n".join([head, how, *(layers(one) if one.name == LAYERS else mechanisms(one) for one in found)])
+
+
+def place(one: Compared) -> str:
+    """Where and when."""
+    machine = one.machine
+    versions = f"torch {machine['torch']}, Python {machine['python']}, {machine['system']}"
+    return f"One core of {machine['processor']}; {versions}. {one.date}, commit {one.commit}."
+
+
+def mechanisms(one: Compared) -> str:
+    """A line for each mechanism."""
+    rows = ["| | median | from | to | seconds of one core |", "|---|---|---|---|---|"]
+    for row in one.found["rows"]:
+        values = row["values"]
+        figures = (spread(values).median, min(values), max(values))
+        shown = " | ".join(f"{value:.4g}" for value in figures)
+        rows.append(f"| {row['name']} | {shown} | {row['seconds']:.0f} |")
+    return "\n".join([f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", place(one), ""])
+
+
+def layers(one: Compared) -> str:
+    """A table for each quantity, and the picture of all."""
+    # Imported here: it needs torch, and nothing else in this file does.
+    from regard.models.complexity import FORMULAS
+
+    lengths, parts = one.found["lengths"], ["## layers", ""]
+    parts += ["Convolution (k = 3), recurrence and self-attention of equal parameters, beside the formulas.", ""]
+    for quantity, (title, unit) in UNITS.items():
+        columns = ["", "d", *(f"n = {length:,}" for length in lengths), "formula"]
+        parts += [f"**{title}**", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+        for name, curves in one.found["layers"].items():
+            figures = [figure(value / unit) for value in curves[quantity]]
+            formula = f"O({FORMULAS[name][quantity].text})"
+            parts.append(f"| {' | '.join([name, str(one.found['widths'][name]), *figures, formula])} |")
+        parts.append("")
+    parts += [f"![marks: measured; lines: the formulas](../benchmarks/results/{PICTURE})", "", place(one), ""]
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Compare, record, and make the page anew."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.comparisons", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}; all where none is given")
+    given = parser.parse_args()
+    unknown = [name for name in given.names if name not in NAMES]
+    if unknown:
+        expected = f"expected some of {', '.join(NAMES)}; fix: check the name"
+        print(f"comparisons: got {', '.join(unknown)}, {expected}", file=sys.stderr)
+        return 2
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+    from benchmarks import report
+
+    for name in given.names or NAMES:
+        print(mechanisms(run(name)) if name != LAYERS else layers(run(name)), flush=True)
+        report.write()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
