@@ -19,7 +19,7 @@ COLORS = {
     "purple": (140, 70, 180),
 }
 SHAPES = ("circle", "square", "triangle")
-NUMBERS = ("a", "two", "three", "four")
+NUMBERS = ("a", "two", "three")
 SIDES = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
 TO = {"left": "left of", "right": "right of", "top": "above", "bottom": "below"}
 AT = {"left": "on the left", "right": "on the right", "top": "at the top", "bottom": "at the bottom"}
@@ -107,12 +107,18 @@ def drawn(groups: Sequence[Group], random: np.random.Generator) -> np.ndarray:
 
 
 def side_cells(side: str) -> list[tuple[int, int]]:
-    """The cells of one half, by row and column."""
-    half = range(ACROSS // 2) if side in ("left", "top") else range(ACROSS // 2, ACROSS)
-    whole = range(ACROSS)
-    if side in ("left", "right"):
-        return [(row, column) for row in whole for column in half]
-    return [(row, column) for row in half for column in whole]
+    """The cells along one side, by row and column. Each corner belongs to one side: where a shape stands tells which.
+
+    >>> side_cells("top"), side_cells("right")
+    ([(0, 1), (0, 2), (0, 3)], [(1, 3), (2, 3), (3, 3)])
+    """
+    early, late, last = range(ACROSS - 1), range(1, ACROSS), ACROSS - 1
+    return {
+        "left": [(row, 0) for row in early],
+        "right": [(row, last) for row in late],
+        "top": [(0, column) for column in late],
+        "bottom": [(last, column) for column in early],
+    }[side]
 
 
 def stencil(shape: str) -> np.ndarray:

@@ -8,10 +8,13 @@ from regard.errors import wrong
 from regard.tasks.data.generated import Split, split_of
 from regard.tasks.reading.questions import Answer, Question
 
-PEOPLE = (
-    "Anna", "Ben", "Clara", "David", "Emma", "Felix", "Greta", "Henry", "Ida", "Jonas", "Karin", "Leo", "Mia", "Nils",
-    "Olga", "Paul",
-)  # fmt: skip
+# Names are made of these, one of each: so many that nobody is known, and who is asked for is told by comparing.
+SYLLABLES = (
+    ("Ba", "De", "Fi", "Go", "Hu", "Ja", "Ke", "Li", "Mo", "Nu", "Pa", "Re", "Si", "To", "Vu", "Za"),
+    ("la", "me", "ni", "ro", "su", "va", "ke", "di", "go", "tu"),
+    ("ba", "de", "fi", "ko", "lu", "ma", "ne", "ri", "so", "tu"),
+    ("b", "k", "l", "m", "n", "r", "s", "t", "x", "z"),
+)
 PLACES = ("Oslo", "Lima", "Cairo", "Delhi", "Paris", "Quito", "Tokyo", "Accra", "Bern", "Hanoi", "Riga", "Sydney")
 WORK = ("a baker", "a judge", "a pilot", "a nurse", "a mason", "a clerk", "a tailor", "a singer", "a carpenter")
 PETS = ("a grey cat", "a small dog", "an old parrot", "a white horse", "a brown goat", "a black rabbit")
@@ -25,11 +28,16 @@ KINDS = (
     ("{who} owns {what}.", "Which animal does {who} own?", PETS),
     ("{who} likes to drink {what}.", "What does {who} like to drink?", DRINKS),
 )
-COUNT = (4, 8)  # facts of a passage
+PEOPLE = 4  # of a passage
+OTHER = (1, 3)  # facts of another kind than that which is asked for
 
 
 class Facts:
-    """Draws passages of facts, and asks for one of them: only who and what together tell where the answer is."""
+    """Draws passages of facts about a few people, and asks about one of them.
+
+    The question names all of them and says who is not meant: a reader has to find each name of the passage in the
+    question and see what is said of it there. An average of the question blurs the names.
+    """
 
     notes: Sequence[str] = ()
     endless = True
@@ -62,16 +70,44 @@ class Facts:
                 made += 1
 
 
+def person(random: Random) -> str:
+    """A name.
+
+    >>> person(Random(1))
+    'Hutuden'
+    """
+    return "".join(map(random.choice, SYLLABLES))
+
+
+def company(random: Random) -> list[str]:
+    """Some people, no two of the same name."""
+    names: set[str] = set()
+    while len(names) < PEOPLE:
+        names.add(person(random))
+    return random.sample(sorted(names), k=PEOPLE)
+
+
 def drawn(random: Random, name: str) -> Question:
-    """A passage of facts about a few people, and a question about one of them."""
-    people = random.sample(PEOPLE, k=3)
-    pairs = [(who, kind) for who in people for kind in KINDS]
-    facts = [(who, kind, random.choice(kind[2])) for who, kind in random.sample(pairs, k=random.randint(*COUNT))]
-    who, kind, what = random.choice(facts)
-    wanted = kind[0].format(who=who, what=what)
-    said = [fact[0].format(who=name, what=value) for name, fact, value in facts]
+    """A passage of facts, and a question that all people have an answer to."""
+    people, asked = company(random), random.choice(KINDS)
+    whats = random.sample(asked[2], k=PEOPLE)
+    said = [asked[0].format(who=who, what=what) for who, what in zip(people, whats, strict=True)]
+    wanted, what = said[0], whats[0]
+    for kind in random.sample([one for one in KINDS if one is not asked], k=random.randint(*OTHER)):
+        said.append(kind[0].format(who=random.choice(people), what=random.choice(kind[2])))
     said += random.sample(FILLER, k=random.randint(0, 2))
     random.shuffle(said)
     passage = " ".join(said)
-    begin = passage.index(wanted) + wanted.index(what, kind[0].index("{what}") - len("{who}") + len(who))
-    return Question(kind[1].format(who=who), passage, (Answer(what, begin),), name)
+    answer = Answer(what, passage.index(wanted) + wanted.rindex(what))
+    return Question(worded(asked[1], people, random), passage, (answer,), name)
+
+
+def worded(question: str, people: Sequence[str], random: Random) -> str:
+    """The question about the first of some people, with who is not meant before and behind it.
+
+    >>> worded("Where does {who} live?", ["Anna", "Ben", "Clara"], Random(1))
+    'Not Ben. Not Clara. Where does Anna live?'
+    """
+    parts = [question.format(who=people[0]), *(f"Not {who}." for who in people[1:])]
+    random.shuffle(parts)
+    return " ".join(parts)

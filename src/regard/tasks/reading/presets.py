@@ -38,7 +38,7 @@ def for_facts(reader: Reader, data: QuestionConfig) -> ReadingConfig:
         training=Training(
             optimizer=Optimizer(rate=5e-3, decay=0.0),
             schedule=Schedule("cosine", warmup=50),
-            stop=Stop(epochs=8, target=99.5),
+            stop=Stop(epochs=10, target=99.5),
         ),
     )
 
