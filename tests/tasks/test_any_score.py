@@ -15,7 +15,7 @@ from regard.training.config import leaves
 # Of each task as little data as will do.
 SMALL = {
     "translation": {"data.size": "20", "data.held_out": "2", "model.size": "16", "recurrent.hidden": "16"}
-    | {"reading.hidden": "8", "convolutional.size": "16"},
+    | {"reading.hidden": "8", "convolutional.size": "16", "transformer.layers": "1", "transformer.decoder_layers": "1"},
     "regression": {"points": "9"},
     "speech": {"data.size": "4", "data.held_out": "2", "listener.hidden": "8", "speller.hidden": "16"},
     "reading": {"data.size": "8", "data.held_out": "2", "reader.hidden": "8"},
@@ -23,7 +23,7 @@ SMALL = {
     "inversion": {"data.items": "8", "data.held_out": "2"},
     "next-vector": {"data.items": "20"},
     "captioning": {"data.scenes": "8", "data.held_out": "2", "channels": "4,4,4", "hidden": "16", "model.size": "16"},
-    "vqa": {"data.most": "8", "data.held_out": "2", "channels": "4,4,4,4"},
+    "vqa": {"data.most": "8", "data.held_out": "2", "pixels": "32", "channels": "4,4,4,4"},
     "memory": {"data.items": "8", "data.held_out": "2"},
 }
 # Where each task has a score: a preset that uses it, and the field.
@@ -60,16 +60,17 @@ def fields(task: str) -> set[str]:
 
 
 @lru_cache(maxsize=1)
-def opened(task: str, preset: str) -> tuple[Any, Any]:
-    """A task over little data, and its first batch."""
-    made = kit(task).task(kit(task).configured(preset, (), SMALL[task]))
-    return made, made.epoch(0, Part())[0]
+def opened(task: str, preset: str) -> tuple[Any, Any, Any]:
+    """A task over little data, its configuration, and its first batch."""
+    config = kit(task).configured(preset, (), SMALL[task])
+    made = kit(task).task(config)
+    return made, config, made.epoch(0, Part())[0]
 
 
 def learns(task: str, preset: str, field: str, name: str) -> None:
     """One step back from the loss: finite numbers, and a gradient for what comes before the attention."""
-    made, batch = opened(task, preset)
-    made.config = kit(task).changed(made.config, {field: name})
+    made, config, batch = opened(task, preset)
+    made.config = kit(task).changed(config, {field: name})
     torch.manual_seed(3)
     model = made.model().train()
     loss = made.loss(model, batch).total

@@ -26,9 +26,7 @@ Regard = Callable[..., Any]
 TINY = {
     "data.size": 400,
     "held-out": 60,
-    "reader.hidden": 24,
-    "optimizer.rate": 0.01,
-    "stop.steps": 160,
+    "stop.steps": 170,
     "stop.target": "none",
     "every.evaluate": 50,
     "every.log": 1,

@@ -41,7 +41,7 @@ class CaptionerConfig:
     hidden: int = 128  # of the cells, and of what queries and keys are projected to
     cell: Literal["gru", "lstm"] = "lstm"
     width: int = 128  # of a region
-    channels: tuple[int, ...] = (24, 48, 64)  # of the convolutions that look at scenes; each halves the image
+    channels: tuple[int, ...] = (16, 32, 64)  # of the convolutions that look at scenes; each halves the image
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class CaptionerConfig:
         if not self.temperature > 0:
             raise wrong("temperature", self.temperature, "a number above 0", "use 1")
         if not self.channels or min(self.channels) < 1:
-            raise wrong("channels", self.channels, "one number for each convolution", "use 24,48,64")
+            raise wrong("channels", self.channels, "one number for each convolution", "use 16,32,64")
 
     @property
     def decoder(self) -> ModelConfig:
