@@ -36,7 +36,7 @@ BRIEF = TINY | {"stop.steps": 2, "every.evaluate": 2, "data.size": 60, "held-out
 
 def test_facts_are_found_and_a_cut_off_run_ends_with_the_same_bits(regard: Regard) -> None:
     report = walk(regard, "reading", fields=TINY, cut_at=55)["test"]
-    assert report["f1"] > 80
+    assert report["f1"] > 60  # without attention, below 40
     Path("passage.txt").write_text("Nobody knew why. Emma lives in Cairo. Paul works as a judge.")
     done = regard("answer", "passage.txt", "Where does Emma live?", "--run", "run", "--show", "read.png", "--json")
     assert done.code == 0, done.errors
