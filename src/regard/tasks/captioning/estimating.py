@@ -64,7 +64,8 @@ def estimated(case: Case, draws: int) -> Tensor:
     taught = case.model.decoder.teach(said[:, :-1], wide)
     logs = case.model.decoder.output(taught.vectors).log_softmax(-1).gather(-1, said[:, 1:, None])[..., 0]
     everywhere = torch.ones_like(logs, dtype=torch.bool)
-    return (logs.sum() - drawn(taught, logs.detach(), everywhere, Learning(bonus=0.0))) / draws
+    mean: Tensor = (logs.sum() - drawn(taught, logs.detach(), everywhere, Learning(bonus=0.0))) / draws
+    return mean
 
 
 def agreement(name: str, seed: int) -> float:
