@@ -90,7 +90,9 @@ def test_a_difference_of_a_fine_and_a_coarse_picture_has_the_fine_cells() -> Non
     torch.testing.assert_close(change[-1, -1], coarse[-1, -1] - table[1, -1, -1])
 
 
-def test_a_coarse_picture_of_factors_comes_from_the_overview_and_a_fine_one_from_the_weights() -> None:
+def test_a_coarse_picture_of_factors_comes_from_the_overview_and_a_fine_one_from_the_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     own, table = factors()
     marked = sketch_of(table)
     assert marked.overview is not None
@@ -98,6 +100,9 @@ def test_a_coarse_picture_of_factors_comes_from_the_overview_and_a_fine_one_from
     seen = Factored(Sketch(marked.spread, marked.mass, marked.largest, marked.places, overview), own)
     assert seen.picture(0, size=(2, 2)).min() > 4
     torch.testing.assert_close(seen.picture(0, size=(5, 7)), table[0])
+    assert seen.picture(0, size=(5, 4)).max() < 4
+    monkeypatch.setattr("regard.recording.factored.SOON", 1)  # as if these were too many to be waited for
+    assert seen.picture(0, size=(5, 4)).min() > 4  # an overview of more than half the cells will do
 
 
 def test_a_sketch_without_an_overview_shows_its_largest_weights() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.errors import wrong
-from regard.recording.seen import EVERY, MOST, Between, How, Seen, unhurried
+from regard.recording.seen import EVERY, MOST, SOON, Between, How, Seen, unhurried
 from regard.recording.sketch import Sketch
 from regard.shapes import Float, Tensor, describe
 from regard.weights import Top
@@ -110,9 +110,12 @@ class Factored(Seen):
         overview = self.sketch.overview
         start, stop = self.span("rows", rows, self.queries)
         first, last = self.span("columns", columns, self.keys)
+        weights = (stop - start) * (last - first) * (self.heads if head is None else 1)
         down, across = (1, 1) if overview is None else overview.step
-        fine = overview is not None and stop - start >= down * size[0] and last - first >= across * size[1]
-        if fine or (stop - start) * (last - first) * (self.heads if head is None else 1) > MOST:
+        # An overview of 500 cells will do for a picture of 512, where that would take seconds.
+        enough = 2 if weights > SOON else 1
+        tall, wide = enough * (stop - start) >= down * size[0], enough * (last - first) >= across * size[1]
+        if (overview is not None and tall and wide) or weights > MOST:
             return self.sketch.picture(head, rows, columns, size=size, how=how, between=between)
         return Seen.picture(self, head, rows, columns, size=size, how=how, between=between)
 

@@ -16,6 +16,7 @@ How = Literal["mean", "max"]
 Between = Callable[[], object]
 EVERY = slice(None)
 ENOUGH = 2**22  # weights of a window that are looked at together
+SOON = 2**26  # weights that are computed anew while somebody waits: more would take seconds
 MOST = 2**32  # weights that are computed anew for one answer: more would take minutes
 
 
