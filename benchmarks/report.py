@@ -104,7 +104,8 @@ def task_block(found: list[TaskResult]) -> str:
     """What stands in the README between the marks of the tasks."""
     rows = ["| task | mechanism | data | ours | published | time |", "|---|---|---|---|---|---|", *map(task_row, found)]
     how = "Each by one command, `python -m benchmarks.recipes NAME --data FOLDER`; configurations and seeds are in"
-    return f"{TASKS_BEGIN}\n{chr(10).join(rows)}\n\n{how}\n[benchmarks/results](benchmarks/results).\n{TASKS_END}"
+    where = "[benchmarks/results](benchmarks/results). Times are of the clock, beside other work on the same two cores."
+    return f"{TASKS_BEGIN}\n{chr(10).join(rows)}\n\n{how}\n{where}\n{TASKS_END}"
 
 
 def with_tasks(text: str, found: list[TaskResult]) -> str:

@@ -12,7 +12,6 @@ from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN, Vocabulary
 
 MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
 TOGETHER = 100  # images at once
-LENGTH = 0.5  # help for long captions, between their log-probability (0) and its mean over the words (1)
 
 
 class Told(NamedTuple):
@@ -29,22 +28,26 @@ def tell(
     vocabulary: Vocabulary,
     source: Tensor,
     *,
-    width: int = 1,
+    plan: Beam | None = None,
     longest: int = 40,
     attention: bool = False,
 ) -> list[Told]:
-    """A caption for each image, by greedy search or with a beam."""
+    """A caption for each image, by greedy search where there is no plan of another."""
     device = next(model.parameters()).device
     source = source.to(device)
     with torch.inference_mode():
         encoded = model.encode(source, regions_of(model, source))
-        if width == 1:
+        if plan is None:
             found = greedy(model.decoder, encoded, MARKS, longest, attention=attention)
         else:
-            plan = Beam(width, 1, "exact", Scoring("average", LENGTH))
             several = beam(model.decoder, encoded, MARKS, longest, plan=plan, attention=attention)
             found = [own[0] for own in several]
     return [told(one, vocabulary) for one in found]
+
+
+def plan_of(width: int, length: float) -> Beam | None:
+    """A beam, none where it is one wide. A `length` of 0 takes the log-probability, 1 its mean over the words."""
+    return None if width == 1 else Beam(width, 1, "exact", Scoring("average", length))
 
 
 def regions_of(model: Model[Any], source: Tensor) -> Tensor:

@@ -9,10 +9,10 @@ import numpy as np
 
 from regard.draw.chapters import Regions
 from regard.errors import wrong
-from regard.models import Model
+from regard.models import Beam, Model
 from regard.shapes import Tensor
 from regard.tasks.captioning.building import build
-from regard.tasks.captioning.captioning import Told, tell
+from regard.tasks.captioning.captioning import Told, plan_of, tell
 from regard.tasks.captioning.collections import Album, Collection, album_of, open_album
 from regard.tasks.captioning.config import CaptioningConfig
 from regard.tasks.captioning.scoring import scores, sums
@@ -37,6 +37,11 @@ class Captioner:
     def __init__(self, config: CaptioningConfig, album: Album, vocabulary: Vocabulary, model: Model[Any]) -> None:
         self.config, self.album, self.vocabulary, self.model = config, album, vocabulary, model
 
+    @property
+    def plan(self) -> Beam | None:
+        """How captions are searched for."""
+        return plan_of(BEAM, self.config.measure.length)
+
     def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
         album = self.album if data is None else open_album(replace(self.config.data, images=data))
         sets: Mapping[str, Collection] = album.tests() if split == "test" else {"validation": album.validation()}
@@ -45,7 +50,7 @@ class Captioner:
     def report(self, collection: Collection) -> Report:
         """BLEU and exact matches of one set."""
         own = range(len(collection.captions))
-        said = said_of(self.model, self.vocabulary, collection, own, BEAM)
+        said = said_of(self.model, self.vocabulary, collection, own, self.plan)
         found = scores(sums(said, collection.captions))
         del found["bleu"]  # the same as bleu-4
         return Report(len(said), found, [NOTE.format(beam=BEAM)])
@@ -76,7 +81,7 @@ class Captioner:
 
     def tell(self, source: Tensor) -> Told:
         """The caption of one image."""
-        return tell(self.model, self.vocabulary, source, width=BEAM, attention=True)[0]
+        return tell(self.model, self.vocabulary, source, plan=self.plan, attention=True)[0]
 
 
 def drawn(photo: "Image", one: Told) -> Any:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.models import Model
+from regard.models import Beam, Model
 from regard.tasks.captioning.building import build
-from regard.tasks.captioning.captioning import groups, regions_of, tell
+from regard.tasks.captioning.captioning import groups, plan_of, regions_of, tell
 from regard.tasks.captioning.collections import Album, Collection, open_album
 from regard.tasks.captioning.config import CaptioningConfig
 from regard.tasks.captioning.learning import Batch, judged
@@ -97,7 +97,8 @@ class Captioning:
 
     def quality(self, model: Any, collection: Collection, own: Sequence[int]) -> dict[str, float]:
         """How good the model's own captions are."""
-        said = said_of(model, self.vocabulary, collection, own, self.config.measure.beam)
+        plan = plan_of(self.config.measure.beam, self.config.measure.length)
+        said = said_of(model, self.vocabulary, collection, own, plan)
         return sums(said, [collection.captions[number] for number in own])
 
     def metrics(self, total: Mapping[str, float]) -> dict[str, float]:
@@ -119,13 +120,13 @@ def numbered(collection: Collection, vocabulary: Vocabulary, limit: int) -> Exam
 
 
 def said_of(
-    model: Any, vocabulary: Vocabulary, collection: Collection, own: Sequence[int], width: int, longest: int = 40
+    model: Any, vocabulary: Vocabulary, collection: Collection, own: Sequence[int], plan: Beam | None, longest: int = 40
 ) -> list[str]:
     """What the model says of some images."""
     said = []
     for chosen in groups(len(own)):
         source = collection.look([own[place] for place in chosen])
-        said += [one.text for one in tell(model, vocabulary, source, width=width, longest=longest)]
+        said += [one.text for one in tell(model, vocabulary, source, plan=plan, longest=longest)]
     return said
 
 
