@@ -188,7 +188,7 @@ def longest_path(layer: nn.Module, sequence: Tensor) -> int:
 def exponent(lengths: Sequence[int], values: Sequence[float]) -> float:
     """The slope of the logarithm over the last two lengths.
 
-    >>> exponent([2, 4, 8], [1, 3, 12])
+    >>> exponent([2, 4, 8], [1.0, 3.0, 12.0])
     2.0
     """
     return math.log(values[-1] / values[-2]) / math.log(lengths[-1] / lengths[-2])

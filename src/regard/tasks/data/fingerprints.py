@@ -31,5 +31,5 @@ def check_same(what: str, now: str, run: Path) -> None:
     path = run / FINGERPRINT
     before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
     if before != now:
-        fix = f"bring back the {what} and their settings, or start a new run"
-        raise wrong("data", f"{what} whose fingerprint is {now}", f"those of {run}, {before}", fix)
+        fix = f"bring back the {what} and the settings, or start a new run"
+        raise wrong("data", f"{what} whose fingerprint is {now}", f"{before} as in {run}", fix)
