@@ -8,7 +8,7 @@ import torch
 
 from regard.numerics import native
 from regard.numerics.native.reach import SUFFIX, library_for
-from regard.shapes import Float, Int, Tensor
+from regard.shapes import Bool, Float, Int, Tensor
 
 
 class Summed(NamedTuple):
@@ -42,7 +42,8 @@ def summarize(
     """
     library = library_for(scores)
     if library is None:
-        return _by_torch(_hidden(scores, seen), total, scale, k)
+        hidden = scores if seen is None else scores.masked_fill(unseen(scores, seen), -math.inf)
+        return _by_torch(hidden, total, scale, k)
     *lead, rows, columns = scores.shape
     given, scores = total is not None, scores.contiguous()
     total = scores.new_empty(*lead, rows) if total is None else total.to(scores.dtype).contiguous()
@@ -64,11 +65,13 @@ def summary_of(weights: Float[Tensor, "*lead row column"], k: int) -> Summed:
     return Summed(entropy, _mass(weights), *weights.topk(k, dim=-1), torch.zeros_like(entropy))
 
 
-def _hidden(scores: Tensor, seen: int | None) -> Tensor:
-    if seen is None:
-        return scores
-    rows, columns = scores.shape[-2:]
-    return scores.masked_fill(torch.ones(rows, columns, dtype=torch.bool, device=scores.device).triu_(seen), -math.inf)
+def unseen(scores: Float[Tensor, "*lead row column"], seen: int) -> Bool[Tensor, "row column"]:
+    """True where row $i$ does not see a column: it sees the first `seen` + $i$.
+
+    >>> unseen(torch.zeros(2, 3), 1).tolist()
+    [[False, True, True], [False, False, True]]
+    """
+    return torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu_(seen)
 
 
 def _by_torch(scores: Tensor, total: Tensor | None, scale: float, k: int) -> Summed:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.numerics.summary import summarize, summary_of
+from regard.numerics.summary import summarize, summary_of, unseen
 from regard.observing.blocks import (
     STAIR,
     Block,
@@ -79,10 +79,12 @@ class Look:
 
     def hide(self, scores: Float[Tensor, "head row key"], start: int) -> Float[Tensor, "head row key"]:
         """The same table, −inf where a key is not seen."""
-        if self.reach is None:
-            return scores
-        hidden = torch.ones(*scores.shape[1:], dtype=torch.bool, device=scores.device)
-        return scores.masked_fill_(hidden.triu_(start + self.reach + 1), float("-inf"))
+        seen = self.seen_by(start)
+        return scores if seen is None else scores.masked_fill_(unseen(scores, seen), float("-inf"))
+
+    def seen_by(self, query: int) -> int | None:
+        """How many keys one query sees, each next one seeing one more; None where all see all."""
+        return None if self.reach is None else query + self.reach + 1
 
     def seen(self, stop: int, k: int) -> int:
         """How many keys the queries before `stop` see, in whole cells of an overview; at least k."""
@@ -110,8 +112,7 @@ class Look:
         k, blocks = min(k, self.shape[2]), []
         for start, stop in rows_of(self.shape, most=None if self.reach is None else STAIR):
             scores = self.scores(start, stop, self.seen(stop, k))
-            seen = None if self.reach is None else start + self.reach + 1
-            summed, cells = summarize(scores, None, 1.0, k, seen=seen), None
+            summed, cells = summarize(scores, None, 1.0, k, seen=self.seen_by(start)), None
             if is_long(self.shape):
                 known = summed.total.masked_fill(summed.total == float("-inf"), 0.0)
                 cells = pooled_block(self.hide(scores, start).sub_(known[..., None]).exp_(), self.shape)
