@@ -68,11 +68,15 @@ class Look:
         query, key, bias = own
         return Factored(sketch, Factors(query, key, total, bias, self.reach))  # type: ignore[arg-type]
 
-    def scores(self, start: int, stop: int, width: int) -> Float[Tensor, "head row key"]:
-        """Those of some queries and the first keys, whether they are seen or not."""
+    def scores(
+        self, start: int, stop: int, width: int, room: Float[Tensor, " number"] | None = None
+    ) -> Float[Tensor, "head row key"]:
+        """Those of some queries and the first keys, seen or not; written into `room` where there is one."""
         groups, rows = self.key.shape[0], self.query[:, start:stop]
-        product = rows.reshape(groups, -1, rows.shape[-1]) @ self.key[:, :width].mT
-        scores = product.view(self.shape[0], stop - start, width)
+        shape = self.shape[0], stop - start, width
+        place = None if room is None else room[: math.prod(shape)].view(groups, -1, width)
+        product = torch.bmm(rows.reshape(groups, -1, rows.shape[-1]), self.key[:, :width].mT, out=place)
+        scores = product.view(shape)
         if self.bias is not None:
             scores += (self.bias if self.bias.shape[1] == 1 else self.bias[:, start:stop])[..., :width]
         return scores
@@ -110,8 +114,11 @@ class Look:
 
     def _in_blocks(self, k: int) -> tuple[Sketch, Tensor]:
         k, blocks = min(k, self.shape[2]), []
-        for start, stop in rows_of(self.shape, most=None if self.reach is None else STAIR):
-            scores = self.scores(start, stop, self.seen(stop, k))
+        spans = list(rows_of(self.shape, most=None if self.reach is None else STAIR))
+        # One room for all blocks: what is kept of each would lie in the room of the last, and none could be used again.
+        room = self.query.new_empty(self.shape[0] * spans[0][1] * self.shape[2])
+        for start, stop in spans:
+            scores = self.scores(start, stop, self.seen(stop, k), room)
             summed, cells = summarize(scores, None, 1.0, k, seen=self.seen_by(start)), None
             if is_long(self.shape):
                 known = summed.total.masked_fill(summed.total == float("-inf"), 0.0)
