@@ -74,14 +74,14 @@ def test_the_branches_that_end_are_what_the_search_returns(name: str, kind: str)
 
 def test_each_step_is_seen_before_the_next_is_computed() -> None:
     model, calls = make("transformer"), 0
-    plain = model.decoder.step
+    plain = model.decoder.advance
 
     def counted(*arguments: Any) -> Any:
         nonlocal calls
         calls += 1
         return plain(*arguments)
 
-    model.decoder.step = counted  # type: ignore[method-assign]
+    model.decoder.advance = counted  # type: ignore[method-assign]
     steps = watch(model.decoder, one_of(encoded_by(model)), MARKS, 7, plan=Beam(width=2))
     for expected in (1, 2):
         next(steps)

@@ -1,55 +1,90 @@
 r"""The best tokens of each hypothesis, and what turns their scores into log-probabilities.
 
-$$ \log p_{iv} = z_{iv} - \log \sum_{v'} e^{z_{iv'}} $$
+$$ \log p_{iv} = z_{iv} - \log \sum_{v'} e^{z_{iv'}}, \qquad z_i = W x_i + b $$
 
-with $z$ = `scores`. A search wants the few best of each row: one pass finds them and the total, where torch would write
-out all log-probabilities and then sort a copy of them.
+with $x$ = `vectors`, $W$ = `weight` and $b$ = `bias`. A search wants the few best of each row. They and the total are
+found in one pass over the vocabulary, a stretch of it at a time, while its scores are in the cache: torch would write
+out all scores, then all log-probabilities, and then sort a copy of them.
 """
 
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 
 from regard.numerics import native
 from regard.shapes import Float, Int, Tensor
 
 WORTH_COMPILING = 1 << 16  # scores; a library that is there already is used for any size
 MOST = 64  # from which inserting one after another is no longer the fast way
+STRETCH = 1 << 22  # scores at a time: 16 MB in float32
 SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
 class Ranked(NamedTuple):
-    """The best scores of each row, best first, their places, and the log of the sum of all exponentials."""
+    """The best scores of each row, best first, their places, the log of the sum of all exponentials, and the scores of
+    the tokens that were excluded."""
 
     scores: Float[Tensor, "row count"]
     tokens: Int[Tensor, "row count"]
     totals: Float[Tensor, " row"]
+    excluded: Float[Tensor, "row some"]
 
 
-def rank(scores: Float[Tensor, "row vocabulary"], count: int, excluded: Int[Tensor, " some"]) -> Ranked:
-    """The `count` best of each row. Those in `excluded` are not among them, but count in the total.
+def rank(
+    vectors: Float[Tensor, "row width"],
+    weight: Float[Tensor, "vocabulary width"],
+    bias: Float[Tensor, " vocabulary"] | None,
+    count: int,
+    excluded: Int[Tensor, " some"],
+) -> Ranked:
+    """The `count` best tokens of each row. Those in `excluded` are not among them, but count in the total.
 
-    >>> rank(torch.tensor([[0.0, 3.0, 1.0, 2.0]]), 2, torch.tensor([1])).tokens
+    >>> rank(torch.ones(1, 1), torch.tensor([[0.0], [3.0], [1.0], [2.0]]), None, 2, torch.tensor([1])).tokens
     tensor([[3, 2]])
     """
-    count = min(count, scores.shape[1] - len(excluded))
-    plain = scores.device.type == "cpu" and scores.dtype in SUFFIX and not scores.requires_grad
-    library = native.library(build=scores.numel() >= WORTH_COMPILING) if plain and 0 < count <= MOST else None
+    count, scores = min(count, len(weight) - len(excluded)), len(vectors) * len(weight)
+    plain = vectors.device.type == "cpu" and vectors.dtype == weight.dtype and vectors.dtype in SUFFIX
+    plain = plain and not torch.is_grad_enabled() and 0 < count <= MOST
+    library = native.library(build=scores >= WORTH_COMPILING) if plain else None
     if library is None:
-        return _rank(scores, count, excluded)
-    rows, size = scores.shape
-    scores, excluded = scores.contiguous(), excluded.contiguous()
-    best, totals = torch.empty(rows, count, dtype=scores.dtype), torch.empty(rows, dtype=scores.dtype)
-    tokens = torch.empty(rows, count, dtype=torch.int64)
-    kinds = (*(native.SIZE,) * 5, *(native.POINTER,) * 5)
-    run = library.function(f"regard_rank_{SUFFIX[scores.dtype]}", *kinds)
-    places = [tensor.data_ptr() for tensor in (excluded, scores, best, tokens, totals)]
-    run(torch.get_num_threads(), rows, size, count, len(excluded), *places)
-    return Ranked(best, tokens, totals)
+        return _rank(F.linear(vectors, weight, bias), count, excluded)
+    return _rank_by_stretches(library, vectors, weight, bias, count, excluded)
 
 
 def _rank(scores: Tensor, count: int, excluded: Tensor) -> Ranked:
-    """The same in torch."""
+    """In torch, from all scores."""
     allowed = scores.index_fill(1, excluded, float("-inf")) if len(excluded) else scores
     best, tokens = allowed.topk(count, dim=1)
-    return Ranked(best, tokens, scores.logsumexp(1))
+    return Ranked(best, tokens, scores.logsumexp(1), scores.index_select(1, excluded))
+
+
+def _rank_by_stretches(
+    library: native.Library, vectors: Tensor, weight: Tensor, bias: Tensor | None, count: int, excluded: Tensor
+) -> Ranked:
+    """Natively: some tokens' scores after another's, in one room."""
+    rows, threads = len(vectors), torch.get_num_threads()
+    size = min(len(weight), max(1, STRETCH // max(1, rows)))
+    room = vectors.new_empty(rows * size)
+    ranked = Ranked(
+        vectors.new_full((rows, count), float("-inf")),
+        excluded.new_zeros(rows, count),
+        vectors.new_zeros(rows),
+        vectors.new_empty(rows, len(excluded)),
+    )
+    largest, bias = vectors.new_full((rows,), float("-inf")), None if bias is None else bias.contiguous()
+    outside, excluded = excluded.tolist(), excluded.contiguous()
+    kinds = (*(native.SIZE,) * 6, *(native.POINTER,) * 7)
+    run = library.function(f"regard_rank_{SUFFIX[vectors.dtype]}", *kinds)
+    for first in range(0, len(weight), size):
+        part = weight[first : first + size]
+        scores = torch.mm(vectors, part.T, out=room[: rows * len(part)].view(rows, len(part)))
+        added = None if bias is None else bias[first : first + size]
+        places = (excluded, scores, added, ranked.scores, ranked.tokens, largest, ranked.totals)
+        pointers = [None if tensor is None else tensor.data_ptr() for tensor in places]
+        run(threads, *scores.shape, first, count, len(excluded), *pointers)
+        for place, token in enumerate(outside):
+            if first <= token < first + len(part):
+                own = scores[:, token - first]
+                ranked.excluded[:, place] = own if added is None else own + added[token - first]
+    return ranked._replace(totals=largest + ranked.totals.log())

@@ -1,4 +1,4 @@
-"""Searches: they know of a decoder that it begins and steps, and that its states can be selected from."""
+"""Searches: they know of a decoder that it begins and advances, and that its states can be selected from."""
 
 from regard.models.search.beams import Beam, beam
 from regard.models.search.hypothesis import Hypothesis, Marks

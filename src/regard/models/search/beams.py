@@ -1,4 +1,4 @@
-"""Beam search. It knows of a decoder that it begins, steps, and that its states can be selected from."""
+"""Beam search. It knows of a decoder that it begins, advances, and that its states can be selected from."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from regard.errors import wrong
-from regard.models.interface import Decoder, Encoded, Step
+from regard.models.interface import Decoder, Encoded
 from regard.models.search.hypothesis import Found, Hypothesis, Marks, Moment, Walk, followed, limits, looked_at
 from regard.models.search.scoring import Scoring, covering
 from regard.models.selecting import select
@@ -96,14 +96,14 @@ class Hunt:
         live = self.start(encoded, most)
         found = Found.none(len(most), self.plan.best, encoded.states)
         for steps in range(int(most.max()) + 1):
-            step = self.decoder.step(live.tokens.flatten(), live.state)
-            looked = looked_at(step.weights, live.tokens.numel(), wanted=self.attention)
+            taken = self.decoder.advance(live.tokens.flatten(), live.state)
+            looked = looked_at(taken.weights, live.tokens.numel(), wanted=self.attention)
             live = self.watched(live, looked)
-            choice = self.choose(live, step.logits, steps)
+            choice = self.choose(live, taken.vector, steps)
             found, complete = self.gather(found, live, choice, steps)
             live = live._replace(complete=complete)
             kept = self.kept(found, live, choice)
-            live, parents = self.on(live, choice, step, kept)
+            live, parents = self.on(live, choice, taken.state, kept)
             going = (live.tokens.flatten(), parents.flatten(), live.log_probs.flatten())
             yield Moment(looked, *going, choice.ending.flatten())
             if not len(live.owners):
@@ -129,13 +129,13 @@ class Hunt:
         now = looked.view(*live.tokens.shape, -1)
         return live._replace(covered=now if live.covered is None else live.covered + now)
 
-    def choose(self, live: Live, logits: Float[Tensor, "row vocabulary"], steps: int) -> Choice:
+    def choose(self, live: Live, vectors: Float[Tensor, "row width"], steps: int) -> Choice:
         """The best continuations, and the endings that are among the best of both."""
-        width, end = self.plan.width, self.marks.end
-        excluded = torch.tensor([end, *self.marks.never], device=logits.device)
-        scores, tokens, totals = rank(logits, width, excluded)
+        width, output = self.plan.width, self.decoder.output
+        excluded = torch.tensor([self.marks.end, *self.marks.never], device=vectors.device)
+        scores, tokens, totals, outside = rank(vectors, output.weight, output.bias, width, excluded)
         base = live.log_probs - totals.view_as(live.log_probs)
-        ends = base + logits[:, end].view_as(base)
+        ends = base + outside[:, 0].view_as(base)
         going = base[..., None] + scores.view(*base.shape, -1)
         going = torch.where((live.limits > steps)[:, None, None], going, float("-inf"))
         log_probs, flat = going.flatten(1).topk(width, dim=1)
@@ -172,7 +172,7 @@ class Hunt:
             return torch.arange(len(done), device=done.device)
         return (~done).nonzero()[:, 0]
 
-    def on(self, live: Live, choice: Choice, step: Step[Any], kept: Tensor) -> tuple[Live, Tensor]:
+    def on(self, live: Live, choice: Choice, state: Any, kept: Tensor) -> tuple[Live, Tensor]:
         """The chosen hypotheses of the sentences that are kept, and the rows that they came from."""
         slots = choice.slots[kept]
         parents = kept[:, None] * self.plan.width + slots
@@ -186,6 +186,6 @@ class Hunt:
             covered,
             live.real if same else live.real[kept],
             live.complete[kept],
-            select(step.state, parents.flatten()) if len(kept) else step.state,
+            select(state, parents.flatten()) if len(kept) else state,
         )
         return later, parents

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded
@@ -17,13 +18,14 @@ from regard.shapes import Bool, Float, Int, Tensor
 
 
 class Pick(NamedTuple):
-    """What each row says next, and how probable that was."""
+    """What each row says next, how probable that was, and how probable the end was."""
 
     tokens: Int[Tensor, " row"]
     log_probs: Float[Tensor, " row"]
+    ending: Float[Tensor, " row"]
 
 
-Picker = Callable[[Tensor, Tensor, int], Pick]  # from the scores, the names of the rows and the step
+Picker = Callable[[nn.Linear, Tensor, Tensor, int], Pick]  # from output layer, vectors, the rows' names and the step
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,13 @@ def greedy(
 
 def best_of(marks: Marks, device: torch.device) -> Picker:
     """Picks the best token that may be said."""
-    excluded = torch.tensor(marks.never, dtype=torch.long, device=device)
+    excluded = torch.tensor([marks.end, *marks.never], device=device)
 
-    def best(logits: Tensor, names: Tensor, step: int) -> Pick:
-        scores, tokens, totals = rank(logits, 1, excluded)
-        return Pick(tokens[:, 0], scores[:, 0] - totals)
+    def best(output: nn.Linear, vectors: Tensor, names: Tensor, step: int) -> Pick:
+        ranked = rank(vectors, output.weight, output.bias, 1, excluded)
+        going, ending = ranked.scores[:, 0], ranked.excluded[:, 0]
+        tokens = torch.where(ending >= going, marks.end, ranked.tokens[:, 0])
+        return Pick(tokens, going.maximum(ending) - ranked.totals, ending - ranked.totals)
 
     return best
 
@@ -100,8 +104,8 @@ def draw_of(marks: Marks, plan: Sampling, names: Int[Tensor, " batch"]) -> Picke
     """Picks at random, for each of the `plan.count` rows of a sentence by numbers of its own."""
     named = (names[:, None] * plan.count + torch.arange(plan.count, device=names.device)).flatten()
 
-    def draw(logits: Tensor, rows: Tensor, step: int) -> Pick:
-        return drawn(logits, named[rows], step, marks, plan)
+    def draw(output: nn.Linear, vectors: Tensor, rows: Tensor, step: int) -> Pick:
+        return drawn(output(vectors), named[rows], step, marks, plan)
 
     return draw
 
@@ -117,7 +121,7 @@ def drawn(logits: Tensor, names: Tensor, step: int, marks: Marks, plan: Sampling
     uniform = noise.uniform(plan.seed, (), names, torch.tensor([step], device=names.device))
     picked = torch.searchsorted(shares, uniform.double() * shares[:, -1:]).clamp_max(shares.shape[1] - 1)
     tokens = picked if places is None else places.gather(1, picked)
-    return Pick(tokens[:, 0], logits.gather(1, tokens)[:, 0] - totals)
+    return Pick(tokens[:, 0], logits.gather(1, tokens)[:, 0] - totals, logits[:, marks.end] - totals)
 
 
 class Rows(NamedTuple):
@@ -151,27 +155,27 @@ class Path(NamedTuple):
         )
         found = None
         for steps in range(int(most.max()) + 1 if len(most) else 0):
-            step = self.decoder.step(rows.tokens, state)
-            looked = looked_at(step.weights, len(rows.tokens), wanted=self.attention)
-            rows = self.said(rows, step.logits, most, steps)
-            found = Found.none(len(most), 1, step.logits) if found is None else found
+            taken = self.decoder.advance(rows.tokens, state)
+            looked = looked_at(taken.weights, len(rows.tokens), wanted=self.attention)
+            rows = self.said(rows, taken.vector, most, steps)
+            found = Found.none(len(most), 1, taken.vector) if found is None else found
             rows, ending = record(found, rows, self.marks.end, steps)
             kept = standing(rows.ended)
             if len(kept) < len(rows.ended):
                 rows = Rows(*(part[kept] for part in rows))
-            state = step.state if len(kept) in (0, len(step.logits)) else select(step.state, kept)
+            state = taken.state if len(kept) in (0, len(taken.vector)) else select(taken.state, kept)
             yield Moment(looked, rows.tokens, kept, live(rows), ending)
             if not len(kept):
                 break
         return Found.none(0, 1, torch.zeros(())) if found is None else found
 
-    def said(self, rows: Rows, logits: Float[Tensor, "row vocabulary"], most: Tensor, steps: int) -> Rows:
+    def said(self, rows: Rows, vectors: Float[Tensor, "row width"], most: Tensor, steps: int) -> Rows:
         """With the next token of each row: the end, where there is room for no other."""
-        tokens, more = self.pick(logits, rows.places, steps)
+        tokens, more, ending = self.pick(self.decoder.output, vectors, rows.places, steps)
         forced = most[rows.places] <= steps
         if bool(forced.any()):
             tokens = torch.where(forced, self.marks.end, tokens)
-            more = torch.where(forced, logits[:, self.marks.end] - logits.logsumexp(1), more)
+            more = torch.where(forced, ending, more)
         return rows._replace(tokens=tokens, log_probs=rows.log_probs + more)
 
 

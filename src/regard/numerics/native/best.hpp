@@ -12,7 +12,7 @@ template <class T> struct Best {
     int64_t count;
     T* scores;
     int64_t* places;
-    Best(int64_t count, T* scores, int64_t* places) : count(count), scores(scores), places(places) {
+    void clear() {
         for (int64_t i = 0; i < count; ++i) scores[i] = -std::numeric_limits<T>::infinity(), places[i] = 0;
     }
     T least() const { return scores[count - 1]; }

@@ -154,7 +154,8 @@ int summarize(const int64_t* layout, T scale, const T* scores, T* totals, T* ent
         for (int64_t row = 0; row < groups * rows; ++row) {
             if (group >= 0 && row / rows != group) mass.give(received + group * size);
             group = row / rows;
-            Best<T> best(count, best_weights + row * count, best_keys + row * count);
+            Best<T> best{count, best_weights + row * count, best_keys + row * count};
+            best.clear();
             const int64_t own_size = std::max<int64_t>(0, std::min(size, seen + row % rows));
             const Row<T> one{scores + row * size, own_size, scale};
             entropies[row] = entropy_of(one, given, totals[row], own, mass, best);
