@@ -286,7 +286,8 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "an unknown backend": (
         call(backend="flash"),
         ValueError,
-        "backend: got 'flash', expected one of auto, eager, sdpa, local, linear, stream, rows, flex; fix: use \"auto\"",
+        "backend: got 'flash', expected one of auto, eager, sdpa, few, local, linear, stream, rows, flex; "
+        'fix: use "auto"',
     ),
     "a backend that cannot": (
         call(backend="sdpa", aggregate=Argmax()),

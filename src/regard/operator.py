@@ -70,7 +70,9 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     """
     parts = Parts(score, bias, mask, normalizer, aggregate)
     lead, plan = understand(parts, query, key, value, dropout, backend)
-    key, value, exposed = shield(parts, query.shape[-2], key, value)
+    exposed = None
+    if plan.backend != "few":  # which reads nothing that is hidden
+        key, value, exposed = shield(parts, query.shape[-2], key, value)
     seed = noise.draw_seed(query.device) if dropout or aggregate.random else None
     call = Call(parts, query, key, value, dropout, seed)
     result = RUNS[plan.backend](call)

@@ -23,6 +23,7 @@ from regard.shapes import Tensor
 SEED = 2  # of every random reading and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
 SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
+WITHOUT_GRADIENT: tuple[Backend, ...] = ("few",)  # paths of who asks for none
 FAMILIES = ("score", "bias", "mask", "normalizer", "reading")
 
 
@@ -163,17 +164,28 @@ def truth(parts: Parts, tensors: Sequence[Tensor], *, dropout: float = 0.0) -> T
 
 def compare(case: Case, parts: Parts, sizes: Sizes, *, dropout: float = 0.0) -> Iterator[Error]:
     """Every path that can compute these parts against the definition, which is computed once."""
-    tensors, everything = inputs(sizes), slice(None)
+    tensors = inputs(sizes)
     true = truth(parts, tensors, dropout=dropout)
     for backend in able(parts, sizes, dropout=dropout):
         found = run(parts, tensors, backend, dropout=dropout)
-        values = (
+        slopes = zip(gradients(parts, tensors, found), true.gradients, strict=True)
+        yield Error(case, backend, value_error(found, true), worst(difference(a, b) for a, b in slopes))
+    with torch.no_grad():
+        only = [backend for backend in able(parts, sizes, dropout=dropout) if backend in WITHOUT_GRADIENT]
+        errors = [value_error(run(parts, tensors, backend, dropout=dropout), true) for backend in only]
+    yield from (Error(case, backend, error, 0.0) for backend, error in zip(only, errors, strict=True))
+
+
+def value_error(found: Attended, true: Truth) -> float:
+    """The worst difference of output, log-probability and weights."""
+    everything = slice(None)
+    return worst(
+        (
             difference(found.output, true.attended.output),
             difference(found.log_prob, true.attended.log_prob),
             difference(found.weights.tile(everything, everything), true.weights),
         )
-        slopes = zip(gradients(parts, tensors, found), true.gradients, strict=True)
-        yield Error(case, backend, worst(values), worst(difference(a, b) for a, b in slopes))
+    )
 
 
 def able(parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64) -> list[Backend]:

@@ -26,7 +26,7 @@ from regard.lowering import Backend
 from regard.lowering.cost import cost_of, size
 from regard.parts import Facts
 
-FACTS = Facts((2, 3), 5, 7, 11, 13)
+FACTS = Facts((2, 3), 5, 7, 11, 13, grad=True)
 
 
 def test_a_plan_says_what_becomes_of_each_piece_and_why() -> None:

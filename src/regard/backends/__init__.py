@@ -1,12 +1,13 @@
 """Ways to compute an attention. Each has one `run`, and none imports another."""
 
-from regard.backends import eager, flex, linear, local, sdpa, stream
+from regard.backends import eager, few, flex, linear, local, sdpa, stream
 from regard.backends.result import Result, Run
 from regard.lowering import Backend
 
 RUNS: dict[Backend, Run] = {
     "eager": eager.run,
     "sdpa": sdpa.run,
+    "few": few.run,
     "local": local.run,
     "linear": linear.run,
     "stream": stream.run,

@@ -62,6 +62,6 @@ def memory_of(facts: Facts, backend: Backend, pairs: int, table: int) -> int:
     """Bytes beyond inputs and output."""
     if backend == "eager":
         return 2 * table
-    if backend in ("sdpa", "flex"):
+    if backend in ("sdpa", "few", "flex"):
         return math.prod(facts.lead) * facts.queries * 4
     return 3 * 4 * (pairs if pairs <= BLOCK else PIECE)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from regard.lowering.rules import dense_bias
-from regard.masks import Causal, Full
+from regard.masks import Causal
 from regard.normalizers import LocalGaussian, Softmax
 from regard.numerics.fused import fused, fused_with_total
 from regard.pairs import Pairs
@@ -73,8 +73,7 @@ def inverse_temperature(parts: Parts) -> float | Tensor | None:
 
 def mask_bias(parts: Parts, dense: Tensor | None, like: Tensor, pairs: Pairs) -> Tensor | None:
     """Mask and dense bias as one float table: −inf where the pair is not allowed."""
-    free = isinstance(parts.mask, Full) or (isinstance(parts.mask, Causal) and pairs.queries == 1)
-    if free:
+    if parts.mask.free(pairs.queries):
         return dense
     allowed = parts.mask.allowed(pairs)
     table = torch.zeros((), dtype=like.dtype, device=like.device) if dense is None else dense

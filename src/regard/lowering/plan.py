@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, get_args
 
-Backend = Literal["eager", "sdpa", "local", "linear", "stream", "rows", "flex"]
+Backend = Literal["eager", "sdpa", "few", "local", "linear", "stream", "rows", "flex"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 

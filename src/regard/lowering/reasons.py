@@ -1,7 +1,7 @@
 """What becomes of each piece, in words."""
 
 from regard.lowering.plan import Backend, Step
-from regard.masks import Causal, Full
+from regard.masks import Causal
 from regard.numerics import additive
 from regard.parts import Facts, Parts
 
@@ -87,10 +87,12 @@ def bias_step(parts: Parts, backend: Backend) -> Step:
 def mask_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
     """What becomes of the mask."""
     mask = parts.mask
-    if isinstance(mask, Full) or (isinstance(mask, Causal) and facts.queries == 1):
+    if mask.free(facts.queries):
         return Step("mask", "none", "every pair is allowed")
     if backend in ("local", "stream", "rows"):
         return Step("mask", "a range of keys for each block of queries", "keys outside it are never read")
+    if backend == "few":
+        return Step("mask", "a list of keys for each query", "keys that are not in it are never read")
     if backend == "linear":
         return Step("mask", "running sums over chunks" if mask.causal else "zeroed keys", "totals follow it")
     if backend == "sdpa" and isinstance(mask, Causal) and facts.queries == facts.keys:

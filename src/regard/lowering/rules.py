@@ -10,6 +10,7 @@ from regard.lowering.plan import BACKENDS, Backend, Plan
 from regard.lowering.reasons import describe
 from regard.masks import Causal, Full, Window
 from regard.masks.base import Both, Mask
+from regard.numerics import few
 from regard.parts import Facts, Parts
 
 LARGE_TABLE = 2**24  # pairs; a float mask of them takes 64 MB, and blocks of queries need none of it
@@ -55,6 +56,8 @@ def choose_fused(parts: Parts, facts: Facts) -> tuple[Backend, str]:
         return "local", f"a query sees at most {width} of {keys} keys, so only those are read"
     if needs_table(parts, facts) and facts.queries * facts.keys > LARGE_TABLE:
         return "local", "a mask of this size would not be linear in the length, blocks of it are"
+    if refuse_few(parts, facts) is None and facts.queries <= few.MOST and not parts.mask.free(facts.queries):
+        return "few", "a handful of queries wants no gradient, so that only the pairs that are allowed are read"
     if parts.normalizer.form == "local-p":
         return "sdpa", "it is two softmaxes of a dot product, with and without the Gaussian"
     return "sdpa", "it is a softmax of a dot product"
@@ -113,6 +116,18 @@ def refuse_sdpa(parts: Parts, facts: Facts) -> Refusal:
     return refusal or refuse_blocks_of_choice(parts, facts)
 
 
+def refuse_few(parts: Parts, facts: Facts) -> Refusal:
+    """The kernel for a few queries: a plain softmax on the CPU, for who wants no gradient."""
+    refusal = refuse_sdpa(parts, facts)
+    if refusal is not None or parts.normalizer.form != "softmax" or dense_bias(parts):
+        return refusal or "it takes a plain softmax, and no bias that differs from pair to pair"
+    if parts.score.centers_keys:
+        return "the score centers the keys, the hidden ones too"
+    if facts.grad or facts.traced:
+        return "it has no backward" if facts.grad else "a compiler cannot see into it"
+    return None if few.available(facts.dtype, facts.device) else "no compiled library is there for it"
+
+
 def refuse_local_p(facts: Facts) -> Refusal:
     """Its two totals need a gradient, and its Gaussian more digits than half precision has."""
     if facts.device != "cpu" or facts.traced:
@@ -150,6 +165,7 @@ def refuse_flex(parts: Parts, facts: Facts) -> Refusal:
 REFUSALS: dict[Backend, Callable[[Parts, Facts], Refusal]] = {
     "eager": refuse_eager,
     "sdpa": refuse_sdpa,
+    "few": refuse_few,
     "local": refuse_sdpa,
     "linear": refuse_linear,
     "stream": refuse_blocks,

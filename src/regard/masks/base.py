@@ -44,6 +44,10 @@ class Mask(ABC):
         """The most keys that one query may see, where that is known without looking at any tensor."""
         return None
 
+    def free(self, queries: int) -> bool:
+        """Whether so many queries may all see every key, where that is known without looking at any tensor."""
+        return False
+
     def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
         """Which keys `(*lead, keys)` any query may see; None where that is all of them, or not known at once."""
         return self.allowed(Pairs(1, keys, device=device)).squeeze(-2) if self.columnwise else None

@@ -23,6 +23,9 @@ class Full(Mask):
     def columnwise(self) -> bool:
         return True
 
+    def free(self, queries: int) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Causal(Mask):
@@ -39,6 +42,9 @@ class Causal(Mask):
     @property
     def causal(self) -> bool:
         return True
+
+    def free(self, queries: int) -> bool:
+        return queries == 1
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
         return 0, max(0, min(keys, stop + keys - queries))

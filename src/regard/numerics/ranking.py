@@ -17,7 +17,7 @@ from regard.shapes import Float, Int, Tensor
 
 WORTH_COMPILING = 1 << 16  # scores; a library that is there already is used for any size
 MOST = 64  # from which inserting one after another is no longer the fast way
-STRETCH = 1 << 22  # scores at a time: 16 MB in float32
+STRETCH = 1 << 19  # scores at a time: 2 MB in float32, which stay in the cache from the product to the ranking
 SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 

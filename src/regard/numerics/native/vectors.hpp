@@ -76,6 +76,11 @@ template <class T> inline T sum(Vector<T> value) {
     return lanes[0];
 }
 
+#if defined(__AVX512F__)
+template <> inline float sum<float>(Vector<float> value) { return _mm512_reduce_add_ps(value); }
+template <> inline double sum<double>(Vector<double> value) { return _mm512_reduce_add_pd(value); }
+#endif
+
 // A polynomial, lowest power first, by Horner's rule.
 template <class T, int terms> inline Vector<T> polynomial(const double (&coefficient)[terms], Vector<T> x) {
     Vector<T> total = fill<T>(T(coefficient[terms - 1]));

@@ -1,0 +1,65 @@
+r"""Softmax attention of a handful of queries, as a decoder asks them at each step.
+
+$$ o_i = \sum_{j \in A_i} \mathrm{softmax}_j(c\, q_i \cdot k_j)\, v_j $$
+
+with $c$ = `scale` and $A_i$ the keys that `allowed` says query $i$ may see. Kernels for many queries score all pairs in
+tiles and hide what is not allowed afterwards. Here nothing else is read at all: of the slots that the hypotheses of a
+sentence share, each sees one in as many as there are hypotheses, and what a key that is hidden holds, NaN too, cannot
+matter. A query that sees nothing gives zeros.
+"""
+
+import ctypes
+from typing import Any
+
+import torch
+
+from regard.errors import RegardError
+from regard.numerics import native
+from regard.numerics.fused import four_axes
+from regard.shapes import Bool, Float, Tensor
+
+MOST = 8  # queries from which tiles are faster
+SUFFIX = {torch.float32: "float", torch.float64: "double"}
+
+
+def available(dtype: torch.dtype, device: str) -> bool:
+    """Whether there is a compiled library for it, on this machine now; none is made for its sake."""
+    return device == "cpu" and dtype in SUFFIX and native.library(build=False) is not None
+
+
+def few(
+    query: Float[Tensor, "*#lead query dim"],
+    key: Float[Tensor, "*#lead key dim"],
+    value: Float[Tensor, "*#lead key value"],
+    *,
+    scale: float = 1.0,
+    allowed: Bool[Tensor, "*#lead #query #key"] | None = None,
+) -> Float[Tensor, "*lead query value"]:
+    """The output, without a gradient; only where it is `available`."""
+    library = native.library(build=False)
+    if library is None:
+        raise RegardError("few: got no compiled library, expected one; fix: ask `available` first")
+    lead = query.shape[:-2]
+    if query.dim() != 4 or not lead == key.shape[:-2] == value.shape[:-2]:
+        lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])
+        query, key, value = four_axes(query, lead), four_axes(key, lead), four_axes(value, lead)
+    query, key, value = _adjacent(query), _adjacent(key), _adjacent(value)
+    output = query.new_empty(*query.shape[:-1], value.shape[-1])
+    sizes = (*query.shape[:3], key.shape[-2], query.shape[-1], value.shape[-1])
+    if allowed is not None and len(lead) == 2:
+        allowed = _adjacent(allowed.expand(*lead, query.shape[-2], key.shape[-2]))
+    elif allowed is not None:
+        allowed = _adjacent(four_axes(allowed.expand(*allowed.shape[:-2], query.shape[-2], key.shape[-2]), lead))
+    tensors = (query, key, value, query if allowed is None else allowed, output)
+    steps = [step for tensor in tensors for step in tensor.stride()[:3]]
+    numbers: Any = ctypes.c_int64
+    kinds = (native.SIZE, native.POINTER, native.POINTER, ctypes.c_double, *(native.POINTER,) * 5)
+    run = library.function(f"regard_few_{SUFFIX[query.dtype]}", *kinds)
+    places = [None if tensor is None else tensor.data_ptr() for tensor in (query, key, value, allowed, output)]
+    run(torch.get_num_threads(), (numbers * 6)(*sizes), (numbers * 15)(*steps), scale, *places)
+    return output if len(lead) == 2 else output.reshape(*lead, *output.shape[-2:])
+
+
+def _adjacent(tensor: Tensor) -> Tensor:
+    """With the numbers of a row next to each other."""
+    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
