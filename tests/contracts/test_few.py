@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard import Causal, Mask, attend, catalog, verify
+from regard import Causal, Mask, Prior, attend, catalog, verify
 from regard.masks import Table
 from regard.numerics import native
 from regard.verify import build
@@ -59,6 +59,14 @@ def test_rows_that_are_not_next_to_each_other_are_read_where_they_are(mask: Mask
         found = attend(query, key, skewed, mask=mask, backend="few").output
         true = attend(query.double(), key.double(), value.double(), mask=mask, backend="eager").output
     torch.testing.assert_close(found, true.float())
+
+
+def test_a_prior_of_nothing_is_no_broken_key() -> None:
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    prior = Prior(torch.tensor([0.0, -1.0, float("-inf"), 2.0, 0.0, 0.0, 0.0]))
+    with torch.no_grad():
+        found, true = (attend(query, key, key, bias=prior, mask=Causal(), backend=by) for by in ("auto", "eager"))
+    torch.testing.assert_close(found.output, true.output)
 
 
 def test_it_is_chosen_for_few_queries_that_want_no_gradient_under_a_mask() -> None:

@@ -119,8 +119,8 @@ def refuse_sdpa(parts: Parts, facts: Facts) -> Refusal:
 def refuse_few(parts: Parts, facts: Facts) -> Refusal:
     """The kernel for a few queries: a plain softmax on the CPU, for who wants no gradient."""
     refusal = refuse_sdpa(parts, facts)
-    if refusal is not None or parts.normalizer.form != "softmax" or dense_bias(parts):
-        return refusal or "it takes a plain softmax, and no bias that differs from pair to pair"
+    if refusal is not None or parts.normalizer.form != "softmax" or parts.bias is not None:
+        return refusal or "it takes a plain softmax without a bias: one of −inf would look like a broken key"
     if parts.score.centers_keys:
         return "the score centers the keys, the hidden ones too"
     if facts.grad or facts.traced:
