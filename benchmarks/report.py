@@ -92,9 +92,10 @@ def task_results(folder: Path = FOLDER) -> list[TaskResult]:
 
 def task_row(result: TaskResult) -> str:
     """One line: what was reached, what others reached, and how long it took; other figures beside the first."""
-    beside = "; ".join(f"{name}: {value:.4g}" for name, value in result.beside.items())
+    missed = {name: f" ✗ (≥ {least:g} wanted)" for name, least in result.missed.items()}
+    beside = "; ".join(f"{name}: {value:.4g}{missed.get(name, '')}" for name, value in result.beside.items())
     bound = f"≥ {result.least:g}" if result.least is not None else f"≤ {result.most:g}" if result.most else ""
-    mark = "" if result.reached else f" ✗ ({bound} wanted)"
+    mark = "" if result.within else f" ✗ ({bound} wanted)"
     reached = f"**{result.value:.4g}** {result.unit}{mark}" + (f"<br>{beside}" if beside else "")
     minutes = f"{result.runs[0].seconds / 60:.1f} min"
     return f"| {result.task} | {result.mechanism} | {result.data} | {reached} | {result.published} | {minutes} |"

@@ -15,7 +15,7 @@ from benchmarks.worker import commit
 from regard.machine import describe
 
 # What a result repeats of its recipe, so that it can be read alone.
-COPIED = ("title", "task", "mechanism", "data", "metric", "unit", "least", "most", "published", "also")
+COPIED = ("title", "task", "mechanism", "data", "metric", "unit", "least", "most", "published", "also", "wanted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class TaskResult:
     commit: str
     runs: list[Trained]
     also: dict[str, str] = field(default_factory=dict)
+    wanted: dict[str, float] = field(default_factory=dict)
 
     @property
     def value(self) -> float:
@@ -62,10 +63,20 @@ class TaskResult:
         return further | {run.name: run.value for run in self.runs[1:]}
 
     @property
-    def reached(self) -> bool:
+    def within(self) -> bool:
         """Whether the result is on the right side of its bound."""
         enough = self.least is None or self.value >= self.least
         return enough and (self.most is None or self.value <= self.most)
+
+    @property
+    def missed(self) -> dict[str, float]:
+        """What was wanted of the figures beside it and is not there."""
+        return {name: least for name, least in self.wanted.items() if not self.beside[name] >= least}
+
+    @property
+    def reached(self) -> bool:
+        """Whether all that was wanted is there."""
+        return self.within and not self.missed
 
 
 def result_of(recipe: Recipe, data: Path, runs: Path) -> TaskResult:

@@ -34,6 +34,10 @@ def test_a_row_says_what_was_reached_and_what_was_missed() -> None:
     assert "<br>plain: 97 |" in report.task_row(result(99.5, runs=beside))
     tested = [Trained("ours", {}, 1, 1, 1.0, {"other": {"a": 4.0}}, 99.5), *beside[1:]]
     assert "<br>another set: 4; plain: 97 |" in report.task_row(result(0, runs=tested, also={"another set": "other.a"}))
+    short = result(99.5, runs=beside, wanted={"plain": 97.5})
+    assert not short.reached
+    assert "**99.5** %<br>plain: 97 ✗ (≥ 97.5 wanted) |" in report.task_row(short)
+    assert result(99.5, runs=beside, wanted={"plain": 97.0}).reached
     assert result(0.2, least=None, most=0.3).reached
     assert not result(0.4, least=None, most=0.3).reached
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from regard.errors import InputError
 from regard.training import Optimizer, Schedule, Stop, Training, configure, to_toml
-from regard.training.config import differences
+from regard.training.config import differences, nearest
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,20 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path: Path) ->
 )
 def test_a_misspelt_name_is_answered_with_the_nearest(name: str, expected: str) -> None:
     assert message({name: 8}) == expected
+
+
+def test_of_two_tables_with_the_same_word_the_one_spelt_most_like_it_is_meant() -> None:
+    @dataclass(frozen=True)
+    class Sized:
+        size: int = 1
+
+    @dataclass(frozen=True)
+    class Both:
+        data: Sized = Sized()
+        model: Sized = Sized()
+
+    assert nearest(Both(), "modle.size") == "model.size"
+    assert nearest(Both(), "dat.size") == "data.size"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -172,7 +172,7 @@ def nearest(config: Any, name: str) -> str:
     path, _, last = name.rpartition(".")
     same_word = [known for known in names if known.rpartition(".")[2] == last]
     if same_word:
-        return max(same_word, key=lambda known: len(set(known.split(".")) & set(name.split("."))))
+        return max(same_word, key=lambda known: SequenceMatcher(None, known, name).ratio())
     beside = {known.rpartition(".")[2]: known for known in names if known.rpartition(".")[0] == path}
     close = get_close_matches(last, beside, n=1, cutoff=0.5)
     return beside[close[0]] if close else get_close_matches(name, names, n=1, cutoff=0.0)[0]
