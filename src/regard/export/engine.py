@@ -50,7 +50,7 @@ class Fast(Translator):
             best = [self.looked(row, own) for row, own in zip(rows, best, strict=True)]
         vocabularies = self.vocabularies
         return [
-            Translated(vocabularies.source.tokens(row), [said(one, vocabularies) for one in own])
+            Translated(vocabularies.source.tokens(row), [said(one, vocabularies) for one in own], tuple(row))
             for row, own in zip(rows, best, strict=True)
         ]
 

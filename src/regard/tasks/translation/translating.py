@@ -27,7 +27,7 @@ class Said(NamedTuple):
     log_prob: float
     tokens: list[str]
     weights: Tensor | None
-    numbers: tuple[int, ...] = ()  # of the tokens without the end
+    numbers: tuple[int, ...]  # of the tokens without the end
 
 
 class Translated(NamedTuple):
@@ -35,7 +35,7 @@ class Translated(NamedTuple):
 
     source: list[str]
     best: list[Said]
-    numbers: tuple[int, ...] = ()  # of the source, its end included
+    numbers: tuple[int, ...]  # of the source, its end included
 
 
 @dataclass(frozen=True, slots=True)

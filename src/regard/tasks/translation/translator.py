@@ -39,7 +39,7 @@ class Translator:
         full = [text for place, text in enumerate(texts) if place not in blank]
         with torch.inference_mode():
             found = iter(self.found(full, self.fitted(search), attention=attention))
-        return [Translated([], []) if place in blank else next(found) for place in range(len(texts))]
+        return [Translated([], [], ()) if place in blank else next(found) for place in range(len(texts))]
 
     def found(self, texts: Sequence[str], search: Search, *, attention: bool) -> list[Translated]:
         """Translations of texts that are not blank: what an engine does."""
