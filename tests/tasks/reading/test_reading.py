@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy
 import pytest
 import torch
-from walking import flags, walk
+from walking import check_exact_resume, flags, walk
 
 from regard.errors import InputError
 from regard.tasks.reading.config import Reader
@@ -185,9 +186,10 @@ def test_vectors_of_others_come_as_text_or_arrays(tmp_path: Path) -> None:
     arrays = read_vectors(tmp_path / "some.npz")
     assert arrays.words == text.words
     assert torch.equal(arrays.table, text.table)
-    (tmp_path / "bad.txt").write_text("cat 1 x\n")
-    with pytest.raises(InputError, match=r"vectors: got bad\.txt \(.*, expected a word and its numbers in each line"):
-        read_vectors(tmp_path / "bad.txt")
+    for content in ("cat 1 x\n", "cat 1 2\nsat 3\n", ""):
+        (tmp_path / "bad.txt").write_text(content)
+        with pytest.raises(InputError, match=r"vectors: got bad\.txt \(.*, expected a word and its numbers in each"):
+            read_vectors(tmp_path / "bad.txt")
 
 
 def test_vectors_of_others_stay_as_they_are(regard: Regard) -> None:
@@ -206,6 +208,22 @@ def test_vectors_of_others_stay_as_they_are(regard: Regard) -> None:
     assert table[1:4].tolist() == [[1, 2, 3], [4, 5, 6.5], [7, 8, 9]]
     Path("vectors.txt").unlink()  # a run has them among its weights
     assert regard("evaluate", "run").code == 0
+
+
+def test_vectors_of_others_are_there_in_a_run_that_was_cut_off_before_its_first_checkpoint(regard: Regard) -> None:
+    write(Path("some.json"), *(article(str(number), [MAT]) for number in range(4)))
+    Path("vectors.txt").write_text("cat 1 2 3\nmat 4 5 6.5\n")
+    given = {"data.vectors": Path("vectors.txt").resolve(), "data.validation": 1, "data.test": 1, "reader.width": 3}
+    more = {"stop.steps": 2, "every.log": 1, "every.evaluate": 2}
+    assert regard("train", "reading", "some.json", "--folder", "run", *flags(given | more)).code == 0
+    check_exact_resume(Path("run"), cut_at=1)
+    Path("vectors.txt").write_text("cat 1 2 3\n")
+    for checkpoint in Path("run/checkpoints").iterdir():
+        shutil.rmtree(checkpoint)
+    assert regard("resume", "run").errors == (
+        f"regard: data.vectors: got {Path('vectors.txt').resolve()} with other words, expected those of run; "
+        "fix: bring the file back, or start a new run\n"
+    )
 
 
 def test_an_unknown_word_is_itself_wherever_it_stands() -> None:

@@ -24,7 +24,7 @@ from regard.tasks.reading.squad import read_squad
 from regard.tasks.reading.vectors import Vectors, read_vectors
 from regard.tasks.reading.words import words_of
 from regard.tasks.translation.numbered import alike
-from regard.training import Batched, Goal, Loss, Part
+from regard.training import Batched, Goal, Loss, Part, checkpoints
 
 
 class Reading:
@@ -91,7 +91,7 @@ def surprise(pointed: Pointed, batch: Batch) -> torch.Tensor:
 def word_table(config: ReadingConfig, lexicon: Lexicon, vectors: Vectors | None) -> nn.Embedding:
     """Vectors of words: learned, or those that others trained, which stay as they are.
 
-    A run that is opened again has them among its weights.
+    A run that has come to a checkpoint has them among its weights.
     """
     table = nn.Embedding(len(lexicon), config.reader.width, padding_idx=PADDING)
     if not config.data.vectors:
@@ -110,12 +110,24 @@ def task(config: ReadingConfig, run: Path | None = None) -> Reading:
     questions = open_questions(config.data)
     if run is not None:
         check_same("questions", fingerprint(questions), run)
-        return Reading(config, questions, Lexicon.load(run))
+        return resumed(config, questions, run)
     said = spoken(questions)
     if not config.data.vectors:
         return Reading(config, questions, Lexicon(sorted(said)))
     vectors = chosen_vectors(config, said)
     return Reading(config, questions, Lexicon(vectors.words), vectors)
+
+
+def resumed(config: ReadingConfig, questions: Questions, run: Path) -> Reading:
+    """The task of a run with its words. Vectors of others are in its checkpoints, and read again where it has none."""
+    lexicon = Lexicon.load(run)
+    if not config.data.vectors or checkpoints(run):
+        return Reading(config, questions, lexicon)
+    vectors = chosen_vectors(config, spoken(questions))
+    if tuple(vectors.words) != lexicon.known:
+        got, fix = f"{config.data.vectors} with other words", "bring the file back, or start a new run"
+        raise wrong("data.vectors", got, f"those of {run}", fix)
+    return Reading(config, questions, lexicon, vectors)
 
 
 def open_questions(config: QuestionConfig) -> Questions:

@@ -1,14 +1,14 @@
 """Vectors of words that others have trained: GloVe, as its authors give it out, or as arrays of numpy."""
 
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy
 import torch
 
-from regard.errors import InputError, wrong
+from regard.errors import wrong
 from regard.shapes import Float, Tensor
 from regard.tasks.data.reading import located
 
@@ -20,20 +20,18 @@ class Vectors(NamedTuple):
     table: Float[Tensor, "word width"]
 
 
-def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
+def read_vectors(path: Path) -> Vectors:
     """The vectors of a file: text with a word and its numbers in each line, or .npz with `words` and `vectors`.
 
-    A folder may be given instead, if it has one such file. With `wanted`, other words are left out.
+    A folder may be given instead, if it has one such file.
     """
     file = only_file(located(path))
     try:
-        found = list(from_arrays(file) if file.suffix == ".npz" else from_text(file, wanted))
+        found = list(from_arrays(file) if file.suffix == ".npz" else from_text(file))
+        return Vectors([word for word, _ in found], torch.from_numpy(numpy.stack([row for _, row in found])))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise error if isinstance(error, InputError) else no_vectors(file, error) from None
-    kept = [(word, row) for word, row in found if wanted is None or word in wanted]
-    if not kept:
-        raise wrong("vectors", f"none of the words in {file}", "vectors of words of the data", "choose another file")
-    return Vectors([word for word, _ in kept], torch.from_numpy(numpy.stack([row for _, row in kept])))
+        fix = "use a file of GloVe, such as glove.6B.100d.txt"
+        raise wrong("vectors", f"{file.name} ({error})", "a word and its numbers in each line", fix) from None
 
 
 def only_file(place: Path) -> Path:
@@ -52,14 +50,8 @@ def from_arrays(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
         yield from zip(words, arrays["vectors"].astype(numpy.float32), strict=True)
 
 
-def from_text(file: Path, wanted: Collection[str] | None) -> Iterator[tuple[str, numpy.ndarray]]:
+def from_text(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             word, _, numbers = line.rstrip("\n").partition(" ")
-            if wanted is None or word in wanted:
-                yield word, numpy.array(numbers.split(" "), dtype=numpy.float32)
-
-
-def no_vectors(file: Path, error: Exception) -> InputError:
-    fix = "use a file of GloVe, such as glove.6B.100d.txt"
-    return wrong("vectors", f"{file.name} ({error})", "a word and its numbers in each line", fix)
+            yield word, numpy.array(numbers.split(" "), dtype=numpy.float32)
