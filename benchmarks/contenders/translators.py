@@ -48,7 +48,7 @@ def configured(shape: Shape) -> ModelConfig:
         dropout=shape.dropout,
         recurrent=replace(preset.recurrent, hidden=shape.size),
         reading=replace(preset.reading, hidden=shape.size),
-        transformer=replace(blocks, hidden=2 * shape.size),
+        transformer=replace(blocks, hidden=2 * shape.size, hidden_dropout=shape.dropout),
     )
 
 

@@ -145,10 +145,15 @@ def encoder_block(config: ModelConfig) -> EncoderBlock:
     return EncoderBlock(
         config.size,
         attention=self_attention(config),
-        feed_forward=FeedForward(config.size, config.transformer.hidden, dropout=config.dropout),
+        feed_forward=feed_forward(config),
         residual=residual(config),
         dropout=config.dropout,
     )
+
+
+def feed_forward(config: ModelConfig) -> FeedForward:
+    """The feed-forward network of a block."""
+    return FeedForward(config.size, config.transformer.hidden, dropout=config.transformer.hidden_dropout)
 
 
 def decoder_block(config: ModelConfig, encoder: Encoder) -> DecoderBlock:
@@ -167,7 +172,7 @@ def decoder_block(config: ModelConfig, encoder: Encoder) -> DecoderBlock:
         config.size,
         attention=own,
         source=source,
-        feed_forward=FeedForward(config.size, shape.hidden, dropout=config.dropout),
+        feed_forward=feed_forward(config),
         residual=residual(config),
         dropout=config.dropout,
     )

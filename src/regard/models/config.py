@@ -60,11 +60,13 @@ class Transformer:
     source_score: str = "scaled-dot"  # of the decoder's attention to the source
     source_normalizer: str = "softmax"
     attention_dropout: float = 0.0
+    hidden_dropout: float = 0.0  # inside the feed-forward network, where Vaswani et al. have none
 
     def __post_init__(self) -> None:
         for name in ("layers", "decoder_layers", "heads", "hidden"):
             positive(name, getattr(self, name))
         share("attention_dropout", self.attention_dropout)
+        share("hidden_dropout", self.hidden_dropout)
 
 
 @dataclass(frozen=True, slots=True)
