@@ -43,11 +43,11 @@ class InversionConfig:
         default_factory=lambda: small("bahdanau", Reading(score="additive", hidden=48), Recurrent(hidden=48))
     )
     batch: int = 64
-    training: Training = field(default_factory=lambda: brief("inversion", rate=6e-3, warmup=50, stop=Stop(epochs=12)))
+    training: Training = field(default_factory=lambda: brief("inversion", rate=6e-3, warmup=50, stop=Stop(epochs=20)))
 
 
 def small(decoder: Literal["bahdanau", "luong", "plain"], reading: Reading, recurrent: Recurrent) -> ModelConfig:
-    """A model small enough to learn this in a minute."""
+    """A model small enough to learn this in a minute or two."""
     return ModelConfig(
         encoder="recurrent", decoder=decoder, size=24, dropout=0.0, tied="none", recurrent=recurrent, reading=reading
     )
