@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from regard.cli import app
+from regard.tasks.registry import TASKS
 
 ROOT = Path(__file__).parent.parent
 READMES = ["README.md", "README.zh-CN.md"]
+PAGES = [*READMES, "docs/tasks.md"]
 
 
 def text(name: str) -> str:
@@ -26,10 +28,24 @@ def test_the_python_of_a_readme_runs(name: str, tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "looked.regard").is_file()
 
 
-@pytest.mark.parametrize("name", READMES)
+@pytest.mark.parametrize("name", PAGES)
 def test_the_commands_and_files_of_a_readme_exist(name: str) -> None:
     commands = set(re.findall(r"(?:\$ |\| |`)regard ([a-z]+)", text(name)))
     assert commands
     assert commands <= set(app), commands - set(app)
     for linked in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text(name)):
-        assert (ROOT / linked).exists(), linked
+        assert ((ROOT / name).parent / linked).exists(), linked
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_trainings_of_a_page_are_understood(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = re.findall(r"^\$ regard (train [a-z][^#\n]*)", text(name), re.MULTILINE)
+    assert lines
+    for line in lines:
+        app([*line.split(), "--print-config"], exit_on_error=False, print_error=False, result_action="return_value")
+        assert f'task = "{line.split()[1]}"' in capsys.readouterr().out
+
+
+def test_every_task_has_a_section() -> None:
+    headings = re.findall(r"^## ([a-z-]+)$", text("docs/tasks.md"), re.MULTILINE)
+    assert sorted(headings) == sorted(TASKS)

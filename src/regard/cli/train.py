@@ -87,7 +87,7 @@ def show_help(name: str, task: "Kit") -> None:
     from regard.tasks.registry import TASKS
 
     console = Console(highlight=False)
-    console.print(USAGE.format(task=name, learns=TASKS[name].learns, data=task.DATA), markup=False)
+    console.print(USAGE.format(task=name, learns=TASKS[name].learns, data=" ".join(task.DATA.split())), markup=False)
     options = Table(box=None, pad_edge=False, title="\nOptions", title_justify="left", show_header=False)
     for option, meaning in OPTIONS.items():
         options.add_row(f"--{option}", meaning.format(presets=", ".join(task.PRESETS)))
