@@ -18,7 +18,6 @@ from walking import walk
 
 from regard.errors import InputError
 from regard.tasks import kit
-from regard.tasks.captioning.captioning import regions_of
 from regard.tasks.captioning.collections import open_album
 from regard.tasks.captioning.config import Images
 from regard.tasks.captioning.learning import judged
@@ -63,8 +62,7 @@ def test_every_estimator_learns(attention: str) -> None:
     for batch in list(task.epoch(0, Part()))[:4] * 8:
         loss = task.loss(model, batch)
         with torch.no_grad():
-            known = batch._replace(regions=regions_of(model, batch.source))
-            losses.append(float(judged(model, known, task.config.learning).surprise) / loss.count)
+            losses.append(float(judged(model, batch, task.config.learning).surprise) / loss.count)
         (loss.total / loss.count).backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -206,6 +204,16 @@ def flags(values: dict[str, object]) -> list[str]:
             id="twice",
         ),
         pytest.param(lambda f: rewrite(f, "train\t1.jpg\ta dog\n"), r"got no captions for validation", id="split"),
+        pytest.param(
+            lambda f: (f / "captions.tsv.gz").write_bytes(b"train\t1.jpg\ta caf\xe9\n"),
+            r"captions\.tsv\.gz: got byte 0xe9 in line 1, expected UTF-8 text",
+            id="latin",
+        ),
+        pytest.param(
+            lambda f: (f / "captions.tsv.gz").write_bytes((f / "captions.tsv.gz").read_bytes()[:50]),
+            r"captions\.tsv\.gz: got a damaged gzip file",
+            id="cut",
+        ),
     ],
 )
 def test_a_folder_with_something_missing_is_one_sentence(

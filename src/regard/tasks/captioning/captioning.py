@@ -5,13 +5,14 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from regard.models import Beam, Hypothesis, Marks, Model, Scoring, beam, greedy
+from regard.models import Beam, Encoded, Hypothesis, Marks, Model, Scoring, beam, greedy
 from regard.models.encoders.grid import GridEncoder
 from regard.shapes import Float, Tensor
 from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN, Vocabulary
 
 MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
 TOGETHER = 100  # images at once
+LONGEST = 40  # words of a caption, at most
 
 
 class Told(NamedTuple):
@@ -29,18 +30,15 @@ def tell(
     source: Tensor,
     *,
     plan: Beam | None = None,
-    longest: int = 40,
     attention: bool = False,
 ) -> list[Told]:
     """A caption for each image, by greedy search where there is no plan of another."""
-    device = next(model.parameters()).device
-    source = source.to(device)
     with torch.inference_mode():
-        encoded = model.encode(source, regions_of(model, source))
+        encoded = seen(model, source.to(next(model.parameters()).device))
         if plan is None:
-            found = greedy(model.decoder, encoded, MARKS, longest, attention=attention)
+            found = greedy(model.decoder, encoded, MARKS, LONGEST, attention=attention)
         else:
-            several = beam(model.decoder, encoded, MARKS, longest, plan=plan, attention=attention)
+            several = beam(model.decoder, encoded, MARKS, LONGEST, plan=plan, attention=attention)
             found = [own[0] for own in several]
     return [told(one, vocabulary) for one in found]
 
@@ -50,9 +48,10 @@ def plan_of(width: int, length: float) -> Beam | None:
     return None if width == 1 else Beam(width, 1, "exact", Scoring("average", length))
 
 
-def regions_of(model: Model[Any], source: Tensor) -> Tensor:
-    """How many regions each image has."""
-    return torch.full((source.shape[0],), cast(GridEncoder, model.encoder).regions, device=source.device)
+def seen(model: Model[Any], source: Tensor) -> Encoded:
+    """Images as a decoder reads them: all have as many regions."""
+    regions = cast(GridEncoder, model.encoder).regions
+    return model.encode(source, torch.full((len(source),), regions, device=source.device))
 
 
 def told(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Told:

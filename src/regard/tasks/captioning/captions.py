@@ -1,6 +1,5 @@
 """Captions by split and image, from a table of ours or from the files of Flickr8k's authors."""
 
-import gzip
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -39,14 +38,13 @@ def captions_of(folder: Path, pictures: Pictures) -> Table:
 def read_table(path: Path) -> Table:
     """Each line has its split, so that all who use the data compare the same."""
     table: dict[str, dict[str, tuple[str, ...]]] = {"train": {}, "validation": {}, "test": {}}
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            parts = line.rstrip("\n").split("\t")
-            if len(parts) != 3 or parts[0] not in SPLITS:
-                expected = f"one of {', '.join(SPLITS)}, an image and a caption, with tabs between"
-                raise wrong(f"{path.name}, line {number}", repr(line.strip()[:60]), expected, "correct that line")
-            split, name, caption = SPLITS[parts[0]], parts[1], plain(parts[2])
-            table[split][name] = (*table[split].get(name, ()), caption)
+    for number, line in enumerate(read_lines(path), 1):
+        parts = line.split("\t")
+        if len(parts) != 3 or parts[0] not in SPLITS:
+            expected = f"one of {', '.join(SPLITS)}, an image and a caption, with tabs between"
+            raise wrong(f"{path.name}, line {number}", repr(line[:60]), expected, "correct that line")
+        split, name, caption = SPLITS[parts[0]], parts[1], plain(parts[2])
+        table[split][name] = (*table[split].get(name, ()), caption)
     return table
 
 

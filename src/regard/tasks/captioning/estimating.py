@@ -10,11 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from regard.models import Encoded
 from regard.models.decoders.glancing import READINGS
-from regard.tasks.captioning.captioning import regions_of
 from regard.tasks.captioning.config import CaptionerConfig, Images, Learning, for_scenes
-from regard.tasks.captioning.expectation import expected, reading_as
+from regard.tasks.captioning.expectation import expected, reading_as, spoken
 from regard.tasks.captioning.learning import drawn
 from regard.tasks.captioning.task import task
 from regard.training import Part
@@ -58,11 +56,7 @@ def exact(case: Case) -> Tensor:
 
 def estimated(case: Case, draws: int) -> Tensor:
     """Of so many draws of each scene, the mean of what is made large: its gradient is the estimate."""
-    encoded = case.model.encode(case.source, regions_of(case.model, case.source))
-    wide = Encoded(*(part.repeat_interleave(draws, 0) for part in encoded[:3]))
-    said = case.tokens.repeat_interleave(draws, 0)
-    taught = case.model.decoder.teach(said[:, :-1], wide)
-    logs = case.model.decoder.output(taught.vectors).log_softmax(-1).gather(-1, said[:, 1:, None])[..., 0]
+    taught, logs = spoken(case.model, case.source, case.tokens, draws)
     everywhere = torch.ones_like(logs, dtype=torch.bool)
     mean: Tensor = (logs.sum() - drawn(taught, logs.detach(), everywhere, Learning(bonus=0.0))) / draws
     return mean

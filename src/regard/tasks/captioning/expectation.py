@@ -12,11 +12,12 @@ import torch
 
 from regard.aggregates import Choice, Reading
 from regard.errors import wrong
-from regard.models import Encoded, Model
+from regard.models import Encoded, Model, Taught
 from regard.models.decoders.glancing import Glancing
+from regard.models.encoders.grid import GridEncoder
 from regard.pairs import Pairs
 from regard.shapes import Distribution, Float, Int, Tensor
-from regard.tasks.captioning.captioning import regions_of
+from regard.tasks.captioning.captioning import seen
 
 MOST = 5000  # ways of looking
 
@@ -53,19 +54,24 @@ def expected(model: Model[Any], source: Tensor, tokens: Int[Tensor, "batch longe
     over all $s$, one region for each word. Xu et al. 2015, eq. 10: what REINFORCE's gradient is an estimate of.
     `tokens` begin with a start token.
     """
-    regions, steps = int(regions_of(model, source)[0]), tokens.shape[1] - 1
+    regions, steps = cast(GridEncoder, model.encoder).regions, tokens.shape[1] - 1
     if regions**steps > MOST:
         got = f"{regions} regions and {steps} words"
         raise wrong("tokens", got, f"at most {MOST} ways of looking", "give the first words only")
     paths = torch.tensor(list(itertools.product(range(regions), repeat=steps)), device=source.device)
-    encoded = model.encode(source, regions_of(model, source))
-    wide = Encoded(*(part.repeat_interleave(len(paths), 0) for part in encoded[:3]))
-    said = tokens.repeat_interleave(len(paths), 0)
     with reading_as(model, Told(iter(paths.repeat(len(source), 1).unbind(1)))):
-        taught = model.decoder.teach(said[:, :-1], wide)
+        taught, logs = spoken(model, source, tokens, len(paths))
     if taught.draw is None or taught.draw.log_prob is None:
         raise wrong("model", "soft or no attention", "hard attention, in training", "build it with attention=reinforce")
-    logs = model.decoder.output(taught.vectors).log_softmax(-1).gather(-1, said[:, 1:, None])[..., 0]
     shares = taught.draw.log_prob.sum(1).exp() * logs.sum(1)
     each: Tensor = shares.unflatten(0, (len(source), -1)).sum(1)
     return each
+
+
+def spoken(model: Model[Any], source: Tensor, tokens: Int[Tensor, "batch longer"], times: int) -> tuple[Taught, Tensor]:
+    """The words of each image said so many times in a row, with looks of their own each time: what came of it, and how
+    likely each word was."""
+    wide = Encoded(*(part.repeat_interleave(times, 0) for part in seen(model, source)[:3]))
+    said = tokens.repeat_interleave(times, 0)
+    taught = model.decoder.teach(said[:, :-1], wide)
+    return taught, model.decoder.output(taught.vectors).log_softmax(-1).gather(-1, said[:, 1:, None])[..., 0]

@@ -8,6 +8,7 @@ from regard.aggregates import Baseline, reinforce
 from regard.models import Model, Taught
 from regard.numerics.vocabulary import cross_entropy
 from regard.shapes import Bool, Float, Int, Tensor
+from regard.tasks.captioning.captioning import seen
 from regard.tasks.captioning.config import Learning
 
 
@@ -15,7 +16,6 @@ class Batch(NamedTuple):
     """Images side by side, and a caption of each, with BEGIN before it and END behind."""
 
     source: Tensor
-    regions: Int[Tensor, " batch"]
     target: Int[Tensor, "batch longest"]
     target_lengths: Int[Tensor, " batch"]
 
@@ -37,7 +37,7 @@ def judged(model: Model[Any], batch: Batch, learning: Learning) -> Lesson:
     Where attention is drawn, REINFORCE's term is added: `drawn`.
     """
     said, steps = batch.target[:, :-1], batch.target_lengths - 1
-    taught = model.decoder.teach(said, model.encode(batch.source, batch.regions), steps)
+    taught = model.decoder.teach(said, seen(model, batch.source), steps)
     real = torch.arange(said.shape[1], device=said.device) < steps[:, None]
     output, wanted, vectors = model.decoder.output, batch.target[:, 1:][real], taught.vectors[real]
     words = cross_entropy(vectors, output.weight, output.bias, wanted, smoothing=learning.smoothing)

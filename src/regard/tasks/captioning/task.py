@@ -9,7 +9,7 @@ import torch
 
 from regard.models import Beam, Model
 from regard.tasks.captioning.building import build
-from regard.tasks.captioning.captioning import groups, plan_of, regions_of, tell
+from regard.tasks.captioning.captioning import groups, plan_of, tell
 from regard.tasks.captioning.collections import Album, Collection, open_album
 from regard.tasks.captioning.config import CaptioningConfig
 from regard.tasks.captioning.learning import Batch, judged
@@ -21,7 +21,6 @@ from regard.tasks.data.vocabularies import load as load_vocabulary
 from regard.training import Batched, Goal, Loss, Part
 
 VOCABULARY, CAPTIONS = "vocabulary", "captions"
-SAMPLE = 2000  # scenes that the words of the grammar are taken from
 
 
 class Examples(NamedTuple):
@@ -36,9 +35,7 @@ class Examples(NamedTuple):
         """Some of them as tensors."""
         source = self.collection.look([self.images[number] for number in chosen])
         targets = [[BEGIN, *self.captions[number]] for number in chosen]
-        lengths = torch.tensor([len(target) for target in targets])
-        regions = torch.full((len(chosen),), source.shape[1] if source.dim() == 3 else 0)
-        return Batch(source, regions, pad(targets), lengths)
+        return Batch(source, pad(targets), torch.tensor([len(target) for target in targets]))
 
 
 class Captioning:
@@ -72,7 +69,6 @@ class Captioning:
         return Batched(chosen, examples.batch)
 
     def loss(self, model: Any, batch: Batch) -> Loss:
-        batch = batch._replace(regions=regions_of(model, batch.source))
         lesson = judged(model, batch, self.config.learning)
         return Loss(lesson.total, lesson.words)
 
@@ -89,8 +85,7 @@ class Captioning:
         places = [place for place, image in enumerate(examples.images) if image in mine]
         for chosen in groups(len(places)):
             batch = examples.batch([places[number] for number in chosen])
-            batch = Batch(*(tensor.to(device) for tensor in batch))
-            lesson = judged(model, batch._replace(regions=regions_of(model, batch.source)), self.config.learning)
+            lesson = judged(model, Batch(*(tensor.to(device) for tensor in batch)), self.config.learning)
             counted["surprise"] += float(lesson.surprise)
             counted["words"] += lesson.words
         return counted
@@ -120,13 +115,13 @@ def numbered(collection: Collection, vocabulary: Vocabulary, limit: int) -> Exam
 
 
 def said_of(
-    model: Any, vocabulary: Vocabulary, collection: Collection, own: Sequence[int], plan: Beam | None, longest: int = 40
+    model: Any, vocabulary: Vocabulary, collection: Collection, own: Sequence[int], plan: Beam | None
 ) -> list[str]:
     """What the model says of some images."""
     said = []
     for chosen in groups(len(own)):
         source = collection.look([own[place] for place in chosen])
-        said += [one.text for one in tell(model, vocabulary, source, plan=plan, longest=longest)]
+        said += [one.text for one in tell(model, vocabulary, source, plan=plan)]
     return said
 
 
