@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -33,6 +34,12 @@ class Map(NamedTuple):
     weights: Sequence[Sequence[float]]
     columns: Sequence[str]
     rows: Sequence[str]
+
+    def drawn(self, title: str = "") -> Any:
+        """The same as a figure."""
+        from regard.draw.alignment import alignment
+
+        return alignment(np.array(self.weights), self.columns, self.rows, title)
 
 
 class Prediction(NamedTuple):

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.errors import wrong
 from regard.tasks.data.fingerprints import check_same, keep
 from regard.tasks.data.shuffling import shuffled
+from regard.tasks.predicting import Report
 from regard.training import Batched, Goal, Loss, Part
 
 Tensors = tuple[Tensor, ...]
@@ -84,6 +85,12 @@ class Tabular(ABC):
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
         return {name: value / sums["items"] for name, value in sums.items() if name != "items"}
+
+    def reports(self, model: Any, sets: Mapping[str, Tensors], notes: Sequence[str] = ()) -> dict[str, Report]:
+        """How good a model is on each of these sets."""
+        with torch.no_grad():
+            totals = {name: self.summed(model, items) for name, items in sets.items()}
+        return {name: Report(int(total["items"]), self.metrics(total), notes) for name, total in totals.items()}
 
     def save(self, folder: Path) -> None:
         keep(folder, self.sets.fingerprint)

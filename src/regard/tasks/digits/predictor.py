@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.errors import wrong
 from regard.models import count_parameters
 from regard.tasks.digits.config import DigitsConfig
 from regard.tasks.digits.model import Seen
@@ -24,13 +25,7 @@ class DigitsPredictor:
 
     def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
         sets = self.task.sets if data is None else sets_of(replace(self.task.config.data, source=data))
-        notes = [f"{count_parameters(self.model):,} parameters"]
-        reports = {}
-        for name, tensors in sets.held_out(split).items():
-            with torch.no_grad():
-                sums = self.task.summed(self.model, tensors)
-            reports[name] = Report(int(sums["items"]), self.task.metrics(sums), notes)
-        return reports
+        return self.task.reports(self.model, sets.held_out(split), [f"{count_parameters(self.model):,} parameters"])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """A picture of the test set by its number."""
@@ -59,7 +54,6 @@ def mapped(seen: Seen) -> Map | None:
 def drawn(picture: Tensor, seen: Seen) -> Any:
     """The picture, and what of it each glimpse looked at."""
     from regard.draw.glimpses import glimpses
-    from regard.errors import wrong
 
     if seen.weights is None:
         raise wrong("show", "the plain net", "a network that looks somewhere", "choose a run of preset gated")

@@ -28,12 +28,7 @@ class InversionPredictor:
             raise wrong("data", data, f"one of {', '.join(RULES)}", "leave it out for the rule of the run")
         own = self.task.config.data
         sets = self.task.sets if data in (None, own.rule) else sets_of(replace(own, rule=data))
-        reports = {}
-        for name, items in sets.held_out(split).items():
-            with torch.no_grad():
-                sums = self.task.summed(self.model, items)
-            reports[name] = Report(int(sums["items"]), self.task.metrics(sums))
-        return reports
+        return self.task.reports(self.model, sets.held_out(split))
 
     def predict(self, words: Sequence[str]) -> Prediction:
         data = self.task.config.data
@@ -52,13 +47,9 @@ class InversionPredictor:
 
 def drawn(shown: Map | None) -> Any:
     """The weights as a picture: a sequence that is inverted has them on the other diagonal."""
-    import numpy as np
-
-    from regard.draw.alignment import alignment
-
     if shown is None:
         raise wrong("show", "a model without attention", "one that looks at its source", "choose preset bahdanau")
-    return alignment(np.array(shown.weights), shown.columns, shown.rows)
+    return shown.drawn()
 
 
 def load(config: InversionConfig, run: Path, weights: Path | None = None) -> InversionPredictor:

@@ -23,12 +23,7 @@ class MemoryPredictor:
         """By the number of facts that an answer follows from."""
         if data is not None:
             raise wrong("data", data, "none: stories are generated", "leave it out")
-        reports = {}
-        for name, items in self.task.sets.held_out(split).items():
-            with torch.no_grad():
-                sums = self.task.summed(self.model, items)
-            reports[name] = Report(int(sums["items"]), self.task.metrics(sums))
-        return reports
+        return self.task.reports(self.model, self.task.sets.held_out(split))
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """The answer to a story of somebody's own, or to one that was held out."""
@@ -43,20 +38,11 @@ class MemoryPredictor:
         answer = WORDS[int(found.logits[0].argmax())]
         weights = found.weights[0, :, : len(one.facts)].flip(-1)  # the latest was first
         rows = [f"hop {number + 1}" for number in range(len(weights))]
-        shown = Map(weights.T.tolist(), rows, one.facts)
+        shown = Map(weights.T.tolist(), rows, one.facts)  # a row for each fact, a column for each hop
         right = f", is {one.answer}" if one.answer else ""
         text = "\n".join([*(f"{fact}." for fact in one.facts), f"{one.question}? {answer}{right}"])
         values = {"facts": one.facts, "question": one.question, "answer": answer, "weights": weights.tolist()}
-        return Prediction(text, values, lambda: drawn(shown), shown)
-
-
-def drawn(shown: Map) -> Any:
-    """A row for each fact, a column for each hop."""
-    import numpy as np
-
-    from regard.draw.alignment import alignment
-
-    return alignment(np.array(shown.weights), shown.columns, shown.rows)
+        return Prediction(text, values, shown.drawn, shown)
 
 
 def load(config: MemoryConfig, run: Path, weights: Path | None = None) -> MemoryPredictor:

@@ -29,13 +29,9 @@ class NextVectorPredictor:
             here, there = self.task.sets.validation[0].shape[2], sets.validation[0].shape[2]
             if here != there:
                 raise wrong("data", f"vectors of {there} numbers", f"{here}, as in the run", "name data of that size")
-        reports = {}
-        for name, items in sets.held_out(split).items():
-            with torch.no_grad():
-                sums = self.task.summed(self.model, items)
-            metrics = self.task.metrics(sums)
-            reports[name] = Report(int(sums["items"]), metrics if floor is None else metrics | {"noise floor": floor})
-        return reports
+        known = {} if floor is None else {"noise floor": floor}
+        reports = self.task.reports(self.model, sets.held_out(split))
+        return {name: one._replace(metrics={**one.metrics, **known}) for name, one in reports.items()}
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """A sequence of the test set by its number."""

@@ -113,13 +113,11 @@ def shown(page: Page, found: Answered) -> Map | None:
 
 def drawn(page: Page, found: Answered) -> Any:
     """The same as a figure."""
-    from regard.draw.alignment import alignment
-
     part = shown(page, found)
     if part is None:
         fix = "choose a run of another preset, such as bidaf"
         raise wrong("show", "a reader without attention", "one that looks at its question", fix)
-    return alignment(torch.tensor(part.weights).numpy(), part.columns, part.rows, f"answer: {found.text}")
+    return part.drawn(f"answer: {found.text}")
 
 
 def load(config: ReadingConfig, run: Path, weights: Path | None = None) -> ReadingPredictor:

@@ -14,7 +14,7 @@ from regard.tasks.data.points import is_number
 from regard.tasks.predicting import Prediction, Report, Split, trained
 from regard.tasks.regression.config import RegressionConfig
 from regard.tasks.regression.task import Kernel, Regression, known_of, task
-from regard.tasks.tabular import Tensors
+from regard.tasks.tabular import Sets, Tensors
 
 
 class RegressionPredictor:
@@ -26,14 +26,10 @@ class RegressionPredictor:
     def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
         """Mean squared errors: the average of all points, the fixed width, the learned one."""
         sets = self.task.known.sets if data is None else self.other(data)
-        reports = {}
-        for name, tensors in sets.held_out(split).items():
-            with torch.no_grad():
-                sums = self.task.summed(self.model, tensors)
-            reports[name] = Report(int(sums["items"]), self.task.metrics(sums), [f"width {self.widths()}"])
-        return reports
+        width = ", ".join(f"{width:.3f}" for width in self.model.width.tolist())
+        return self.task.reports(self.model, sets.held_out(split), [f"width {width}"])
 
-    def other(self, data: str) -> Any:
+    def other(self, data: str) -> Sets:
         """Points of another file, in the units of the run's own."""
         known = known_of(replace(self.task.config.data, source=data))
         if known.names != self.task.known.names:
@@ -47,9 +43,6 @@ class RegressionPredictor:
 
         tests = {name: converted(part) for name, part in known.sets.tests.items()}
         return replace(known.sets, validation=converted(known.sets.validation), tests=tests)
-
-    def widths(self) -> str:
-        return ", ".join(f"{width:.3f}" for width in self.model.width.tolist())
 
     def predict(self, words: Sequence[str]) -> Prediction:
         known = self.task.known
