@@ -39,6 +39,15 @@ def wrong_kind(name: str, got: object, expected: str, fix: str) -> KindError:
     return KindError(sentence(name, got, expected, fix))
 
 
+def missing(package: str, extra: str, otherwise: str = "") -> InputError:
+    """A package that is not there, of an extra that brings it.
+
+    >>> str(missing("pillow", "vision"))
+    "pillow: got no such package, expected it installed; fix: pip install 'regard[vision]'"
+    """
+    return wrong(package, "no such package", "it installed", f"pip install 'regard[{extra}]'{otherwise}")
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name that was most likely meant.
 

@@ -54,7 +54,7 @@ def test_tensorboard_is_written_or_asked_for(tmp_path: Path) -> None:
     try:
         import tensorboard  # noqa: F401
     except ImportError:
-        with pytest.raises(InputError, match=r"^tensorboard: got no package tensorboard, expected it installed"):
+        with pytest.raises(InputError, match=r"^tensorboard: got no such package, expected it installed"):
             list(boarded(iter(())))
         return
     list(boarded(iter(events_of(tmp_path / "run", training__stop__steps=8))))

@@ -7,7 +7,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from regard import __version__
-from regard.errors import RegardError, sentence
+from regard.errors import RegardError, missing
 
 app = App(
     name="regard",
@@ -69,5 +69,5 @@ def mended(error: Exception) -> str:
     """What the machine refused, with the fix where it is a package of an extra."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package in EXTRAS:
-        return sentence(package, "no such package", "it installed", f"pip install 'regard[{EXTRAS[package]}]'")
+        return str(missing(package, EXTRAS[package]))
     return str(error)

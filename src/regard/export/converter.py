@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, wrong
+from regard.errors import InputError, missing, wrong
 from regard.layers.attention import Attention
 from regard.layers.blocks import Residual
 from regard.layers.positions import Learned, sinusoids
@@ -32,7 +32,7 @@ def package() -> Any:
     try:
         import ctranslate2
     except ImportError:
-        raise wrong("ctranslate2", "no such package", "it installed", "pip install 'regard[ct2]'") from None
+        raise missing("ctranslate2", "ct2") from None
     return ctranslate2
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
-from regard.errors import wrong
+from regard.errors import missing, wrong
 from regard.export.cells import OnnxCells
 from regard.export.proof import prove
 from regard.export.states import ROW, SAID, SOURCE, Named, carrier
@@ -150,4 +150,4 @@ def needed() -> None:
     """Raises where the packages for ONNX are missing."""
     for name in ("onnx", "onnxscript"):
         if importlib.util.find_spec(name) is None:
-            raise wrong(name, "no such package", "it installed", "pip install 'regard[export]'")
+            raise missing(name, "export")

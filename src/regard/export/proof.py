@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, wrong
+from regard.errors import InputError, missing, wrong
 from regard.export.states import SOURCE, carrier
 from regard.models import Model
 from regard.tasks.data import BEGIN, END
@@ -71,5 +71,5 @@ def _runtime() -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise wrong("onnxruntime", "no such package", "it installed", "pip install 'regard[export]'") from None
+        raise missing("onnxruntime", "export") from None
     return onnxruntime

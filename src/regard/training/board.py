@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from regard.errors import wrong
+from regard.errors import missing
 from regard.training.events import Evaluated, Event, Started, Stepped
 
 
@@ -14,8 +14,7 @@ def boarded(events: Iterable[Event]) -> Iterator[Event]:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
-        fix = "pip install 'regard[tensorboard]', or leave it off"
-        raise wrong("tensorboard", "no package tensorboard", "it installed", fix) from None
+        raise missing("tensorboard", "tensorboard", ", or leave it off") from None
     writer = None
     try:
         for event in events:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from random import Random
 from typing import Literal, NamedTuple
 
-from regard.errors import wrong
+from regard.errors import missing, wrong
 from regard.tasks.data.generated import Generated
 from regard.tasks.data.pairs import Pair
 
@@ -78,7 +78,7 @@ def known_locales() -> tuple[str, ...]:
     try:
         from babel.localedata import locale_identifiers
     except ImportError:
-        raise wrong("Babel", "no such package", "it installed", "pip install 'regard[text]'") from None
+        raise missing("Babel", "text") from None
     languages = sorted(name for name in locale_identifiers() if "_" not in name and name not in FIRST)
     return (*FIRST, *languages)
 

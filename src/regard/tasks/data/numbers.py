@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from random import Random
 
-from regard.errors import wrong
+from regard.errors import missing, wrong
 from regard.tasks.data.generated import Generated
 from regard.tasks.data.pairs import Pair
 
@@ -49,7 +49,7 @@ def speaker(language: str) -> Callable[[int], str]:
     try:
         from num2words import CONVERTER_CLASSES, num2words
     except ImportError:
-        raise wrong("num2words", "no such package", "it installed", "pip install 'regard[text]'") from None
+        raise missing("num2words", "text") from None
     known = sorted({*CONVERTER_CLASSES, DIGITS} - UNRELIABLE)
     if language not in known:
         raise wrong("language", language, f"one of {', '.join(known)}", "choose one of these")

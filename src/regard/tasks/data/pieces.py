@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, wrong
+from regard.errors import InputError, missing, wrong
 from regard.tasks.data.vocabulary import (
     BEGIN,
     END,
@@ -120,6 +120,5 @@ def sentencepiece() -> Any:
     try:
         import sentencepiece as package
     except ImportError:
-        fix = "pip install 'regard[text]', or use kind=word or kind=character"
-        raise wrong("sentencepiece", "no such package", "it installed", fix) from None
+        raise missing("sentencepiece", "text", ", or use kind=word or kind=character") from None
     return package

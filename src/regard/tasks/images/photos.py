@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from regard.errors import wrong
+from regard.errors import missing, wrong
 from regard.shapes import Float, Tensor
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def pillow() -> Any:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise wrong("pillow", "no such package", "it installed", "pip install 'regard[vision]'") from None
+        raise missing("pillow", "vision") from None
     Image.UnidentifiedImageError = UnidentifiedImageError  # type: ignore[attr-defined]
     return Image
 

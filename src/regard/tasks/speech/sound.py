@@ -5,7 +5,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import torch
 
-from regard.errors import InputError, wrong
+from regard.errors import InputError, missing, wrong
 from regard.shapes import Float, Tensor
 from regard.tasks.speech.features import converted
 
@@ -83,5 +83,5 @@ def package() -> Any:
     try:
         import soundfile
     except ImportError:
-        raise wrong("soundfile", "no such package", "it installed", "pip install 'regard[audio]'") from None
+        raise missing("soundfile", "audio") from None
     return soundfile

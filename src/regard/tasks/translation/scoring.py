@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Literal, NamedTuple
 
-from regard.errors import wrong
+from regard.errors import missing, wrong
 
 Tokenizer = Literal["13a", "none", "intl", "zh", "char"]
 ORDERS = range(1, 5)  # n-grams of one to four words
@@ -102,4 +102,4 @@ def package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise wrong(name, "no such package", "it installed", "pip install 'regard[text]'") from None
+        raise missing(name, "text") from None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.errors import wrong
+from regard.errors import missing, wrong
 from regard.tasks.images import Pictures, decoded
 from regard.tasks.vqa.config import Asked
 
@@ -76,7 +76,7 @@ def package_folder() -> Path:
     try:
         import easy_vqa
     except ImportError:
-        raise wrong("easy-vqa", "no such package", "it installed", "pip install 'regard[vision]'") from None
+        raise missing("easy-vqa", "vision") from None
     return Path(easy_vqa.__file__).parent / "data"
 
 
