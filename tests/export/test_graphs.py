@@ -16,9 +16,9 @@ from regard.export.proof import prove
 from regard.models import Hypothesis, ModelConfig, build, greedy
 from regard.models.config import Reading, Recurrent, Transformer
 from regard.tasks.data import Vocabularies
+from regard.tasks.data.marks import MARKS
 from regard.tasks.data.vocabulary import Tokens
 from regard.tasks.translation import TranslationConfig, Translator
-from regard.tasks.translation.translating import MARKS
 
 pytestmark = pytest.mark.usefixtures("as_installed")  # shape checks cannot be traced
 WORDS = Tokens([f"w{number}" for number in range(13)], "blank")

@@ -20,10 +20,11 @@ from regard.export.cache import cached
 from regard.export.converter import check, names, package
 from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
+from regard.tasks.data.marks import MARKS
 from regard.tasks.predicting import weights_of
 from regard.tasks.translation import Search, Translated, Translator
 from regard.tasks.translation.numbered import alike, closed, padded
-from regard.tasks.translation.translating import MARKS, room_for, said, searched
+from regard.tasks.translation.translating import room_for, said, searched
 
 ROUNDING = 1e-4  # of scores
 Found: TypeAlias = list[list[Hypothesis]]  # of each sentence, the best first

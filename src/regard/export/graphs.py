@@ -20,8 +20,8 @@ from regard.export.states import ROW, SAID, SOURCE, Named, carrier
 from regard.models import Model
 from regard.models.encoders.recurrent import RecurrentEncoder
 from regard.tasks.data import BEGIN, END
+from regard.tasks.data.marks import MARKS
 from regard.tasks.translation import Translator
-from regard.tasks.translation.translating import MARKS
 
 OPSET = 20
 ROWS, LONGEST, SAYS = 3, 7, 5  # of the example that is traced: none is 0 or 1, which graphs take for constants

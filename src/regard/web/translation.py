@@ -9,9 +9,9 @@ import torch
 from regard.errors import wrong
 from regard.models.search import ROOT, Beam, Branch, Sampling, watch
 from regard.tasks.data import END, UNKNOWN
+from regard.tasks.data.marks import MARKS
 from regard.tasks.translation import Search, Translator
 from regard.tasks.translation.looking import spread, without
-from regard.tasks.translation.translating import MARKS
 from regard.web.bodies import Fields
 from regard.web.events import Event
 from regard.web.limits import Limits

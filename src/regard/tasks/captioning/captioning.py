@@ -5,12 +5,12 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from regard.models import Beam, Encoded, Hypothesis, Marks, Model, Scoring, beam, greedy
+from regard.models import Beam, Encoded, Hypothesis, Model, Scoring, beam, greedy
 from regard.models.encoders.grid import GridEncoder
 from regard.shapes import Float, Tensor
-from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN, Vocabulary
+from regard.tasks.data import Vocabulary
+from regard.tasks.data.marks import MARKS
 
-MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
 TOGETHER = 100  # images at once
 LONGEST = 40  # words of a caption, at most
 

@@ -7,14 +7,12 @@ from typing import Any
 from torch import Tensor
 
 from regard.models import Model, build
-from regard.models.search import Hypothesis, Marks, greedy
-from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN
+from regard.models.search import Hypothesis, greedy
+from regard.tasks.data.marks import MARKS
 from regard.tasks.inversion.config import InversionConfig
 from regard.tasks.inversion.sequences import FIRST, sets_of
 from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
 from regard.training import Goal, Loss
-
-MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
 
 
 class Inversion(Tabular):

@@ -8,12 +8,11 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import Model
-from regard.models.search import Beam, Hypothesis, Marks, Scoring, beam, greedy
-from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN, Vocabulary
+from regard.models.search import Beam, Hypothesis, Scoring, beam, greedy
+from regard.tasks.data import END, Vocabulary
+from regard.tasks.data.marks import MARKS
 from regard.tasks.speech.heard import Frames, side_by_side
 from regard.tasks.translation.numbered import alike
-
-MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
 
 
 class Transcribed(NamedTuple):

@@ -8,11 +8,10 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import Model
-from regard.models.search import Beam, Hypothesis, Marks, Scoring, beam, greedy
-from regard.tasks.data import BEGIN, END, PADDING, UNKNOWN, Vocabularies
+from regard.models.search import Beam, Hypothesis, Scoring, beam, greedy
+from regard.tasks.data import END, Vocabularies
+from regard.tasks.data.marks import MARKS
 from regard.tasks.translation.numbered import alike, closed, padded
-
-MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
 
 
 class Said(NamedTuple):
