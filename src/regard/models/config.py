@@ -111,7 +111,7 @@ def positive(name: str, value: int) -> None:
 
 
 def share(name: str, value: float) -> None:
-    """Raises unless `value` is a rate of dropout."""
+    """Raises unless `value` is a rate, of dropout or of smoothing."""
     if not 0 <= value < 1:
         raise wrong(name, value, "a rate from 0 to below 1", "use 0 for none")
 

@@ -78,8 +78,7 @@ class Learning:
     def __post_init__(self) -> None:
         for name in ("budget", "limit"):
             positive(name, getattr(self, name))
-        if not 0 <= self.smoothing < 1:
-            raise wrong("smoothing", self.smoothing, "a share from 0 to below 1", "use 0 for none")
+        share("smoothing", self.smoothing)
         for name in ("stochastic", "bonus"):
             if getattr(self, name) < 0:
                 raise wrong(name, getattr(self, name), "0 or more", "use 0 for none")

@@ -48,8 +48,7 @@ class Learning:
     jitter: float = 0.08  # turns, shifts and stretches, as a share of the picture; 0: none
 
     def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise wrong("batch", self.batch, "at least 1", "use 64")
+        positive("batch", self.batch)
 
 
 @dataclass(frozen=True, slots=True)

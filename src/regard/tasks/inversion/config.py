@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import ModelConfig, Reading, Recurrent
+from regard.models.config import ModelConfig, Reading, Recurrent, positive
 from regard.training import Stop, Training, brief
 
 Rule = Literal["invert", "copy", "sort"]
@@ -29,8 +29,7 @@ class Data:
         if not 1 <= self.shortest <= self.longest:
             raise wrong("shortest", self.shortest, f"1 to longest={self.longest}", "use 2")
         for name in ("items", "held_out"):
-            if getattr(self, name) < 1:
-                raise wrong(name, getattr(self, name), "at least 1", "use 6400 to learn from, 500 to test on")
+            positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.errors import wrong
 from regard.models.config import Reading, positive, share
 from regard.tasks.data import VocabularyConfig
 from regard.tasks.speech.features import Features
@@ -56,8 +55,7 @@ class Learning:
     def __post_init__(self) -> None:
         for name in ("budget", "limit"):
             positive(name, getattr(self, name))
-        if not 0 <= self.smoothing < 1:
-            raise wrong("smoothing", self.smoothing, "a share from 0 to below 1", "use 0 for none")
+        share("smoothing", self.smoothing)
 
 
 @dataclass(frozen=True, slots=True)

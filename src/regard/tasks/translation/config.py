@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from regard.errors import wrong
 from regard.models import ModelConfig
+from regard.models.config import positive, share
 from regard.tasks import naming
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.translation.scoring import Tokenizer
@@ -40,10 +41,8 @@ class Learning:
 
     def __post_init__(self) -> None:
         for name in ("budget", "limit"):
-            if getattr(self, name) < 1:
-                raise wrong(name, getattr(self, name), "at least 1", "use 4096 for the budget, 200 for the limit")
-        if not 0 <= self.smoothing < 1:
-            raise wrong("smoothing", self.smoothing, "a share from 0 to below 1", "use 0 for none")
+            positive(name, getattr(self, name))
+        share("smoothing", self.smoothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         for name in ("beam", "most"):
-            if getattr(self, name) < 1:
-                raise wrong(name, getattr(self, name), "at least 1", "use 1 for the beam, 1000 for the pairs")
+            positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
