@@ -1,14 +1,13 @@
 """Sequences of letters and what becomes of them."""
 
 from collections.abc import Sequence
-from random import Random
 from string import ascii_lowercase
 
 import torch
 
 from regard.errors import wrong
 from regard.tasks.data import BEGIN, END, PADDING, pad
-from regard.tasks.data.generated import PATIENCE, Split, split_of
+from regard.tasks.data.generated import PATIENCE, Split, drawing, split_of
 from regard.tasks.inversion.config import Data, Rule
 from regard.tasks.tabular import Sets, Tensors
 
@@ -30,8 +29,7 @@ def drawn(data: Data, split: Split, count: int, lengths: tuple[int, int], name: 
     A sequence belongs to one split for ever, by its hash: a few letters make so few short ones that another seed alone
     would test on what was learned. What is held out has none twice, and may be fewer where there are no more.
     """
-    # A string seeds Random through sha512: the same on every machine and in every process.
-    random, rows, seen, tries = Random(f"{data.seed} {split} {name}"), list[list[int]](), set[str](), 0
+    random, rows, seen, tries = drawing(data.seed, split, name), list[list[int]](), set[str](), 0
     letters = range(FIRST, FIRST + data.symbols)
     while len(rows) < count and tries < PATIENCE:
         row, tries = random.choices(letters, k=random.randint(*lengths)), tries + 1

@@ -1,11 +1,9 @@
 """Questions without a download: facts about people, of which no test passage is ever trained on."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from random import Random
 
-from regard.errors import wrong
-from regard.tasks.data.generated import Split, split_of
+from regard.tasks.data.generated import Endless, Split, split_of
 from regard.tasks.reading.questions import Answer, Question
 
 # Names are made of these, one of each: so many that nobody is known, and who is asked for is told by comparing.
@@ -32,37 +30,15 @@ PEOPLE = 4  # of a passage
 OTHER = (1, 3)  # facts of another kind than that which is asked for
 
 
-class Facts:
+class Facts(Endless[Question]):
     """Draws passages of facts about a few people, and asks about one of them.
 
     The question names all of them and says who is not meant: a reader has to find each name of the passage in the
     question and see what is said of it there. An average of the question blurs the names.
     """
 
-    notes: Sequence[str] = ()
-    endless = True
-
-    def __init__(self, *, size: int, held_out: int, seed: int) -> None:
-        for name, value in (("size", size), ("held_out", held_out)):
-            if value < 1:
-                raise wrong(name, value, "at least 1", "use 1000, say")
-        self.size, self.held_out, self.seed = size, held_out, seed
-
-    def training(self, epoch: int) -> Sequence[Question]:
-        """New questions in every epoch, the same whenever that epoch is asked for."""
-        return list(self.questions("train", self.size, str(epoch)))
-
-    @cached_property
-    def validation(self) -> Sequence[Question]:
-        return list(self.questions("validation", self.held_out, ""))
-
-    @cached_property
-    def tests(self) -> Mapping[str, Sequence[Question]]:
-        return {"test": list(self.questions("test", self.held_out, ""))}
-
-    def questions(self, split: Split, count: int, name: str) -> Iterator[Question]:
-        # A string seeds Random through sha512: the same on every machine and in every process.
-        random, made = Random(f"{self.seed} {split} {name}"), 0
+    def items(self, split: Split, count: int, random: Random) -> Iterator[Question]:
+        made = 0
         while made < count:
             question = drawn(random, f"{split} {made}")
             if split_of(question.passage) == split:

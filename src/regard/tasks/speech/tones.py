@@ -1,15 +1,14 @@
 """Sound without a download: a tone for each symbol, in noise, of which no test sequence is ever trained on."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator
 from random import Random
 
 import torch
 
 from regard.errors import wrong
 from regard.shapes import Float, Tensor
-from regard.tasks.data.generated import Split, split_of
+from regard.tasks.data.generated import Endless, Split, split_of
 from regard.tasks.speech.clips import Clip
 
 SYMBOLS = "abcdefgh"
@@ -20,35 +19,17 @@ NOISE = 0.03  # of full scale
 FADE = 0.01  # seconds in which a tone comes and goes, so that it does not click
 
 
-class Tones:
+class Tones(Endless[Clip]):
     """Draws sequences of symbols and plays them. A sequence belongs to one split for ever, by its hash."""
-
-    notes: Sequence[str] = ()
-    endless = True
 
     def __init__(self, rate: int, *, size: int, held_out: int, seed: int) -> None:
         if rate < 2 * HIGHEST:
             raise wrong("rate", rate, f"at least {2 * HIGHEST:.0f}, for the highest tone", "use 8000")
-        for name, value in (("size", size), ("held_out", held_out)):
-            if value < 1:
-                raise wrong(name, value, "at least 1", "use 400, say")
-        self.rate, self.size, self.held_out, self.seed = rate, size, held_out, seed
+        super().__init__(size, held_out, seed)
+        self.rate = rate
 
-    def training(self, epoch: int) -> Sequence[Clip]:
-        """New clips in every epoch, the same whenever that epoch is asked for."""
-        return list(self.clips("train", self.size, str(epoch)))
-
-    @cached_property
-    def validation(self) -> Sequence[Clip]:
-        return list(self.clips("validation", self.held_out, ""))
-
-    @cached_property
-    def tests(self) -> Mapping[str, Sequence[Clip]]:
-        return {"test": list(self.clips("test", self.held_out, ""))}
-
-    def clips(self, split: Split, count: int, name: str) -> Iterator[Clip]:
-        # A string seeds Random through sha512: the same on every machine and in every process.
-        random, made = Random(f"{self.seed} {split} {name}"), 0
+    def items(self, split: Split, count: int, random: Random) -> Iterator[Clip]:
+        made = 0
         while made < count:
             text = "".join(random.choices(SYMBOLS, k=random.randint(*COUNT)))
             if split_of(text) == split:
