@@ -13,14 +13,11 @@ def regression(output: Path, seed: int) -> None:
 
     from regard.draw.regression import regression as drawn
     from regard.estimators import KERNELS, KernelRegressor
-
-    def curve(x: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-        y: np.ndarray[Any, Any] = 2 * np.sin(x) + x**0.8
-        return y
+    from regard.tasks.data.points import curve_at
 
     random = np.random.default_rng(seed)
     x = np.sort(random.uniform(0, 5, 50))
-    y = curve(x) + random.normal(0, 0.5, 50)
+    y = curve_at(x) + random.normal(0, 0.5, 50)
     new = np.linspace(0, 5, 50)
     table = Table("kernel", "width", "mean squared error on new points", box=None, pad_edge=False)
     fits: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
@@ -28,8 +25,8 @@ def regression(output: Path, seed: int) -> None:
         model = KernelRegressor(kernel).fit(x[:, None], y)
         values = model.predict(new[:, None])
         fits[kernel] = values, model.attend(new[:, None]).weights.dense().numpy()
-        table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - curve(new)) ** 2):.3f}")
+        table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - curve_at(new)) ** 2):.3f}")
     console = Console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
-    drawn((x, y), new, curve(new), fits).savefig(output, dpi=150)
+    drawn((x, y), new, curve_at(new), fits).savefig(output, dpi=150)
     console.print(f"picture: {output}")

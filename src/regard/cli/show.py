@@ -33,8 +33,7 @@ def show(
     html
         A page to look through, with exact weights.
     """
-    if output is not None and output.suffix.lower() in (".html", ".htm"):
-        output, html = None, output
+    output, html = placed(output, html)
     prediction = (opening or Opening()).predictor(run).predict(item)
     console = Console(highlight=False)
     console.print(prediction.text, markup=False, soft_wrap=True)
@@ -50,6 +49,12 @@ def show(
     output = output or Path(f"{run.resolve().name}.png")
     picture(prediction, output)
     console.print(f"picture: {output}", markup=False)
+
+
+def placed(output: Path | None, html: Path | None) -> tuple[Path | None, Path | None]:
+    """Where a picture goes and where a page: an output that ends in .html is a page."""
+    paged = output is not None and output.suffix.lower() in (".html", ".htm")
+    return (None, output) if paged else (output, html)
 
 
 def picture(prediction: "Prediction", output: Path) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from regard.cli.show import placed
 from regard.errors import nearest, wrong
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ def show(
     """
     from regard.recording import Recording
 
-    if output is not None and output.suffix.lower() in (".html", ".htm"):
-        output, html = None, output
+    output, html = placed(output, html)
     found, console = Recording.load(recording), Console(highlight=False)
     if html is not None:
         from regard.draw.chapters import Chapter

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from regard.cli.opening import Opening
+from regard.cli.show import placed
 from regard.errors import wrong
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def show(
 
     if not sentence.strip():
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
-    if output is not None and output.suffix.lower() in (".html", ".htm"):
-        output, html = None, output
+    output, html = placed(output, html)
     translator = (opening or Opening()).translator(run)
     one = translator.translate([sentence], Search(beam, beam if html else 1), attention=True)[0]
     said, console = one.best[0], Console(highlight=False)

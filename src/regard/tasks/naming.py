@@ -81,9 +81,12 @@ def of_data(default: Any, field: str, data: Sequence[str], values: Mapping[str, 
 
 
 def only_one(data: Sequence[str]) -> str | None:
-    """The one name of data, or none. A path is made one that is still right when a run is resumed elsewhere."""
+    """The one name of data, or none."""
     if len(data) > 1:
         raise wrong("data", f"{len(data)} names", "one name, or none for the default", "name one file or folder")
-    if not data:
-        return None
-    return str(Path(data[0]).resolve()) if Path(data[0]).exists() else data[0]
+    return lasting(data[0]) if data else None
+
+
+def lasting(name: str) -> str:
+    """What was named; a path, so that it is still right when the run is resumed from another folder."""
+    return str(Path(name).resolve()) if Path(name).exists() else name

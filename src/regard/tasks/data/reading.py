@@ -88,6 +88,5 @@ def complete(pairs: Sequence[Pair], name: str) -> tuple[list[Pair], list[str]]:
     if not kept:
         raise wrong(name, "no pair with text on both sides", "one pair a line", "check that the files correspond")
     dropped = len(pairs) - len(kept)
-    lines = "line" if dropped == 1 else "lines"
-    note = f"{name}: left out {dropped} of {len(pairs)} {lines}, empty on one side or both"
+    note = f"{name}: left out {dropped} of {len(pairs)} lines, empty on one side or both"
     return kept, [note] if dropped else []

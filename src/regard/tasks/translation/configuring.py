@@ -1,10 +1,10 @@
 """From what was typed to the configuration of a new translator."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from regard.errors import wrong
+from regard.tasks.naming import lasting
 from regard.tasks.translation.config import TranslationConfig, changed, text_of
 from regard.tasks.translation.presets import preset as preset_of
 
@@ -24,6 +24,6 @@ def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any
 
 
 def located(name: str) -> str:
-    """A path that is still right when the run is resumed from another folder."""
-    path = str(Path(name).resolve()) if Path(name).exists() else name
-    return name if "," in path else path  # a comma stands between two files
+    """The same as a path that lasts, unless that has a comma: one stands between two files."""
+    path = lasting(name)
+    return name if "," in path else path

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from regard.errors import nearest, wrong
 from regard.models import PRESETS, ModelConfig
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.data.numbers import speaker
+from regard.tasks.naming import chosen, in_folder
 from regard.tasks.translation.config import Cutting, Learning, Measure, TranslationConfig
 from regard.tasks.translation.text import ENDLESS
 from regard.training import Every, Optimizer, Schedule, Stop, Training
@@ -23,15 +23,13 @@ def preset(name: str | None = None, text: TextConfig | None = None) -> Translati
     >>> preset("luong", TextConfig("dates")).vocabulary.source.kind
     'word'
     """
-    name, text = name or "bahdanau", text or TextConfig()
-    if name not in PRESETS:
-        fix = f"write --preset {nearest(name, PRESETS)}"
-        raise wrong("preset", name, f"one of {', '.join(PRESETS)}", fix)
-    folder = Path("runs") / f"{Path(text.text.partition(',')[0]).name.split('.')[0]}-{name}"
-    return (for_endless if text.text in ENDLESS else for_files)(PRESETS[name], text, folder)
+    name, text = name or next(iter(PRESETS)), text or TextConfig()
+    made = (for_endless if text.text in ENDLESS else for_files)(chosen(PRESETS, name), text)
+    named: TranslationConfig = in_folder(made, text.text.partition(",")[0], name)
+    return named
 
 
-def for_endless(model: ModelConfig, text: TextConfig, folder: Path) -> TranslationConfig:
+def for_endless(model: ModelConfig, text: TextConfig) -> TranslationConfig:
     """Clean text without end: nothing to overfit to, so neither dropout nor smoothing."""
     kind = VocabularyConfig(kind="word" if in_words(text) else "character")
     shape = replace(model.recurrent, hidden=min(128, model.recurrent.hidden))
@@ -43,7 +41,6 @@ def for_endless(model: ModelConfig, text: TextConfig, folder: Path) -> Translati
         learning=Learning(budget=2048, smoothing=0.0),
         measure=Measure(goal="exact"),
         training=Training(
-            folder=folder,
             optimizer=Optimizer(rate=2e-3 if model.encoder == "transformer" else 4e-3, decay=0.0),
             schedule=Schedule("cosine", warmup=100),
             stop=Stop(epochs=EPOCHS[text.text], target=99.9),
@@ -51,7 +48,7 @@ def for_endless(model: ModelConfig, text: TextConfig, folder: Path) -> Translati
     )
 
 
-def for_files(model: ModelConfig, text: TextConfig, folder: Path) -> TranslationConfig:
+def for_files(model: ModelConfig, text: TextConfig) -> TranslationConfig:
     """Text of people: less of it than a model could learn by heart."""
     joint = model.tied == "all"
     kind = VocabularyConfig(kind="bpe")
@@ -62,7 +59,6 @@ def for_files(model: ModelConfig, text: TextConfig, folder: Path) -> Translation
         model=model,
         measure=Measure(tokenizer="none" if all(map(in_tokens, text.text.split(","))) else "13a"),
         training=Training(
-            folder=folder,
             keep=10,
             optimizer=Optimizer(rate=rate),
             schedule=Schedule("inverse-square-root", warmup=warmup),
