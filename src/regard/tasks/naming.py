@@ -54,15 +54,17 @@ def chosen(presets: Mapping[str, Config], name: str | None) -> Config:
     return presets[name]
 
 
-def in_folder(config: Any, *words: str) -> Any:
+def in_folder(config: Config, *words: str) -> Config:
     """`config` with a run folder that is named by these words, of a path its last part.
 
     >>> from regard.tasks.translation import TranslationConfig
     >>> in_folder(TranslationConfig(), "digits", "/data/mnist").training.folder.as_posix()
     'runs/digits-mnist'
     """
+    whole: Any = config
     folder = Path("runs") / "-".join(Path(word).name.split(".")[0] for word in words if word)
-    return replace(config, training=replace(config.training, folder=folder))
+    placed: Config = replace(whole, training=replace(whole.training, folder=folder))
+    return placed
 
 
 def of_data(default: Any, field: str, data: Sequence[str], values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -19,5 +19,4 @@ def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any
     images, values = of_data(for_scenes(), "data.images", data, values)
     base = for_scenes() if images == "scenes" else for_photos(images)
     base = replace(base, model=replace(base.model, attention=attention))
-    placed: CaptioningConfig = in_folder(base, "captioning", images, attention)
-    return changed(placed, values)
+    return changed(in_folder(base, "captioning", images, attention), values)

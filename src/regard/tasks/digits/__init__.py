@@ -19,9 +19,7 @@ def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any
     source, values = of_data(DEFAULT, "data.source", data, values)
     base = chosen(PRESETS, preset)
     base = base if source == "digits" else for_files(base)
-    base = in_folder(base, "digits" if source == "digits" else source, base.model.kind)
-    config: DigitsConfig = changed(base, values)
-    return config
+    return changed(in_folder(base, source, base.model.kind), values)
 
 
 __all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]

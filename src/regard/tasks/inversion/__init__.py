@@ -15,9 +15,7 @@ DATA = "DATA is the rule: invert, copy or sort; sequences are generated."
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> InversionConfig:
     """The preset for this rule, with other values for some fields."""
     rule, values = of_data(DEFAULT, "data.rule", data, values)
-    base = in_folder(chosen(PRESETS, preset), rule, preset or "")
-    config: InversionConfig = changed(base, values)
-    return config
+    return changed(in_folder(chosen(PRESETS, preset), rule, preset or ""), values)
 
 
 __all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]

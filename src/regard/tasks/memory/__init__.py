@@ -17,8 +17,7 @@ def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any
     """The preset, with other values for some fields."""
     if data:
         raise wrong("data", data[0], "none: stories are generated", "leave it out")
-    config: MemoryConfig = changed(in_folder(chosen(PRESETS, preset), "memory", preset or ""), values)
-    return config
+    return changed(in_folder(chosen(PRESETS, preset), "memory", preset or ""), values)
 
 
 __all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]

@@ -15,9 +15,7 @@ DATA = "DATA is a rule (retrieval, rotation, linear), or a .npy or CSV file: a r
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> NextVectorConfig:
     """The preset for these sequences, with other values for some fields."""
     source, values = of_data(DEFAULT, "data.source", data, values)
-    base = in_folder(chosen(PRESETS, preset), "next-vector", source)
-    config: NextVectorConfig = changed(base, values)
-    return config
+    return changed(in_folder(chosen(PRESETS, preset), "next-vector", source), values)
 
 
 __all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]

@@ -25,8 +25,7 @@ def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any
     name = preset or next(iter(READERS))
     source, values = of_data(ReadingConfig(), "data.questions", data, values)
     made = (for_facts if source == FACTS else for_people)(chosen(READERS, name), QuestionConfig(source))
-    named: ReadingConfig = in_folder(made, source, name)
-    return changed(named, values)
+    return changed(in_folder(made, source, name), values)
 
 
 def for_facts(reader: Reader, data: QuestionConfig) -> ReadingConfig:

@@ -15,9 +15,7 @@ DATA = "DATA is curve (the textbook's, noisy), diabetes (of scikit-learn), or a 
 def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> RegressionConfig:
     """The preset, with what was named as data and in other fields."""
     source, values = of_data(DEFAULT, "data.source", data, values)
-    base = in_folder(chosen(PRESETS, preset), "regression", source)
-    config: RegressionConfig = changed(base, values)
-    return config
+    return changed(in_folder(chosen(PRESETS, preset), "regression", source), values)
 
 
 __all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]

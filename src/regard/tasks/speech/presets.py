@@ -32,8 +32,7 @@ def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any
     name = preset or next(iter(SPELLERS))
     source, values = of_data(SpeechConfig(), "data.sounds", data, values)
     made = (for_tones if source == TONES else for_people)(chosen(SPELLERS, name), SoundConfig(source))
-    named: SpeechConfig = in_folder(made, source, name)
-    return changed(named, values)
+    return changed(in_folder(made, source, name), values)
 
 
 def for_tones(speller: Speller, data: SoundConfig) -> SpeechConfig:

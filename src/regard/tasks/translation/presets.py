@@ -25,8 +25,7 @@ def preset(name: str | None = None, text: TextConfig | None = None) -> Translati
     """
     name, text = name or next(iter(PRESETS)), text or TextConfig()
     made = (for_endless if text.text in ENDLESS else for_files)(chosen(PRESETS, name), text)
-    named: TranslationConfig = in_folder(made, text.text.partition(",")[0], name)
-    return named
+    return in_folder(made, text.text.partition(",")[0], name)
 
 
 def for_endless(model: ModelConfig, text: TextConfig) -> TranslationConfig:

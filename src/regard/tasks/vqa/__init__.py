@@ -17,8 +17,7 @@ def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any
     """The preset, with what was named as data and in other fields."""
     source, values = of_data(DEFAULT, "data.questions", data, values)
     base = chosen(PRESETS, preset)
-    config: VqaConfig = changed(in_folder(base, "vqa", source, base.model.kind), values)
-    return config
+    return changed(in_folder(base, "vqa", source, base.model.kind), values)
 
 
 __all__ = [
