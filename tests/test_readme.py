@@ -1,12 +1,13 @@
 """What the READMEs show works as it stands there, in both languages."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from regard.cli import app
-from regard.tasks.registry import TASKS
+from regard.tasks import TASKS, kit
 
 ROOT = Path(__file__).parent.parent
 READMES = ["README.md", "README.zh-CN.md"]
@@ -39,11 +40,16 @@ def test_the_commands_and_files_of_a_readme_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_trainings_of_a_page_are_understood(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the runs that it names have the names that trainings give them."""
     lines = re.findall(r"^\$ regard (train [a-z][^#\n]*)", text(name), re.MULTILINE)
     assert lines
+    folders = {str(kit(task).configured(None, (), {}).training.folder) for task in TASKS}
     for line in lines:
         app([*line.split(), "--print-config"], exit_on_error=False, print_error=False, result_action="return_value")
-        assert f'task = "{line.split()[1]}"' in capsys.readouterr().out
+        config = tomllib.loads(capsys.readouterr().out)
+        assert config["task"] == line.split()[1]
+        folders.add(config["training"]["folder"])
+    assert set(re.findall(r"\bruns/[\w-]+", text(name))) <= folders
 
 
 def test_every_task_has_a_section() -> None:
