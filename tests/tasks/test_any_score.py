@@ -68,7 +68,7 @@ def opened(task: str, preset: str) -> tuple[Any, Any, Any]:
 
 
 def learns(task: str, preset: str, field: str, name: str) -> None:
-    """One step back from the loss: finite numbers, and a gradient for what comes before the attention."""
+    """One step back from the loss: finite numbers, in all gradients too."""
     made, config, batch = opened(task, preset)
     made.config = kit(task).changed(config, {field: name})
     torch.manual_seed(3)

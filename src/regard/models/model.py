@@ -18,7 +18,6 @@ class Losses(NamedTuple):
 
     total: Float[Tensor, ""]  # smoothed; has a gradient
     surprise: Float[Tensor, ""]  # negative log-likelihood: perplexity is exp(surprise / tokens)
-    right: int  # tokens whose score was the highest
     tokens: int
 
 
@@ -64,4 +63,4 @@ class Model(nn.Module, Generic[State]):
         output = self.decoder.output
         wanted = target[:, 1:][real]
         judged = cross_entropy(vectors[real], output.weight, output.bias, wanted, smoothing=smoothing)
-        return Losses(judged.total, judged.surprise, int(judged.right.sum()), len(wanted))
+        return Losses(judged.total, judged.surprise, len(wanted))

@@ -6,8 +6,6 @@ from typing import Literal
 from regard.errors import wrong
 from regard.training import Stop, Training, brief
 
-GENERATED = ("retrieval", "rotation", "linear")
-
 
 @dataclass(frozen=True, slots=True)
 class Data:
