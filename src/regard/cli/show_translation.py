@@ -41,7 +41,7 @@ def show(
         Hypotheses that are kept at each step.
     """
     from regard.tasks.translation import Search
-    from regard.tasks.translation.looking import nowhere
+    from regard.tasks.translation.looking import unseen
 
     if not sentence.strip():
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
@@ -51,7 +51,7 @@ def show(
     said, console = one.best[0], Console(highlight=False)
     console.print(said.text, markup=False)
     if said.weights is None:
-        raise nowhere()
+        raise unseen()
     if html is not None:
         page(translator, one, sentence, html)
         console.print(f"page: {html}", markup=False)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from regard.draw.chapters import Chapter, Regions, Sound
-from regard.errors import wrong
+from regard.errors import InputError, wrong
 from regard.recording import Recording
 from regard.training import Training, restore, unpack
 from regard.training.folder import how_to_go_on
@@ -75,6 +75,16 @@ class Predictor(Protocol):
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """The answer to what was typed (a text, a file, a file and a question); to an example where nothing was."""
+
+
+def nowhere(what: str, at: str, preset: str) -> InputError:
+    """What is said where somebody wants to see the attention of a model that has none, and a preset that has some.
+
+    >>> str(nowhere("reader", "its question", "bidaf")).partition("; ")[0]
+    'show: got a reader without attention, expected one that looks at its question'
+    """
+    fix = f"choose a run of another preset, such as {preset}"
+    return wrong("show", f"a {what} without attention", f"one that looks at {at}", fix)
 
 
 def trained(build: Callable[[], nn.Module], training: Training, run: Path, weights: Path | None) -> nn.Module:

@@ -22,7 +22,7 @@ from regard.tasks.data.vocabularies import load as load_vocabulary
 from regard.tasks.images import open_photo, reduced
 from regard.tasks.images.photos import pillow
 from regard.tasks.images.regions import grid_of, region_names
-from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -89,8 +89,7 @@ def drawn(photo: "Image", one: Told) -> Any:
     from regard.draw.overlay import overlay
 
     if one.weights is None:
-        fix = "choose a run with another attention, such as soft"
-        raise wrong("show", "a captioner without attention", "one that looks at its image", fix)
+        raise nowhere("captioner", "its image", "soft")
     return overlay(np.asarray(photo), one.weights.cpu().numpy(), one.words)
 
 

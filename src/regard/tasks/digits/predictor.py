@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import wrong
 from regard.models import count_parameters
 from regard.tasks.digits.config import DigitsConfig
 from regard.tasks.digits.model import Seen
 from regard.tasks.digits.task import Digits, sets_of, task
-from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 from regard.tasks.tabular import the_item
 
 
@@ -56,7 +55,7 @@ def drawn(picture: Tensor, seen: Seen) -> Any:
     from regard.draw.glimpses import glimpses
 
     if seen.weights is None:
-        raise wrong("show", "the plain net", "a network that looks somewhere", "choose a run of preset gated")
+        raise nowhere("network", "its picture", "gated")
     gates = None if seen.gates is None else seen.gates[0].cpu().numpy()
     return glimpses(picture.cpu().numpy(), seen.weights[0].cpu().numpy(), gates)
 

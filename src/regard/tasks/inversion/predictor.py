@@ -11,7 +11,7 @@ from regard.errors import wrong
 from regard.tasks.inversion.config import RULES, InversionConfig
 from regard.tasks.inversion.sequences import numbers_of, rewritten, sets_of, spelled, tensors
 from regard.tasks.inversion.task import Inversion, said, task
-from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 
 EXAMPLE = 8  # letters
 
@@ -48,7 +48,7 @@ class InversionPredictor:
 def drawn(shown: Map | None) -> Any:
     """The weights as a picture: a sequence that is inverted has them on the other diagonal."""
     if shown is None:
-        raise wrong("show", "a model without attention", "one that looks at its source", "choose preset bahdanau")
+        raise nowhere("model", "its source", "bahdanau")
     return shown.drawn()
 
 

@@ -10,7 +10,7 @@ import torch
 from regard.errors import wrong
 from regard.recording import Recording
 from regard.tasks.data.reading import unzipped
-from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 from regard.tasks.reading.answering import Answered, answer
 from regard.tasks.reading.config import ReadingConfig
 from regard.tasks.reading.lexicon import Lexicon
@@ -115,8 +115,7 @@ def drawn(page: Page, found: Answered) -> Any:
     """The same as a figure."""
     part = shown(page, found)
     if part is None:
-        fix = "choose a run of another preset, such as bidaf"
-        raise wrong("show", "a reader without attention", "one that looks at its question", fix)
+        raise nowhere("reader", "its question", "bidaf")
     return part.drawn(f"answer: {found.text}")
 
 

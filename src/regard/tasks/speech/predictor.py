@@ -12,7 +12,7 @@ from regard.errors import wrong
 from regard.models import Model
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.vocabularies import load as load_vocabulary
-from regard.tasks.predicting import Map, Prediction, Report, Split, trained
+from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.config import SpeechConfig
 from regard.tasks.speech.features import log_mel
@@ -100,8 +100,7 @@ class SpeechPredictor:
         from regard.draw.listening import listening
 
         if found.weights is None:
-            fix = "choose a run of another preset, such as location"
-            raise wrong("show", "a model without attention", "one that looks at the sound", fix)
+            raise nowhere("model", "the sound", "location")
         seconds = len(frames) * self.config.features.hop / 1000
         return listening(frames.numpy(), found.weights.cpu().numpy(), found.tokens, seconds)
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, wrong
+from regard.errors import InputError
 from regard.models import Encoded
 from regard.observing import observe
 from regard.recording import Recording, Seen, Whole
 from regard.tasks.data import BEGIN, END
+from regard.tasks.predicting import nowhere
 from regard.tasks.translation.translator import Translator
 
 BLOCK = re.compile(r"(encoder|decoder)\.(?:blocks|stages)\.(\d+)\.(attention|source)")
@@ -36,14 +37,13 @@ def looked(
         encoded = without(model.encode(row, torch.tensor([len(source)], device=device)), hidden)
         model.decoder.teach(torch.tensor([[BEGIN, *said]], device=device), encoded)
     if not seen:
-        raise nowhere()
+        raise unseen()
     return labelled(in_one(seen), translator, source, said, hidden)
 
 
-def nowhere() -> InputError:
-    """What is said where somebody wants to see the attention of a model that has none."""
-    fix = "choose a run of another model, such as bahdanau"
-    return wrong("show", "a model without attention", "one that looks at its source", fix)
+def unseen() -> InputError:
+    """What is said where somebody wants to see the attention of a translator that has none."""
+    return nowhere("model", "its source", "bahdanau")
 
 
 def without(encoded: Encoded, hidden: Sequence[int]) -> Encoded:

@@ -10,7 +10,7 @@ from regard.tasks.data import Pair, open_text
 from regard.tasks.predicting import Map, Prediction, Report, Split
 from regard.tasks.translation import scoring
 from regard.tasks.translation.config import TranslationConfig
-from regard.tasks.translation.looking import nowhere
+from regard.tasks.translation.looking import unseen
 from regard.tasks.translation.text import sets_to_test
 from regard.tasks.translation.translating import Said, Search
 from regard.tasks.translation.translator import Translator
@@ -50,7 +50,7 @@ def drawn(said: Said, source: Sequence[str]) -> Any:
     from regard.draw.alignment import alignment
 
     if said.weights is None:
-        raise nowhere()
+        raise unseen()
     return alignment(said.weights.cpu().numpy(), source, said.tokens)
 
 
