@@ -82,6 +82,12 @@ def test_a_new_run_does_not_lie_on_top_of_an_old_one(run: Path, tmp_path: Path) 
         events_of(tmp_path)
 
 
+def test_a_model_that_cannot_be_built_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="dropout probability"):
+        events_of(tmp_path / "run", model__dropout=2.0)
+    assert not (tmp_path / "run").exists()
+
+
 def test_weights_of_another_model(run: Path, tmp_path: Path) -> None:
     tensors = unpack(run / "weights.safetensors")
     model = Net(0.0)

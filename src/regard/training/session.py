@@ -65,17 +65,18 @@ def prepared(
     """A session at its beginning, or where the last checkpoint of `resume` left it, and what to note."""
     settings = config.training
     run = resume or settings.folder
-    if resume is None:
-        runtime.led(lambda: create(run, config, task))
-    last = runtime.led(lambda: newest_whole(run))
-    state = read_state(last) if last else {}
-    progress = Progress.from_json(state["progress"]) if state else Progress()
-    notes = runtime.led(lambda: reopen(run, config, progress.step) if resume else [])
     # Compiled kernels are there from the first step or never: they differ from torch's in the last bits, and a run
     # that began without them could not be resumed with the same ones.
     native.library()
     reseed(settings.seed, -1, 0)
     model = task.model().to(runtime.device)
+    if resume is None:
+        # After the model: one that cannot be built must not leave a folder that can neither be resumed nor used again.
+        runtime.led(lambda: create(run, config, task))
+    last = runtime.led(lambda: newest_whole(run))
+    state = read_state(last) if last else {}
+    progress = Progress.from_json(state["progress"]) if state else Progress()
+    notes = runtime.led(lambda: reopen(run, config, progress.step) if resume else [])
     if last and not runtime.sharded:
         restore(model, read_tensors(last, "weights"), last)
     wrapped = runtime.wrap(Objective(task, model))
