@@ -31,6 +31,31 @@ def test_a_misspelt_preset_is_answered_with_the_nearest(name: str) -> None:
         kit(name).configured(f"{preset}x", (), {})
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("regression", "data.noise", "-1"),
+        ("regression", "data.seed", "-1"),
+        ("next-vector", "data.noise", "-1"),
+        ("next-vector", "data.seed", "-1"),
+        ("next-vector", "batch", "0"),
+        ("digits", "data.seed", "-1"),
+        ("digits", "data.training", "-1"),
+        ("digits", "model.plain", "0"),
+        ("digits", "learning.jitter", "-1"),
+        ("inversion", "data.seed", "-1"),
+        ("inversion", "batch", "0"),
+        ("memory", "data.held_out", "0"),
+        ("memory", "data.seed", "-1"),
+        ("memory", "batch", "0"),
+        ("captioning", "data.seed", "-1"),
+    ],
+)
+def test_a_number_that_nothing_can_be_made_of_is_refused_before_any_work(name: str, field: str, value: str) -> None:
+    with pytest.raises(InputError, match=rf"^{field}: got .*, expected .*; fix: "):
+        kit(name).configured(None, (), {field: value})
+
+
 def test_a_misspelt_task_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"fix: write translation$"):
         kit("translatoin")

@@ -105,6 +105,26 @@ def test_of_two_tables_with_the_same_word_the_one_spelt_most_like_it_is_meant() 
             "training.optimizer.rate: got -1.0, expected a number above 0; fix: give rate a value of 1 or more",
         ),
         (
+            "training.optimizer.rate",
+            "nan",
+            "training.optimizer.rate: got 'nan', expected a number; fix: write a value such as 0.001",
+        ),
+        (
+            "training.optimizer.beta2",
+            "1",
+            "training.optimizer.beta2: got 1.0, expected a share from 0 to below 1; fix: use 0.9, or 0.98",
+        ),
+        (
+            "training.optimizer.decay",
+            "-1",
+            "training.optimizer.decay: got -1.0, expected 0 or more; fix: give decay a value of 0 or more",
+        ),
+        (
+            "training.schedule.floor",
+            "2",
+            "training.schedule.floor: got 2.0, expected a share from 0 to 1; fix: use 0 to end at nothing",
+        ),
+        (
             "training.stop.epochs",
             "none",
             "training.stop.stop: got neither steps nor epochs, expected one of them; "

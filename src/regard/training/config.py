@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import SequenceMatcher, get_close_matches
+from math import isfinite
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -113,7 +114,8 @@ def converted(value: Any, kind: Any) -> object:
         return value if isinstance(value, str) else refuse()
     if kind is int and isinstance(value, float):
         refuse()  # 2.5 heads must not become 2
-    return kind(value) if kind in (int, float) else refuse()
+    number = kind(value) if kind in (int, float) else refuse()
+    return number if isfinite(number) else refuse()
 
 
 def converted_items(value: Any, kinds: tuple[Any, ...]) -> tuple[object, ...]:

@@ -25,6 +25,11 @@ class Optimizer:
     def __post_init__(self) -> None:
         positive("rate", self.rate)
         positive("accumulate", self.accumulate)
+        not_negative("decay", self.decay)
+        not_negative("epsilon", self.epsilon)
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise wrong(name, getattr(self, name), "a share from 0 to below 1", "use 0.9, or 0.98")
         if self.clip is not None:
             positive("clip", self.clip)
 
@@ -40,6 +45,8 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.warmup < 0:
             raise wrong("warmup", self.warmup, "a number of steps, 0 or more", "use 0 for no warm-up")
+        if not 0 <= self.floor <= 1:
+            raise wrong("floor", self.floor, "a share from 0 to 1", "use 0 to end at nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +130,9 @@ def positive(name: str, value: int | float) -> None:
     """Raises unless `value` is above zero."""
     if not value > 0:
         raise wrong(name, value, "a number above 0", f"give {name} a value of 1 or more")
+
+
+def not_negative(name: str, value: int | float) -> None:
+    """Raises where `value` is below zero."""
+    if not value >= 0:
+        raise wrong(name, value, "0 or more", f"give {name} a value of 0 or more")

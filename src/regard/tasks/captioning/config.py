@@ -8,6 +8,7 @@ from regard.errors import wrong
 from regard.models.config import ModelConfig, Reading, Recurrent, positive, share
 from regard.tasks.data import VocabularyConfig
 from regard.training import Every, Optimizer, Schedule, Stop, Training
+from regard.training.settings import not_negative
 
 Attention = Literal["soft", "reinforce", "gumbel", "gumbel-straight", "straight-through", "none"]
 
@@ -26,6 +27,7 @@ class Images:
     def __post_init__(self) -> None:
         for name in ("pixels", "scenes", "held_out"):
             positive(name, getattr(self, name))
+        not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Literal
 from regard.errors import wrong
 from regard.models.config import positive
 from regard.training import Every, Optimizer, Schedule, Stop, Training
+from regard.training.settings import not_negative
 
 Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
 
@@ -19,6 +20,10 @@ class Data:
     seed: int = 1  # of which pictures are held out
     validation: int = 150  # pictures of the training set that are held out to choose the best weights by
     training: int = 0  # pictures to learn from, at most; 0: all
+
+    def __post_init__(self) -> None:
+        for name in ("seed", "training"):
+            not_negative(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ class Model:
             positive(name, getattr(self, name))
         if not self.channels or min(self.channels) < 1:
             raise wrong("channels", self.channels, "at least one number above 0", "use 8,16,24")
+        if min(self.plain, default=1) < 1:
+            raise wrong("plain", self.plain, "numbers above 0", "use 128,64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,7 @@ class Learning:
 
     def __post_init__(self) -> None:
         positive("batch", self.batch)
+        not_negative("jitter", self.jitter)
 
 
 @dataclass(frozen=True, slots=True)

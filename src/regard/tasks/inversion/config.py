@@ -6,6 +6,7 @@ from typing import Literal
 from regard.errors import wrong
 from regard.models.config import ModelConfig, Reading, Recurrent, positive
 from regard.training import Stop, Training, brief
+from regard.training.settings import not_negative
 
 Rule = Literal["invert", "copy", "sort"]
 RULES: tuple[Rule, ...] = ("invert", "copy", "sort")
@@ -30,6 +31,7 @@ class Data:
             raise wrong("shortest", self.shortest, f"1 to longest={self.longest}", "use 2")
         for name in ("items", "held_out"):
             positive(name, getattr(self, name))
+        not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,9 @@ class InversionConfig:
     )
     batch: int = 64
     training: Training = field(default_factory=lambda: brief("inversion", rate=6e-3, warmup=50, stop=Stop(epochs=20)))
+
+    def __post_init__(self) -> None:
+        positive("batch", self.batch)
 
 
 def small(decoder: Literal["bahdanau", "luong", "plain"], reading: Reading, recurrent: Recurrent) -> ModelConfig:

@@ -6,6 +6,7 @@ from typing import Literal
 from regard.errors import wrong
 from regard.models.config import positive
 from regard.training import Stop, Training, brief
+from regard.training.settings import not_negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class Data:
             raise wrong("people", self.people, "3 to 6", "use 4")
         if not 1 <= self.moves <= 4:
             raise wrong("moves", self.moves, "1 to 4", "use 2")
+        for name in ("items", "held_out"):
+            positive(name, getattr(self, name))
+        not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,9 @@ class MemoryConfig:
     training: Training = field(
         default_factory=lambda: brief("memory", rate=1e-2, warmup=100, stop=Stop(epochs=20), log=50)
     )
+
+    def __post_init__(self) -> None:
+        positive("batch", self.batch)
 
 
 PRESETS = {"three-hops": MemoryConfig(), "one-hop": MemoryConfig(model=Model(hops=1))}

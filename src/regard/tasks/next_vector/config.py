@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.errors import wrong
+from regard.models.config import positive
 from regard.training import Stop, Training, brief
+from regard.training.settings import not_negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Data:
         check_even(self.size, "use 8")
         if self.items < 10:
             raise wrong("items", self.items, "at least 10", "use 4000")
+        not_negative("noise", self.noise)
+        not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,9 @@ class NextVectorConfig:
     model: Model = field(default_factory=Model)
     batch: int = 128
     training: Training = field(default_factory=lambda: brief("next-vector", rate=1e-2, warmup=20, stop=Stop(epochs=60)))
+
+    def __post_init__(self) -> None:
+        positive("batch", self.batch)
 
 
 PRESETS = {"seven-steps": NextVectorConfig()}

@@ -6,6 +6,7 @@ from typing import Literal
 
 from regard.errors import wrong
 from regard.training import Every, Optimizer, Schedule, Stop, Training
+from regard.training.settings import not_negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Data:
             raise wrong("points", self.points, "at least 5", "use 50")
         if not 0 < self.held_out < 0.5:
             raise wrong("held_out", self.held_out, "a share between 0 and 0.5", "use 0.2")
+        not_negative("noise", self.noise)
+        not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
