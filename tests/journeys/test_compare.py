@@ -58,14 +58,14 @@ def test_the_lines_of_the_formulas_grow_as_they_say_and_meet_what_was_measured()
 
 
 def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
-    done = regard("compare", "--parameters", 256, "--lengths", 4, "--lengths", 8, "--output", "c.svg")
+    done = regard("compare", "--parameters", 256, "--lengths", 4, 8, "--output", "c.svg")
     assert done.code == 0, done.errors
     assert all(word in done.output for word in ("longest path", "O(k n d²)", "O(n² d)", "self-attention n^"))
     assert "<svg" in Path("c.svg").read_text()
     found = json.loads(regard("compare", "--parameters", 256, "--lengths", 8, "--lengths", 4, "--json").output)
     assert (found["lengths"], found["layers"]["recurrence"]["longest path"]) == ([4, 8], [4, 8])
     refused = regard("compare", "--lengths", 4)
-    assert "--lengths: got (4,), expected at least two numbers above 1; fix:" in refused.errors
+    assert "--lengths: got (4,), expected at least two numbers above 1; fix: write --lengths 16 64\n" in refused.errors
 
 
 @pytest.mark.parametrize("name", COMPARISONS)

@@ -72,6 +72,10 @@ BAD = {
     "short": ("a,b\n1,2\n3\n", "data: got 1 fields in line 3 of bad.csv, expected 2, as in the first line; fix:"),
     "empty": ("", "data: got bad.csv, which is empty, expected a line of names and lines of numbers; fix: check"),
     "few": ("a,b\n1,2\n", "data: got 1 points in bad.csv, expected at least 3; fix: add more"),
+    "three": (
+        "a,b\n1,2\n3,4\n5,6\n",
+        "data: got 3 points, expected at least 2 to learn from beside 2 that are held out",
+    ),
     "one column": ("a\n1\n2\n3\n", "data: got 1 column in bad.csv, expected at least 2, inputs and a value; fix: add"),
 }
 

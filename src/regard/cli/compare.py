@@ -27,7 +27,7 @@ def compare(
     what: What = "layers",
     *,
     parameters: int = 16384,
-    lengths: tuple[int, ...] = (16, 64, 256, 1024),
+    lengths: Annotated[tuple[int, ...], Parameter(consume_multiple=True, negative="")] = (16, 64, 256, 1024),
     seeds: int = 3,
     output: Path = Path("compare.png"),
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
@@ -65,7 +65,7 @@ def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_j
     from regard.models.complexity import curves
 
     if len(lengths) < 2 or min(lengths) < 2:
-        raise wrong("--lengths", lengths, "at least two numbers above 1", "write --lengths 16 --lengths 64")
+        raise wrong("--lengths", lengths, "at least two numbers above 1", "write --lengths 16 64")
     lengths = tuple(sorted(set(lengths)))
     found = curves(parameters, lengths)
     measured = {name: curve.measured for name, curve in found.items()}

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.opening import Opening, of_task
+from regard.cli.opening import Opening
 
 
 def export(
@@ -31,7 +31,6 @@ def export(
     """
     from regard.export import export as written
 
-    of_task(run, "translation", "regard train translation")
     written(Opening(weights).translator(run), output, form)
     now = {
         "safetensors": f"regard translate {output}",

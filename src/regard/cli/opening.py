@@ -36,6 +36,7 @@ class Opening:
         """The translator of a run folder."""
         from regard.tasks.translation import Translator
 
+        of_task(run, "translation", "regard train translation")
         translator = Translator.load(self.config(run), run, self.weights)
         if self.engine == "torch":
             return translator

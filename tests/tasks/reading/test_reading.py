@@ -55,10 +55,10 @@ def test_what_cannot_be_asked_is_one_sentence(regard: Regard) -> None:
     long = " ".join(["who"] * 61)
     cases = {
         ("blank.txt", "Who?"): "passage: got blank.txt without a word, expected some text; fix: check the file",
-        ("none.txt", "Who?"): "data: got no file none.txt, expected a file that exists; fix: check the path",
+        ("none.txt", "Who?"): "passage: got no file none.txt, expected a text file; fix: check the path",
         ("latin.txt", "Who?"): "passage: got latin.txt, which is no UTF-8, expected a text file; fix: convert it",
         ("long.txt", "Who?"): "passage: got 5001 words, expected at most 5000; fix: cut it into parts",
-        (".", "Who?"): "passage: got ., which is a folder, expected a text file; fix: name a file in it",
+        (".", "Who?"): "passage: got ., which is a folder, expected a text file; fix: check the path",
         ("passage.txt", " "): "question: got no word, expected some words; fix: write the question in quotes",
         ("passage.txt", long): "question: got 61 words, expected at most 60, the limit of this run; fix: ask in fewer",
     }
@@ -69,6 +69,8 @@ def test_what_cannot_be_asked_is_one_sentence(regard: Regard) -> None:
         assert done.errors.count("\n") == 1
     wrong_run = regard("transcribe", "a.wav", "--run", "run")
     assert wrong_run.errors.startswith("regard: run: got run, a run of reading, expected one of speech; fix: name")
+    untranslated = regard("translate", "run")
+    assert untranslated.errors.startswith("regard: run: got run, a run of reading, expected one of translation; fix:")
 
 
 def test_without_attention_it_is_trained_and_has_nothing_to_show(regard: Regard) -> None:
@@ -105,6 +107,16 @@ def test_a_folder_with_the_authors_files_keeps_their_split(tmp_path: Path) -> No
     found = read_squad(tmp_path, validation=1, test=10)
     assert (len(found.train), len(found.validation)) == (4, 1)
     assert [one.name for one in found.tests["test"]] == ["d"]
+
+
+def test_another_file_is_measured_whole(regard: Regard) -> None:
+    own = write(Path("own.json"), *(article(str(number), [MAT]) for number in range(5)))
+    other = write(Path("other.json"), *(article(f"o{number}", [MAT]) for number in range(3)))
+    given = BRIEF | {"data.validation": 1, "data.test": 2, "stop.steps": 1}
+    assert regard("train", "reading", own, "--folder", "run", *flags(given)).code == 0
+    measured = {data: regard("evaluate", "run", *data, "--json").output for data in ((), (own,), (other,))}
+    found = {data: {name: one["items"] for name, one in json.loads(text).items()} for data, text in measured.items()}
+    assert found == {(): {"test": 2}, (own,): {"test": 2}, (other,): {"other.json": 3}}
 
 
 def test_an_answer_outside_its_passage_is_named(regard: Regard) -> None:

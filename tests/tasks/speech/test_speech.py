@@ -145,6 +145,10 @@ def test_a_folder_has_its_texts_in_a_table_or_beside(tmp_path: Path) -> None:
     assert {(clip.name, clip.text) for clip in clips} == {(f"{n}.wav", f"says {n}") for n in range(11)}
     assert (len(sounds.train), len(sounds.validation), len(sounds.tests["test"])) == (9, 1, 1)
     assert all(len(clip.samples) == 2400 for clip in clips)
+    assert sounds.notes == ()
+    (tmp_path / "a" / "10.wav").unlink()
+    (tmp_path / "a" / "9.wav").unlink()
+    assert read_folder(tmp_path / "a", RATE).notes == ("transcripts without a sound file: 1, such as that of 9.wav",)
 
 
 def test_a_folder_may_say_what_is_held_out(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """A reader that was trained, ready to be asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -9,15 +9,16 @@ import torch
 
 from regard.errors import wrong
 from regard.recording import Recording
-from regard.tasks.data.reading import unzipped
+from regard.tasks.data.reading import located, unzipped
 from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 from regard.tasks.reading.answering import Answered, answer
-from regard.tasks.reading.config import ReadingConfig
+from regard.tasks.reading.config import FACTS, ReadingConfig
 from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.model import SpanReader
 from regard.tasks.reading.pages import Page, page_of
 from regard.tasks.reading.questions import Question
 from regard.tasks.reading.scoring import scores, sums
+from regard.tasks.reading.squad import joined, read_articles
 from regard.tasks.reading.task import open_questions, word_table
 from regard.tasks.reading.words import words_of
 
@@ -32,10 +33,17 @@ class ReadingPredictor:
         self.config, self.lexicon, self.model = config, lexicon, model
 
     def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
-        named = self.config.data if data is None else replace(self.config.data, questions=data)
-        questions = open_questions(named)
-        sets = questions.tests if split == "test" else {"validation": questions.validation}
-        return {name: self.report(some) for name, some in sets.items()}
+        return {name: self.report(some) for name, some in self.held_out(data, split).items()}
+
+    def held_out(self, data: str | None, split: Split) -> Mapping[str, Sequence[Question]]:
+        """What the run held out, or other data of its kind; all of another file, for none of it was learned from."""
+        own = self.config.data
+        data = data or own.questions
+        place = None if data in (FACTS, own.questions) else located(Path(data)).resolve()
+        if place is not None and place.is_file() and place != Path(own.questions):
+            return {place.name: joined(read_articles(place)[0])}
+        questions = open_questions(replace(own, questions=data))
+        return questions.tests if split == "test" else {"validation": questions.validation}
 
     def report(self, questions: Sequence[Question]) -> Report:
         """Exact match and F1 as the authors of SQuAD compute them."""
@@ -85,8 +93,9 @@ class ReadingPredictor:
 
 def passage_in(path: Path) -> str:
     """The text of a file."""
-    if path.is_dir():
-        raise wrong("passage", f"{path}, which is a folder", "a text file", "name a file in it")
+    if not path.is_file():
+        got = f"{path}, which is a folder" if path.is_dir() else f"no file {path}"
+        raise wrong("passage", got, "a text file", "check the path")
     try:
         return unzipped(path).decode("utf-8")
     except UnicodeDecodeError:

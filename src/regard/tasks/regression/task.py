@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.catalog import Sizes
+from regard.errors import wrong
 from regard.masks import Full, Mask
 from regard.operator import Attended
 from regard.tasks.data.points import Points, curve, curve_at, diabetes, from_csv
@@ -133,6 +134,9 @@ def divided(found: Points, data: Data) -> Known:
     count = len(found.values)
     order = np.random.default_rng([data.seed, 3]).permutation(count)
     cut = max(1, round(data.held_out * count))
+    if count - 2 * cut < 2:
+        expected = f"at least 2 to learn from beside {2 * cut} that are held out"
+        raise wrong("data", f"{count} points", expected, "add more, or lower data.held_out")
     test, validation, rest = order[:cut], order[cut : 2 * cut], order[2 * cut :]
     inputs = scale_of(torch.from_numpy(found.inputs[rest]).float())
     values = scale_of(torch.from_numpy(found.values[rest, None]).float())

@@ -21,23 +21,23 @@ def read_folder(place: Path, rate: int) -> Recorded:
     if not files:
         fix = "give a folder with sound files and their transcripts, or tones"
         raise wrong("data", f"no sound file in {place}", "wav, flac, ogg or mp3 files", fix)
-    texts = transcripts(place, files)
+    texts, notes = transcripts(place, files)
     clips: dict[str, list[Clip]] = {"train": [], "validation": [], "test": []}
-    notes: list[str] = []
+    heard: list[str] = []
     for path, split in zip(files, splits(place, files), strict=True):
         sound = read_sound(path, rate)
-        notes += sound.notes
+        heard += sound.notes
         clips[split].append(Clip(sound.samples, texts[path], str(path.relative_to(place))))
     for name, own in clips.items():
         if not own:
             fix = "record more, or sort them into the folders train, validation and test"
             raise wrong("data", f"no sound for {name} in {place}", "some of each", fix)
     tests = {"test": clips["test"]}
-    return Recorded(clips["train"], clips["validation"], tests, shortened(notes))
+    return Recorded(clips["train"], clips["validation"], tests, (*notes, *shortened(heard)))
 
 
-def transcripts(place: Path, files: Sequence[Path]) -> Mapping[Path, str]:
-    """What is said in each file; every one must have it."""
+def transcripts(place: Path, files: Sequence[Path]) -> tuple[Mapping[Path, str], list[str]]:
+    """What is said in each file; every one must have it. A note on transcripts of files that are not there."""
     listed = dict(entry for table in tables(place) for entry in rows_of(table))
     found = {path: listed.get(path.name) or listed.get(path.stem) or beside(path) for path in files}
     missing = [str(path.relative_to(place)) for path in files if not found[path]]
@@ -45,7 +45,10 @@ def transcripts(place: Path, files: Sequence[Path]) -> Mapping[Path, str]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         fix = f"write {Path(missing[0]).with_suffix('.txt')}, or transcripts.tsv with a file and its text in each line"
         raise wrong("transcripts", f"none for {missing[0]}{more}", "one for each sound file", fix)
-    return {path: text for path, text in found.items() if text}
+    there = {name for path in files for name in (path.name, path.stem)}
+    absent = [name for name in listed if name not in there]
+    notes = [f"transcripts without a sound file: {len(absent)}, such as that of {absent[0]}"] if absent else []
+    return {path: text for path, text in found.items() if text}, notes
 
 
 def tables(place: Path) -> list[Path]:
