@@ -1,6 +1,7 @@
 """Digits by command: read in a few glimpses, from scikit-learn or from idx files."""
 
 import gzip
+import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from walking import walk
+from PIL import Image
+from walking import flags, walk
 
 from regard.models import count_parameters
 from regard.tasks import kit
 from regard.tasks.data.pictures import FILES, digits, from_idx
 from regard.tasks.digits.config import KINDS
 from regard.tasks.digits.model import jittered
+from regard.tasks.digits.predictor import own_picture
 
 Regard = Callable[..., Any]
 BRIEF = {"stop.epochs": 6, "every.log": 5, "every.save": 10, "jitter": 0, "batch": 16, "data.training": 400, "steps": 2}
@@ -24,6 +27,24 @@ BRIEF = {"stop.epochs": 6, "every.log": 5, "every.save": 10, "jitter": 0, "batch
 def test_digits_are_read_after_a_few_epochs(regard: Regard) -> None:
     """Guessing is 10 %, 150 small steps bring four times that; the default of the command takes 1,200 larger ones."""
     assert walk(regard, "digits", fields=BRIEF, cut_at=33, item=("7",))["test"]["accuracy"] > 40
+
+
+def test_a_picture_of_ones_own_is_read_whichever_of_ink_and_paper_is_lighter(regard: Regard) -> None:
+    picture = digits(1).test[0][3]
+    pixels = (255 * picture).round().byte().numpy()
+    for name, shown in (("chalk.png", pixels), ("ink.png", 255 - pixels)):
+        Image.fromarray(shown).save(name)
+        assert torch.allclose(own_picture(Path(name), 8), picture, atol=1 / 255)
+    assert own_picture(Path("ink.png"), 28).shape == (28, 28)
+    assert regard("train", "digits", "--folder", "run", *flags(BRIEF | {"stop.steps": 1})).code == 0
+    done = regard("predict", "run", "ink.png", "--json", "--show", "seen.png")
+    assert (done.code, done.errors) == (0, "")
+    said = json.loads(done.output)
+    assert said["picture"] == "ink.png"
+    assert said["class"] == max(range(10), key=said["probabilities"].__getitem__)
+    assert Path("seen.png").read_bytes().startswith(b"\x89PNG")
+    refused = regard("predict", "run", "none.png")
+    assert refused == (2, "", "regard: photo: got no file none.png, expected an image; fix: check the path\n")
 
 
 @pytest.mark.parametrize("side", [8, 28])

@@ -31,6 +31,7 @@ def test_a_csv_is_learned_and_asked_in_its_own_units(regard: Regard) -> None:
     fields = BRIEF | {"widths": "each", "stop.steps": 120}
     report = walk(regard, "regression", "table.csv", fields=fields, cut_at=30, item=("50,20",))["test"]
     assert report["learned"] < 0.2 * report["fixed"]
+    assert "y, as the learned width has it" in Path("shown.svg").read_text()
     answer = regard("predict", "run", "50", "20").output
     assert float(answer.split("learned")[1]) == pytest.approx(1150, abs=15)
 

@@ -12,6 +12,7 @@ from regard.models import count_parameters
 from regard.tasks.digits.config import DigitsConfig
 from regard.tasks.digits.model import Seen
 from regard.tasks.digits.task import Digits, sets_of, task
+from regard.tasks.images.photos import as_tensor, open_photo, squeezed
 from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 from regard.tasks.tabular import the_item
 
@@ -27,16 +28,30 @@ class DigitsPredictor:
         return self.task.reports(self.model, sets.held_out(split), [f"{count_parameters(self.model):,} parameters"])
 
     def predict(self, words: Sequence[str]) -> Prediction:
-        """A picture of the test set by its number."""
+        """A picture of the test set by its number, or an image file."""
+        if len(words) == 1 and not words[0].isdecimal():
+            return self.prediction(own_picture(Path(words[0]), self.task.side), words[0])
         pictures, classes = next(iter(self.task.sets.tests.values()))
         number = the_item(words, len(classes))
+        found, meant = self.prediction(pictures[number], number), int(classes[number])
+        text = f"picture {number} of the test set: {found.text}, is {meant}"
+        return found._replace(text=text, values={**found.values, "is": meant})
+
+    def prediction(self, picture: Tensor, name: int | str) -> Prediction:
+        """What it makes of one picture."""
         with torch.no_grad():
-            seen: Seen = self.model(pictures[number][None].to(next(self.model.parameters()).device))
+            seen: Seen = self.model(picture[None].to(next(self.model.parameters()).device))
         shares = seen.logits[0].softmax(-1)
-        said, meant = int(shares.argmax()), int(classes[number])
-        text = f"picture {number} of the test set: {said} ({100 * float(shares[said]):.1f} %), is {meant}"
-        values = {"picture": number, "class": said, "probabilities": shares.tolist(), "is": meant}
-        return Prediction(text, values, lambda: drawn(pictures[number], seen), mapped(seen))
+        said = int(shares.argmax())
+        values = {"picture": name, "class": said, "probabilities": shares.tolist()}
+        text = f"{said} ({100 * float(shares[said]):.1f} %)"
+        return Prediction(text, values, lambda: drawn(picture, seen), mapped(seen))
+
+
+def own_picture(path: Path, side: int) -> Tensor:
+    """A picture from a file, as those that were learned from are: ink is 1, paper 0, whichever is the lighter."""
+    gray = as_tensor(squeezed(open_photo(path), side)).mean(0)
+    return 1 - gray if float(gray.mean()) > 0.5 else gray
 
 
 def mapped(seen: Seen) -> Map | None:

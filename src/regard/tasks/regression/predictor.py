@@ -84,7 +84,9 @@ class RegressionPredictor:
             for name, one in found.items()
         }
         truth = array(known.values.back(values[order]))
-        return regression(points, array(scale.back(place[order])), truth, fits)
+        # Of many inputs none is the axis: points stand where the learned width puts them.
+        across = known.names[0] if len(known.names) == 1 else "y, as the learned width has it"
+        return regression(points, array(scale.back(place[order])), truth, fits, across)
 
 
 def array(column: Tensor) -> Any:
