@@ -174,3 +174,18 @@ def test_an_unknown_name_is_one_sentence(regard: Callable[..., Any]) -> None:
         "regard: data set: got mnits, expected one of multi30k, tatoeba, mnist, fsdd, flickr8k, squad, glove; "
         "fix: write regard data get mnist\n"
     )
+
+
+def test_a_download_that_never_came_is_not_taken_for_data(
+    regard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGARD_DATA", "elsewhere")
+    Path("elsewhere/mnist").mkdir(parents=True)
+    Path("elsewhere/mnist/.train-images-idx3-ubyte.gz.part").touch()
+    done = regard("train", "digits", "mnist", "--folder", "run")
+    fix = "run regard data get mnist, or give a folder of your own"
+    sentence = f"data: got no mnist, expected a file or folder that exists; fix: {fix}"
+    assert done == (2, "", f"regard: {sentence}\n")
+    Path("elsewhere/mnist/train-images-idx3-ubyte.gz").touch()
+    assert "data: got " in (other := regard("train", "digits", "mnist", "--folder", "run")).errors
+    assert sentence not in other.errors

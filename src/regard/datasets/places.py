@@ -21,10 +21,16 @@ def roots() -> list[Path]:
 
 
 def find(path: Path) -> Path | None:
-    """A file or folder as it is, or in one of the roots; `.gz` is tried too."""
+    """A file or folder as it is, or in one of the roots; `.gz` is tried too. A download that never came is none."""
     zipped = path.parent / f"{path.name}.gz"
     for root in roots():
         for candidate in (root / path, root / zipped):
-            if candidate.exists():
+            if candidate.exists() and not is_begun(candidate):
                 return candidate
     return None
+
+
+def is_begun(place: Path) -> bool:
+    """Whether a folder has nothing but the hidden parts of files that are not yet whole."""
+    names = [path.name for path in place.iterdir()] if place.is_dir() else []
+    return bool(names) and all(name.startswith(".") for name in names)
