@@ -89,3 +89,14 @@ def test_an_answer_is_not_drawn(reading: str) -> None:
     best.load_state_dict(model.state_dict())
     assert torch.equal(model(vectors).vector, best(vectors).vector)
     assert torch.equal(model(vectors).vector, model(vectors).vector)
+
+
+def test_a_resumption_that_does_not_fit_the_weights_changes_nothing(regard: Regard) -> None:
+    fields = ("--data.items", 60, "--model.size", 6, "--stop.steps", 1)
+    assert regard("train", "next-vector", "--folder", "run", *fields).code == 0
+    before = {name: (Path("run") / name).read_bytes() for name in ("config.toml", "command.txt")}
+    done = regard("resume", "run", "--model.size", 4, "--stop.steps", 2)
+    assert done.code == 2
+    assert "expected the weights of this model; fix: " in done.errors
+    assert {name: (Path("run") / name).read_bytes() for name in before} == before
+    assert regard("resume", "run", "--stop.steps", 2).code == 0

@@ -76,13 +76,14 @@ def prepared(
     last = runtime.led(lambda: newest_whole(run))
     state = read_state(last) if last else {}
     progress = Progress.from_json(state["progress"]) if state else Progress()
-    notes = runtime.led(lambda: reopen(run, config, progress.step) if resume else [])
     if last and not runtime.sharded:
         restore(model, read_tensors(last, "weights"), last)
     wrapped = runtime.wrap(Objective(task, model))
     optimizer = adamw(model, settings.optimizer)
     if last:
         restore_moments(runtime, model, optimizer, last)
+    # After the weights: settings that do not fit them must not take the place of those that do.
+    notes = runtime.led(lambda: reopen(run, config, progress.step) if resume else [])
     runtime.led(lambda: tidy(run, settings, task))
     journal = Journal(run, state.get("metrics_bytes", 0)) if runtime.leads else None
     return Session(task, settings, runtime, run, model, wrapped, optimizer, journal), progress, notes
