@@ -151,7 +151,7 @@ configs = st.builds(
         Model,
         st.builds(Encoder, st.integers(), st.sampled_from(["gru", "lstm"])),
         heads=st.integers(),
-        dropout=st.floats(allow_nan=False),
+        dropout=st.floats(allow_nan=False, allow_infinity=False),
         tied=st.booleans(),
         widths=st.lists(st.integers(), max_size=3).map(tuple),
         note=st.none() | texts.filter(lambda text: text != "none"),

@@ -115,7 +115,7 @@ def converted(value: Any, kind: Any) -> object:
     if kind is int and isinstance(value, float):
         refuse()  # 2.5 heads must not become 2
     number = kind(value) if kind in (int, float) else refuse()
-    return number if isfinite(number) else refuse()
+    return number if kind is int or isfinite(number) else refuse()
 
 
 def converted_items(value: Any, kinds: tuple[Any, ...]) -> tuple[object, ...]:
