@@ -1,4 +1,4 @@
-"""How time and memory grow with the length, for every backend."""
+"""How time and memory grow with the length, for every backend that takes as many queries as one likes."""
 
 import regard
 from benchmarks.claim import Claim, Curve, Growth

@@ -64,14 +64,17 @@ def test_a_missing_peer_is_said_and_the_others_run() -> None:
     assert len(found.checks) == 1
 
 
+LONG = [backend for backend in BACKENDS if backend != "few"]  # which is for a handful of queries, and cannot grow
+
+
 def test_growth_covers_every_backend() -> None:
     growth = find("growth").growth
     assert growth is not None
-    assert set(growth.curves) == set(BACKENDS)
+    assert set(growth.curves) == set(LONG)
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG)
 def test_every_curve_runs(backend: str) -> None:
     growth = find("growth").growth
     assert growth is not None
