@@ -18,11 +18,10 @@ from torch.nn import Parameter
 
 from regard.errors import wrong
 from regard.numerics import native, noise
+from regard.numerics.native.reach import SUFFIX, WORTH_COMPILING
 from regard.shapes import Float, Tensor
 
 COLUMNS = 4096  # numbers in a row of the noise, as in dropout.cpp
-WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
-SUFFIX = {torch.float32: "float", torch.float64: "double"}
 Numbers = Float[Tensor, "*shape"]
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from regard.errors import RegardError
+from regard.errors import wrong
 from regard.numerics import native
 from regard.numerics.fused import four_axes
+from regard.numerics.native.reach import SUFFIX
 from regard.shapes import Bool, Float, Tensor
 
 MOST = 8  # queries from which tiles are faster
-SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
 def available(dtype: torch.dtype, device: str) -> bool:
@@ -38,7 +38,7 @@ def few(
     """The output, without a gradient; only where it is `available`."""
     library = native.library(build=False)
     if library is None:
-        raise RegardError("few: got no compiled library, expected one; fix: ask `available` first")
+        raise wrong("few", "no compiled library", "one", "ask `available` first")
     lead = query.shape[:-2]
     if query.dim() != 4 or not lead == key.shape[:-2] == value.shape[:-2]:
         lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import torch
 
 from regard.numerics import native
+from regard.numerics.native.reach import SUFFIX
 from regard.shapes import Tensor
 
 WORTH_COMPILING = 1 << 16  # numbers in all steps together; a library that is there already is used for any size
-SUFFIX = {torch.float32: "float", torch.float64: "double"}
 Place = Tensor | None
 
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.numerics import native, noise
+from regard.numerics.native.reach import SUFFIX
 from regard.shapes import Float, Int, Tensor
 
-SUFFIX = {torch.float32: "float", torch.float64: "double"}
 _SHAPE = struct.Struct("8q3P2d")  # as `Shape` in ragged.cpp
 
 

@@ -13,12 +13,11 @@ import torch
 import torch.nn.functional as F
 
 from regard.numerics import native
+from regard.numerics.native.reach import SUFFIX, WORTH_COMPILING
 from regard.shapes import Float, Int, Tensor
 
-WORTH_COMPILING = 1 << 16  # scores; a library that is there already is used for any size
 MOST = 64  # from which inserting one after another is no longer the fast way
 STRETCH = 1 << 19  # scores at a time: 2 MB in float32, which stay in the cache from the product to the ranking
-SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
 class Ranked(NamedTuple):

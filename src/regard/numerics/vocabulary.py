@@ -16,10 +16,10 @@ import torch
 
 from regard.errors import wrong
 from regard.numerics import native
+from regard.numerics.native.reach import SUFFIX
 from regard.shapes import Bool, Float, Int, Tensor
 
 CHUNK = 1 << 21  # scores at a time: 8 MB in float32, which stay in the cache between the passes
-SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
 class Judged(NamedTuple):

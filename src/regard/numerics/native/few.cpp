@@ -1,4 +1,4 @@
-// Softmax attention of a handful of queries, which reads nothing but the pairs that are allowed. few.py has the definition.
+// Softmax attention of a handful of queries, which reads nothing but the pairs that are allowed. few.py defines it.
 
 #include <cmath>
 #include <cstdint>
@@ -108,7 +108,8 @@ int few(int64_t threads, const Sizes& n, const Steps* steps, T scale, const T* q
                 for (int64_t j = 0; j < count; ++j)
                     scores[j] = scale * dot(queries.row(i), keys.row(seen[j]), n.width);
                 const T total = count ? weigh<T>(scores, count) : T(1);
-                averages<T>(n.value, count, seen, scores, 1 / total, values, output + steps[4].to(b, h) + i * steps[4].row);
+                T* place = output + steps[4].to(b, h) + i * steps[4].row;
+                averages<T>(n.value, count, seen, scores, 1 / total, values, place);
             }
         }
     }
