@@ -249,11 +249,11 @@ SENTENCES = {
     ),
     "alpha": (
         lambda: Entmax(0.5),
-        "alpha: got 0.5, expected a number of at least 1; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+        "alpha: got 0.5, expected a number from 1 to 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
     ),
     "no alpha": (
         lambda: Entmax(float("nan")),
-        "alpha: got nan, expected a number of at least 1; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+        "alpha: got nan, expected a number from 1 to 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
     ),
     "deviation": (
         lambda: LocalGaussian(torch.zeros(3), 0.0),

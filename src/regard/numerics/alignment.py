@@ -38,9 +38,9 @@ class _Align(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, stop: Tensor, go_on: Tensor, previous: Tensor, library: native.Library) -> Tensor:
-        stop, go_on, previous = stop.contiguous(), go_on.contiguous(), previous.contiguous()
         weights = torch.empty(stop.shape, dtype=stop.dtype)
-        _call(library, "forward", stop, go_on, previous, weights)
+        _call(library, "forward", stop.contiguous(), go_on.contiguous(), previous.contiguous(), weights)
+        # As they came: a copy would not know where it came from, and a second derivative could not follow it.
         ctx.save_for_backward(stop, go_on, previous, weights)
         ctx.library = library
         return weights
@@ -49,11 +49,20 @@ class _Align(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, weights = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted: torch has to see every step
-            return *torch.autograd.grad(_by_rows(*inputs), inputs, grad, create_graph=True), None
+            return *_differentiable_gradients(inputs, grad, ctx.needs_input_grad), None
         kept = [tensor.contiguous() for tensor in (*inputs, weights, grad)]
         gradients = tuple(torch.empty(tensor.shape, dtype=grad.dtype) for tensor in inputs)
         _call(ctx.library, "backward", *kept, *gradients)
         return *gradients, None
+
+
+def _differentiable_gradients(inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]) -> list[Tensor | None]:
+    """Gradients of the same function in torch's operations, for those inputs that want one."""
+    # Views of their own: where one input was made from another, each gets its own part alone.
+    inputs = [tensor.view_as(tensor) for tensor in inputs]
+    chosen = [tensor for tensor, want in zip(inputs, wanted, strict=False) if want]
+    found = iter(torch.autograd.grad(_by_rows(*inputs), chosen, grad, create_graph=True))
+    return [next(found) if want else None for _, want in zip(inputs, wanted, strict=False)]
 
 
 def _call(library: native.Library, name: str, *tensors: Tensor) -> None:
