@@ -140,11 +140,13 @@ def test_two_keys_are_their_equation(who: str, alpha: float, gap: float) -> None
     scores = torch.tensor([[0.0, -gap]], dtype=torch.float64, requires_grad=True)
     alphas = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
     weights = simplex.entmax(scores, None, alphas)
-    torch.testing.assert_close(weights[0], torch.tensor([large, small]).double(), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(weights[0], torch.tensor([large, small], dtype=torch.float64), rtol=1e-9, atol=1e-12)
     by_scores, by_alpha = torch.autograd.grad(weights, (scores, alphas), torch.tensor([[3.0, 5.0]]).double())
     slope = 1 / (large ** (a - 1) + small ** (a - 1)) if small else 0.0
     change = slope * (gap - large**a * math.log(large) + small**a * math.log(small)) / a if small else 0.0
-    torch.testing.assert_close(by_scores[0], torch.tensor([-2 * slope, 2 * slope]).double(), rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(
+        by_scores[0], torch.tensor([-2 * slope, 2 * slope], dtype=torch.float64), rtol=1e-8, atol=1e-10
+    )
     torch.testing.assert_close(by_alpha.item(), -2 * change, rtol=1e-7, atol=1e-10)
 
 

@@ -19,6 +19,8 @@ which is the same since $\sum_j q_j (g_j - \bar g) = 0$. Where the weight is 0, 
 read. All of it is made of torch's operations, so that it may be differentiated again.
 """
 
+from math import log
+
 import torch
 from torch import Tensor
 
@@ -56,7 +58,7 @@ def _entmax_gradients(weights: Rows, grad: Rows, alpha: Column) -> tuple[Rows, C
     own = torch.where(live, grad - grad.detach().gather(-1, where), 0.0)
     shares = torch.where(live, (exponent - steepest).exp(), 0.0)
     shares = shares / _divisor(shares.sum(-1, keepdim=True))
-    most = LIMIT * torch.tensor(torch.finfo(weights.dtype).max).log().item()
+    most = LIMIT * log(torch.finfo(weights.dtype).max)
     taken = (steepest - most).clamp(min=0.0)
     pulls = torch.where(live, (exponent - taken).exp(), 0.0) * own
     by_scores = (pulls - shares * pulls.sum(-1, keepdim=True)) * taken.clamp(max=most).exp()

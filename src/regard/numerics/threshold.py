@@ -23,7 +23,7 @@ from torch import Tensor
 
 from regard.shapes import Bool, Float
 
-LONG = 1024
+LONG = 256
 
 
 class Rule(IntEnum):
