@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 
 import torch
 
@@ -69,6 +69,13 @@ class Mask(ABC):
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:  # noqa: B027
         """Raise where this mask does not fit a table of that size. Any mask fits unless it says otherwise."""
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it is made of, those of masks inside it too."""
+        names = [field.name for field in fields(self)] if is_dataclass(self) else list(vars(self))
+        held = [getattr(self, name) for name in names]
+        inner = [tensor for part in held if isinstance(part, Mask) for tensor in part.tensors()]
+        return (*(part for part in held if isinstance(part, Tensor)), *inner)
 
     def over_heads(self) -> "Mask":
         """The same mask with one more lead axis, behind the others, for heads to broadcast over."""
