@@ -1,5 +1,7 @@
 """The Gaussian kernel of Nadaraya–Watson regression."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
@@ -22,6 +24,8 @@ class Gaussian(DotScore):
     tensor([[-0., -1.],
             [-1., -0.]])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()

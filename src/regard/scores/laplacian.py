@@ -1,5 +1,7 @@
 """The Laplacian kernel."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
@@ -21,6 +23,8 @@ class Laplacian(Score):
     tensor([[-0., -2.],
             [-2., -0.]])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()
