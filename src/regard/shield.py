@@ -8,6 +8,7 @@ import torch
 from regard.lowering.spans import spans_of
 from regard.masks import Full, Mask
 from regard.numerics.blocks import rows_per_block
+from regard.numerics.native import gate
 from regard.pairs import Pairs
 from regard.parts import Parts
 from regard.shapes import Bool, Float, Tensor
@@ -27,7 +28,7 @@ def shield(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Shielded:
         return Shielded(key, value)
     if parts.score.centers_keys:
         key = _settled(parts.mask, key)
-    if not torch.compiler.is_compiling() and _finite(key, value):
+    if gate.known(key) and gate.known(value) and _finite(key, value):
         return Shielded(key, value)
     sound = torch.isfinite(key).all(-1) & torch.isfinite(value).all(-1)
     clean, content = torch.where(sound[..., None], key, 0.0), torch.where(sound[..., None], value, 0.0)
