@@ -10,12 +10,12 @@ import sys
 from typing import NamedTuple
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from regard.lowering.precision import is_traced
 from regard.lowering.spans import spans_of
 from regard.masks import Full, Mask
 from regard.numerics.blocks import rows_per_block
+from regard.numerics.native import gate
 from regard.pairs import Pairs
 from regard.parts import Call, Parts
 from regard.shapes import Bool, Float, Tensor
@@ -42,7 +42,7 @@ def shield(call: Call, backend: str) -> Shielded:
         return Shielded(key, value)
     if parts.score.centers_keys:
         key = _move_hidden(parts.mask, key)
-    if is_traced() or isinstance(key, FakeTensor):
+    if not (gate.known(query) and gate.known(key) and gate.known(value)):
         return _shield_traced(parts, call.queries, key, value)
     fused = backend in FUSED and key.dtype == torch.float16
     limit = sys.float_info.max if fused else LARGEST[key.dtype]

@@ -85,7 +85,7 @@ def _settle(build: bool) -> None:
         _holder.library = _obtain(build)
         _holder.settled = build or _holder.library is not None
     except (compiler.BuildError, OSError) as error:
-        if build:  # who only looked has lost nothing yet
+        if build or isinstance(error, compiler.HungError):  # who only looked has lost nothing yet
             _holder.settled, _holder.reason = True, str(error)
             message = f"regard runs without its compiled kernels, which is slower: {error}."
             warnings.warn(message, RuntimeWarning, stacklevel=4)
@@ -116,6 +116,8 @@ def _build(command: tuple[str, ...], entry: Path) -> Library:
         try:
             made = compiler.build(command, attempt, sources, workshop)
             ctypes.CDLL(str(made))  # a library that does not load is no library: try plainer flags
+        except compiler.HungError:
+            raise
         except (compiler.BuildError, OSError) as error:
             first = first or error
             continue
