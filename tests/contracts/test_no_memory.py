@@ -239,7 +239,7 @@ UNEQUAL: Mapping[str, Callable[[], object]] = {
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("name", UNEQUAL)
 def test_sizes_that_a_kernel_would_read_past_are_refused(name: str) -> None:
-    with torch.no_grad(), pytest.raises(RegardError, match="got .*, expected .*; fix: "):
+    with torch.no_grad(), pytest.raises(RegardError, match=r"got .*, expected .*; fix: "):
         UNEQUAL[name]()
 
 
