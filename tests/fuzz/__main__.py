@@ -16,9 +16,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--trials", type=int, default=STRIDE, help="stop after so many")
     parser.add_argument("--seed", type=int, default=0, help="of the first trial; the same seed makes the same trials")
-    parser.add_argument(
-        "--without", default="", help="choices to leave out: layout, offset, hidden, vmap, gaussian, …"
-    )
+    parser.add_argument("--without", default="", help="choices to leave out: layout, offset, hidden, vmap, gaussian, …")
     parser.add_argument("--keep", type=Path, default=FOUND, help="the folder that failures are kept in as tests")
     given = parser.parse_args()
     found, start, trials = Findings(given.keep), time.monotonic(), 0

@@ -10,11 +10,15 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from regard import verify
+from regard.aggregates import Soft
 from regard.catalog import Sizes
+from regard.definition import weigh
 from regard.errors import PlanError, RegardError
 from regard.lowering import Backend
 from regard.operator import Attended, attend
+from regard.pairs import Pairs
 from regard.parts import Parts
+from regard.terms import per_head
 from regard.verify import Truth, cast_parts, truth
 from tests.fuzz.trial import Trial, cut
 
@@ -22,6 +26,8 @@ Tensors = Sequence[torch.Tensor]
 KERNEL = {("sdpa", torch.float32): 20, ("local", torch.float32): 20, ("auto", torch.float32): 20}  # torch's "exp_u20"
 SUMS = ("Softmax(", "Sparsemax(", "Entmax(", "tempered", "sparsemax", "entmax", '"softmax"')  # to one, or to nothing
 CLONES = (1.0, 1.03, 0.98, 1.11, 0.93)  # factors: inputs that are nearly these, for the definition to err on
+KERNEL_NOISE = 20  # roundings of a score's gradient: those of torch's exponential
+TIE = 1e-9
 ULPS = 32  # of a row that is to sum to one
 NARROWER = 2.0**-29  # a rounding of float64, in roundings of float32
 
@@ -61,7 +67,9 @@ class Scene:
         self.clean: Tensors = names["q"], names["k"], names["v"]
         self.dirty: Tensors = (names["q"], names.get("dirty_k", names["k"]), names.get("dirty_v", names["v"]))
         self.dtype = self.clean[0].dtype
-        self.true = truth_of(self.parts, self.clean, trial.dropout)
+        self.exact = cast_parts(self.parts, torch.float64)
+        self.wide = [tensor.detach().double().requires_grad_() for tensor in self.clean]
+        self.true = truth(self.exact, self.wide, dropout=trial.dropout)
         self.rows = rows_of(trial, names)
         self.slack = self._slack(self.dtype, 1.0) if self.dtype != torch.float64 else None
         self.refined = False
@@ -69,8 +77,47 @@ class Scene:
     @property
     def defined(self) -> bool:
         """Whether the definition says anything: in float64, and in the dtype of the trial."""
-        finite = bool(torch.isfinite(self.true.attended.output).all())
+        finite = bool(torch.isfinite(self.true.attended.output).all()) and not self._tied()
         return finite and (self.slack is None or math.isfinite(self.slack.output))
+
+    def _logits(self) -> torch.Tensor:
+        """The scores in float64, as the softmax sees them."""
+        query, key, _ = self.wide
+        pairs = Pairs(self.trial.queries, self.trial.keys)
+        scores = self.exact.score(query, key) + (0.0 if self.exact.bias is None else self.exact.bias(pairs))
+        temperature = getattr(self.exact.normalizer, "temperature", 1.0)
+        logits: torch.Tensor = scores / per_head(temperature)
+        return logits
+
+    def largest_score(self) -> float:
+        """The largest score of any pair, or the largest number that one is the sum of."""
+        with torch.no_grad():
+            return float(self._logits().abs().max())
+
+    def _tied(self) -> bool:
+        """Whether rounding decides which of two weights is the largest, and the largest is taken."""
+        if "argmax" not in self.trial.aggregate or self.trial.keys == 1:
+            return False
+        soft = self.exact._replace(aggregate=Soft())
+        pairs = Pairs(self.trial.queries, self.trial.keys)
+        with torch.no_grad():
+            best = weigh(soft, soft.score, *self.wide[:2], pairs, seed=None).weights.topk(2, -1).values
+        return bool(((best[..., 0] > 0) & (best[..., 0] - best[..., 1] < TIE)).any())
+
+    def _noise(self) -> list[float]:
+        """What roundings of the gradient of the scores become in the gradients of all that the scores are made of.
+
+        The gradient of one score is a weight times a difference. The definition may find that difference to be
+        exactly 0, of a row with one key for example, where a kernel finds a rounding of 0.
+        """
+        weights, value = self.true.weights, self.wide[2].detach()
+        signs = torch.randint(0, 2, weights.shape, generator=torch.Generator().manual_seed(5)) * 2 - 1
+        table = signs * weights * float(value.abs().max() if value.numel() else 0.0) * math.sqrt(self.trial.value)
+        wanted = [tensor for tensor in (*self.wide, *self.exact.tensors()) if tensor.requires_grad]
+        logits = self._logits()
+        slopes = torch.autograd.grad((logits * table).sum(), wanted, allow_unused=True)
+        eps = torch.finfo(self.dtype).eps
+        return [0.0 if slope is None or not slope.numel() else eps * float(slope.abs().max()) for slope in slopes]
 
     def _slack(self, dtype: torch.dtype, factor: float) -> Slack:
         """The errors of the definition on inputs that differ by a factor."""
@@ -98,6 +145,9 @@ class Scene:
         slack = self.slack or Slack(0.0, 0.0, [0.0] * len(self.true.gradients))
         for factor in CLONES:
             slack = slack.worst(self._slack(narrow, factor), 8 * NARROWER if self.dtype == torch.float64 else 1.0)
+        if self.dtype != torch.float64:
+            pairs = zip(slack.gradients, self._noise(), strict=True)
+            slack = slack._replace(gradients=[error + KERNEL_NOISE * noise for error, noise in pairs])
         self.slack = slack
 
     def allowed(self, error: float, true: torch.Tensor, backend: str, *, gradient: bool = False) -> float:
@@ -105,11 +155,11 @@ class Scene:
         size = float(true.abs().max()) if true.numel() else 0.0
         if self.dtype == torch.float64:
             return (verify.GRADIENT if gradient else verify.VALUE) * max(1.0, size) + error
-        rounding = torch.finfo(self.dtype).eps * size
+        rounding = torch.finfo(self.dtype).eps * (max(1.0, size) if gradient else size)
         return 2 * (error + rounding) + KERNEL.get((backend, self.dtype), 0) * rounding * (1 + gradient)
 
     def compare(self, found: Attended, backend: str) -> tuple[str, float, float] | None:
-        """The first of output, weights and gradients that is too far from the truth: its name, error, what is allowed."""
+        """Name, error and allowance of the first of output, weights and gradients that is too far from the truth."""
         slack = self.slack or Slack(0.0, 0.0, [0.0] * len(self.true.gradients))
         true = self.true.attended.output
         if found.output.shape != true.shape:
@@ -191,7 +241,9 @@ def backends_of(scene: Scene) -> list[str]:
     if trial.backend != "all":
         return [trial.backend]
     sizes = Sizes(trial.dim, trial.key_dim, trial.value, trial.lead, trial.queries, trial.keys)
-    return ["auto", "eager", *verify.able(scene.parts, sizes, dropout=trial.dropout, dtype=scene.dtype)]
+    able = verify.able(scene.parts, sizes, dropout=trial.dropout, dtype=scene.dtype)
+    learned = any(tensor.requires_grad for tensor in scene.parts.tensors())
+    return ["auto", "eager", *(name for name in able if name != "flex" or not learned)]
 
 
 def check_backends(scene: Scene) -> Failure | None:
@@ -232,7 +284,8 @@ def check_weights(scene: Scene, found: Attended, backend: str) -> Failure | None
         return None
     rows = torch.ones(dense.shape[:-1], dtype=torch.bool) if scene.rows is None else scene.rows.expand(dense.shape[:-1])
     error_of_one = scene.allowed(0.0 if scene.slack is None else scene.slack.weights, torch.ones(()), backend)
-    spread = trial.keys * error_of_one + ULPS * torch.finfo(found.weights.dense().dtype).eps
+    eps = torch.finfo(found.weights.dense().dtype).eps
+    spread = trial.keys * error_of_one + ULPS * eps
     if trial.aggregate == "Soft()" and any(name in trial.normalizer for name in SUMS):
         sums = dense.sum(-1)
         some = scene.parts.mask.table(trial.queries, trial.keys).any(-1).expand(sums.shape)
@@ -243,7 +296,9 @@ def check_weights(scene: Scene, found: Attended, backend: str) -> Failure | None
         wrong = _check_product(scene, found, dense, rows, error_of_one)
         if wrong:
             return Failure("product", backend, wrong)
-    return _check_summary(scene, found, dense, rows, spread, backend)
+    # From totals a weight is exp(score − total): as exact as a score that is rounded once.
+    totals = 2 * eps * scene.largest_score() if found.weights.totals is not None else 0.0
+    return _check_summary(scene, found, dense, rows, spread + totals, backend)
 
 
 def _check_product(

@@ -66,9 +66,7 @@ def draw_sizes(dice: Dice, trial: Trial) -> Trial:
         queries, keys = dice.one([(1, 3000), (600, 700), (1030, 1030), (1, 20000), (700, 80)])
         lead, leads = lead[:1], [part[:1] if len(part) == len(lead) else () for part in leads]
     dim, value = (dice.one([1, 2, 3, 5, 8, 16, 17]) for _ in range(2))
-    return change(
-        trial, lead=lead, leads=tuple(leads), queries=queries, keys=keys, dim=dim, key_dim=dim, value=value
-    )
+    return change(trial, lead=lead, leads=tuple(leads), queries=queries, keys=keys, dim=dim, key_dim=dim, value=value)
 
 
 def shared(dice: Dice, lead: tuple[int, ...]) -> tuple[int, ...]:
@@ -151,7 +149,7 @@ def draw_normalizer(dice: Dice, trial: Trial) -> str:
 
 def draw_numbers(dice: Dice, trial: Trial) -> Trial:
     """Dtype, layouts, scale and offset, as far as the answer is one that rounding does not decide."""
-    decided = "Soft()" != trial.aggregate or any(name in trial.normalizer for name in HARD)
+    decided = trial.aggregate != "Soft()" or any(name in trial.normalizer for name in HARD)
     dtype = "float64" if decided else dice.one(["float64", "float32", "float32", "bfloat16", "float16"])
     layouts = ["plain", "plain", "plain"]
     if dice.happens("layout", 0.4):
@@ -164,7 +162,9 @@ def draw_numbers(dice: Dice, trial: Trial) -> Trial:
     if not decided and dice.happens("offset", 0.5 if metric else 0.05):
         offset = dice.one([10.0, 1e3, 1e4, -3e4] if metric else [3.0])
     mixed = bool(offset) and dice.happens("mixed", 0.5)
-    layouts = [name if name != "same-lead" or lead else "plain" for name, lead in zip(layouts, trial.leads)]
+    layouts = [
+        name if name != "same-lead" or lead else "plain" for name, lead in zip(layouts, trial.leads, strict=True)
+    ]
     wide = any(f'SCORES["{name}"](s)' == trial.score for name in WIDE) and dice.happens("two-widths", 0.3)
     return change(
         trial, dtype=dtype, layouts=tuple(layouts), scale=scale, offset=offset, mixed=mixed,
@@ -191,6 +191,6 @@ def draw_circumstances(dice: Dice, trial: Trial) -> Trial:
     if hidden and transform not in ("plain", "no_grad", "inference", "compile"):
         hidden, column = "", -1
     return change(
-        trial, hidden=hidden, column=column, where=dice.one(["both", "key", "value"]), transform=transform,
-        small_blocks=small,
+        trial, hidden=hidden, column=column, where=dice.one(["both", "key", "value"]) if hidden else "both",
+        transform=transform, small_blocks=small,
     )  # fmt: skip

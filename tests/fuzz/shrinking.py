@@ -48,14 +48,7 @@ def shrink(trial: Trial, failure: Failure, *, seconds: float = 20.0) -> tuple[Tr
 
 def candidates(trial: Trial) -> Iterator[Trial]:
     """Trials that are simpler in one way, the largest steps first."""
-    for lead in dict.fromkeys(((), trial.lead[:1], trial.lead[1:], tuple(min(2, size) for size in trial.lead))):
-        if lead != trial.lead:
-            yield change(trial, lead=lead, leads=(lead,) * 3)
-    if set(trial.leads) != {trial.lead}:
-        yield change(trial, leads=(trial.lead,) * 3)
-        for index in range(3):
-            if trial.leads[index] != trial.lead:
-                yield change(trial, leads=(*trial.leads[:index], trial.lead, *trial.leads[index + 1 :]))
+    yield from _fewer_leads(trial)
     for name in PARTS + SETTINGS:
         if getattr(trial, name) != getattr(PLAIN, name):
             yield change(trial, **{name: getattr(PLAIN, name)})
@@ -86,3 +79,14 @@ def _smaller_sizes(trial: Trial) -> Iterator[Trial]:
                 wider = {"key_dim": trial.key_dim - now + size} if name == "dim" else {}
                 column = {"column": min(trial.column, size - 1)} if name == "keys" else {}
                 yield change(trial, **{name: size}, **wider, **column)
+
+
+def _fewer_leads(trial: Trial) -> Iterator[Trial]:
+    for lead in dict.fromkeys(((), trial.lead[:1], trial.lead[1:], tuple(min(2, size) for size in trial.lead))):
+        if lead != trial.lead:
+            yield change(trial, lead=lead, leads=(lead,) * 3)
+    if set(trial.leads) != {trial.lead}:
+        yield change(trial, leads=(trial.lead,) * 3)
+        for index in range(3):
+            if trial.leads[index] != trial.lead:
+                yield change(trial, leads=(*trial.leads[:index], trial.lead, *trial.leads[index + 1 :]))

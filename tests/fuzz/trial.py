@@ -71,10 +71,7 @@ class Trial:
         names = "score", "bias", "mask", "normalizer", "aggregate"
         parts = ", ".join(str(getattr(self, name)) for name in names)
         sizes = f"{self.dim}, {self.key_dim}, {self.value}, {self.lead}, {self.queries}, {self.keys}"
-        tensors = [
-            f"{name} = {self._tensor(index)}.requires_grad_({self.transform != 'inference'})"
-            for index, name in enumerate(("q", "k", "v"))
-        ]
+        tensors = [f"{name} = {self._tensor(index)}.requires_grad_()" for index, name in enumerate(("q", "k", "v"))]
         lines = [IMPORTS]
         lines += [BLOCKS] if self.small_blocks else []
         lines += [f"torch.manual_seed({self.seed}); s, dtype = Sizes({sizes}), torch.{self.dtype}"]
