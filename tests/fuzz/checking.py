@@ -138,6 +138,8 @@ class Scene:
         tensors = [tensor.detach() for tensor in self.dirty] if plain else self.dirty
         return verify.run(self.parts, tensors, backend, dropout=self.trial.dropout)  # type: ignore[arg-type]
 
+    @torch.inference_mode(mode=False)
+    @torch.enable_grad()
     def refine(self) -> None:
         """Look at more inputs: of a few numbers, the definition may have got one right by luck."""
         self.refined = True

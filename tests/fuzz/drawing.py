@@ -10,7 +10,7 @@ from tests.fuzz.trial import Trial
 Choice = TypeVar("Choice")
 
 LEADS = [(), (1,), (2,), (3,), (2, 3), (2, 3), (1, 3), (2, 1), (2, 2, 3), (5,), (0, 2)]
-LAYOUTS = ["transposed", "sliced", "skipped", "packed", "heads", "same-rows", "same-lead", "same-width"]
+LAYOUTS = ["transposed", "transposed", "sliced", "skipped", "packed", "heads", "same-rows", "same-lead", "same-width"]
 LAYOUTS += ["overlapping", "moved"]
 CONTENTS = ["nan", "inf", "-inf", "1e5", "1e30", "3e38", "-3e38"]
 TRANSFORMS = ["plain"] * 14 + ["no_grad"] * 5 + ["inference", "vmap", "func-grad", "autocast", "second", "fake"]
@@ -66,6 +66,8 @@ def draw_sizes(dice: Dice, trial: Trial) -> Trial:
         queries, keys = dice.one([(1, 3000), (600, 700), (1030, 1030), (1, 20000), (700, 80)])
         lead, leads = lead[:1], [part[:1] if len(part) == len(lead) else () for part in leads]
     dim, value = (dice.one([1, 2, 3, 5, 8, 16, 17]) for _ in range(2))
+    if dice.happens("equal-widths", 0.4):  # kernels are then given the tensors themselves
+        value = dim
     return change(trial, lead=lead, leads=tuple(leads), queries=queries, keys=keys, dim=dim, key_dim=dim, value=value)
 
 
@@ -181,7 +183,9 @@ def draw_circumstances(dice: Dice, trial: Trial) -> Trial:
     transform = dice.one(TRANSFORMS)
     if dice.happens("compile", 0.002):
         transform = "compile"
-    if transform in ("vmap", "func-grad", "second", "autocast") and (trial.aggregate != "Soft()" or trial.dropout):
+    if transform in ("vmap", "func-grad", "second", "autocast", "compile") and (
+        trial.aggregate != "Soft()" or trial.dropout
+    ):
         transform = "plain"
     if transform == "autocast":
         trial = change(trial, dtype="float32")
