@@ -64,7 +64,7 @@ def _comparison(trial: Trial, failure: Failure) -> list[str]:
         "output": f"(found.output - true.attended.output){rows}.abs().max()",
         "weights": f"(found.weights.dense() - true.weights){rows}.abs().max()",
         "sums": "found.weights.dense().sum(-1)",
-        "product": f"(found.weights.dense() @ v - found.output){rows}",
+        "product": "found.weights.dense() @ VALUE.to(found.weights.dense().dtype), found.output",
         "tile": "found.weights.dense(), found.weights.tile(slice(None), slice(None))",
         "top": "found.weights.dense(), found.weights.top(1)",
         "entropy": "found.weights.dense(), found.weights.entropy()",

@@ -82,8 +82,10 @@ def _smaller_sizes(trial: Trial) -> Iterator[Trial]:
 
 
 def _fewer_leads(trial: Trial) -> Iterator[Trial]:
-    for lead in dict.fromkeys(((), trial.lead[:1], trial.lead[1:], tuple(min(2, size) for size in trial.lead))):
-        if lead != trial.lead:
+    """Fewer lead axes, and fewer that are shared. The last axis stays where a part has a number for each head."""
+    heads = trial.lead[-1:] if "torch.tensor(" in trial.score + trial.normalizer else ()
+    for lead in dict.fromkeys(((), heads, trial.lead[:1], trial.lead[1:], tuple(min(2, size) for size in trial.lead))):
+        if lead != trial.lead and lead[-len(heads) or len(lead) :] == heads:
             yield change(trial, lead=lead, leads=(lead,) * 3)
     if set(trial.leads) != {trial.lead}:
         yield change(trial, leads=(trial.lead,) * 3)
