@@ -10,7 +10,7 @@ from regard.normalizers.base import Normalizer, NormalizerForm
 from regard.numerics import simplex
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Distribution, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
 
 
 class Softmax(Normalizer):
@@ -26,8 +26,11 @@ class Softmax(Normalizer):
     form: ClassVar[NormalizerForm] = "softmax"
     shift_invariant: ClassVar[bool] = True
 
+    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("temperature", temperature)
         if not isinstance(temperature, Tensor) and not temperature > 0:
             raise wrong("temperature", temperature, "a number above 0", "use 1.0 for plain softmax, Argmax() for 0")
         self.temperature = temperature
@@ -106,8 +109,11 @@ class Entmax(Normalizer):
     form: ClassVar[NormalizerForm] = "rows"
     shift_invariant: ClassVar[bool] = True
 
+    by_head: ClassVar[tuple[str, ...]] = ("alpha",)
+
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
         super().__init__()
+        check_setting("alpha", alpha)
         if not isinstance(alpha, Tensor) and not alpha >= 1:
             raise wrong("alpha", alpha, "a number of at least 1", "use 1 for softmax, 1.5, or 2 for sparsemax")
         self.alpha = alpha
@@ -126,15 +132,19 @@ class Sigmoid(Normalizer):
 
     $$ w_{ij} = \sigma(s_{ij} + b) $$
 
-    with $b$ = `shift`; Ramapuram et al. 2024 use $b = -\log n$, which makes a fresh row sum to about one.
+    with $b$ = `shift`, one or one for each head; Ramapuram et al. 2024 use $b = -\log n$, which makes a fresh row sum
+    to about one.
 
     Lowers to: query blocks, elementwise.
     """
 
     form: ClassVar[NormalizerForm] = "elementwise"
 
+    by_head: ClassVar[tuple[str, ...]] = ("shift",)
+
     def __init__(self, shift: float | Tensor = 0.0) -> None:
         super().__init__()
+        check_setting("shift", shift)
         self.shift = shift
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:

@@ -1,11 +1,13 @@
 """The Gaussian kernel of Nadaraya–Watson regression."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
 from regard.scores.base import DotForm, DotScore
 from regard.shapes import Keys, Queries, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
 
 
 class Gaussian(DotScore):
@@ -23,8 +25,11 @@ class Gaussian(DotScore):
             [-1., -0.]])
     """
 
+    by_head: ClassVar[tuple[str, ...]] = ("width",)
+
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("width", width)
         self.width = width
 
     @classmethod

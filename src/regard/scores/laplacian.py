@@ -1,11 +1,13 @@
 """The Laplacian kernel."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
 from regard.scores.base import Score
 from regard.shapes import Keys, Queries, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
 
 
 class Laplacian(Score):
@@ -22,8 +24,11 @@ class Laplacian(Score):
             [-2., -0.]])
     """
 
+    by_head: ClassVar[tuple[str, ...]] = ("width",)
+
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("width", width)
         self.width = width
 
     @classmethod
