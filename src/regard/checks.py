@@ -33,7 +33,7 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
     parts.score.check(query, key)
     _check_parameters(parts.score, query)
     queries, keys = query.shape[-2], key.shape[-2]
-    if not isinstance(parts.mask, Full):
+    if type(parts.mask) is not Full:
         _check_devices("mask", _tensors(parts.mask), query)
         parts.mask.check(lead, queries, keys)
     if parts.bias is not None:

@@ -21,7 +21,7 @@ def weigh(
 ) -> Choice:
     """normalizer( score(q, k) + bias(i, j), mask(i, j) ), then the reading. `pairs` has all columns."""
     scores = score_pairs(parts, score, query, key, pairs)
-    allowed = None if isinstance(parts.mask, Full) else parts.mask.allowed(pairs)
+    allowed = None if type(parts.mask) is Full else parts.mask.allowed(pairs)
     weights = parts.normalizer(scores, allowed, pairs)
     choice: Choice = parts.aggregate(weights, pairs, seed)
     return choice

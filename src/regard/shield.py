@@ -23,7 +23,7 @@ class Shielded(NamedTuple):
 
 def shield(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Shielded:
     """Keys and values with the broken ones set to zero, where a mask hides any."""
-    if isinstance(parts.mask, Full) or key.is_meta:
+    if type(parts.mask) is Full or key.is_meta:
         return Shielded(key, value)
     if parts.score.centers_keys:
         key = _settled(parts.mask, key)

@@ -1,6 +1,6 @@
 """What scores, biases, normalizers and readings have in common: a name for the plan, and the tensors they read."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import ClassVar
 
 from torch import nn
@@ -9,8 +9,32 @@ from regard.errors import wrong, wrong_kind
 from regard.shapes import Tensor, describe
 
 
+def has_new_definition(kind: type, definition: str) -> bool:
+    """Return whether a class writes a definition that one of its parents has already written."""
+    if definition not in vars(kind):
+        return False
+    inherited = [vars(parent)[definition] for parent in kind.__mro__[1:] if definition in vars(parent)]
+    return any(not getattr(method, "__isabstractmethod__", False) and method not in _NONE for method in inherited)
+
+
+_NONE = (nn.Module.forward,)  # which only says that there is none
+
+
+def drop_claims(kind: type, claims: Mapping[str, object]) -> None:
+    """Replace what a class inherits as its fast form, unless it claims one itself.
+
+    The fast form of a parent computes the parent's definition, so a class with a definition of its own must not run it.
+    """
+    for name, default in claims.items():
+        if name not in vars(kind):
+            setattr(kind, name, default)
+
+
 class Term(nn.Module):
     """A part of the algebra. It holds parameters and settings, and nothing that a call leaves behind."""
+
+    head_blind: ClassVar[bool] = False
+    """Whether it surely treats every head alike, apart from its tensors: heads may then be on two axes, by groups."""
 
     by_head: ClassVar[tuple[str, ...]] = ()  # the attributes that are one number, or a tensor of one for each head
 

@@ -7,13 +7,18 @@ import torch
 
 from regard.pairs import Pairs
 from regard.shapes import Float, Tensor
-from regard.terms import Term
+from regard.terms import Term, drop_claims, has_new_definition
 
 BiasForm = Literal["column", "dense"]
 
 
 class Bias(Term):
     """A number for each pair, from indices alone. `forward` is the definition."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "forward"):
+            drop_claims(cls, {"form": Bias.form})
 
     @abstractmethod
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:

@@ -33,7 +33,7 @@ def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, 
     if parts.normalizer.form == "softmax-plus-one":
         return Folded(_plus_one(parts, form, dense, value, pairs))
     form = form.folded(keep_row=False)
-    causal = isinstance(parts.mask, Causal) and dense is None
+    causal = type(parts.mask) is Causal and dense is None
     if not square:  # asked for itself: of lengths that are traced, `and` would leave a symbol
         causal = False
     bias = None if causal else mask_bias(parts, dense, form.query, pairs)

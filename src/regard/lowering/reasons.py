@@ -95,7 +95,7 @@ def mask_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
         return Step("mask", "a list of keys for each query", "keys that are not in it are never read")
     if backend == "linear":
         return Step("mask", "running sums over chunks" if mask.causal else "zeroed keys", "totals follow it")
-    if backend == "sdpa" and isinstance(mask, Causal) and facts.queries == facts.keys:
+    if backend == "sdpa" and type(mask) is Causal and facts.queries == facts.keys:
         return Step("mask", "the kernel's causal flag", "there are as many queries as keys")
     if mask.columnwise:
         return Step("mask", "one row of the mask, shared by all queries", "it is the same for every query")

@@ -71,7 +71,7 @@ def needs_table(parts: Parts, facts: Facts) -> bool:
 
 def is_causal(mask: Mask, facts: Facts) -> bool:
     """Whether a kernel's own causal flag says the same (its first query sits on the first key)."""
-    return isinstance(mask, Causal) and facts.queries in (1, facts.keys)
+    return type(mask) is Causal and facts.queries in (1, facts.keys)
 
 
 def refuse_eager(parts: Parts, facts: Facts) -> Refusal:
@@ -92,9 +92,9 @@ def refuse_linear(parts: Parts, facts: Facts) -> Refusal:
 
 def linear_mask(mask: Mask) -> bool:
     """Whether running sums can follow it: some keys for all queries, or those up to the query, or both."""
-    if isinstance(mask, Both):
+    if type(mask) is Both:
         return all(linear_mask(part) for part in mask.parts)
-    return mask.columnwise or isinstance(mask, Causal)
+    return mask.columnwise or type(mask) is Causal
 
 
 def refuse_blocks_of_choice(parts: Parts, facts: Facts) -> Refusal:
@@ -157,7 +157,7 @@ def refuse_flex(parts: Parts, facts: Facts) -> Refusal:
         return refusal or "flex is used for plain softmax without a bias"
     if facts.device == "cpu" and facts.grad:
         return "FlexAttention has no backward on the CPU"
-    if not isinstance(parts.mask, Full | Causal | Window):
+    if type(parts.mask) not in (Full, Causal, Window):
         return "flex is used for full, causal and window masks"
     return None if len(facts.lead) == 2 else "flex wants (batch, heads) in front"
 

@@ -49,7 +49,7 @@ def window_of(mask: Mask) -> Window | None:
     """The smallest window that holds all that the mask allows, where one is told by the types."""
     if type(mask) is Window:
         return mask
-    if not isinstance(mask, Both):
+    if type(mask) is not Both:
         return None
     found = [window for window in map(window_of, mask.parts) if window is not None]
     if not found:

@@ -11,6 +11,9 @@ import torch
 from regard.errors import wrong, wrong_kind
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Bool, Tensor, check_own_lead, describe
+from regard.terms import drop_claims, has_new_definition
+
+CLAIMS = ("causal", "columnwise", "width", "free", "visible", "span")
 
 
 class Mask(ABC):
@@ -20,7 +23,15 @@ class Mask(ABC):
     >>> (Causal() & Lengths(torch.tensor(2))).table(2, 3).int()
     tensor([[1, 1, 0],
             [1, 1, 0]], dtype=torch.int32)
+
+    `allowed` is the definition; the other properties are claims that make it fast. A subclass that overrides
+    `allowed` keeps none of its parent's claims unless it makes them itself.
     """
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "allowed"):
+            drop_claims(cls, {name: vars(Mask)[name] for name in CLAIMS})
 
     @abstractmethod
     def allowed(self, pairs: Pairs) -> Allowed:

@@ -24,6 +24,8 @@ class Softmax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "softmax"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     by_head: ClassVar[tuple[str, ...]] = ("temperature",)
@@ -57,6 +59,8 @@ class SoftmaxPlusOne(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "softmax-plus-one"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.softmax_plus_one(scores, allowed)
@@ -73,6 +77,8 @@ class Sparsemax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -90,6 +96,8 @@ class Entmax15(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -107,6 +115,8 @@ class Entmax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     by_head: ClassVar[tuple[str, ...]] = ("alpha",)
@@ -139,6 +149,8 @@ class Sigmoid(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "elementwise"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     by_head: ClassVar[tuple[str, ...]] = ("shift",)
 
@@ -162,6 +174,8 @@ class RowTotal(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "row-total"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.row_total(scores, allowed)

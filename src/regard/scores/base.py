@@ -10,7 +10,7 @@ import torch
 
 from regard.errors import wrong
 from regard.shapes import Float, Queries, Scores, Tensor, WideKeys
-from regard.terms import Term, check_setting, per_head
+from regard.terms import Term, check_setting, drop_claims, has_new_definition, per_head
 
 Form = Literal["dot", "additive", "pointwise"]
 
@@ -105,7 +105,18 @@ def join(*parts: Tensor) -> Tensor:
 
 
 class Score(Term):
-    """How well each query matches each key. `forward` is the definition: the oracle of every fast path."""
+    """How well each query matches each key. `forward` is the definition: the oracle of every fast path.
+
+    A subclass that overrides `forward` alone is computed by it, block by block; the dot form or stream of its parent
+    is not used unless it brings its own.
+    """
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "forward"):
+            own = "dot_form" in vars(cls)
+            drop_claims(cls, {"stream": DotScore.stream} if own else {"stream": Score.stream, "form": Score.form})
+            drop_claims(cls, {"head_blind": False})
 
     @abstractmethod
     def forward(self, query: Queries, key: WideKeys) -> Scores:
@@ -170,6 +181,8 @@ class Sum(DotScore):
     'dot'
     """
 
+    head_blind: ClassVar[bool] = True
+
     def __init__(self, left: Score, right: Score) -> None:
         super().__init__()
         self.left, self.right = left, right
@@ -201,6 +214,8 @@ class Multiple(DotScore):
     """A score times a number, fixed or learned, one or one for each head. It has a dot form iff the score has."""
 
     by_head: ClassVar[tuple[str, ...]] = ("factor",)
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, score: Score, factor: float | Tensor) -> None:
         super().__init__()

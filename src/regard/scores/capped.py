@@ -25,6 +25,7 @@ class Capped(Score):
     tensor([[2.]])
     """
 
+    head_blind: ClassVar[bool] = True
     by_head: ClassVar[tuple[str, ...]] = ("cap",)
 
     def __init__(self, score: Score, cap: float | Tensor = 30.0) -> None:

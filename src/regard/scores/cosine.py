@@ -26,6 +26,7 @@ class Cosine(DotScore):
     tensor([[1., 0.]])
     """
 
+    head_blind: ClassVar[bool] = True
     by_head: ClassVar[tuple[str, ...]] = ("temperature",)
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:

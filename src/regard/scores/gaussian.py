@@ -25,6 +25,7 @@ class Gaussian(DotScore):
             [-1., -0.]])
     """
 
+    head_blind: ClassVar[bool] = True
     by_head: ClassVar[tuple[str, ...]] = ("width",)
 
     def __init__(self, width: float | Tensor = 1.0) -> None:

@@ -24,6 +24,7 @@ class Laplacian(Score):
             [-2., -0.]])
     """
 
+    head_blind: ClassVar[bool] = True
     by_head: ClassVar[tuple[str, ...]] = ("width",)
 
     def __init__(self, width: float | Tensor = 1.0) -> None:
