@@ -141,14 +141,14 @@ class Attention(nn.Module):
         """Where a sequence goes on. What counts by the index of a key cannot, where some sequences are padded."""
         bias = self.mechanism.bias
         counts = any(isinstance(part, Window) for part in mask.leaves()) or (bias is not None and not bias.columnwise)
-        if not isinstance(before.mask, Full) and counts and not before.goes_on:
+        if type(before.mask) is not Full and counts and not before.goes_on:
             got = f"padding at the end of some sequences beside {'a Window' if bias is None else type(bias).__name__}"
             raise wrong("before", got, "none, because distances are counted in keys", "pad sequences on the left")
         return before.length if self.rotary is None else before.next_position
 
     def _memory(self, key: Tensor, value: Tensor, mask: Mask, start: Start) -> Memory:
         positions = None
-        if self.rotary is not None and (isinstance(start, Tensor) or not isinstance(mask, Full)):
+        if self.rotary is not None and (isinstance(start, Tensor) or type(mask) is not Full):
             first = start[..., None] if isinstance(start, Tensor) else start
             positions = first + torch.arange(key.shape[-2], device=key.device)
         key = self._turned(key, start)

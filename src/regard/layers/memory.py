@@ -44,7 +44,7 @@ class Memory:
     @property
     def next_position(self) -> int | Integer[Tensor, "*#batch"]:
         """Where a sequence goes on, behind its last real key: one for all, or one for each where some are padded."""
-        if (isinstance(self.mask, Full) and self.positions is None) or not self.length:
+        if (type(self.mask) is Full and self.positions is None) or not self.length:
             return self.length
         device = self.key.device
         real = self.mask.table(1, self.length, device=device).squeeze(-2)
@@ -61,7 +61,7 @@ class Memory:
 
     def append(self, later: "Memory") -> "Memory":
         """This memory, then the later one."""
-        if isinstance(self.mask, Full) and isinstance(later.mask, Full):
+        if type(self.mask) is Full and type(later.mask) is Full:
             mask: Mask = FULL
         else:
             mask = Table(_joined(self.mask, self.length, later.mask, later.length, self.key.device))
@@ -71,7 +71,7 @@ class Memory:
     def select(self, index: Int[Tensor, " chosen"]) -> "Memory":
         """Some samples of the batch, in another order, some perhaps twice: what beam search does at each step."""
         mask = self.mask
-        if not isinstance(mask, Full):
+        if type(mask) is not Full:
             cells = mask.table(1, self.length, device=self.key.device)
             mask = Table(cells[index] if cells.dim() > 2 else cells)
         own = self.positions if self.positions is None or self.positions.dim() < 2 else self.positions[index]
@@ -80,9 +80,9 @@ class Memory:
     def first(self, count: int) -> "Memory":
         """The first samples of the batch, without a copy."""
         mask = self.mask
-        if isinstance(mask, Lengths):
+        if type(mask) is Lengths:
             mask = Lengths(mask.lengths[:count])
-        elif not isinstance(mask, Full):
+        elif type(mask) is not Full:
             cells = mask.table(1, self.length, device=self.key.device)
             mask = Table(cells[:count] if cells.dim() > 2 else cells)
         own = self.positions if self.positions is None or self.positions.dim() < 2 else self.positions[:count]
@@ -111,7 +111,7 @@ def check_memory(memory: object) -> None:
 def cleaned(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
     """The source with zeros where the mask says that nothing is: a matrix times NaN is NaN, and so is its gradient."""
     check_sequence("source", source)
-    if isinstance(mask, Full):
+    if type(mask) is Full:
         return source
     keys = source.shape[-2]
     as_mask(mask).check(tuple(source.shape[:-2]), 1, keys)
@@ -125,7 +125,7 @@ def harmless(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tens
     Looking is one pass on the CPU; a device that would have to wait for the answer cleans at once.
     """
     check_sequence("source", source)
-    if isinstance(mask, Full):
+    if type(mask) is Full:
         return source
     if source.device.type == "cpu" and not _traced() and _moderate(source):
         as_mask(mask).check(tuple(source.shape[:-2]), 1, source.shape[-2])
@@ -147,9 +147,9 @@ def _moderate(source: Tensor) -> bool:
 
 def both(first: Mask, second: Mask) -> Mask:
     """Allowed by both, with nothing to compute where one allows everything."""
-    if isinstance(as_mask(second), Full):
+    if type(as_mask(second)) is Full:
         return first
-    return second if isinstance(first, Full) else first & second
+    return second if type(first) is Full else first & second
 
 
 def _joined(first: Mask, own: int, second: Mask, later: int, device: torch.device) -> Tensor:
