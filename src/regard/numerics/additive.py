@@ -12,18 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.nn import Parameter
 
 from regard.errors import wrong, wrong_kind
 from regard.numerics import additive_blocks, native
 from regard.numerics.native import additive as compiled
+from regard.numerics.native import gate
 from regard.shapes import Float, Keys, Queries, Scores, Tensor
 
 LOAD = 2**16  # pairs of hidden units from which a library on disk is worth loading, some 20 ms once
 BUILD = 2**22  # … from which it is worth compiling, some seconds once for each machine
 OFTEN = 2**25  # … the same, for many small calls together
 
-_PLAIN = (Tensor, Parameter)
 _small_calls = 0  # pairs of hidden units seen in calls that were too small to compile for
 
 
@@ -84,12 +83,11 @@ def _transforming() -> bool:
     return active
 
 
-def _library(query: Tensor, key: Tensor, weight: Tensor) -> native.Library | None:
+def _library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -> native.Library | None:
     """The compiled kernel, if this call is one for it."""
     global _small_calls
     found = native.loaded()
-    plain = type(query) in _PLAIN and type(key) in _PLAIN and type(weight) in _PLAIN
-    if not plain or query.device.type != "cpu":
+    if not gate.reachable(query, key, weight, *others):
         return None  # tensors that only stand for numbers have no memory to point at
     if found is None and not native.given_up():
         work = compiled.work(query, key, weight)
@@ -135,7 +133,7 @@ def _scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 def _gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     kinds = query.dtype, key.dtype, weight.dtype
     _, (upstream, query, key, weight) = _wide(upstream, query, key, weight)
-    library = _library(query, key, weight)
+    library = _library(query, key, weight, upstream)
     if library is None:
         made = additive_blocks.gradients(upstream, query, key, weight)
     else:
