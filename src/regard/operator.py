@@ -124,7 +124,7 @@ def understand(
 ) -> Understood:
     """Check and plan. Where the parts hold no tensor, once for all calls that are alike: it takes a while."""
     alike: object = None
-    if _plain(parts) and isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor):
+    if _plain(parts) and all(isinstance(tensor, Tensor) and not tensor.is_nested for tensor in (query, key, value)):
         sizes = query.shape, key.shape, value.shape
         kinds = query.dtype, key.dtype, value.dtype, query.device, key.device, value.device
         given = type(parts.score), type(parts.mask), dropout, backend, torch.is_grad_enabled()

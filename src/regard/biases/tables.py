@@ -59,6 +59,10 @@ class Dense(Bias):
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return self.table[..., pairs.row[:, 0], :][..., pairs.column[0]]
 
+    @property
+    def columnwise(self) -> bool:
+        return False
+
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("bias.table", tuple(self.table.shape[:-2]), lead)
         if tuple(self.table.shape[-2:]) != (queries, keys):

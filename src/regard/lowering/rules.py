@@ -104,7 +104,7 @@ def refuse_linear(parts: Parts, facts: Facts) -> Refusal:
 def linear_mask(mask: Mask) -> bool:
     """Whether running sums can follow it: some keys for all queries, or those up to the query, or both."""
     if type(mask) is Both:
-        return linear_mask(mask.left) and linear_mask(mask.right)
+        return all(linear_mask(part) for part in mask.parts)
     return mask.columnwise or type(mask) is Causal
 
 

@@ -52,7 +52,7 @@ def window_of(mask: Mask) -> Window | None:
         return mask
     if type(mask) is not Both:
         return None
-    found = [window for window in (window_of(mask.left), window_of(mask.right)) if window is not None]
+    found = [window for window in map(window_of, mask.parts) if window is not None]
     if not found:
         return None
     after = 0 if mask.causal else min(window.after for window in found)

@@ -8,7 +8,7 @@ from torch import nn
 from regard.numerics.distance import distances
 from regard.scores.base import DotForm, DotScore
 from regard.shapes import Keys, Queries, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
 
 
 class Gaussian(DotScore):
@@ -28,9 +28,11 @@ class Gaussian(DotScore):
     """
 
     head_blind: ClassVar[bool] = True
+    by_head: ClassVar[tuple[str, ...]] = ("width",)
 
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("width", width)
         self.width = width
 
     @classmethod
