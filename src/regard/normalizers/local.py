@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from regard.errors import wrong
+from regard.errors import wrong, wrong_kind
 from regard.normalizers.base import Normalizer, NormalizerForm
 from regard.numerics import simplex
 from regard.pairs import Pairs
-from regard.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor
+from regard.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor, describe
 
 
 class LocalGaussian(Normalizer):
@@ -23,10 +23,14 @@ class LocalGaussian(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "local-p"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, center: Float[Tensor, "*lead query"], deviation: float) -> None:
         super().__init__()
         check_tensor("center", center)
+        if not isinstance(deviation, int | float):
+            raise wrong_kind("deviation", describe(deviation), "one number for all heads", "write 5.0")
         if not deviation > 0:
             raise wrong("deviation", deviation, "a number above 0", "use half the radius of the window")
         self.center, self.deviation = center, deviation

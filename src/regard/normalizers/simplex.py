@@ -11,7 +11,7 @@ from regard.numerics import simplex
 from regard.numerics.simplex import widened
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Distribution, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
 
 LARGEST_ALPHA = 100.0
 RANGE = "a number from 1 to 100"
@@ -28,10 +28,15 @@ class Softmax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "softmax"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("temperature", temperature)
         if not isinstance(temperature, Tensor) and not temperature > 0:
             raise wrong("temperature", temperature, "a number above 0", "use 1.0 for plain softmax, Argmax() for 0")
         self.temperature = temperature
@@ -58,6 +63,8 @@ class SoftmaxPlusOne(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "softmax-plus-one"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.softmax_plus_one(scores, allowed)
@@ -74,6 +81,8 @@ class Sparsemax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -91,6 +100,8 @@ class Entmax15(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -108,10 +119,15 @@ class Entmax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
         super().__init__()
+        check_setting("alpha", alpha)
         _check_alpha(alpha)
         self.alpha = alpha
 
@@ -150,15 +166,21 @@ class Sigmoid(Normalizer):
 
     $$ w_{ij} = \sigma(s_{ij} + b) $$
 
-    with $b$ = `shift`; Ramapuram et al. 2024 use $b = -\log n$, which makes a fresh row sum to about one.
+    with $b$ = `shift`, one or one for each head; Ramapuram et al. 2024 use $b = -\log n$, which makes a fresh row sum
+    to about one.
 
     Lowers to: query blocks, elementwise.
     """
 
     form: ClassVar[NormalizerForm] = "elementwise"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("shift",)
 
     def __init__(self, shift: float | Tensor = 0.0) -> None:
         super().__init__()
+        check_setting("shift", shift)
         self.shift = shift
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -176,6 +198,8 @@ class RowTotal(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "row-total"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.row_total(scores, allowed)
