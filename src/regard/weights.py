@@ -218,7 +218,7 @@ def _scores(call: Call, totals: Totals, start: int, stop: int, first: int, last:
     query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
     scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
     bias = mask_bias(parts, dense_table(parts, scores, pairs), scores, pairs)
-    if bias is None and isinstance(form.scale, float):
+    if bias is None and isinstance(form.scale, float) and form.scale > 0:  # which changes no order
         return scores, total, form.scale
     scores = scores * form.scale
     return scores if bias is None else scores + bias, total, 1.0

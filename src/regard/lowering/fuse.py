@@ -34,6 +34,8 @@ def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, 
     if parts.normalizer.form == "softmax-plus-one":
         return Folded(_plus_one(parts, raw, dense, value, pairs), None, None, raw)
     form = raw.folded(keep_row=False)
+    if isinstance(form.scale, Tensor):  # rounded once, here, so that the weights are found again from the same numbers
+        form = form.unscaled()
     causal = type(parts.mask) is Causal and dense is None
     if not square:  # asked for itself: of lengths that are traced, `and` would leave a symbol
         causal = False

@@ -43,10 +43,10 @@ def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "a
 
 def choose(parts: Parts, facts: Facts) -> tuple[Backend, str]:
     """The fastest backend that can, and what decided."""
-    if facts.mapped and refuse_sdpa(parts, facts) is not None and refuse_linear(parts, facts) is not None:
-        return "eager", MAPPED
     if refuse_linear(parts, facts) is None:
         return "linear", "the products can be reassociated, so that the cost is linear in the length"
+    if facts.mapped:
+        return "eager", MAPPED
     refusal = refuse_sdpa(parts, facts)
     if refusal is None:
         return choose_fused(parts, facts)
@@ -119,7 +119,7 @@ def refuse_sdpa(parts: Parts, facts: Facts) -> Refusal:
     """A fused kernel needs a softmax of a dot form, and gives no gradient to a mask."""
     if facts.care == "range":
         return RANGE
-    if facts.mapped and (parts.normalizer.form == "local-p" or parts.score.centers_keys):
+    if facts.mapped:
         return MAPPED
     if parts.score.form != "dot":
         return "the score has no dot form"
