@@ -24,8 +24,7 @@ Refusal = str | None
 def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "auto") -> Plan:
     """The plan for these parts. A backend that is asked for by name and cannot compute them raises."""
     if facts.traced and facts.care == "none" and parts.score.centers_keys:
-        # The content cannot be looked at, so that the worst must be expected of it.
-        facts = facts._replace(care="range" if facts.dtype == torch.float64 else "digits")
+        facts = facts._replace(care="range")  # its content cannot be looked at, so that the worst must be expected
     if backend == "auto":
         chosen, because = choose(parts, facts)
     elif backend in BACKENDS:
@@ -37,7 +36,7 @@ def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "a
     else:
         names = ", ".join(("auto", *BACKENDS))
         raise wrong("backend", repr(backend), f"one of {names}", 'use "auto"')
-    precision = compute_dtype(facts.dtype, facts.care, cancels=parts.score.centers_keys)
+    precision = None if facts.traced else compute_dtype(facts.dtype, facts.care, cancels=parts.score.centers_keys)
     return Plan(chosen, because, describe(parts, facts, chosen, precision), precision)
 
 

@@ -188,6 +188,14 @@ class Sum(DotScore):
         self.left, self.right = left, right
 
     @property
+    def counts_keys(self) -> bool:
+        return self.left.counts_keys or self.right.counts_keys
+
+    @property
+    def centers_keys(self) -> bool:
+        return self.left.centers_keys or self.right.centers_keys
+
+    @property
     def key(self) -> Hashable:
         return type(self), self.left.key, self.right.key, self.form
 
@@ -221,6 +229,14 @@ class Multiple(DotScore):
         super().__init__()
         check_setting("factor", factor)
         self.score, self.factor = score, factor
+
+    @property
+    def counts_keys(self) -> bool:
+        return self.score.counts_keys
+
+    @property
+    def centers_keys(self) -> bool:
+        return self.score.centers_keys
 
     @property
     def key(self) -> Hashable:
