@@ -51,6 +51,10 @@ class DotForm:
             return self
         return replace(self, query=(self.query * self.scale).to(self.query.dtype), scale=1.0)
 
+    def prepared(self) -> "DotForm":
+        """The same numbers with a scale that is a positive number, as kernels expect it."""
+        return self if isinstance(self.scale, float) and self.scale > 0 else self.unscaled()
+
     def plus_column(self, column: Tensor) -> "DotForm":
         """The same with one more number for each key."""
         return replace(self, column=added(self.column, column))
