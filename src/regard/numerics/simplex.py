@@ -84,7 +84,7 @@ def entmax(scores: Scores, allowed: Allowed | None, alpha: float | Float[Tensor,
         special = {1.0: Rule.SOFTMAX, 1.5: Rule.ENTMAX15, 2.0: Rule.SPARSEMAX}
         if alpha in special:
             return _normalize(scores, allowed, None, special[alpha])
-        alpha = torch.tensor(alpha, dtype=torch.float64)
+        alpha = torch.tensor(alpha, dtype=torch.float64, device=scores.device)
     return _normalize(scores, allowed, alpha.to(scores.device, _working(scores)), Rule.ENTMAX)
 
 

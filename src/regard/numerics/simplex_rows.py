@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
-from torch._subclasses.fake_tensor import FakeTensor
 
 from regard.errors import wrong
 from regard.numerics import native
@@ -44,7 +43,7 @@ def _traced(tensor: Tensor) -> bool:
     """
     if torch.compiler.is_compiling():
         return tensor.device.type == "cpu" and not torch.compiler.is_exporting()
-    return isinstance(tensor, FakeTensor) or tensor.is_meta  # the operator knows the shapes without the numbers
+    return gate.only_shapes(tensor)  # which the operator knows
 
 
 def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
