@@ -10,7 +10,7 @@ from regard.errors import wrong
 from regard.numerics import noise
 from regard.pairs import Pairs
 from regard.shapes import Distribution, Float, Tensor
-from regard.terms import Term, drop_claims, has_new_definition
+from regard.terms import Term, check_setting, drop_claims, has_new_definition, per_head
 
 
 class Choice(NamedTuple):
@@ -69,16 +69,20 @@ class Gumbel(Reading):
 
     $$ \hat w_{ij} \propto \exp\left((\log w_{ij} + g_{ij}) / \tau\right) $$
 
-    with $g$ Gumbel noise and $\tau$ = `temperature`. Jang et al. 2017, eq. 2; Maddison et al. 2017.
+    with $g$ Gumbel noise and $\tau$ = `temperature`, one or one for each head. Jang et al. 2017, eq. 2; Maddison et al.
+    2017.
     """
 
     random: ClassVar[bool] = True
     whole_rows: ClassVar[bool] = False
     head_blind: ClassVar[bool] = True
 
-    def __init__(self, temperature: float = 1.0) -> None:
+    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+
+    def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
-        if not temperature > 0:
+        check_setting("temperature", temperature)
+        if not isinstance(temperature, Tensor) and not temperature > 0:
             raise wrong("temperature", temperature, "a number above 0", "start at 1.0 and anneal it")
         self.temperature = temperature
 
@@ -88,7 +92,7 @@ class Gumbel(Reading):
     def relaxed(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Distribution:
         """The soft sample."""
         some = weights > 0
-        perturbed = (log_of(weights) + gumbel(weights, pairs, seed)) / self.temperature
+        perturbed = (log_of(weights) + gumbel(weights, pairs, seed)) / per_head(self.temperature)
         logits = perturbed.masked_fill(~some, float("-inf"))
         top = logits.detach().amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).min)
         powers = (logits - top).exp()

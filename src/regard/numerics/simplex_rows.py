@@ -12,7 +12,8 @@ from regard.errors import wrong
 from regard.numerics import native
 from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX, library_for
-from regard.numerics.threshold import Rule, gradients_of, weights_of
+from regard.numerics.simplex_gradients import gradients_of
+from regard.numerics.threshold import Rule, weights_of
 
 BLOCK = 1 << 17  # numbers; measured, with a second cache of 2 MB
 
