@@ -43,7 +43,7 @@ class ALiBi(Bias):
             raise wrong("heads", heads, "at least 1", "pass the number of heads of the layer")
         self.register_buffer("slope", slopes(heads)[:, None, None], persistent=False)
         self.slope: Tensor
-        self.steepest = float(slopes(heads)[0])
+        self.steepest = 2.0 ** (-8.0 / heads)
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return -self.slope * (pairs.position - pairs.column).abs()

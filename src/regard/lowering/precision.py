@@ -7,6 +7,7 @@ the terms must not be much larger than the scores that count, which are about as
 
 import torch
 
+from regard.numerics.native import gate
 from regard.parts import Care
 from regard.scores.base import DotForm
 from regard.shapes import Tensor
@@ -31,7 +32,7 @@ def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
     """
     if form.row is None or form.column is None or not form.row.numel() or not form.column.numel():
         return False
-    if is_traced():  # the plan was careful from the start
+    if is_traced() or not gate.known(form.query):  # the plan was careful from the start, or there are no digits
         return False
     with torch.no_grad():
         share = torch.finfo(form.query.dtype).eps / torch.finfo(own).eps
