@@ -85,7 +85,7 @@ def entmax(scores: Scores, allowed: Allowed | None, alpha: float | Float[Tensor,
         special = {1.0: Rule.SOFTMAX, 1.5: Rule.ENTMAX15, 2.0: Rule.SPARSEMAX}
         if alpha in special:
             return _normalize(scores, allowed, None, special[alpha])
-        alpha = torch.tensor(alpha, dtype=torch.float64)
+        alpha = torch.tensor(alpha, dtype=torch.float64, device=scores.device)
     # Widened here and not inside: above α = 2 the gradient needs more digits of the weights than half precision has.
     exact = widened(scores)
     return _normalize(exact, allowed, alpha.to(scores.device, exact.dtype), Rule.ENTMAX).to(scores.dtype)

@@ -51,14 +51,14 @@ def known(tensor: Tensor) -> bool:
     >>> known(torch.ones(2)), known(torch.ones(2, device="meta"))
     (True, False)
     """
-    if _compiling() or tensor.is_meta or isinstance(tensor, FakeTensor):
-        return False
-    return not (_transforms() and is_functorch_wrapped_tensor(tensor)) and not (_modes() and _faking())
+    return not (_compiling() or only_shapes(tensor) or (_transforms() and is_functorch_wrapped_tensor(tensor)))
 
 
-def _faking() -> bool:
-    """Whether every operation now gives tensors without numbers, whatever it is given."""
-    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+def only_shapes(tensor: Tensor) -> bool:
+    """Whether what is computed from it has a shape and no numbers: on the meta device, and with fake tensors."""
+    if tensor.is_meta or isinstance(tensor, FakeTensor):
+        return True
+    return bool(_modes()) and torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
 
 
 def packed(tensor: Tensor) -> Tensor:
