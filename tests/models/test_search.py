@@ -181,6 +181,50 @@ def alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
             torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-9)
 
 
+def stepped_by_hand(
+    model: Model[Any], encoded: Encoded, plan: Beam, limit: int
+) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
+    """Beam search of one sentence with lists, that stops when `width` hypotheses are complete; and its steps."""
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    complete: list[tuple[float, tuple[int, ...]]] = []
+    for steps in range(limit + 1):
+        ends, going = [], []
+        for log_prob, said in live:
+            row = model.decoder(torch.tensor([[MARKS.begin, *said]]), encoded)[0, -1].log_softmax(-1).tolist()
+            ends.append((log_prob + row[MARKS.end], said))
+            words = [token for token in range(FEW) if token not in (MARKS.end, *MARKS.never)]
+            going += [(log_prob + row[token], (*said, token)) for token in words if steps < limit]
+        live = sorted(going, reverse=True)[: plan.width]
+        best = sorted(live + ends, reverse=True)[: plan.width]
+        complete += [(score(own, steps + 1, None, plan.scoring), said) for own, said in ends if (own, said) in best]
+        if len(complete) >= plan.width or not live:
+            break
+    return sorted(complete, reverse=True)[: plan.best], steps + 1
+
+
+@pytest.mark.usefixtures("as_installed")
+@pytest.mark.parametrize("width", [2, 3, 6])
+def test_a_full_beam_stops_when_as_many_are_complete_as_it_is_wide(width: int) -> None:
+    model, limit = few_words("bahdanau"), 8
+    plan = Beam(width, min(2, width), stop="full", scoring=Scoring("average", length=1.0))
+    counted, advance = [0], model.decoder.advance
+
+    def count(*arguments: Any) -> Any:
+        counted[0] += 1
+        return advance(*arguments)
+
+    model.decoder.advance = count  # type: ignore[method-assign]
+    whole = encoded_by(model)
+    for row in range(B):
+        encoded = Encoded(*(None if part is None else part[row : row + 1] for part in whole))
+        expected, steps = stepped_by_hand(model, encoded, plan, limit)
+        counted[0] = 0
+        found = beam(model.decoder, encoded, MARKS, limit, plan=plan)[0]
+        assert counted[0] == steps
+        assert [one.tokens for one in found] == [said for _, said in expected]
+        assert [one.score for one in found] == pytest.approx([own for own, _ in expected], abs=1e-9)
+
+
 @pytest.mark.parametrize("name", SOME)
 def test_many_sentences_of_many_lengths(name: str) -> None:
     """Sentences finish one after another and are removed; the others go on as if alone."""
