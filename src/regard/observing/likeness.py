@@ -7,7 +7,7 @@ from torch import nn
 from regard.shapes import Tensor
 
 NAME = re.compile(r"Attention|Attn|MHA$")
-BESIDE = re.compile(r"(Output|Norm\w*|Dropout|Mask\w*|Embeddings?|Bias|Gate|Router|Indexer)$")
+BESIDE = re.compile(r"(Output|Norm|Dropout|Mask|Embeddings?|Bias|Gate|Router|Indexer)$")
 PAIRS = (
     ("q_proj", "k_proj"),
     ("query_proj", "key_proj"),
@@ -21,7 +21,7 @@ PAIRS = (
 PACKED = ("qkv", "qkv_proj", "query_key_value", "c_attn", "Wqkv", "to_qkv")
 HEADS = ("num_attention_heads", "num_heads", "n_heads", "n_head", "heads", "nhead")
 REASONS = (
-    (r"Longformer|^LED", "its weights are bands around the diagonal, which no table (queries, keys) holds"),
+    (r"Longformer|^LEDEncoder", "its weights are bands around the diagonal, which no table (queries, keys) holds"),
     (r"BlockSparse", "it computes blocks of keys apart, some of them chosen at random"),
     (
         r"LSHSelfAttention|^LocalSelfAttention|Reformer",
@@ -30,7 +30,7 @@ REASONS = (
     (r"LongT5|Pegasus\w*Global|PegasusXGlobal", "it computes local blocks and global tokens apart"),
     (r"Nystrom", "its weights are a product of three tables through landmarks"),
     (r"Yoso|Mra", "its weights are approximated, and no table of them is computed"),
-    (r"Rwkv|Linear|Delta|Lightning|Recurrent|SSM", "it keeps a recurrent state and computes no weights"),
+    (r"Rwkv|Linear|Delta|Lightning|Recurrent|SSM", "it is linear in the length and computes no table of weights"),
 )
 UNKNOWN = (
     "it looks like attention, and no softmax of (batch, heads, queries, keys) was computed in it; "

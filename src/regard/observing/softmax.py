@@ -9,7 +9,7 @@ from torch import nn
 from regard.observing.likeness import arrange_heads, count_heads, looks_like_attention, reason_unseen
 from regard.observing.own import of_tensor
 from regard.observing.sites import Site, Sites, arguments_of, within_own
-from regard.observing.swaps import INSIDE
+from regard.observing.swaps import DEPTH
 from regard.observing.told import Observing, observers, strange
 from regard.shapes import Tensor
 
@@ -17,9 +17,10 @@ from regard.shapes import Tensor
 def softmax(original: Any, result: Any, *arguments: Any, **named: Any) -> None:
     """`torch.softmax` and the method of tensors, which `F.softmax` and `nn.Softmax` call.
 
-    What another function tells of (our operator, or the eager attention of transformers) is not told twice.
+    What another function tells of (our operator, or the eager attention of transformers) is not told twice, and what is
+    computed to look at it is not told at all.
     """
-    if INSIDE.get() or not isinstance(result, Tensor) or not 3 <= result.dim() <= 5:
+    if DEPTH.get() > 1 or not isinstance(result, Tensor) or not 3 <= result.dim() <= 5:
         return
     if strange(result) or within_own():
         return

@@ -21,7 +21,7 @@ from regard.watching import WATCHERS
 Told = Callable[..., None]
 Function = Callable[..., Any]
 Replace = Callable[[Function], Function]
-INSIDE: ContextVar[bool] = ContextVar("regard_inside", default=False)  # a function that tells of itself
+DEPTH: ContextVar[int] = ContextVar("regard_depth", default=0)  # functions in progress that tell of themselves
 _lock = threading.Lock()
 
 
@@ -65,13 +65,13 @@ def telling(told: Told) -> Replace:
         def watched(*arguments: Any, **named: Any) -> Any:
             if not watched_now():
                 return original(*arguments, **named)
-            token = INSIDE.set(True)
+            token = DEPTH.set(DEPTH.get() + 1)
             try:
                 result = original(*arguments, **named)
+                with torch.no_grad():
+                    told(original, result, *arguments, **named)
             finally:
-                INSIDE.reset(token)
-            with torch.no_grad():
-                told(original, result, *arguments, **named)
+                DEPTH.reset(token)
             return result
 
         return watched
