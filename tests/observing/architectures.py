@@ -30,7 +30,7 @@ NUMBERS = {
     "num_attention_layers num_mem_blocks prenet_layers block_depth num_hidden_groups swin_depth",
     HEADS: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads heads "
     "encoder_num_attention_heads decoder_num_attention_heads num_experts num_local_experts n_routed_experts "
-    "moe_num_experts index_n_heads attention_heads nheads",
+    "moe_num_experts index_n_heads attention_heads nheads patch_size",
     8: "head_dim d_kv kv_channels q_lora_rank kv_lora_rank qk_nope_head_dim v_head_dim attention_head_dim "
     "index_head_dim attention_head_size global_head_dim qk_head_dim d_head qk_rope_head_dim rotary_dim",
     HIDDEN: "hidden_size d_model n_embd dim embed_dim embedding_size encoder_hidden_size decoder_hidden_size "
@@ -52,7 +52,12 @@ SIZES = {name: number for number, names in NUMBERS.items() for name in names.spl
 LAYERS = {name: 2 for name in NUMBERS[2].split() if "layer" in name or "depth" in name}
 DEEP = {**SIZES, **dict.fromkeys(LAYERS, 8)}  # of some, the first layers have no attention
 BROAD, BROADER = ({**SIZES, "hidden_size": 4 * head, "head_dim": head} for head in (64, 128))  # three axes of rotation
-ABSENT = ("head_dim", "num_key_value_heads", "vocab_size")  # some configs have none of these by themselves
+ABSENT = (
+    "head_dim",
+    "num_key_value_heads",
+    "vocab_size",
+    "num_experts_per_tok",
+)  # some configs have none of these by themselves
 PLAIN = {**LAYERS, **{name: SIZES[name] for name in (*NUMBERS[VOCABULARY].split(), *NUMBERS[0].split())}}
 
 

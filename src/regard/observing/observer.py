@@ -139,8 +139,10 @@ def observe(
     way, and a note of the recording says so. Weights are those before dropout.
 
     Seen are this library's own attention, `nn.MultiheadAttention` and what is made of it, whatever calls
-    `F.scaled_dot_product_attention`, and transformers' models in their default and in eager attention. What
-    torch.compile has compiled calls none of these: a note says which modules were not seen for that, and inside
+    `F.scaled_dot_product_attention`, transformers' models in their default and in eager attention, and the softmax of
+    (batch, heads, queries, keys) of any module that is called Attention or projects queries and keys. A module that
+    looks like attention and was called without being seen is named in the notes. What torch.compile has compiled calls
+    none of these: a note says which modules were not seen for that, and inside
     `torch.compiler.set_stance("force_eager")` they are. Threads that do not observe record nothing.
 
     >>> model = torch.nn.MultiheadAttention(4, 2, batch_first=True)
