@@ -52,12 +52,7 @@ SIZES = {name: number for number, names in NUMBERS.items() for name in names.spl
 LAYERS = {name: 2 for name in NUMBERS[2].split() if "layer" in name or "depth" in name}
 DEEP = {**SIZES, **dict.fromkeys(LAYERS, 8)}  # of some, the first layers have no attention
 BROAD, BROADER = ({**SIZES, "hidden_size": 4 * head, "head_dim": head} for head in (64, 128))  # three axes of rotation
-ABSENT = (
-    "head_dim",
-    "num_key_value_heads",
-    "vocab_size",
-    "num_experts_per_tok",
-)  # some configs have none of these by themselves
+ABSENT = ("head_dim", "num_key_value_heads", "vocab_size", "num_experts_per_tok")  # some configs have none
 PLAIN = {**LAYERS, **{name: SIZES[name] for name in (*NUMBERS[VOCABULARY].split(), *NUMBERS[0].split())}}
 
 
