@@ -33,7 +33,8 @@ def write(recording: Recording, path: Path) -> None:
     for number, (name, seen) in enumerate(recording.items()):
         own = {f"{number}/{part}": tensor.cpu().contiguous() for part, tensor in seen.tensors().items()}
         tensors |= {part: tensor.clone() for part, tensor in own.items()}  # safetensors refuses shared storage
-        sites.append({"name": name, **seen.facts(), "labels": _written(recording.labels.get(name))})
+        place = {"offset": recording.offsets[name]} if name in recording.offsets else {}
+        sites.append({"name": name, **seen.facts(), "labels": _written(recording.labels.get(name)), **place})
     about = {"version": VERSION, "sites": sites, "metadata": recording.metadata, "notes": recording.notes}
     try:
         text = json.dumps(about, ensure_ascii=False, allow_nan=False)
@@ -85,7 +86,7 @@ def _recording(file: Any, most: int) -> Recording:
         labels = _labels(site, shape)
         seen = _seen(site, _Picked(f"{number}/", file.get_tensor, shapes.keys(), claimed))
         _check_values(seen)
-        kept = recording.add(_text("name", site.get("name")), seen)
+        kept = recording.add(_text("name", site.get("name")), seen, _offset(site))
         if labels is not None:
             recording.labels[kept] = labels
     return recording
@@ -173,6 +174,14 @@ def _check_values(seen: Seen) -> None:
             raise wrong(name, "NaN or infinity", "finite numbers", OURS)
         if name.endswith("places") and not bool(((tensor >= 0) & (tensor < seen.keys)).all()):
             raise wrong(name, f"{int(tensor.min())} … {int(tensor.max())}", f"keys 0 … {seen.keys - 1}", OURS)
+
+
+def _offset(site: Mapping[str, Any]) -> int | None:
+    """Return the position of the first key; 0 if the file does not say, None if it says that it is not known."""
+    offset = site.get("offset", 0)
+    if offset is not None and _integer("offset", offset) < 0:
+        raise wrong("offset", offset, f"0 … {LONGEST:,}, or null", OURS)
+    return offset  # type: ignore[no-any-return]
 
 
 def _labels(site: Mapping[str, Any], seen: Seen) -> Labels | None:
