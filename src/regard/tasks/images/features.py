@@ -6,6 +6,7 @@ import json
 import math
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +66,13 @@ class Pictures:
             return self.archive.read(self.members[name])
         except (OSError, zipfile.BadZipFile) as error:
             raise wrong("images", f"{name} in {self.place} ({error})", "a whole file", "copy it again") from None
+
+    def sums(self, names: Sequence[str]) -> list[str]:
+        """A short name for the file of each image: those that are alike have the same."""
+        if self.archive is None:
+            return [f"{zlib.crc32(content := self.read(name)):08x} {len(content)}" for name in names]
+        entries = [self.archive.getinfo(self.members[name]) for name in names]
+        return [f"{entry.CRC:08x} {entry.file_size}" for entry in entries]
 
     def pixels(self, name: str, pixels: int) -> Float[Tensor, "3 pixels pixels"]:
         """An image, squeezed to a square."""

@@ -18,6 +18,7 @@ from regard.tasks.data import (
     save_both,
 )
 from regard.tasks.data.fingerprints import check_same, keep
+from regard.tasks.data.parts import sizes
 from regard.tasks.translation.config import TranslationConfig
 from regard.tasks.translation.numbered import Batch, Numbered, alike, numbered
 from regard.tasks.translation.scoring import scores, sums
@@ -40,7 +41,10 @@ class Translation:
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the text."""
-        return (*self.text.notes, *self.numbered(0).notes)
+        tests = {name: len(pairs) for name, pairs in self.text.tests.items()}
+        endless = self.config.data.text in ENDLESS
+        counted = sizes("pairs", len(self.text.training(0)), len(self.text.validation), tests, endless=endless)
+        return (counted, *self.text.notes, *self.numbered(0).notes)
 
     def model(self) -> Model[Any]:
         return build(self.config.model, source=len(self.vocabularies.source), target=len(self.vocabularies.target))
