@@ -117,7 +117,8 @@ def test_passages_that_are_in_two_files_are_told(tmp_path: Path) -> None:
 
 def test_a_run_is_not_measured_on_what_it_was_trained_on(regard: Regard, tmp_path: Path) -> None:
     """Lines that are added move the cut: a part of what is now the test was learned."""
-    fields = "--vocabulary.kind word --model.size 8 --recurrent.hidden 8 --reading.hidden 8 --stop.steps 1".split()
+    small = {"vocabulary.kind": "word", "model.size": 8, "recurrent.hidden": 8, "reading.hidden": 8, "stop.steps": 1}
+    fields = [f"--{name}={value}" for name, value in small.items()]
     done = regard("train", "translation", text(tmp_path, 60), "--folder", "run", *fields)
     assert done.code == 0, done.errors
     assert "note: 58 pairs for training, 1 for validation, 1 for test\n" in done.output

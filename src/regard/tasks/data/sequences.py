@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import wrong
 from regard.tasks.data.points import table_of
+from regard.tasks.data.reading import check_file
 
 Array = NDArray[np.float64]
 
@@ -98,12 +100,22 @@ def from_file(path: Path, length: int) -> Sequences:
 
 def read_npy(path: Path) -> Array:
     """Numbers of numpy's own format; never code."""
+    check_file(path)
     try:
-        found = np.load(path, allow_pickle=False)
+        # Mapped, not read: a head of some bytes may promise any number of them.
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise wrong("data", f"no file {path}", "a rule, a .npy or a .csv file", "check the path") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise wrong("data", f"{path.name} ({error})", "a .npy file of numbers", "save it with numpy.save") from None
+    except (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError, BadZipFile) as error:
+        raise wrong(
+            "data", f"{path.name} ({shortened(error)})", "a .npy file of numbers", "save it with numpy.save"
+        ) from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
         raise wrong("data", f"{path.name} with other things", "finite numbers only", "clean it first")
     return found.astype(np.float64)
+
+
+def shortened(error: BaseException, most: int = 100) -> str:
+    """What an error says, on one line."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return said if len(said) <= most else f"{said[:most]}…"

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import torch
 
+from regard.datasets.cleaning import clean, decoded
 from regard.errors import wrong
 from regard.recording import Recording
 from regard.tasks.data.fingerprints import check_held_out
-from regard.tasks.data.reading import located, unzipped
+from regard.tasks.data.reading import check_file, located, unzipped
 from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 from regard.tasks.reading.answering import Answered, answer
 from regard.tasks.reading.config import FACTS, ReadingConfig
@@ -62,7 +63,7 @@ class ReadingPredictor:
         if len(words) != 2:
             fix = 'write the question in quotes: passage.txt "who …?"'
             raise wrong("question", f"{len(words)} names", "a file with the passage and a question", fix)
-        return self.prediction(Question(words[1], passage_in(Path(words[0])), (), words[0]))
+        return self.prediction(Question(clean(words[1], "question"), passage_in(Path(words[0])), (), words[0]))
 
     def prediction(self, question: Question) -> Prediction:
         self.check(question)
@@ -97,12 +98,9 @@ class ReadingPredictor:
 def passage_in(path: Path) -> str:
     """The text of a file."""
     if not path.is_file():
-        got = f"{path}, which is a folder" if path.is_dir() else f"no file {path}"
-        raise wrong("passage", got, "a text file", "check the path")
-    try:
-        return unzipped(path).decode("utf-8")
-    except UnicodeDecodeError:
-        raise wrong("passage", f"{path.name}, which is no UTF-8", "a text file", "convert it with iconv") from None
+        check_file(path, "passage")
+        raise wrong("passage", f"no file {path}", "a text file", "check the path")
+    return decoded(unzipped(path), path.name)
 
 
 def looked(page: Page, found: Answered) -> Recording | None:

@@ -10,7 +10,7 @@ import torch
 
 from regard.errors import wrong
 from regard.shapes import Float, Tensor
-from regard.tasks.data.reading import located
+from regard.tasks.data.reading import check_file, located
 
 
 class Vectors(NamedTuple):
@@ -26,6 +26,7 @@ def read_vectors(path: Path) -> Vectors:
     A folder may be given instead, if it has one such file.
     """
     file = only_file(located(path))
+    check_file(file, "vectors")
     try:
         found = list(from_arrays(file) if file.suffix == ".npz" else from_text(file))
         return Vectors([word for word, _ in found], torch.from_numpy(numpy.stack([row for _, row in found])))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from regard.datasets.cleaning import clean
 from regard.errors import wrong
 from regard.tasks.data import Corpus, Pair, fingerprint, open_text
 from regard.tasks.data.fingerprints import check_held_out
@@ -37,8 +38,8 @@ class TranslationPredictor:
         return Report(scored.sentences, metrics, [f"{name} {one.signature}" for name, one in scored.figures.items()])
 
     def predict(self, words: Sequence[str]) -> Prediction:
-        text = " ".join(words) if words else first_source(self.translator.config)
-        if not text.strip():
+        text = clean(" ".join(words), "sentence") if words else first_source(self.translator.config)
+        if not text:
             raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
         one = self.translator.translate([text], Search(), attention=True)[0]
         said = one.best[0]

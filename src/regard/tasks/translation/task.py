@@ -1,6 +1,6 @@
 """Translation as something that can be trained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,15 @@ class Translation:
         tests = {name: len(pairs) for name, pairs in self.text.tests.items()}
         endless = self.config.data.text in ENDLESS
         counted = sizes("pairs", len(self.text.training(0)), len(self.text.validation), tests, endless=endless)
-        return (counted, *self.text.notes, *self.numbered(0).notes)
+        return (counted, *self.text.notes, *self.numbered(0).notes, *self.losses())
+
+    def losses(self) -> Iterator[str]:
+        """Notes on characters that the vocabularies do not give back."""
+        pairs, both = self.text.training(0), self.vocabularies
+        lost = [{*both.source.lost(pair.source), *both.target.lost(pair.target)} for pair in pairs]
+        for character in sorted(set().union(*lost)):
+            count = sum(character in some for some in lost)
+            yield f"{count:,} of the {len(pairs):,} pairs have {character}, which stands for a blank: it is read as one"
 
     def model(self) -> Model[Any]:
         return build(self.config.model, source=len(self.vocabularies.source), target=len(self.vocabularies.target))
