@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from regard.datasets.bounds import LISTING, MEMBER, MEMBERS, NAME, UNPACKED
-from regard.errors import InputError, wrong
+from regard.datasets.cleaning import in_short
+from regard.errors import InputError, RegardError, wrong
 
 END, END64, LOCATOR = (b"PK\5\6", 22), (b"PK\6\6", 56), (b"PK\6\7", 20)  # of the list of members, and their lengths
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that can be unpacked a bounded piece at a time
@@ -25,11 +26,17 @@ def reading(path: Path, fix: str = "remove it and fetch it again") -> Iterator[N
     """Puts whatever a damaged archive raises in one sentence."""
     try:
         yield
-    except InputError:
+    except RegardError:
         raise
     except DAMAGE as error:
-        reason = " ".join(str(error).split())[:100] or type(error).__name__
-        raise wrong(path.name, f"a damaged archive ({reason})", "a whole zip", fix) from None
+        raise wrong(path.name, f"a damaged archive ({in_short(error)})", "a whole zip", fix) from None
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Puts what the disk refuses in one sentence, where nothing is written."""
+    try:
+        yield
     except OSError as error:
         raise wrong(path.name, f"'{error.strerror or error}'", "a zip that can be read", "check the path") from None
 
@@ -38,7 +45,7 @@ def opened(path: Path) -> zipfile.ZipFile:
     """An archive whose list of members is no longer than is allowed, and has none that is no plain file."""
     if not path.is_file():
         raise wrong(path.name, f"no file {path}", "a zip", "check the path")
-    with reading(path):
+    with reading(path), readable(path):
         if listing(path) > LISTING.limit:
             raise too_much(path, f"a list of members of {listing(path):,} bytes", LISTING.limit, LISTING.unit)
         archive = zipfile.ZipFile(path)
@@ -83,7 +90,7 @@ def check_member(path: Path, member: zipfile.ZipInfo, most: int) -> None:
 
 def content(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     """One member whole, such as an image or a sound."""
-    with reading(path):
+    with reading(path), readable(path):
         member = archive.getinfo(name)
         check_member(path, member, MEMBER.limit)
         with archive.open(member) as source:

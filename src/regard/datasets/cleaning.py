@@ -44,3 +44,13 @@ def decoded(content: bytes, name: str, first: int = 1) -> str:
         fix = "give a text file, or convert it, for example with iconv -f utf-16 -t utf-8"
     line = content.count(b"\n", 0, place) + first
     raise wrong(name, f"byte 0x{content[place]:02x} in line {line}", "UTF-8 text", fix)
+
+
+def in_short(value: object, most: int = 100) -> str:
+    """What a text or an error says, on one line that is not too long for a sentence.
+
+    >>> in_short("a\\n" * 60, 10)
+    'a a a a a …'
+    """
+    said = " ".join(str(value).split()) or type(value).__name__
+    return said if len(said) <= most else f"{said[:most]}…"

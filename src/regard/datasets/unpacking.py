@@ -36,7 +36,7 @@ def unpack(file: File, archive: Path, folder: Path) -> list[Path]:
 
 def extracted(archive: Path, pattern: str, folder: Path) -> list[Path]:
     """The members that fit the pattern, in the order of their names."""
-    with opened(archive) as content:
+    with opened(archive) as content, reading(archive):
         found = [member for member in content.infolist() if fits(member, pattern)]
         check_total(archive, found)
         named = {plain(archive, member): member for member in found}
@@ -44,7 +44,7 @@ def extracted(archive: Path, pattern: str, folder: Path) -> list[Path]:
             got = f"{len(found)} members under {len(named)} names"
             raise FetchError(sentence(archive.name, got, "a name for each", "check where it is from"))
         for name, member in sorted(named.items()):
-            with (folder / name).open("xb") as output, reading(archive):
+            with (folder / name).open("xb") as output:
                 copied(content, member, archive, output)
     return [folder / name for name in sorted(named)]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.datasets.cleaning import decoded
+from regard.datasets.cleaning import decoded, in_short
 from regard.errors import wrong
 from regard.tasks.data.reading import check_file, unzipped
 
@@ -64,7 +64,7 @@ def table_of(path: Path) -> tuple[list[str], Array]:
     try:
         lines = [line for line in csv.reader(decoded(unzipped(path), path.name).splitlines()) if line]
     except csv.Error as error:
-        raise wrong("data", f"{path.name} ({error})", "a CSV file", "export it as CSV") from None
+        raise wrong("data", f"{path.name} ({in_short(error)})", "a CSV file", "export it as CSV") from None
     if not lines:
         raise wrong("data", f"{path.name}, which is empty", "a line of names and lines of numbers", "check the file")
     headed = not all(map(is_number, lines[0]))
@@ -82,7 +82,7 @@ def numbers_of(line: list[str], number: int, width: int, path: Path) -> list[flo
         raise wrong("data", got, f"{width}, as in the first line", "complete it or leave it out")
     for field in line:
         if not is_number(field):
-            got = f"{field!r} in line {number} of {path.name}"
+            got = f"{in_short(repr(field))} in line {number} of {path.name}"
             raise wrong("data", got, "a number", "write a number, or leave the line out")
     return [float(field) for field in line]
 

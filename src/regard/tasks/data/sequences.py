@@ -1,18 +1,24 @@
 """Sequences of vectors whose last is to be predicted: three rules, or a file of numbers."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from tokenize import TokenError
 from typing import NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.datasets.cleaning import in_short
 from regard.errors import wrong
 from regard.tasks.data.points import table_of
 from regard.tasks.data.reading import check_file
 
 Array = NDArray[np.float64]
+# What numpy raises at heads that it cannot read: they are lines of Python, and sizes of any length.
+BAD_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError, TypeError, KeyError, OverflowError, MemoryError,
+             RecursionError, BadZipFile)  # fmt: skip
 
 
 class Sequences(NamedTuple):
@@ -103,19 +109,15 @@ def read_npy(path: Path) -> Array:
     check_file(path)
     try:
         # Mapped, not read: a head of some bytes may promise any number of them.
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that an old version of Python wrote it
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise wrong("data", f"no file {path}", "a rule, a .npy or a .csv file", "check the path") from None
-    except (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError, BadZipFile) as error:
+    except BAD_ARRAY as error:
         raise wrong(
-            "data", f"{path.name} ({shortened(error)})", "a .npy file of numbers", "save it with numpy.save"
+            "data", f"{path.name} ({in_short(error)})", "a .npy file of numbers", "save it with numpy.save"
         ) from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
         raise wrong("data", f"{path.name} with other things", "finite numbers only", "clean it first")
     return found.astype(np.float64)
-
-
-def shortened(error: BaseException, most: int = 100) -> str:
-    """What an error says, on one line."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    return said if len(said) <= most else f"{said[:most]}…"

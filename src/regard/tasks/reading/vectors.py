@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy
 import torch
 
+from regard.datasets.cleaning import in_short
 from regard.errors import wrong
 from regard.shapes import Float, Tensor
 from regard.tasks.data.reading import check_file, located
@@ -32,7 +33,7 @@ def read_vectors(path: Path) -> Vectors:
         return Vectors([word for word, _ in found], torch.from_numpy(numpy.stack([row for _, row in found])))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
         fix = "use a file of GloVe, such as glove.6B.100d.txt"
-        raise wrong("vectors", f"{file.name} ({error})", "a word and its numbers in each line", fix) from None
+        raise wrong("vectors", f"{file.name} ({in_short(error)})", "a word and its numbers in each line", fix) from None
 
 
 def only_file(place: Path) -> Path:
