@@ -23,6 +23,8 @@ class LocalGaussian(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "local-p"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, center: Float[Tensor, "*lead query"], deviation: float) -> None:
         super().__init__()

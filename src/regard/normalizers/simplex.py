@@ -24,6 +24,8 @@ class Softmax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "softmax"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
@@ -54,6 +56,8 @@ class SoftmaxPlusOne(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "softmax-plus-one"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.softmax_plus_one(scores, allowed)
@@ -70,6 +74,8 @@ class Sparsemax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -87,6 +93,8 @@ class Entmax15(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -104,6 +112,8 @@ class Entmax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
@@ -132,6 +142,8 @@ class Sigmoid(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "elementwise"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, shift: float | Tensor = 0.0) -> None:
         super().__init__()
@@ -152,6 +164,8 @@ class RowTotal(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "row-total"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.row_total(scores, allowed)

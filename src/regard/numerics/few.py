@@ -22,9 +22,9 @@ from regard.shapes import Bool, Float, Tensor
 MOST = 8  # queries from which tiles are faster
 
 
-def available(dtype: torch.dtype, device: str) -> bool:
-    """Whether there is a compiled library for it, on this machine now; none is made for its sake."""
-    return device == "cpu" and dtype in SUFFIX and native.library(build=False) is not None
+def supports(dtype: torch.dtype, device: str) -> bool:
+    """Return whether the kernel is written for it; the library must be loaded too, and is not made for its sake."""
+    return device == "cpu" and dtype in SUFFIX
 
 
 def few(

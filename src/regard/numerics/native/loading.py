@@ -58,6 +58,11 @@ def given_up() -> str:
     return f"{compiler.VARIABLE} says so" if compiler.disabled() and not _holder.library else _holder.reason
 
 
+def state() -> str:
+    """Return "loaded", or why this process will not have the library; empty while it may."""
+    return "loaded" if _holder.library else given_up()
+
+
 def library(*, build: bool = True) -> Library | None:
     """The library, or None where none can be had: then say so once, and never try again in this process.
 
