@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
+from regard.datasets.cleaning import clean
 from regard.errors import wrong
 from regard.models.search import ROOT, Beam, Branch, Sampling, watch
 from regard.tasks.data import END, UNKNOWN
@@ -31,8 +32,8 @@ class Source:
 
     @classmethod
     def of(cls, fields: Fields, limits: Limits) -> "Source":
-        text = fields.text("text", limits.characters)
-        if not text.strip():
+        text = clean(fields.text("text", limits.characters))
+        if not text:
             raise wrong("text", "nothing but blanks", "some words", "write a sentence")
         masked = tuple(sorted(set(fields.places("masked", limits.tokens, limits.tokens))))
         return cls(text, masked, fields.choice("masking", ("attention", "input"), "attention"))  # type: ignore[arg-type]
