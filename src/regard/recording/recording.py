@@ -28,6 +28,11 @@ class Labels:
         for axis, labels, size in (("queries", self.queries, seen.queries), ("keys", self.keys, seen.keys)):
             if len(labels) != size:
                 raise wrong(f"{axis} of {name}", f"{len(labels)} labels", str(size), "give one for each position")
+            try:
+                "".join(labels).encode("utf-8")
+            except UnicodeEncodeError:
+                fix = "decode the text anew, with errors='replace'"
+                raise wrong(f"{axis} of {name}", "half a surrogate pair", "text that can be written", fix) from None
 
 
 class Recording(Mapping[str, Seen]):

@@ -1,6 +1,7 @@
 """What the server says where it does not do as asked: always `{"error": "name: got …, expected …; fix: …"}`."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -23,6 +24,25 @@ class RefusedError(RegardError):
 def refuse(status: int, name: str, got: object, expected: str, fix: str) -> RefusedError:
     """A refusal in the one wording, to be raised by the caller."""
     return RefusedError(status, sentence(name, got, expected, fix))
+
+
+def gone() -> RefusedError:
+    """A refusal for somebody who left, which nobody reads."""
+    return RefusedError(499, sentence("request", "a reader who left", "one who waits", "ask again"))
+
+
+def not_finite() -> RefusedError:
+    """A refusal where a model gave numbers that JSON cannot say."""
+    expected, fix = "finite numbers", "train it again with a lower rate"
+    return refuse(409, "model", "numbers that are not finite", expected, fix)
+
+
+def answer_json(values: Any, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """An answer as JSON, or a sentence where a model's numbers are none."""
+    try:
+        return JSONResponse(values, headers=headers)
+    except ValueError:
+        raise not_finite() from None
 
 
 def problem(text: str, status: int, wait: int | None = None) -> JSONResponse:
