@@ -54,7 +54,8 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     },
     "run folder": {
         "entries": Bound(4096, "files and folders in it"),
-        "config bytes": Bound(2**18, "bytes of config.toml and of versions.json"),
+        "config bytes": Bound(2**16, "bytes of config.toml and of versions.json"),
+        "config dots": Bound(32, "dots of a line of config.toml: reading a dotted key takes the square of its depth"),
         "file bytes": Bound(2**26, "bytes of a vocabulary or another file"),
         "weights bytes": Bound(2**32, "bytes of weights.safetensors"),
         "metrics bytes": Bound(2**28, "bytes of metrics.jsonl"),

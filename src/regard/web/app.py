@@ -30,10 +30,10 @@ def application(paths: Sequence[Path], access: Access | None = None, limits: Lim
     @asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:
         yield
-        routes.workers.close()
+        routes.close()
 
     app = Starlette(routes=routes.all(), exception_handlers=HANDLERS, lifespan=living)
-    return Guard(app, Access() if access is None else access)
+    return Guard(app, Access() if access is None else access, routes.close)
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -61,7 +61,19 @@ def url(host: str, port: int, token: str | None) -> str:
     return f"http://{name}:{port}/" + ("" if token is None else f"#token={token}")
 
 
-def server(app: Guard) -> uvicorn.Server:
+class Server(uvicorn.Server):
+    """A server that ends its streams before it waits for them, so that nobody is cut off with a traceback."""
+
+    def __init__(self, config: uvicorn.Config, app: Guard) -> None:
+        super().__init__(config)
+        self.app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.app.close()
+        await super().shutdown(sockets)
+
+
+def server(app: Guard) -> Server:
     """The server of the app, not yet started."""
     config = uvicorn.Config(
         app,
@@ -77,7 +89,7 @@ def server(app: Guard) -> uvicorn.Server:
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=most("request", "header bytes"),
     )
-    return uvicorn.Server(config)
+    return Server(config, app)
 
 
 def run(app: Guard, connection: socket.socket) -> None:

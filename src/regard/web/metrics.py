@@ -26,6 +26,7 @@ class Followers:
 
     def __init__(self, limits: Limits) -> None:
         self.most, self.now = limits.followers, 0
+        self.ended = False
 
     def follow(self, run: Path, start: int) -> Closing[Event]:
         """What the file says from a byte on, and then whatever is added to it. The reader counts from now on."""
@@ -34,27 +35,26 @@ class Followers:
             raise RefusedError(503, sentence("curves", f"{self.most} readers", "fewer", fix), wait=5)
         path = inside(run, "metrics.jsonl", LARGEST)
         self.now += 1
-        return Closing(following(path, start), self.leave)
+        return Closing(self.following(path, start), self.leave)
 
     def leave(self) -> None:
         self.now -= 1
 
-
-async def following(path: Path, start: int) -> AsyncGenerator[Event, None]:
-    """The points of a file as they come."""
-    while True:
-        part = await asyncio.to_thread(read_part, path, start)
-        if part is None:
-            start = 0
-            yield Event("again", {})  # a resumption has cut it back
-            continue
-        points, end, more = part
-        if points or end != start:
-            yield Event("points", {"points": points, "end": end})
-        else:
-            yield Event("alive", {})  # so that a reader who left is noticed
-        start = end
-        await asyncio.sleep(0.0 if more else PAUSE)
+    async def following(self, path: Path, start: int) -> AsyncGenerator[Event, None]:
+        """The points of a file as they come, until the server ends."""
+        while not self.ended:
+            part = await asyncio.to_thread(read_part, path, start)
+            if part is None:
+                start = 0
+                yield Event("again", {})  # a resumption has cut it back
+                continue
+            points, end, more = part
+            if points or end != start:
+                yield Event("points", {"points": points, "end": end})
+            else:
+                yield Event("alive", {})  # so that a reader who left is noticed
+            start = end
+            await asyncio.sleep(0.0 if more else PAUSE)
 
 
 def read_part(path: Path, start: int) -> tuple[list[dict[str, Any]], int, bool] | None:

@@ -66,6 +66,11 @@ class Routes:
             Mount("/static", Static(directory=STATIC)),
         ]
 
+    def close(self) -> None:
+        """End what is under way: the server ends."""
+        self.followers.ended = True
+        self.workers.close()
+
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html", headers=FRESH)
 

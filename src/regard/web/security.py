@@ -9,7 +9,7 @@ import ipaddress
 import re
 import secrets
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -119,10 +119,13 @@ def foreign(scope: Scope, headers: Headers, host: str) -> tuple[int, str] | None
 
 
 class Guard:
-    """Lets in what `Access` has no objection to, and puts the headers on every answer."""
+    """Lets in what `Access` has no objection to, and puts the headers on every answer.
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self.app, self.access = app, access
+    `close` ends the answers that would go on for ever: to be called when the server ends.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, close: Callable[[], None]) -> None:
+        self.app, self.access, self.close = app, access, close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -5,6 +5,7 @@ bearable size, and `regard.tasks.predicting` compares the model with the weights
 """
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -23,6 +24,8 @@ from regard.web.limits import Limits
 
 TEXT = most("run folder", "config bytes")
 WORDS = most("run folder", "file bytes")  # of a vocabulary
+DOTS = most("run folder", "config dots")
+QUOTED = re.compile(r"""\"[^"\n]*\"|'[^'\n]*'""")
 ENTRIES = most("run folder", "entries")
 NUMBER = most("run folder", "number")  # largest number of a configuration
 NUMBERS = {  # and of these
@@ -75,13 +78,23 @@ def inside(run: Path, name: str, largest: int) -> Path:
 def vet_texts(run: Path) -> None:
     """The small files, before anything is read from them."""
     for name in ("versions.json", "config.toml"):
-        inside(run, name, TEXT)
+        path = inside(run, name, TEXT)
+    if path.is_file():
+        vet_dots(path.read_text(encoding="utf-8", errors="replace"))
     entries = list(islice(chain(run.iterdir(), (run / "vocabulary").glob("*")), ENTRIES + 1))
     if len(entries) > ENTRIES:
         raise wrong("run", f"more than {ENTRIES:,} files", f"at most {ENTRIES:,}", "check the folder")
     for path in entries:
         if path.suffix not in (".safetensors", ".jsonl") and not path.is_dir():
             inside(run, str(path.relative_to(run)), WORDS)
+
+
+def vet_dots(text: str) -> None:
+    """No line has a key of very many parts. What stands in quotation marks does not count."""
+    for number, line in enumerate(QUOTED.sub("", text).splitlines(), start=1):
+        if line.count(".") > DOTS:
+            got = f"{line.count('.'):,} dots in line {number} of config.toml"
+            raise wrong("run", got, f"at most {DOTS}", "restore the file from a copy")
 
 
 def vet_config(config: Any, limits: Limits) -> None:

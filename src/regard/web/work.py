@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from regard.errors import sentence
 from regard.web.answers import RefusedError, gone
@@ -63,6 +64,7 @@ class Workers:
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.busy = limits, 0
+        self.tickets: WeakSet[Ticket] = WeakSet()
         self.threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="regard-web")
 
     def admit(self) -> Ticket:
@@ -72,7 +74,9 @@ class Workers:
             text = sentence("server", f"more than {most} requests at once", "fewer", "try again in a moment")
             raise RefusedError(503, text, wait=1)
         self.busy += 1
-        return Ticket(self.limits.seconds)
+        ticket = Ticket(self.limits.seconds)
+        self.tickets.add(ticket)
+        return ticket
 
     async def run(self, work: Callable[[Ticket], Result]) -> Result:
         """The result of one piece of work."""
@@ -112,6 +116,9 @@ class Workers:
         self.busy -= 1
 
     def close(self) -> None:
+        """End what is under way at its next step, and what waits before its first."""
+        for ticket in self.tickets:
+            ticket.left.set()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 
