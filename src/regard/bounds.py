@@ -23,7 +23,6 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
         "bytes": Bound(2**28, "bytes of a file"),
         "pixels": Bound(100_000_000, "pixels"),
         "side": Bound(2**15, "pixels of a side, and of the side of a tile in a TIFF"),
-        "served bytes": Bound(2**24, "bytes that a client sends"),
         "served pixels": Bound(2**25, "pixels of one that a client sends"),
     },
     "sound": {
@@ -33,7 +32,6 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
         "samples": Bound(2**26, "samples of all channels together"),
         "seconds": Bound(600, "seconds"),
         "block": Bound(2**20, "samples that are decoded or converted to another rate at once"),
-        "served bytes": Bound(2**24, "bytes that a client sends"),
         "served seconds": Bound(60, "seconds of one that a client sends"),
     },
     "recording": {
@@ -76,6 +74,7 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "request": {
         "header bytes": Bound(2**14, "bytes of the request line and headers"),
         "body bytes": Bound(2**16, "bytes of a question"),
+        "file bytes": Bound(2**24, "bytes of an image, a sound or a passage"),
         "characters": Bound(2000, "characters of a text"),
         "passage": Bound(2**14, "characters of a passage"),
         "name": Bound(200, "characters of a name"),

@@ -43,6 +43,8 @@ def main(count: int, seed: int) -> int:
             if problem and sum(failures.values()) < 20:
                 print(f"{kind} {number}: {problem}", flush=True)
             failures[kind] += bool(problem)
+            if number % 1000 == 999:
+                print(f"{number + 1} cases, failures {sum(failures.values())}", flush=True)
         growth = memory("VmHWM") - before
     seconds = time.perf_counter() - start
     print(f"{count} cases in {seconds:.0f} s, failures {sum(failures.values())} {dict(failures)}")

@@ -24,9 +24,7 @@ LONGEST = most("recording", "axis")  # positions: more is a mistake or malice
 HEADS = most("recording", "heads")  # of a site: each head is a turn of a loop
 SITES, TENSORS = most("recording", "sites"), most("recording", "tensors")  # of a file: each has its price
 NAME = most("recording", "name")  # characters
-TEXT = most(
-    "recording", "text share"
-)  # its part of the limit, at most: JSON takes twenty times its length
+TEXT = most("recording", "text share")  # its part of the limit, at most: JSON takes twenty times its length
 VALUES = most("recording", "value share")  # the same of its values: an empty object of two characters takes 64 bytes
 HALVES = re.compile(r"\\u[dD][89a-fA-F]")  # where JSON may hold half a surrogate pair
 DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}

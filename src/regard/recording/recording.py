@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from regard.bounds import most
 from regard.errors import nearest, wrong, wrong_kind
 from regard.recording.difference import Difference
 from regard.recording.seen import Seen, Whole
@@ -178,7 +179,7 @@ class Recording(Mapping[str, Seen]):
         write(self, Path(path))
 
     @classmethod
-    def load(cls, path: Path | str, *, limit: int = 2**32) -> "Recording":
+    def load(cls, path: Path | str, *, limit: int = most("recording", "bytes")) -> "Recording":
         """Read such a file, of at most `limit` bytes. Whatever is wrong with it is said in one sentence."""
         from regard.recording.file import read
 

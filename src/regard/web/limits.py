@@ -21,7 +21,7 @@ class Limits:
     beam: int = most("request", "beam")
     body: int = most("request", "body bytes")  # of a question
     upload: int = most("recording", "served bytes")  # of a recording that is sent
-    file: int = most("image", "served bytes")  # of an image or a sound
+    file: int = most("request", "file bytes")  # of an image or a sound
     pixels: int = most("image", "served pixels")  # of an image
     listening: float = float(most("sound", "served seconds"))  # seconds of a sound
     passage: int = most("request", "passage")  # characters of a text to be asked about
