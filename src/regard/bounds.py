@@ -34,6 +34,9 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
         "block": Bound(2**20, "samples that are decoded or converted to another rate at once"),
         "served seconds": Bound(60, "seconds of one that a client sends"),
     },
+    "idx file": {
+        "bytes": Bound(2**30, "bytes of a file of pictures or classes, unpacked"),
+    },
     "recording": {
         "bytes": Bound(2**32, "bytes of a file"),
         "text share": Bound(4, "the text has at most one in so many of the bytes that are allowed"),
