@@ -10,7 +10,7 @@ from regard.errors import wrong
 from regard.numerics import noise
 from regard.pairs import Pairs
 from regard.shapes import Distribution, Float, Tensor
-from regard.terms import Term
+from regard.terms import Term, drop_claims, has_new_definition
 
 
 class Choice(NamedTuple):
@@ -25,6 +25,13 @@ class Reading(Term):
 
     form: ClassVar[Literal["soft", "choice"]] = "choice"
     random: ClassVar[bool] = False
+    whole_rows: ClassVar[bool] = True
+    """Whether it must be given every column of a row, those too that the mask hides from all queries of a block."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "forward"):
+            drop_claims(cls, {"form": "choice", "whole_rows": True, "head_blind": False})
 
     @abstractmethod
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
@@ -35,6 +42,8 @@ class Soft(Reading):
     """The weighted average itself (soft attention)."""
 
     form: ClassVar[Literal["soft", "choice"]] = "soft"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
         return Choice(weights)
@@ -47,6 +56,9 @@ class Argmax(Reading):
 
     Straight-through estimator: Bengio et al. 2013, §4. The first of equal weights is taken.
     """
+
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
         return Choice(straight_through(weights, weights))
@@ -61,6 +73,8 @@ class Gumbel(Reading):
     """
 
     random: ClassVar[bool] = True
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, temperature: float = 1.0) -> None:
         super().__init__()
@@ -84,6 +98,9 @@ class Gumbel(Reading):
 class GumbelStraight(Gumbel):
     """A hard sample with the gradient of the soft one (straight-through Gumbel, Jang et al. 2017, §2.2)."""
 
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
         relaxed = self.relaxed(weights, pairs, seed)
         return Choice(straight_through(relaxed, relaxed))
@@ -99,6 +116,8 @@ class Sample(Reading):
     """
 
     random: ClassVar[bool] = True
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
         draw = (log_of(weights.detach()) + gumbel(weights, pairs, seed)).masked_fill(weights <= 0, float("-inf"))

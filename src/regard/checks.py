@@ -1,14 +1,13 @@
 """What can be wrong with the input of `attend`, one sentence each."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable
 
 import torch
 
 from regard.aggregates import Reading
 from regard.biases import Bias
 from regard.errors import wrong, wrong_kind
-from regard.masks import Full, Mask, as_mask
+from regard.masks import Full, as_mask
 from regard.normalizers import Normalizer
 from regard.parts import Parts
 from regard.scores import Score
@@ -31,8 +30,8 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
     parts.score.check(query, key)
     _check_parameters(parts.score, query)
     queries, keys = query.shape[-2], key.shape[-2]
-    if not isinstance(parts.mask, Full):
-        _check_devices("mask", _tensors(parts.mask), query)
+    if type(parts.mask) is not Full:
+        _check_devices("mask", parts.mask.tensors(), query)
         parts.mask.check(lead, queries, keys)
     if parts.bias is not None:
         _check_devices("bias", parts.bias.tensors(), query)
@@ -95,16 +94,6 @@ def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:
         if tensor.device != query.device:
             got, fix = f"a tensor on device {tensor.device}", f"build the {name} on query.device"
             raise wrong(name, got, f"the query's device, {query.device}", fix)
-
-
-def _tensors(mask: Mask) -> Iterator[Tensor]:
-    """The tensors that a mask is made of."""
-    names: list[str] = [field.name for field in fields(mask)] if is_dataclass(mask) else []
-    for part in (getattr(mask, name) for name in names):
-        if isinstance(part, Tensor):
-            yield part
-        elif isinstance(part, Mask):
-            yield from _tensors(part)
 
 
 AXES = {"query": "queries, width", "key": "keys, width", "value": "keys, width"}

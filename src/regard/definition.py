@@ -23,7 +23,7 @@ def weigh(
     scores = score(query, key)
     if parts.bias is not None:
         scores = scores + parts.bias(pairs).to(scores.dtype)
-    allowed = None if isinstance(parts.mask, Full) else parts.mask.allowed(pairs)
+    allowed = None if type(parts.mask) is Full else parts.mask.allowed(pairs)
     weights = parts.normalizer(scores, allowed, pairs)
     choice: Choice = parts.aggregate(weights, pairs, seed)
     return choice

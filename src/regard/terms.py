@@ -1,14 +1,43 @@
 """What scores, biases, normalizers and readings have in common: a name for the plan, and the tensors they read."""
 
-from collections.abc import Hashable
+import copy
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, TypeVar
 
+import torch
 from torch import nn
 
 from regard.shapes import Tensor
 
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+
+
+def has_new_definition(kind: type, definition: str) -> bool:
+    """Return whether a class writes a definition that one of its parents has already written."""
+    if definition not in vars(kind):
+        return False
+    inherited = [vars(parent)[definition] for parent in kind.__mro__[1:] if definition in vars(parent)]
+    return any(not getattr(method, "__isabstractmethod__", False) and method not in _NONE for method in inherited)
+
+
+_NONE = (nn.Module.forward,)  # which only says that there is none
+
+
+def drop_claims(kind: type, claims: Mapping[str, object]) -> None:
+    """Replace what a class inherits as its fast form, unless it claims one itself.
+
+    The fast form of a parent computes the parent's definition, so a class with a definition of its own must not run it.
+    """
+    for name, default in claims.items():
+        if name not in vars(kind):
+            setattr(kind, name, default)
+
 
 class Term(nn.Module):
     """A part of the algebra. It holds parameters and settings, and nothing that a call leaves behind."""
+
+    head_blind: ClassVar[bool] = False
+    """Whether it surely treats every head alike, apart from its tensors: heads may then be on two axes, by groups."""
 
     @property
     def key(self) -> Hashable:
@@ -25,6 +54,21 @@ class Term(nn.Module):
     def wants_grad(self) -> bool:
         """Whether a gradient may flow to it."""
         return any(tensor.requires_grad for tensor in self.tensors())
+
+
+def cast_module(part: AnyModule, dtype: torch.dtype) -> AnyModule:
+    """Return a module with its float tensors in this dtype; gradients still flow to the module's own tensors."""
+    twin = copy.copy(part)
+    state = {name: _cast(value, dtype) for name, value in vars(part).items()}
+    state["_modules"] = {name: child and cast_module(child, dtype) for name, child in part._modules.items()}
+    for kind in ("_parameters", "_buffers"):
+        state[kind] = {name: _cast(value, dtype) for name, value in vars(part)[kind].items()}
+    twin.__dict__.update(state)
+    return twin
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
 def per_head(setting: float | Tensor) -> float | Tensor:

@@ -80,6 +80,22 @@ def move_loose(part: torch.nn.Module, dtype: torch.dtype) -> None:
             setattr(part, name, tensor.to(dtype).detach().requires_grad_())
 
 
+def cast_parts(parts: Parts, dtype: torch.dtype, *, jitter: float = 0.0) -> Parts:
+    """Return a copy of the parts with every float tensor in `dtype`; all but buffers want a gradient.
+
+    `jitter` is the size of the random numbers that are added to parameters, so that none stays at its starting value.
+    """
+    parts = copy.deepcopy(parts)
+    for module in [module for part in parts if isinstance(part, torch.nn.Module) for module in part.modules()]:
+        for parameter in module.parameters(recurse=False):
+            parameter.data = (parameter.data + jitter * torch.rand_like(parameter)).to(dtype)
+        for names, learned in ((vars(module), True), (module._buffers, False)):
+            loose = [(name, tensor) for name, tensor in names.items() if isinstance(tensor, Tensor)]
+            floats = [(name, tensor.detach()) for name, tensor in loose if tensor.is_floating_point()]
+            names.update({name: tensor.to(dtype).requires_grad_(learned) for name, tensor in floats})
+    return parts
+
+
 def inputs(sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values that want a gradient."""
     generator = torch.Generator().manual_seed(seed)

@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 
 import torch
 
 from regard.errors import wrong, wrong_kind
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Bool, Tensor, check_lead, describe
+from regard.terms import drop_claims, has_new_definition
+
+CLAIMS = ("causal", "columnwise", "width", "free", "visible", "span")
 
 
 class Mask(ABC):
@@ -18,7 +21,15 @@ class Mask(ABC):
     >>> (Causal() & Lengths(torch.tensor(2))).table(2, 3).int()
     tensor([[1, 1, 0],
             [1, 1, 0]], dtype=torch.int32)
+
+    `allowed` is the definition; the other properties are claims that make it fast. A subclass that overrides
+    `allowed` keeps none of its parent's claims unless it makes them itself.
     """
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "allowed"):
+            drop_claims(cls, {name: vars(Mask)[name] for name in CLAIMS})
 
     @abstractmethod
     def allowed(self, pairs: Pairs) -> Allowed:
@@ -58,6 +69,13 @@ class Mask(ABC):
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:  # noqa: B027
         """Raise where this mask does not fit a table of that size. Any mask fits unless it says otherwise."""
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it is made of, those of masks inside it too."""
+        names = [field.name for field in fields(self)] if is_dataclass(self) else list(vars(self))
+        held = [getattr(self, name) for name in names]
+        inner = [tensor for part in held if isinstance(part, Mask) for tensor in part.tensors()]
+        return (*(part for part in held if isinstance(part, Tensor)), *inner)
 
     def over_heads(self) -> "Mask":
         """The same mask with one more lead axis, behind the others, for heads to broadcast over."""

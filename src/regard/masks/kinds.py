@@ -8,6 +8,7 @@ import torch
 
 from regard.errors import wrong, wrong_kind
 from regard.masks.base import Mask
+from regard.numerics.native import gate
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Int, Tensor, check_lead, check_tensor, describe
 
@@ -159,11 +160,11 @@ class Lengths(Mask):
         return True
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        return 0, keys if torch.compiler.is_compiling() else min(keys, most(self.lengths))
+        return 0, min(keys, most(self.lengths)) if gate.known(self.lengths) else keys
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("mask.lengths", tuple(self.lengths.shape), lead)
-        if not torch.compiler.is_compiling() and most(self.lengths) > keys:
+        if gate.known(self.lengths) and most(self.lengths) > keys:
             fix = "count only the keys that are there"
             raise wrong("mask.lengths", most(self.lengths), f"at most keys={keys}", fix)
 
@@ -248,6 +249,6 @@ def check_counts(name: str, counts: Tensor) -> None:
     """Raise unless these are whole numbers of keys."""
     if not isinstance(counts, Tensor) or counts.is_floating_point() or counts.dtype == torch.bool:
         raise wrong_kind(name, describe(counts), "an integer tensor", "write torch.tensor([...])")
-    known = counts.numel() and not counts.is_meta and not torch.compiler.is_compiling()
+    known = counts.numel() and gate.known(counts)
     if known and int(counts.min()) < 0:
         raise wrong(name, int(counts.min()), "at least 0", "a length counts keys; an empty sequence has length 0")

@@ -23,6 +23,8 @@ class LocalGaussian(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "local-p"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, center: Float[Tensor, "*lead query"], deviation: float) -> None:
         super().__init__()
@@ -33,11 +35,12 @@ class LocalGaussian(Normalizer):
 
     def fade(self, pairs: Pairs) -> Float[Tensor, "..."]:
         """The logarithm of the Gaussian for these pairs."""
-        own = self.center[..., pairs.row[:, 0], None]
+        # In half precision positions above 2,048 would be rounded to even numbers, above 4,096 to every fourth.
+        own = simplex.widened(self.center[..., pairs.row[:, 0], None])
         return -0.5 * ((pairs.column - own) / self.deviation) ** 2
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return simplex.softmax(scores, allowed) * self.fade(pairs).exp()
+        return (simplex.softmax(simplex.widened(scores), allowed) * self.fade(pairs).exp()).to(scores.dtype)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("normalizer.center", tuple(self.center.shape[:-1]), lead)

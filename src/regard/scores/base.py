@@ -3,13 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 
 from regard.errors import wrong
 from regard.shapes import Float, Queries, Scores, Tensor, WideKeys
-from regard.terms import Term
+from regard.terms import Term, drop_claims, has_new_definition
 
 Form = Literal["dot", "additive", "pointwise"]
 
@@ -104,7 +104,18 @@ def join(*parts: Tensor) -> Tensor:
 
 
 class Score(Term):
-    """How well each query matches each key. `forward` is the definition: the oracle of every fast path."""
+    """How well each query matches each key. `forward` is the definition: the oracle of every fast path.
+
+    A subclass that overrides `forward` alone is computed by it, block by block; the dot form or stream of its parent
+    is not used unless it brings its own.
+    """
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "forward"):
+            own = "dot_form" in vars(cls)
+            drop_claims(cls, {"stream": DotScore.stream} if own else {"stream": Score.stream, "form": Score.form})
+            drop_claims(cls, {"head_blind": False})
 
     @abstractmethod
     def forward(self, query: Queries, key: WideKeys) -> Scores:
@@ -168,6 +179,8 @@ class Sum(DotScore):
     'dot'
     """
 
+    head_blind: ClassVar[bool] = True
+
     def __init__(self, left: Score, right: Score) -> None:
         super().__init__()
         self.left, self.right = left, right
@@ -197,6 +210,8 @@ class Sum(DotScore):
 
 class Multiple(DotScore):
     """A score times a number, fixed or learned. It has a dot form iff the score has."""
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, score: Score, factor: float | Tensor) -> None:
         super().__init__()

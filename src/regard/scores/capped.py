@@ -1,6 +1,7 @@
 """Scores kept in a range."""
 
 from collections.abc import Hashable
+from typing import ClassVar
 
 import torch
 
@@ -22,6 +23,8 @@ class Capped(Score):
     >>> Capped(Dot(), cap=2.0)(torch.tensor([[1.0]]), torch.tensor([[1e6]]))
     tensor([[2.]])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, score: Score, cap: float = 30.0) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
 """Cosine similarity."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
@@ -23,6 +25,8 @@ class Cosine(DotScore):
     >>> Cosine()(torch.tensor([[3.0, 0.0]]), torch.tensor([[5.0, 0.0], [0.0, 1.0]]))
     tensor([[1., 0.]])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
