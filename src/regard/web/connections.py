@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -104,4 +105,5 @@ def raise_file_limit() -> None:
     wanted = 4 * Connection.MOST
     if soft != resource.RLIM_INFINITY and soft < wanted:
         reachable = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, reachable), hard))
+        with suppress(ValueError, OSError):  # then it is as it was
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, reachable), hard))
