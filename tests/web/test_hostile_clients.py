@@ -254,6 +254,10 @@ def quoted(run: Path) -> None:
     (run / "config.toml").write_text("a = {" + "'a'." * 15_000 + "a = 1}")
 
 
+def surrogate(run: Path) -> None:
+    (run / "versions.json").write_text('{"format": "\\ud800"}')
+
+
 def brackets(run: Path) -> None:
     (run / "versions.json").write_text("[" * 100_000)
 
@@ -301,7 +305,7 @@ def huge_number(run: Path) -> None:
     (run / "config.toml").write_text(text.replace("held_out = ", "held_out = 1" + "0" * 400 + " # "))
 
 
-BAD = [nested, dotted, quoted, brackets, fifo, loop, folder, gone, latin, crowded, large, huge_number]
+BAD = [nested, dotted, quoted, surrogate, brackets, fifo, loop, folder, gone, latin, crowded, large, huge_number]
 
 
 @pytest.mark.parametrize("damage", BAD, ids=lambda damage: damage.__name__)
