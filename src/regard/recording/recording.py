@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from regard.bounds import most
 from regard.errors import nearest, wrong, wrong_kind
 from regard.recording.difference import Difference
 from regard.recording.seen import Seen, Whole
@@ -28,6 +29,11 @@ class Labels:
         for axis, labels, size in (("queries", self.queries, seen.queries), ("keys", self.keys, seen.keys)):
             if len(labels) != size:
                 raise wrong(f"{axis} of {name}", f"{len(labels)} labels", str(size), "give one for each position")
+            try:
+                "".join(labels).encode("utf-8")
+            except UnicodeEncodeError:
+                fix = "decode the text anew, with errors='replace'"
+                raise wrong(f"{axis} of {name}", "half a surrogate pair", "text that can be written", fix) from None
 
 
 class Recording(Mapping[str, Seen]):
@@ -197,7 +203,7 @@ class Recording(Mapping[str, Seen]):
         write(self, Path(path))
 
     @classmethod
-    def load(cls, path: Path | str, *, limit: int = 2**32) -> "Recording":
+    def load(cls, path: Path | str, *, limit: int = most("recording", "bytes")) -> "Recording":
         """Read such a file, of at most `limit` bytes. Whatever is wrong with it is said in one sentence."""
         from regard.recording.file import read
 

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
+from regard.bounds import most
 from regard.datasets.cleaning import clean
 from regard.errors import wrong
 from regard.models.search import ROOT, Beam, Branch, Sampling, watch
@@ -54,9 +55,9 @@ class Question:
         return cls(
             Source.of(fields, limits),
             fields.whole("beam", 1, limits.beam, min(5, limits.beam)),
-            fields.number("length", 0.0, 5.0, 1.0),
-            fields.number("temperature", 0.0, 5.0, 0.0),
-            fields.whole("seed", 0, 2**31 - 1, 0),
+            fields.number("length", 0.0, float(most("request", "length")), 1.0),
+            fields.number("temperature", 0.0, float(most("request", "temperature")), 0.0),
+            fields.whole("seed", 0, most("request", "seed"), 0),
         )
 
     @property

@@ -1,7 +1,9 @@
 """Small gray pictures of ten classes: scikit-learn's digits, or the idx files of MNIST and its kin."""
 
+import gzip
 import math
 import struct
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.bounds import check_file, most
 from regard.errors import wrong
-from regard.tasks.data.reading import unzipped
 
 FILES = {
     "training": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
@@ -59,7 +61,7 @@ def read_idx(folder: Path, name: str, axes: int) -> Tensor:
     if path is None:
         fix = "name the folder with the four files of MNIST"
         raise wrong("data", f"no {name} or {name}.gz in {folder}", "idx files", fix)
-    content = unzipped(path)
+    content = unpacked(path)
     header = 4 + 4 * axes
     if len(content) < header or content[:4] != bytes((0, 0, BYTES, axes)):
         raise wrong(
@@ -73,3 +75,17 @@ def read_idx(folder: Path, name: str, axes: int) -> Tensor:
         got = f"{' × '.join(map(str, shape))} in {path.name}"
         raise wrong("data", got, "some, and pictures as wide as they are high", "check where it is from")
     return torch.from_numpy(np.frombuffer(content, np.uint8, offset=header).reshape(shape).copy())
+
+
+def unpacked(path: Path) -> bytes:
+    """Return the content of a file, gzipped or not, of at most so many bytes: a small gzip may hold any number."""
+    largest = most("idx file", "bytes")
+    check_file("data", path, largest, path.name)
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content: bytes = file.read(largest + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise wrong("data", f"{path.name} ({error})", "a whole gzip file", "fetch it again") from None
+    if len(content) > largest:
+        raise wrong("data", f"{path.name} of more than {largest:,} bytes", f"at most {largest:,}", "check the file")
+    return content
