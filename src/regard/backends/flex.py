@@ -24,7 +24,7 @@ def run(call: Call) -> Result:
     form, _ = scores_of(call.parts, call.query, call.key, pairs)
     form = form.folded(keep_row=False).unscaled()
     mask = None
-    if not isinstance(call.parts.mask, Full):
+    if type(call.parts.mask) is not Full:
         rule, device = pair_rule(call.parts.mask, call.queries, call.keys), str(call.query.device)
         mask = create_block_mask(rule, None, None, call.queries, call.keys, device=device)
     lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])

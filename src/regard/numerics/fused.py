@@ -5,11 +5,8 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
+from regard.numerics.flash import flash, flash_backward
 from regard.shapes import Float, Tensor
-
-# torch's own binding: through torch.ops the same call takes half as long again.
-_flash = torch._C._VariableFunctions._scaled_dot_product_flash_attention_for_cpu
-_flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
 
 class Fused(NamedTuple):
@@ -59,7 +56,7 @@ def _four_axes(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: 
         return Fused(F.scaled_dot_product_attention(query, key, value, bias, is_causal=causal, scale=scale), None)
     width = value.shape[-1]
     query, key, value = _equal_widths(query, key, value)
-    output, total = _flash(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
+    output, total = flash(query, key, value, causal=causal, bias=bias, scale=scale)
     return Fused(output if output.shape[-1] == width else output[..., :width], total)
 
 
@@ -84,7 +81,7 @@ class _WithTotal(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, bias, scale):  # type: ignore[no-untyped-def]
-        output, total = _flash(query, key, value, 0.0, False, attn_mask=bias, scale=scale)
+        output, total = flash(query, key, value, bias=bias, scale=scale)
         ctx.save_for_backward(query, key, value, bias, output, total)
         ctx.scale = scale
         return output, total
@@ -94,7 +91,7 @@ class _WithTotal(torch.autograd.Function):
         query, key, value, bias, output, total = ctx.saved_tensors
         ones, gradient = value.clone(), grad_output.clone()
         ones[..., -1], gradient[..., -1] = 1.0, grad_total.to(gradient.dtype)
-        grads = _flash_backward(gradient, query, key, ones, output, total, 0.0, False, attn_mask=bias, scale=ctx.scale)
+        grads = flash_backward(gradient, query, key, ones, output, total, bias=bias, scale=ctx.scale)
         grad_value = grads[2].clone()
         grad_value[..., -1] = 0.0
         return grads[0], grads[1], grad_value, None, None

@@ -7,10 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
+from torch._subclasses.fake_tensor import FakeTensor
 
+from regard.errors import wrong
 from regard.numerics import native
+from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX, library_for
-from regard.numerics.threshold import Rule, gradients_of, weights_of
+from regard.numerics.simplex_gradients import gradients_of
+from regard.numerics.threshold import Rule, weights_of
 
 BLOCK = 1 << 17  # numbers; measured, with a second cache of 2 MB
 
@@ -39,32 +43,44 @@ def _traced(tensor: Tensor) -> bool:
 
     What is exported runs elsewhere, where nobody knows our operator.
     """
-    compiling = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
-    return compiling and tensor.device.type == "cpu"
+    if torch.compiler.is_compiling():
+        return tensor.device.type == "cpu" and not torch.compiler.is_exporting()
+    return isinstance(tensor, FakeTensor) or tensor.is_meta  # the operator knows the shapes without the numbers
 
 
 def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
-    library = library_for(scores)
+    _check(scores, allowed, alpha)
+    library = library_for(scores, allowed, alpha)
     if library is None:
         return _weights_by_torch(scores, allowed, alpha, rule)
-    scores, alpha = scores.contiguous(), None if alpha is None else alpha.contiguous()
-    if allowed is not None and allowed.stride(-1) != 1:
-        allowed = allowed.contiguous()
-    result = torch.empty(scores.shape, dtype=scores.dtype)
+    scores, alpha = gate.packed(scores), None if alpha is None else gate.packed(alpha.to(scores.dtype))
+    allowed = None if allowed is None else gate.adjacent(allowed)
+    result = scores.new_empty(scores.shape)
     _call(library, "forward", rule, _layout(scores, allowed), scores, allowed, alpha, result)
     return result
 
 
 def _gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule) -> tuple[Tensor, Tensor | None]:
-    library = library_for(weights)
+    _check(weights, grad, alpha)
+    library = library_for(weights, grad, alpha)
     if library is None:
         return _gradients_by_torch(weights, grad, alpha, rule)
-    weights, grad = weights.contiguous(), grad.contiguous()
-    alpha = None if alpha is None else alpha.contiguous()
-    by_scores = torch.empty(weights.shape, dtype=weights.dtype)
-    by_alpha = None if alpha is None else torch.empty(alpha.shape, dtype=weights.dtype)
+    weights, grad = gate.packed(weights), gate.packed(grad)
+    alpha = None if alpha is None else gate.packed(alpha.to(weights.dtype))
+    by_scores = weights.new_empty(weights.shape)
+    by_alpha = None if alpha is None else weights.new_empty(alpha.shape)
     _call(library, "backward", rule, _layout(weights, None), weights, grad, alpha, by_scores, by_alpha)
     return by_scores, by_alpha
+
+
+def _check(table: Tensor, other: Tensor | None, alpha: Tensor | None) -> None:
+    """One shape, as our loops read all of them by that of the first; masks are bool, numbers of one kind."""
+    fits = other is None or (other.shape == table.shape and other.dtype in (torch.bool, table.dtype))
+    if alpha is not None:
+        fits = fits and alpha.shape == (*table.shape[:-1], 1)
+    if not fits:
+        shapes = [f"{tuple(t.shape)} of {t.dtype}" for t in (table, other, alpha) if t is not None]
+        raise wrong("scores", ", ".join(shapes), "a mask of their shape and an alpha for each row", "expand them")
 
 
 def _weights_by_torch(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
@@ -115,8 +131,12 @@ def _call(library: native.Library, name: str, rule: Rule, layout: tuple[int, ...
     dtype = next(tensor.dtype for tensor in tensors if tensor is not None)
     kinds = [native.POINTER] * (len(tensors) + 1)
     function = library.function(f"regard_simplex_{name}_{SUFFIX[dtype]}", ctypes.c_int32, *kinds)
-    pointers = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
-    function(rule, (ctypes.c_int64 * len(layout))(*layout), *pointers)
+    function(rule, (ctypes.c_int64 * len(layout))(*layout), *map(_pointer, tensors))
+
+
+def _pointer(tensor: Tensor | None) -> int | None:
+    """Numbers lie one after another; a mask is walked by its strides."""
+    return gate.corner(tensor) if tensor is not None and tensor.dtype == torch.bool else gate.address(tensor)
 
 
 WEIGHTS = "(Tensor scores, Tensor? allowed, Tensor? alpha, int rule) -> Tensor"

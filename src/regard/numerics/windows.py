@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from regard.numerics.fused import Fused, _equal_widths, _flash, _flash_backward
+from regard.numerics.flash import flash, flash_backward
+from regard.numerics.fused import Fused, _equal_widths
 from regard.shapes import Float, Tensor
 
 
@@ -101,7 +102,7 @@ def _forward(
     outputs, totals = [], []
     for group in groups:
         own = _blocks(query, cut, group), _spans(key, cut, group), _spans(value, cut, group)
-        output, total = _flash(*own, 0.0, False, attn_mask=group.table(), scale=scale)
+        output, total = flash(*own, bias=group.table(), scale=scale)
         outputs.append(output)
         totals.append(total)
     return _joined(outputs), _joined(totals)
@@ -126,7 +127,7 @@ class _Windowed(torch.autograd.Function):
             rows, out, grad = (_blocks(tensor, cut, group) for tensor in (query, output, grad_output))
             own = rows, _spans(key, cut, group), _spans(value, cut, group), out
             sums = _blocks(total[..., None], cut, group)[..., 0]
-            grads = _flash_backward(grad, *own, sums, 0.0, False, attn_mask=group.table(), scale=ctx.scale)
+            grads = flash_backward(grad, *own, sums, bias=group.table(), scale=ctx.scale)
             grad_queries.append(grads[0])
             _fold(grad_key, grads[1], cut, group)
             _fold(grad_value, grads[2], cut, group)
