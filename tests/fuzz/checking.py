@@ -226,10 +226,18 @@ def check_trial(trial: Trial) -> Failure | None:
         try:
             scene = Scene(trial)
         except Exception as error:
-            return Failure("raises", "eager", first_line(error))
+            return None if is_ambiguous(error) else Failure("raises", "eager", first_line(error))
         if not scene.defined:
             return None
         return TRANSFORMS.get(trial.transform, check_backends)(scene)
+
+
+AMBIGUOUS = ("expected no doubt whether", "expected an axis of queries behind")
+
+
+def is_ambiguous(error: Exception) -> bool:
+    """Return whether shapes were refused that could be meant in two ways."""
+    return isinstance(error, InputError) and any(words in str(error) for words in AMBIGUOUS)
 
 
 def first_line(error: Exception) -> str:
@@ -275,13 +283,8 @@ def _check_backend(scene: Scene, backend: Backend) -> Failure | None:  # type: i
         return check_weights(scene, found, backend)
     except PlanError as error:
         return Failure("raises", backend, first_line(error)) if backend in ("auto", "eager") else None
-    except InputError as error:  # shapes that could be meant in two ways are refused on purpose
-        return None if any(words in str(error) for words in AMBIGUOUS) else Failure("raises", backend, str(error))
     except Exception as error:
-        return Failure("raises", backend, first_line(error))
-
-
-AMBIGUOUS = ("expected no doubt whether", "expected an axis of queries behind")
+        return None if is_ambiguous(error) else Failure("raises", backend, first_line(error))
 
 
 def check_weights(scene: Scene, found: Attended, backend: str) -> Failure | None:

@@ -167,6 +167,23 @@ def test_deep_nesting_and_empty_axes_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, empty).startswith("0/weights: got F32 [1, 0, 1099511627776], expected 1 … 3 axes of 1 …")
 
 
+@pytest.mark.parametrize("wild", [float("inf"), float("nan")], ids=str)
+@pytest.mark.parametrize("name", ["bias", "total", "query", "key", "entropy"])
+def test_a_single_number_that_is_none_is_refused(tmp_path: Path, name: str, wild: float) -> None:
+    """A bias or total of −inf hides a pair; +inf or NaN hides everything else."""
+    recording = Recording({"a": every_kind()["factored"]})
+    recording["a"].tensors()[name].view(-1)[1] = wild
+    recording.save(tmp_path / "wild")
+    assert refused(tmp_path, (tmp_path / "wild").read_bytes()).startswith(f"{name}: got NaN or infinity, expected")
+
+
+def test_a_bias_that_hides_a_pair_is_read(tmp_path: Path) -> None:
+    recording = Recording({"a": every_kind()["factored"]})
+    recording["a"].tensors()["bias"].view(-1)[1] = float("-inf")
+    recording.save(tmp_path / "hiding")
+    assert loads_or_says(tmp_path, (tmp_path / "hiding").read_bytes()) is not None
+
+
 def test_a_key_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     sketch = every_kind()["sketch"].tensors()
     tensors = {f"0/{name}": tensor for name, tensor in sketch.items()} | {"0/places": sketch["places"] + 6}
