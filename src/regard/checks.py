@@ -1,14 +1,13 @@
 """What can be wrong with the input of `attend`, one sentence each."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable
 
 import torch
 
 from regard.aggregates import Reading
 from regard.biases import Bias
 from regard.errors import wrong, wrong_kind
-from regard.masks import Full, Mask, as_mask
+from regard.masks import Full, as_mask
 from regard.normalizers import Normalizer
 from regard.parts import Parts
 from regard.scores import Score
@@ -34,16 +33,21 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
     _check_parameters(parts.score, query)
     queries, keys = query.shape[-2], key.shape[-2]
     if type(parts.mask) is not Full:
-        _check_devices("mask", _tensors(parts.mask), query)
+        _check_devices("mask", parts.mask.tensors(), query)
         parts.mask.check(lead, queries, keys)
     if parts.bias is not None:
         _check_devices("bias", parts.bias.tensors(), query)
         parts.bias.check(lead, queries, keys)
     parts.normalizer.check(lead, queries, keys)
+    if not torch.compiler.is_compiling():  # which cannot look through a module that is made while it traces
+        _check_settings(parts, lead)
+    return lead
+
+
+def _check_settings(parts: Parts, lead: tuple[int, ...]) -> None:
     for name, part in (("score", parts.score), ("normalizer", parts.normalizer), ("aggregate", parts.aggregate)):
         for setting, tensor in part.settings():
             check_heads(f"{name}.{setting}", tensor, lead)
-    return lead
 
 
 def _check_queries(query: Tensor, lead: tuple[int, ...]) -> None:
@@ -89,17 +93,13 @@ def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
 
 def _check_parameters(score: Score, query: Tensor) -> None:
     """A number for the whole score is promoted; a matrix of another dtype would be refused by torch in other words."""
-    if not (score._parameters or score._modules):
+    if torch.compiler.is_compiling() or not (score._parameters or score._modules):
         return
     for parameter in score.parameters():
-        if parameter.dim() and parameter.dtype != query.dtype and not _casts_by_itself(query.device.type):
+        if parameter.dim() and parameter.dtype != query.dtype:
             got, expected = f"{_name(parameter.dtype)} parameters", f"the query's dtype, {_name(query.dtype)}"
             raise wrong_kind("score", got, expected, "write score.to(query.dtype)")
     _check_devices("score", score.parameters(), query)
-
-
-def _casts_by_itself(device: str) -> bool:
-    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:
@@ -107,13 +107,6 @@ def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:
         if tensor.device != query.device:
             got, fix = f"a tensor on device {tensor.device}", f"build the {name} on query.device"
             raise wrong(name, got, f"the query's device, {query.device}", fix)
-
-
-def _tensors(mask: Mask) -> Iterator[Tensor]:
-    """The tensors that a mask is made of."""
-    for part in mask.leaves():
-        names: list[str] = [field.name for field in fields(part)] if is_dataclass(part) else []
-        yield from (own for own in (getattr(part, name) for name in names) if isinstance(own, Tensor))
 
 
 AXES = {"query": "queries, width", "key": "keys, width", "value": "keys, width"}

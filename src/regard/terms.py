@@ -1,12 +1,16 @@
 """What scores, biases, normalizers and readings have in common: a name for the plan, and the tensors they read."""
 
+import copy
 from collections.abc import Hashable, Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
+import torch
 from torch import nn
 
 from regard.errors import wrong, wrong_kind
 from regard.shapes import Tensor, describe
+
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 def has_new_definition(kind: type, definition: str) -> bool:
@@ -61,6 +65,26 @@ class Term(nn.Module):
     def wants_grad(self) -> bool:
         """Whether a gradient may flow to it."""
         return any(tensor.requires_grad for tensor in self.tensors())
+
+
+def cast_module(part: AnyModule, dtype: torch.dtype) -> AnyModule:
+    """Return a module with its float tensors in this dtype; gradients still flow to the module's own tensors."""
+    if not isinstance(part, nn.Module):  # which is told of when it is checked
+        return part
+    loose = [value for module in part.modules() for value in vars(module).values() if isinstance(value, Tensor)]
+    if not any(tensor.is_floating_point() for tensor in (*part.parameters(), *part.buffers(), *loose)):
+        return part
+    twin = copy.copy(part)
+    state = {name: _cast(value, dtype) for name, value in vars(part).items()}
+    state["_modules"] = {name: child and cast_module(child, dtype) for name, child in part._modules.items()}
+    for kind in ("_parameters", "_buffers"):
+        state[kind] = {name: _cast(value, dtype) for name, value in vars(part)[kind].items()}
+    twin.__dict__.update(state)
+    return twin
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
 def per_head(setting: float | Tensor) -> float | Tensor:

@@ -172,6 +172,40 @@ def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
     alike(moved, [whole[row] for row in order.tolist()])
 
 
+def full_by_hand(model: Model[Any], encoded: Encoded, row: int, limit: int, plan: Beam) -> list[tuple[int, ...]]:
+    """The definition of `stop="full"` with lists: endings are collected until there are as many as the beam is wide."""
+    own = Encoded(*(None if part is None else part[row : row + 1] for part in encoded))
+    words = [token for token in range(FEW) if token not in (MARKS.end, *MARKS.never)]
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    done: list[tuple[float, tuple[int, ...]]] = []
+    for step in range(limit + 1):
+        going, ends = [], []
+        for total, said in live:
+            after = model.decoder(torch.tensor([[MARKS.begin, *said]]), own)[0, -1].log_softmax(-1)
+            going += [(total + float(after[word]), (*said, word)) for word in words if step < limit]
+            ends.append((total + float(after[MARKS.end]), said))
+        live = sorted(going, reverse=True)[: plan.width]
+        least = sorted([*live, *ends], reverse=True)[: plan.width][-1]
+        done += [(total / plan.scoring.divisor(step + 1), said) for total, said in ends if total >= least[0]]
+        if len(done) >= plan.width or not live:
+            break
+    return [said for _, said in sorted(done, reverse=True)[: plan.best]]
+
+
+@pytest.mark.parametrize("width", [2, 3])
+@pytest.mark.parametrize("name", ["bahdanau", "transformer"])
+def test_a_full_beam_ends_when_as_many_have_ended_as_it_is_wide(name: str, width: int) -> None:
+    model, limit = few_words(name), 7
+    model.decoder.output.bias[MARKS.end] -= 1.0  # long enough that stopping late would find better ones
+    encoded = encoded_by(model)
+    plan = Beam(width=width, best=width, stop="full", scoring=Scoring("average", length=1.0))
+    found = beam(model.decoder, encoded, MARKS, limit, plan=plan)
+    expected = [full_by_hand(model, encoded, row, limit, plan) for row in range(B)]
+    assert [[one.tokens for one in own] for own in found] == expected
+    later = beam(model.decoder, encoded, MARKS, limit, plan=Beam(width=width, best=width, scoring=plan.scoring))
+    assert [[one.tokens for one in own] for own in later] != expected
+
+
 def alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
     for one, other in zip(flat(left), flat(right), strict=True):
         assert one.tokens == other.tokens

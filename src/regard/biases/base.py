@@ -24,8 +24,8 @@ class Bias(Term):
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         """The numbers for these pairs, in a shape that broadcasts to `(*lead, row, column)`."""
 
-    def form(self, *, causal: bool, shift_invariant: bool) -> BiasForm:
-        """Whether, under such a mask and normalizer, a number for each key says the same."""
+    def form(self, *, causal: bool, shift_invariant: bool, keys: int) -> BiasForm:
+        """Whether, under such a mask and normalizer, a number for each of so many keys says the same."""
         return "dense"
 
     def column(self, pairs: Pairs) -> Float[Tensor, "..."]:

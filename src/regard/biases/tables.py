@@ -24,7 +24,7 @@ class Prior(Bias):
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return self.prior[..., None, pairs.column[0]]
 
-    def form(self, *, causal: bool, shift_invariant: bool) -> BiasForm:
+    def form(self, *, causal: bool, shift_invariant: bool, keys: int) -> BiasForm:
         return "column"
 
     def column(self, pairs: Pairs) -> Float[Tensor, "..."]:

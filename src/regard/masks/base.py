@@ -3,7 +3,7 @@
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -71,6 +71,14 @@ class Mask(ABC):
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:  # noqa: B027
         """Raise where this mask does not fit a table of that size. Any mask fits unless it says otherwise."""
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it is made of, those of masks that it joins too."""
+        held: list[object] = []
+        for mask in self.leaves():
+            names = [field.name for field in fields(mask)] if is_dataclass(mask) else list(vars(mask))
+            held += [getattr(mask, name) for name in names]
+        return tuple(part for part in held if isinstance(part, Tensor))
 
     def over_heads(self) -> "Mask":
         """The same mask with one more lead axis, behind the others, for heads to broadcast over."""

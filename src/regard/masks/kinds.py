@@ -9,6 +9,7 @@ import torch
 
 from regard.errors import wrong, wrong_kind
 from regard.masks.base import Mask
+from regard.numerics.native import gate
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Integer, Tensor, check_own_lead, check_tensor, describe
 
@@ -123,7 +124,7 @@ class Around(Mask):
         return 2 * self.radius + 1
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        if torch.compiler.is_compiling():
+        if not gate.known(self.center):
             return 0, keys
         own = self.center.detach()[..., start:stop]
         if not own.numel():
@@ -170,11 +171,11 @@ class Lengths(Mask):
         return True
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        return 0, keys if torch.compiler.is_compiling() else min(keys, most(self.lengths))
+        return 0, min(keys, most(self.lengths)) if gate.known(self.lengths) else keys
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_own_lead("mask.lengths", self.lead, lead)
-        if not torch.compiler.is_compiling() and most(self.lengths) > keys:
+        if gate.known(self.lengths) and most(self.lengths) > keys:
             fix = "count only the keys that are there"
             raise wrong("mask.lengths", most(self.lengths), f"at most keys={keys}", fix)
 
@@ -271,7 +272,7 @@ def most(counts: Tensor) -> int:
 def as_counts(name: str, counts: Tensor) -> Tensor:
     """Whole numbers of keys, in the dtype that keys are counted in; anything else is refused."""
     counts = as_names(name, counts)
-    known = counts.numel() and not counts.is_meta and not torch.compiler.is_compiling()
+    known = counts.numel() and gate.known(counts)
     if known and int(counts.min()) < 0:
         raise wrong(name, int(counts.min()), "at least 0", "a length counts keys; an empty sequence has length 0")
     return counts

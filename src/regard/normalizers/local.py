@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-import torch
-
 from regard.errors import wrong, wrong_kind
 from regard.normalizers.base import Normalizer, NormalizerForm
 from regard.numerics import simplex
@@ -39,12 +37,12 @@ class LocalGaussian(Normalizer):
 
     def fade(self, pairs: Pairs) -> Float[Tensor, "..."]:
         """The logarithm of the Gaussian for these pairs."""
-        own = self.center[..., pairs.row[:, 0], None]
-        own = own.float() if own.dtype in (torch.float16, torch.bfloat16) else own  # which cannot count to 3,000
+        # In half precision positions above 2,048 would be rounded to even numbers, above 4,096 to every fourth.
+        own = simplex.widened(self.center[..., pairs.row[:, 0], None])
         return -0.5 * ((pairs.column - own) / self.deviation) ** 2
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return simplex.softmax(scores, allowed) * self.fade(pairs).exp()
+        return (simplex.softmax(simplex.widened(scores), allowed) * self.fade(pairs).exp()).to(scores.dtype)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("normalizer.center", tuple(self.center.shape[:-1]), lead)

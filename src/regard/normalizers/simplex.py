@@ -8,9 +8,13 @@ from torch import nn
 from regard.errors import wrong
 from regard.normalizers.base import Normalizer, NormalizerForm
 from regard.numerics import simplex
+from regard.numerics.simplex import widened
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Distribution, Scores, Tensor
 from regard.terms import check_setting, per_head
+
+LARGEST_ALPHA = 100.0
+RANGE = "a number from 1 to 100"
 
 
 class Softmax(Normalizer):
@@ -45,7 +49,7 @@ class Softmax(Normalizer):
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
             return simplex.softmax(scores, allowed)
-        return simplex.softmax(scores / per_head(self.temperature), allowed)
+        return simplex.softmax(widened(scores) / per_head(self.temperature), allowed).to(scores.dtype)
 
 
 class SoftmaxPlusOne(Normalizer):
@@ -109,7 +113,7 @@ class Entmax(Normalizer):
 
     $$ w_{ij} = [(\alpha - 1) s_{ij} - \tau_i]_+^{1 / (\alpha - 1)} $$
 
-    with α = `alpha`, one or one for each head. Peters et al. 2019, eq. 10; learned: Correia et al. 2019.
+    with α = `alpha`, from 1 to 100, one or one for each head. Peters et al. 2019, eq. 10; learned: Correia et al. 2019.
 
     Lowers to: query blocks of whole rows.
     """
@@ -124,8 +128,7 @@ class Entmax(Normalizer):
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
         super().__init__()
         check_setting("alpha", alpha)
-        if not isinstance(alpha, Tensor) and not alpha >= 1:
-            raise wrong("alpha", alpha, "a number of at least 1", "use 1 for softmax, 1.5, or 2 for sparsemax")
+        _check_alpha(alpha)
         self.alpha = alpha
 
     @classmethod
@@ -134,7 +137,28 @@ class Entmax(Normalizer):
         return cls(nn.Parameter(torch.full((heads,) if heads else (), alpha)))
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        _check_alpha(self.alpha)  # again, since what is learned may have left the range
         return simplex.entmax(scores, allowed, per_head(self.alpha))
+
+
+def _check_alpha(alpha: float | Tensor) -> None:
+    """Raise where α is out of range, as far as Python may look at it."""
+    if not isinstance(alpha, Tensor):
+        if not 1 <= alpha <= LARGEST_ALPHA:
+            raise wrong("alpha", alpha, RANGE, "use 1 for softmax, 1.5, or 2 for sparsemax")
+    elif alpha.numel() and _is_readable(alpha):
+        least, most = (end.item() for end in alpha.detach().aminmax())
+        if not (least >= 1 and most <= LARGEST_ALPHA):
+            fix = "clamp it after each step, or learn the argument of 1 + softplus"
+            raise wrong("alpha", most if least >= 1 else least, RANGE, fix)
+
+
+def _is_readable(tensor: Tensor) -> bool:
+    """Whether reading its numbers costs little and does not break what torch is tracing."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    real = type(tensor) in (Tensor, nn.Parameter) and torch._C._len_torch_dispatch_stack() == 0
+    return real and tensor.device.type == "cpu"
 
 
 class Sigmoid(Normalizer):
@@ -160,7 +184,7 @@ class Sigmoid(Normalizer):
         self.shift = shift
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return simplex.sigmoid(scores + per_head(self.shift), allowed)
+        return simplex.sigmoid(widened(scores) + per_head(self.shift), allowed).to(scores.dtype)
 
 
 class RowTotal(Normalizer):

@@ -48,8 +48,10 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
     return run(query, key, weight)
 
 
-def choice(work: int, device: str, dtype: torch.dtype) -> tuple[str, str]:
+def choice(work: int, device: str, dtype: torch.dtype, state: str = "") -> tuple[str, str]:
     """Which form a call of this size takes, and why; `work` is queries × keys × hidden × batch.
+
+    `state` is that of the compiled library (`native.state`).
 
     >>> choice(2**30, "cuda", torch.float32)
     ('torch blocks', 'the compiled kernel is for the CPU')
@@ -58,10 +60,8 @@ def choice(work: int, device: str, dtype: torch.dtype) -> tuple[str, str]:
         return "torch blocks", "the compiled kernel is for the CPU"
     if not dtype.is_floating_point:
         return "torch blocks", f"the compiled kernel is for floats, not {dtype}"
-    if native.loaded():
-        return "native", "the compiled kernel is loaded"
-    if native.given_up():
-        return "torch blocks", native.given_up()
+    if state:
+        return ("native", "the compiled kernel is loaded") if state == "loaded" else ("torch blocks", state)
     if work >= BUILD:
         return "native", f"{work:,} pairs of hidden units are worth compiling for"
     return "torch blocks", f"{work:,} pairs of hidden units are too few to compile for"

@@ -49,9 +49,9 @@ class _Align(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, stop: Tensor, go_on: Tensor, previous: Tensor, library: native.Library) -> Tensor:
-        stop, go_on, previous = gate.packed(stop), gate.packed(go_on), gate.packed(previous)
         weights = stop.new_empty(stop.shape)
-        _call(library, "forward", stop, go_on, previous, weights)
+        _call(library, "forward", gate.packed(stop), gate.packed(go_on), gate.packed(previous), weights)
+        # As they came: a copy would not know where it came from, and a second derivative could not follow it.
         ctx.save_for_backward(stop, go_on, previous, weights)
         ctx.library = library
         return weights
@@ -60,7 +60,7 @@ class _Align(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, weights = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted: torch has to see every step
-            return *torch.autograd.grad(_by_rows(*inputs), inputs, grad, create_graph=True), None
+            return *_differentiable_gradients(inputs, grad, ctx.needs_input_grad), None
         if not gate.reachable(*inputs, weights, grad):
             with torch.enable_grad():
                 given = [tensor.detach().requires_grad_() for tensor in inputs]
@@ -69,6 +69,15 @@ class _Align(torch.autograd.Function):
         gradients = tuple(tensor.new_empty(tensor.shape) for tensor in inputs)
         _call(ctx.library, "backward", *kept, *gradients)
         return *gradients, None
+
+
+def _differentiable_gradients(inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]) -> list[Tensor | None]:
+    """Gradients of the same function in torch's operations, for those inputs that want one."""
+    # Views of their own: where one input was made from another, each gets its own part alone.
+    inputs = [tensor.view_as(tensor) for tensor in inputs]
+    chosen = [tensor for tensor, want in zip(inputs, wanted, strict=False) if want]
+    found = iter(torch.autograd.grad(_by_rows(*inputs), chosen, grad, create_graph=True))
+    return [next(found) if want else None for _, want in zip(inputs, wanted, strict=False)]
 
 
 def _call(library: native.Library, name: str, *tensors: Tensor) -> None:

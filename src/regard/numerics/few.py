@@ -15,7 +15,7 @@ import torch
 
 from regard.errors import wrong
 from regard.numerics import native
-from regard.numerics.fused import four_axes
+from regard.numerics.fused import four_axes, fused
 from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX
 from regard.shapes import Bool, Float, Tensor
@@ -23,9 +23,9 @@ from regard.shapes import Bool, Float, Tensor
 MOST = 8  # queries from which tiles are faster
 
 
-def available(dtype: torch.dtype, device: str) -> bool:
-    """Whether there is a compiled library for it, on this machine now; none is made for its sake."""
-    return device == "cpu" and dtype in SUFFIX and native.library(build=False) is not None
+def supports(dtype: torch.dtype, device: str) -> bool:
+    """Return whether the kernel is written for it; the library must be loaded too, and is not made for its sake."""
+    return device == "cpu" and dtype in SUFFIX and gate.reachable()
 
 
 def few(
@@ -37,10 +37,13 @@ def few(
     allowed: Bool[Tensor, "*#lead #query #key"] | None = None,
 ) -> Float[Tensor, "*lead query value"]:
     """The output, without a gradient; only where it is `available`."""
+    _check(query, key, value, allowed)
+    if not gate.reachable(query, key, value, allowed):  # a plan that was made before a mode or transform came
+        bias = None if allowed is None else torch.where(allowed, 0.0, float("-inf")).to(query.dtype)
+        return fused(query, key, value, scale=scale, bias=bias).output
     library = native.library(build=False)
     if library is None:
         raise wrong("few", "no compiled library", "one", "ask `available` first")
-    _check(query, key, value, allowed)
     lead = query.shape[:-2]
     if query.dim() != 4 or not lead == key.shape[:-2] == value.shape[:-2]:
         lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])
@@ -64,8 +67,6 @@ def few(
 
 def _check(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> None:
     """Our loop reads everything by the sizes of the first that has them."""
-    if not gate.reachable(query, key, value, allowed):
-        raise wrong("few", "tensors without memory, or a transform", "plain tensors on the CPU", 'use backend="sdpa"')
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         got = f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
         raise wrong("query, key, value", got, "one width of queries and keys, a value for each key", "project them")

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
-from torch._subclasses.fake_tensor import FakeTensor
 
 from regard.errors import wrong
 from regard.numerics import native
 from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX, library_for
-from regard.numerics.threshold import Rule, gradients_of, weights_of
+from regard.numerics.simplex_gradients import gradients_of
+from regard.numerics.threshold import Rule, weights_of
 
 BLOCK = 1 << 17  # numbers; measured, with a second cache of 2 MB
 
@@ -44,7 +44,7 @@ def _traced(tensor: Tensor) -> bool:
     """
     if torch.compiler.is_compiling():
         return tensor.device.type == "cpu" and not torch.compiler.is_exporting()
-    return isinstance(tensor, FakeTensor) or tensor.is_meta  # the operator knows the shapes without the numbers
+    return gate.only_shapes(tensor)  # which the operator knows
 
 
 def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
@@ -85,7 +85,7 @@ def _check(table: Tensor, other: Tensor | None, alpha: Tensor | None) -> None:
 def _weights_by_torch(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
     if not _too_long_for_the_cache(scores):
         return weights_of(scores, allowed, alpha, rule)
-    result = torch.empty(scores.shape, dtype=scores.dtype)
+    result = scores.new_empty(scores.shape)
     for into, part, mask, own in _blocks(result, scores, allowed, alpha):
         into.copy_(weights_of(part, mask, own, rule))
     return result
@@ -96,8 +96,8 @@ def _gradients_by_torch(
 ) -> tuple[Tensor, Tensor | None]:
     if not _too_long_for_the_cache(weights):
         return gradients_of(weights, grad, alpha, rule)
-    result = torch.empty(weights.shape, dtype=weights.dtype)
-    by_alpha = None if alpha is None else torch.empty(alpha.shape, dtype=weights.dtype)
+    result = weights.new_empty(weights.shape)
+    by_alpha = None if alpha is None else weights.new_empty(alpha.shape)
     for into, into_alpha, part, arrived, own in _blocks(result, by_alpha, weights, grad, alpha):
         by_scores, change = gradients_of(part, arrived, own, rule)
         into.copy_(by_scores)
@@ -149,7 +149,7 @@ def _weights_operator(scores: Tensor, allowed: Tensor | None, alpha: Tensor | No
 
 @_weights_operator.register_fake
 def _(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: int) -> Tensor:
-    return torch.empty(scores.shape, dtype=scores.dtype)
+    return scores.new_empty(scores.shape)
 
 
 @torch.library.custom_op("regard::simplex_gradients", mutates_args=(), schema=GRADIENTS)
@@ -160,4 +160,4 @@ def _gradients_operator(weights: Tensor, grad: Tensor, alpha: Tensor | None, rul
 
 @_gradients_operator.register_fake
 def _(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int) -> tuple[Tensor, Tensor]:
-    return torch.empty(weights.shape, dtype=weights.dtype), weights.new_empty(0 if alpha is None else alpha.shape)
+    return weights.new_empty(weights.shape), weights.new_empty(0 if alpha is None else alpha.shape)

@@ -8,6 +8,8 @@ a tensor into a form that a loop can walk; `address` and `corner` check that onc
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import Parameter
 
 from regard.errors import InputError, wrong
@@ -41,6 +43,22 @@ def has_memory(tensor: Tensor) -> bool:
         return bool(tensor.data_ptr()) or not tensor.numel()
     except RuntimeError:  # a tensor that escaped from a transform
         return False
+
+
+def known(tensor: Tensor) -> bool:
+    """Whether its numbers can be looked at from Python, on whatever device: it stands for no others.
+
+    >>> known(torch.ones(2)), known(torch.ones(2, device="meta"))
+    (True, False)
+    """
+    return not (_compiling() or only_shapes(tensor) or (_transforms() and is_functorch_wrapped_tensor(tensor)))
+
+
+def only_shapes(tensor: Tensor) -> bool:
+    """Whether what is computed from it has a shape and no numbers: on the meta device, and with fake tensors."""
+    if tensor.is_meta or isinstance(tensor, FakeTensor):
+        return True
+    return bool(_modes()) and torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
 
 
 def packed(tensor: Tensor) -> Tensor:
