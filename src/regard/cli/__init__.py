@@ -46,7 +46,8 @@ def main() -> None:
     except (RegardError, CycloptsError) as error:
         if os.environ.get("REGARD_TRACEBACK"):
             raise
-        print(f"regard: {error}", file=sys.stderr)
+        if not getattr(error, "relayed", False):
+            print(f"regard: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("regard: interrupted", file=sys.stderr)

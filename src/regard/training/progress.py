@@ -93,20 +93,20 @@ def judged(progress: Progress, metrics: Mapping[str, float], goal: Goal) -> tupl
 
     Of equal metrics the lower loss is better; where that is equal too, or there is none, the later weights are.
     """
-    value, loss = metrics[goal.metric], metrics.get("loss")
-    loss = None if loss is None or math.isnan(loss) else loss
+    value, loss = float(metrics[goal.metric]), float(metrics.get("loss", math.nan))
+    known = None if math.isnan(loss) else loss
     improves = goal.improves(value, progress.best)
     lowest = progress.best_loss
-    ties = value == progress.best and (lowest is None or (loss is not None and loss <= lowest))
+    ties = value == progress.best and (lowest is None or loss <= lowest)
     new = replace(
         progress,
         metric=None if math.isnan(value) else value,
-        loss=loss,
+        loss=known,
         stale=0 if improves else progress.stale + 1,
         evaluations=progress.evaluations + 1,
         varied=progress.varied or (progress.best is not None and value != progress.best),
     )
-    return (replace(new, best=value, best_loss=loss), True) if improves or ties else (new, False)
+    return (replace(new, best=value, best_loss=known), True) if improves or ties else (new, False)
 
 
 def tell_unmoved(progress: Progress, goal: Goal) -> list[str]:
