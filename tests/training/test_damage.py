@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toy_training import Net, contents, events_of
+import torch
+from toy_training import Net, Toy, contents, events_of, toy_config
 
 from regard.errors import InputError, RegardError
-from regard.training import Noted, Started, checkpoints, restore, unpack
+from regard.training import Noted, Started, checkpoints, restore, train, unpack
 from regard.training.checkpoint import entry
 
 
@@ -183,6 +184,18 @@ def test_a_new_run_does_not_lie_on_top_of_an_old_one(run: Path, tmp_path: Path) 
     )
     with pytest.raises(InputError, match=r"which holds other files, expected a new folder; fix: give another"):
         events_of(tmp_path)
+
+
+@pytest.mark.parametrize("size", [10**9, 10**12, 10**19])
+def test_a_size_beyond_the_memory_is_one_sentence_and_leaves_no_folder(tmp_path: Path, size: int) -> None:
+    class Vast(Toy):
+        def model(self) -> torch.nn.Module:
+            return torch.nn.Linear(size, 1000)
+
+    config = toy_config(tmp_path / "run")
+    with pytest.raises(InputError, match=r"^model: got one that needs .*, expected at most .* GiB; fix: make its"):
+        list(train(Vast(config), config))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_model_that_cannot_be_built_leaves_no_folder(tmp_path: Path) -> None:

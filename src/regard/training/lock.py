@@ -92,7 +92,7 @@ def check_free(run: Path) -> None:
         return  # there is no lock, or none that we could take: whoever needs it will say so
     with file:
         if not is_lockable(file):
-            raise in_use(run, read_holder(file))
+            raise in_use(run, read_holder(file, tries=3))
 
 
 def open_and_lock(run: Path) -> IO[bytes]:
@@ -101,7 +101,7 @@ def open_and_lock(run: Path) -> IO[bytes]:
         file = open_regular(run / NAME, os.O_RDWR | os.O_CREAT)
         if not is_lockable(file):
             with file:
-                raise in_use(run, read_holder(file))
+                raise in_use(run, read_holder(file, tries=3))
         if is_current(file, run / NAME):
             return file
         file.close()
@@ -149,15 +149,15 @@ def is_current(file: IO[bytes], path: Path) -> bool:
         return False
 
 
-def read_holder(file: IO[bytes]) -> Holder | None:
-    """Who wrote their name, if anybody did."""
-    for _ in range(3):
+def read_holder(file: IO[bytes], tries: int = 1) -> Holder | None:
+    """Who wrote their name, if anybody did. Who has just taken the lock may need a moment to write it."""
+    for _ in range(tries):
         file.seek(0)
         try:
             values = json.loads(file.read(4096))
             return Holder(str(values["host"]), int(values["process"]), str(values["since"]), str(values["boot"]))
         except (ValueError, KeyError, TypeError, RecursionError):
-            time.sleep(A_MOMENT)
+            time.sleep(A_MOMENT if tries > 1 else 0)
     return None
 
 

@@ -1,36 +1,71 @@
-"""Whether the machine has the memory that a model needs."""
+"""Whether the machine has the memory that a model needs: asked before the system ends the process for it."""
 
+import contextlib
 import os
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-import torch
+from torch import nn
 
-from regard.errors import wrong
-from regard.training.runtime import Runtime
-from regard.training.task import Task
+from regard.errors import InputError, wrong
+from regard.training.config import leaves
+from regard.training.settings import RunConfig
+
+COPIES = 4  # weights, gradients and two moments
+REPEATED = ("layers", "decoder_layers", "hops")  # numbers of modules, which cost time to build even if they are small
+MOST = 10_000
 
 
-def check_size(task: Task[Any], runtime: Runtime) -> None:
-    """Raises before memory is asked for that the machine does not have: a model is first built without any."""
+def build_within_memory(build: Callable[[], nn.Module], config: RunConfig) -> nn.Module:
+    """A model whose training fits in the memory of this machine, or one sentence."""
+    for name, value in leaves(config):
+        if name.rpartition(".")[2] in REPEATED and isinstance(value, int) and value > MOST:
+            raise wrong(name, value, f"at most {MOST:,}", f"give {name} a smaller value")
     try:
-        with torch.device("meta"):
-            model = task.model()
-    except (RuntimeError, NotImplementedError) as error:
-        if "overflow" not in str(error):
-            return  # one that only a real device can build; what is wrong with it, if anything, is said there
-        raise wrong("model", "sizes beyond any memory", "a model that fits", "make its sizes smaller") from None
-    needed = 4 * sum(tensor.nbytes for tensor in model.parameters())  # weights, gradients and two moments
-    there = memory_of(runtime.device)
-    if there and needed > there * (runtime.part.world if runtime.sharded else 1):
-        got = f"one that needs {needed / 2**30:,.1f} GiB for weights, gradients and moments"
-        raise wrong("model", got, f"at most {there / 2**30:,.1f} GiB, which are there", "make its sizes smaller")
+        with limited(memory_of_machine()):
+            model = build()
+    except MemoryError:
+        raise too_large("more memory than there is") from None
+    except (RuntimeError, OverflowError) as error:
+        if any(word in str(error) for word in ("allocate memory", "overflow", "too large", "too big")):
+            raise too_large("more memory than there is") from None
+        raise
+    needed = COPIES * sum(parameter.nbytes for parameter in model.parameters())
+    if needed > (memory_of_machine() or needed):
+        raise too_large(f"{needed / 2**30:,.1f} GiB for weights, gradients and moments")
+    return model
 
 
-def memory_of(device: torch.device) -> int:
-    """The bytes of memory that a device has; 0 where that is not known."""
-    if device.type == "cuda":
-        return int(torch.cuda.get_device_properties(device).total_memory)
+def too_large(need: str) -> InputError:
+    there = memory_of_machine() / 2**30
+    return wrong("model", f"one that needs {need}", f"at most {there:,.1f} GiB", "make its sizes smaller")
+
+
+def memory_of_machine() -> int:
+    """The bytes of memory that this machine has; 0 where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 0
+
+
+@contextlib.contextmanager
+def limited(memory: int) -> Iterator[None]:
+    """Lets the process grow by so many bytes and no more, where the system can see to that (Linux)."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (ImportError, OSError):
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * os.sysconf("SC_PAGE_SIZE") + memory
+    if not memory or (soft != resource.RLIM_INFINITY and soft < wanted):
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -23,7 +23,7 @@ from regard.training.checkpoint import (
 )
 from regard.training.folder import Journal, create, publish, recorded_versions, reopen
 from regard.training.lock import Lock
-from regard.training.memory import check_size
+from regard.training.memory import build_within_memory
 from regard.training.progress import DivergedError, Progress, Taken, reseed
 from regard.training.runtime import Runtime
 from regard.training.settings import Optimizer, RunConfig, Training
@@ -83,9 +83,8 @@ def prepared(
     # that began without them could not be resumed with the same ones.
     native.library()
     notes = runtime.led(lambda: opened(run, lock)) if resume else []
-    check_size(task, runtime)
     reseed(settings.seed, -1, 0)
-    model = task.model().to(runtime.device)
+    model = build_within_memory(task.model, config).to(runtime.device)
     if resume is None:
         # After the model: one that cannot be built must not leave a folder that can neither be resumed nor used again.
         runtime.led(lambda: create(run, config, task, lock))
