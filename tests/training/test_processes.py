@@ -32,7 +32,7 @@ UNDERSCORED = {name.replace(".", "__"): value for name, value in SETTINGS.items(
 def run(command: list[object]) -> list[dict[str, Any]]:
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     finished = subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, env=environment, timeout=280, check=False
+        [*map(str, command)], capture_output=True, text=True, env=environment, timeout=800, check=False
     )
     lines = [line for line in finished.stdout.splitlines() if line.startswith("{")]
     assert finished.returncode == 0, finished.stdout + finished.stderr
@@ -67,7 +67,6 @@ def assert_same(folder: Path, alone: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_two_processes_under_torchrun_are_one_even_if_one_dies(tmp_path: Path, alone: Path) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     parallel = [*FLAGS, "training.parallel=ddp"]
@@ -80,7 +79,6 @@ def test_two_processes_under_torchrun_are_one_even_if_one_dies(tmp_path: Path, a
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_one_process_becomes_two_with_shards_and_one_again(tmp_path: Path, alone: Path) -> None:
     folder = tmp_path / "run"
     events_of(folder, **UNDERSCORED | {"training__stop__steps": 24})

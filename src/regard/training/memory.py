@@ -26,8 +26,8 @@ def build_within_memory(build: Callable[[], nn.Module], config: RunConfig) -> nn
             model = build()
     except MemoryError:
         raise too_large("more memory than there is") from None
-    except (RuntimeError, OverflowError) as error:
-        if any(word in str(error) for word in ("allocate memory", "overflow", "too large", "too big")):
+    except (RuntimeError, TypeError, OverflowError) as error:
+        if any(word in str(error).lower() for word in ("allocate memory", "overflow", "too large", "too big")):
             raise too_large("more memory than there is") from None
         raise
     needed = COPIES * sum(parameter.nbytes for parameter in model.parameters())
