@@ -1,6 +1,5 @@
 """How good the model is on held-out data, measured by all processes together."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,14 +12,14 @@ from regard.training.task import Part, Task
 from regard.training.tensors import distinct, restore, unsharded
 
 EMPTY = (ZeroDivisionError, KeyError)  # what comes of sums of nothing
-ONE = Part(0, sys.maxsize)  # a share so small that it has one item, if there is any
+ONE = Part(0, 2**31)  # a share so small that it has one item, if there is any
 
 
 def measured(session: Session, step: int) -> dict[str, float]:
     """The task's metrics at this step. What is drawn at random is a function of the step alone."""
     sums = session.runtime.merged(sums_of(session, step, session.runtime.part))
     try:
-        return checked(session.task, session.task.metrics(sums))
+        return metrics_of(session.task, sums)
     except EMPTY as error:
         fix = "give it validation data, or settings under which some of it can be used"
         got = f"nothing that could be measured ({type(error).__name__})"
@@ -30,7 +29,7 @@ def measured(session: Session, step: int) -> dict[str, float]:
 def rehearse(session: Session, step: int) -> None:
     """Evaluates once on one item before the first step: what is missing should be told now and not in an hour."""
     try:
-        checked(session.task, session.task.metrics(sums_of(session, step, ONE)))
+        metrics_of(session.task, sums_of(session, step, ONE))
         usable = 1.0
     except EMPTY:
         usable = 0.0  # that item is not one that can be used; only all of them tell
@@ -49,10 +48,13 @@ def sums_of(session: Session, step: int, part: Part) -> Mapping[str, float]:
     return sums
 
 
-def checked(task: Task[Any], metrics: dict[str, float]) -> dict[str, float]:
-    """The metrics, if the one that decides is among them."""
+def metrics_of(task: Task[Any], sums: Mapping[str, float]) -> dict[str, float]:
+    """The metrics, if there are any and the one that decides is among them."""
+    metrics = task.metrics(sums)
+    if not metrics:
+        raise KeyError(task.goal.metric)
     if task.goal.metric not in metrics:
-        names = ", ".join(sorted(metrics)) or "nothing"
+        names = ", ".join(sorted(metrics))
         raise wrong("goal", task.goal.metric, f"one of {names}", "name a metric that the task returns")
     return metrics
 
