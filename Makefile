@@ -24,7 +24,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage check kills fix peers bench docs clean
+.PHONY: help demo test fuzz mutate hostile kills coverage check fix peers bench docs clean
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
@@ -49,8 +49,23 @@ demo: $(DEMO_STAMP) ## see it work
 test: $(TEST_STAMP) ## every test and doctest
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
+MINUTES ?= 60
+SEED ?= 0
+WITHOUT ?=
+fuzz: $(TEST_STAMP) ## random attentions against the definition for MINUTES=60; what fails is kept as a test
+	$(ONE_THREAD) $(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --without '$(WITHOUT)'
+
+COUNT ?= 150
+mutate: $(TEST_STAMP) ## change COUNT=150 lines, one at a time, and see whether the tests notice
+	$(ONE_THREAD) $(BIN)/python -m tests.mutation --count $(COUNT) --seed $(SEED) --workers $(WORKERS)
+
 coverage: $(TEST_STAMP) ## the same, with branch coverage of the algebra and its backends; takes twice as long
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term $(PYTEST_ARGS)
+
+# Damaged images, sounds, recordings, run folders and requests, of which none may lead to a fault.
+hostile: COUNT := 20000 # that of the command line counts more
+hostile: $(TEST_STAMP) ## COUNT=20000 damaged files and requests: no fault, no traceback, no growth
+	$(ONE_THREAD) $(BIN)/python -m tests.hostile $(COUNT) $(SEED)
 
 check: $(TEST_STAMP) ## lint, format, types, and which module may import which
 	$(BIN)/ruff check

@@ -10,7 +10,7 @@ from regard.errors import wrong
 from regard.numerics import noise
 from regard.pairs import Pairs
 from regard.shapes import Distribution, Float, Tensor
-from regard.terms import Term
+from regard.terms import Term, check_setting, drop_claims, has_new_definition, per_head
 
 
 class Choice(NamedTuple):
@@ -25,6 +25,13 @@ class Reading(Term):
 
     form: ClassVar[Literal["soft", "choice"]] = "choice"
     random: ClassVar[bool] = False
+    whole_rows: ClassVar[bool] = True
+    """Whether it must be given every column of a row, those too that the mask hides from all queries of a block."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "forward"):
+            drop_claims(cls, {"form": "choice", "whole_rows": True, "head_blind": False})
 
     @abstractmethod
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
@@ -35,6 +42,8 @@ class Soft(Reading):
     """The weighted average itself (soft attention)."""
 
     form: ClassVar[Literal["soft", "choice"]] = "soft"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
         return Choice(weights)
@@ -48,6 +57,9 @@ class Argmax(Reading):
     Straight-through estimator: Bengio et al. 2013, §4. The first of equal weights is taken.
     """
 
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
         return Choice(straight_through(weights, weights))
 
@@ -57,14 +69,20 @@ class Gumbel(Reading):
 
     $$ \hat w_{ij} \propto \exp\left((\log w_{ij} + g_{ij}) / \tau\right) $$
 
-    with $g$ Gumbel noise and $\tau$ = `temperature`. Jang et al. 2017, eq. 2; Maddison et al. 2017.
+    with $g$ Gumbel noise and $\tau$ = `temperature`, one or one for each head. Jang et al. 2017, eq. 2; Maddison et al.
+    2017.
     """
 
     random: ClassVar[bool] = True
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
-    def __init__(self, temperature: float = 1.0) -> None:
+    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+
+    def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
-        if not temperature > 0:
+        check_setting("temperature", temperature)
+        if not isinstance(temperature, Tensor) and not temperature > 0:
             raise wrong("temperature", temperature, "a number above 0", "start at 1.0 and anneal it")
         self.temperature = temperature
 
@@ -74,7 +92,7 @@ class Gumbel(Reading):
     def relaxed(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Distribution:
         """The soft sample."""
         some = weights > 0
-        perturbed = (log_of(weights) + gumbel(weights, pairs, seed)) / self.temperature
+        perturbed = (log_of(weights) + gumbel(weights, pairs, seed)) / per_head(self.temperature)
         logits = perturbed.masked_fill(~some, float("-inf"))
         top = logits.detach().amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).min)
         powers = (logits - top).exp()
@@ -83,6 +101,9 @@ class Gumbel(Reading):
 
 class GumbelStraight(Gumbel):
     """A hard sample with the gradient of the soft one (straight-through Gumbel, Jang et al. 2017, §2.2)."""
+
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
         relaxed = self.relaxed(weights, pairs, seed)
@@ -99,6 +120,8 @@ class Sample(Reading):
     """
 
     random: ClassVar[bool] = True
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
         draw = (log_of(weights.detach()) + gumbel(weights, pairs, seed)).masked_fill(weights <= 0, float("-inf"))

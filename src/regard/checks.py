@@ -1,18 +1,18 @@
 """What can be wrong with the input of `attend`, one sentence each."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable
 
 import torch
 
 from regard.aggregates import Reading
 from regard.biases import Bias
 from regard.errors import wrong, wrong_kind
-from regard.masks import Full, Mask, as_mask
+from regard.masks import Full, as_mask
 from regard.normalizers import Normalizer
 from regard.parts import Parts
 from regard.scores import Score
-from regard.shapes import Tensor, describe
+from regard.shapes import Tensor, check_floats, describe
+from regard.terms import check_heads
 
 KINDS = (("score", Score), ("normalizer", Normalizer), ("aggregate", Reading))
 
@@ -28,17 +28,36 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
     if not 0 <= dropout < 1:
         raise wrong("dropout", dropout, "a rate from 0 to below 1", "use 0 in evaluation")
     lead = _lead(query, key, value)
+    _check_queries(query, lead)
     parts.score.check(query, key)
     _check_parameters(parts.score, query)
     queries, keys = query.shape[-2], key.shape[-2]
-    if not isinstance(parts.mask, Full):
-        _check_devices("mask", _tensors(parts.mask), query)
+    if type(parts.mask) is not Full:
+        _check_devices("mask", parts.mask.tensors(), query)
         parts.mask.check(lead, queries, keys)
     if parts.bias is not None:
         _check_devices("bias", parts.bias.tensors(), query)
         parts.bias.check(lead, queries, keys)
     parts.normalizer.check(lead, queries, keys)
+    if not torch.compiler.is_compiling():  # which cannot look through a module that is made while it traces
+        _check_settings(parts, lead)
     return lead
+
+
+def _check_settings(parts: Parts, lead: tuple[int, ...]) -> None:
+    for name, part in (("score", parts.score), ("normalizer", parts.normalizer), ("aggregate", parts.aggregate)):
+        for setting, tensor in part.settings():
+            check_heads(f"{name}.{setting}", tensor, lead)
+
+
+def _check_queries(query: Tensor, lead: tuple[int, ...]) -> None:
+    """Raise where a query for each sequence, without an axis of queries, would be read as queries of all sequences."""
+    own = tuple(query.shape[:-1])
+    if len(own) <= len(lead) and own == lead[: len(own)] and any(size > 1 for size in own):
+        got = f"{describe(query)} beside keys and values of lead axes {lead}"
+        shared = f"query[{', '.join(['None'] * (len(lead) + 1 - len(own)))}]"
+        fix = f"write query.unsqueeze(-2) if each sequence has one query, {shared} if all share these"
+        raise wrong("query", got, "an axis of queries behind the lead axes", fix)
 
 
 def _check_parts(parts: Parts) -> None:
@@ -55,10 +74,7 @@ EXAMPLES = {"score": "Dot()", "normalizer": "Softmax()", "aggregate": "Soft()"}
 
 
 def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
-    if not isinstance(tensor, Tensor):
-        raise wrong_kind(name, describe(tensor), "a float tensor", "write torch.as_tensor(...)")
-    if not tensor.is_floating_point():
-        raise wrong_kind(name, describe(tensor), "a float tensor", "write tensor.float(), or embed the tokens first")
+    check_floats(name, tensor)
     if tensor.dim() < 2:
         raise wrong(name, describe(tensor), f"at least ({AXES[name]})", "add the missing axis with tensor[None]")
     if 0 in tensor.shape[-2:]:
@@ -77,17 +93,13 @@ def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
 
 def _check_parameters(score: Score, query: Tensor) -> None:
     """A number for the whole score is promoted; a matrix of another dtype would be refused by torch in other words."""
-    if not (score._parameters or score._modules):
+    if torch.compiler.is_compiling() or not (score._parameters or score._modules):
         return
     for parameter in score.parameters():
-        if parameter.dim() and parameter.dtype != query.dtype and not _casts_by_itself(query.device.type):
+        if parameter.dim() and parameter.dtype != query.dtype:
             got, expected = f"{_name(parameter.dtype)} parameters", f"the query's dtype, {_name(query.dtype)}"
             raise wrong_kind("score", got, expected, "write score.to(query.dtype)")
     _check_devices("score", score.parameters(), query)
-
-
-def _casts_by_itself(device: str) -> bool:
-    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:
@@ -95,16 +107,6 @@ def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:
         if tensor.device != query.device:
             got, fix = f"a tensor on device {tensor.device}", f"build the {name} on query.device"
             raise wrong(name, got, f"the query's device, {query.device}", fix)
-
-
-def _tensors(mask: Mask) -> Iterator[Tensor]:
-    """The tensors that a mask is made of."""
-    names: list[str] = [field.name for field in fields(mask)] if is_dataclass(mask) else []
-    for part in (getattr(mask, name) for name in names):
-        if isinstance(part, Tensor):
-            yield part
-        elif isinstance(part, Mask):
-            yield from _tensors(part)
 
 
 AXES = {"query": "queries, width", "key": "keys, width", "value": "keys, width"}

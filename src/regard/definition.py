@@ -20,13 +20,17 @@ def weigh(
     parts: Parts, score: ScoreFunction, query: Tensor, key: Tensor, pairs: Pairs, *, seed: Tensor | None
 ) -> Choice:
     """normalizer( score(q, k) + bias(i, j), mask(i, j) ), then the reading. `pairs` has all columns."""
-    scores = score(query, key)
-    if parts.bias is not None:
-        scores = scores + parts.bias(pairs).to(scores.dtype)
-    allowed = None if isinstance(parts.mask, Full) else parts.mask.allowed(pairs)
+    scores = score_pairs(parts, score, query, key, pairs)
+    allowed = None if type(parts.mask) is Full else parts.mask.allowed(pairs)
     weights = parts.normalizer(scores, allowed, pairs)
     choice: Choice = parts.aggregate(weights, pairs, seed)
     return choice
+
+
+def score_pairs(parts: Parts, score: ScoreFunction, query: Tensor, key: Tensor, pairs: Pairs) -> Tensor:
+    """score(q, k) + bias(i, j)."""
+    scores = score(query, key)
+    return scores if parts.bias is None else scores + parts.bias(pairs).to(scores.dtype)
 
 
 def read(call: Call, score: ScoreFunction, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs) -> Read:

@@ -22,6 +22,10 @@ class PlanError(RegardError, NotImplementedError):
     """A backend was asked for by name and cannot compute these parts."""
 
 
+class StaleError(RegardError, RuntimeError):
+    """Something is asked of a call whose tensors have changed since."""
+
+
 def sentence(name: str, got: object, expected: str, fix: str) -> str:
     """The one wording.
 

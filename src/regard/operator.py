@@ -5,14 +5,15 @@ from typing import Literal, NamedTuple
 import torch
 
 from regard.aggregates import Reading, Soft
-from regard.backends import RUNS
+from regard.backends import RUNS, Result
 from regard.biases import Bias
 from regard.checks import check
 from regard.lowering import Backend, Plan, lower
+from regard.lowering.precision import is_traced
 from regard.masks import Causal, Full, Mask
 from regard.normalizers import Normalizer, Softmax
-from regard.numerics import noise
-from regard.parts import Call, Facts, Parts
+from regard.numerics import few, native, noise
+from regard.parts import Call, Care, Facts, Parts
 from regard.scores import Dot, ScaledDot, Score
 from regard.shapes import Float, Output, Queries, Tensor, Values, WideKeys
 from regard.shield import shield
@@ -69,25 +70,80 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     tensor([0., 1., 2.])
     """
     parts = Parts(score, bias, mask, normalizer, aggregate)
+    if isinstance(query, Tensor) and query.is_floating_point() and casts_by_itself(query.device.type):
+        with torch.autocast(query.device.type, enabled=False):
+            return _attend_cast(parts, query, key, value, dropout, backend)
     lead, plan = understand(parts, query, key, value, dropout, backend)
-    exposed = None
-    if plan.backend != "few":  # which reads nothing that is hidden
-        key, value, exposed = shield(parts, query.shape[-2], key, value)
     seed = noise.draw_seed(query.device) if dropout or aggregate.random else None
-    call = Call(parts, query, key, value, dropout, seed)
-    result = RUNS[plan.backend](call)
-    output = result.output
+    call, blind, exposed = Call(parts, query, key, value, dropout, seed), None, None
+    if plan.backend != "few":  # which reads nothing that is hidden
+        key, value, exposed, blind, huge = shield(call, plan.backend)
+        call = Call(parts, query, key, value, dropout, seed)
+        plan = replan(call, lead, backend, "range") if huge else plan
+    computed = compute(call, lead, plan, backend)
+    output, log_prob = computed.result.output, computed.result.log_prob
     if exposed is not None:
         output = output.masked_fill(exposed[..., None], float("nan"))
-    log_prob = result.log_prob
     if output.shape[:-2] != lead:
         output = output.expand(*lead, *output.shape[-2:])
     if log_prob is not None and log_prob.shape[:-1] != lead:
         log_prob = log_prob.expand(*lead, log_prob.shape[-1])
-    weights = Weights(call, result)
+    weights = Weights(computed.call, computed.result, blind)
     if not torch.compiler.is_compiling():
         tell(weights)
-    return Attended(output, weights, log_prob, plan)
+    return Attended(output, weights, log_prob, computed.plan)
+
+
+def casts_by_itself(device: str) -> bool:
+    """Return whether torch.autocast is on."""
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
+def _attend_cast(
+    parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: Backend | Literal["auto"]
+) -> Attended:
+    """Attend in the dtype of the query: torch.autocast would change it half way, operation by operation."""
+    both = [t.to(query.dtype) if isinstance(t, Tensor) and t.is_floating_point() else t for t in (key, value)]
+    score, bias, mask, normalizer, aggregate = parts.cast(query.dtype)
+    return attend(
+        query,
+        *both,
+        score=score,
+        bias=bias,
+        mask=mask,
+        normalizer=normalizer,
+        aggregate=aggregate,
+        dropout=dropout,
+        backend=backend,
+    )
+
+
+class Computed(NamedTuple):
+    """A call as it was computed in the end."""
+
+    call: Call
+    result: Result
+    plan: Plan
+
+
+def compute(call: Call, lead: tuple[int, ...], plan: Plan, backend: Backend | Literal["auto"]) -> Computed:
+    """Run the plan; where it turns out to lose digits, make a more careful one and run that."""
+    own = call if plan.precision is None else call.cast(plan.precision)
+    result = RUNS[plan.backend](own)
+    if result.lost_digits:
+        wider = plan.precision != torch.float64 and call.value.dtype != torch.float64
+        return compute(call, lead, replan(call, lead, backend, "digits" if wider else "range"), backend)
+    if plan.precision is not None:
+        dtype = call.value.dtype
+        log_prob = None if result.log_prob is None else result.log_prob.to(torch.promote_types(dtype, torch.float32))
+        result = result._replace(output=result.output.to(dtype), log_prob=log_prob)
+    return Computed(own, result, plan)
+
+
+def replan(call: Call, lead: tuple[int, ...], backend: Backend | Literal["auto"], care: Care) -> Plan:
+    """Return the plan of a call whose content asks for more care."""
+    facts = facts_of(lead, call.query, call.key, call.value, call.dropout)
+    return plan_for(call.parts, facts._replace(care=care), backend)
 
 
 def understand(
@@ -95,11 +151,11 @@ def understand(
 ) -> Understood:
     """Check and plan. Where the parts hold no tensor, once for all calls that are alike: it takes a while."""
     alike: object = None
-    if _plain(parts) and isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor):
+    if _plain(parts) and all(isinstance(tensor, Tensor) and not tensor.is_nested for tensor in (query, key, value)):
         sizes = query.shape, key.shape, value.shape
         kinds = query.dtype, key.dtype, value.dtype, query.device, key.device, value.device
         given = type(parts.score), type(parts.mask), dropout, backend, torch.is_grad_enabled()
-        alike = given, sizes, kinds
+        alike = given, sizes, kinds, native.loaded() is None
         known = _understood.get(alike)
         if known is not None:
             return known
@@ -116,11 +172,15 @@ def _plain(parts: Parts) -> bool:
     """Whether nothing in the parts but their types counts."""
     score, bias, mask, normalizer, aggregate = parts
     plain = type(score) in (Dot, ScaledDot) and type(mask) in (Full, Causal) and bias is None
-    return plain and normalizer is NORMALIZER and aggregate is AGGREGATE and not torch.compiler.is_compiling()
+    return plain and normalizer is NORMALIZER and aggregate is AGGREGATE and not is_traced()
 
 
 def facts_of(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Facts:
     """The facts of a call."""
+    grad, traced = torch.is_grad_enabled(), torch.compiler.is_compiling()
+    mapped = not traced and torch._C._are_functorch_transforms_active()
+    if not (traced or grad) and query.shape[-2] <= few.MOST:
+        native.library(build=False)  # which takes it from the cache, if it is there
     return Facts(
         lead,
         query.shape[-2],
@@ -130,8 +190,10 @@ def facts_of(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, d
         query.dtype,
         query.device.type,
         dropout > 0,
-        torch.is_grad_enabled(),
-        torch.compiler.is_compiling(),
+        grad,
+        traced,
+        mapped,
+        "" if traced else native.state(),
     )
 
 

@@ -1,7 +1,7 @@
 """The parts of one attention, and the facts of one call: all that a plan depends on."""
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 
@@ -11,6 +11,7 @@ from regard.masks import Mask
 from regard.normalizers import Normalizer
 from regard.scores import Score
 from regard.shapes import Tensor
+from regard.terms import cast_module
 
 
 class Parts(NamedTuple):
@@ -29,11 +30,23 @@ class Parts(NamedTuple):
         bias = None if self.bias is None else (self.bias.key, self.bias.wants_grad, self.normalizer.wants_grad)
         return self.score.key, bias, self.mask.key, self.normalizer.key, self.aggregate.key
 
+    def cast(self, dtype: torch.dtype) -> "Parts":
+        """Return the parts with their float tensors in this dtype; gradients flow to the tensors themselves."""
+        score, bias, mask, normalizer, aggregate = self
+        bias = None if bias is None else cast_module(bias, dtype)
+        return Parts(
+            cast_module(score, dtype), bias, mask, cast_module(normalizer, dtype), cast_module(aggregate, dtype)
+        )
+
     def tensors(self) -> tuple[Tensor, ...]:
         """Every tensor of the parts that a gradient may flow to."""
         bias = () if self.bias is None else self.bias.tensors()
         found = (*self.score.tensors(), *bias, *self.normalizer.tensors(), *self.aggregate.tensors())
         return tuple({id(tensor): tensor for tensor in found}.values())
+
+
+Care = Literal["none", "digits", "range"]
+"""What the content of the tensors asks for: nothing, more digits than theirs, or a way on which nothing overflows."""
 
 
 class Facts(NamedTuple):
@@ -49,6 +62,9 @@ class Facts(NamedTuple):
     dropout: bool = False
     grad: bool = False
     traced: bool = False
+    mapped: bool = False  # by torch.func: vmap, grad and their kind
+    native: str = ""  # "loaded", or why the compiled library will never be; empty while it may be
+    care: Care = "none"
 
 
 class Call(NamedTuple):
@@ -60,6 +76,12 @@ class Call(NamedTuple):
     value: Tensor
     dropout: float = 0.0
     seed: Tensor | None = None
+    asked: torch.dtype | None = None  # of the result, where it is computed in another dtype
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype that the caller's tensors have."""
+        return self.asked or self.value.dtype
 
     @property
     def queries(self) -> int:
@@ -70,3 +92,8 @@ class Call(NamedTuple):
     def keys(self) -> int:
         """How many keys."""
         return self.key.shape[-2]
+
+    def cast(self, dtype: torch.dtype) -> "Call":
+        """Return the same call in another dtype."""
+        query, key, value = self.query.to(dtype), self.key.to(dtype), self.value.to(dtype)
+        return Call(self.parts.cast(dtype), query, key, value, self.dropout, self.seed, self.dtype)

@@ -4,7 +4,7 @@
 grouped heads are a lead axis of size one and not a flag.
 """
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
 from regard.errors import wrong, wrong_kind
@@ -26,6 +26,7 @@ __all__ = [
     "Float",
     "Indices",
     "Int",
+    "Integer",
     "Keys",
     "Output",
     "Queries",
@@ -33,7 +34,9 @@ __all__ = [
     "Tensor",
     "Values",
     "WideKeys",
+    "check_floats",
     "check_lead",
+    "check_own_lead",
     "check_tensor",
     "describe",
 ]
@@ -58,9 +61,33 @@ def check_tensor(name: str, thing: object) -> None:
         raise wrong_kind(name, describe(thing), "a tensor", "write torch.tensor(...)")
 
 
+def check_floats(name: str, thing: object) -> None:
+    """Raise unless this is a tensor of real numbers, of one shape."""
+    if not isinstance(thing, Tensor):
+        raise wrong_kind(name, describe(thing), "a float tensor", "write torch.as_tensor(...)")
+    if thing.is_nested:
+        fix = "write tensor.to_padded_tensor(0.0), with mask=Lengths(lengths)"
+        raise wrong_kind(name, "a nested tensor", "a float tensor of one shape", fix)
+    if not thing.is_floating_point():
+        raise wrong_kind(name, describe(thing), "a float tensor", "write tensor.float(), or embed the tokens first")
+
+
 def check_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
     """Raise where a term's lead axes do not broadcast to those of the queries and keys."""
     padded = (1,) * (len(lead) - len(own)) + own
     if len(own) > len(lead) or any(a not in (1, b) for a, b in zip(padded, lead, strict=True)):
         fix = "give it size-1 axes where it is shared, for example lengths[:, None] for (batch, heads)"
         raise wrong(name, f"lead axes {own}", f"axes that broadcast to {lead}", fix)
+
+
+def check_own_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
+    """Raise where lead axes that a caller gave do not fit, or fit sequences as well as heads.
+
+    >>> check_own_lead("mask.lengths", (3, 1), (3, 3))
+    """
+    check_lead(name, own, lead)
+    short = len(own) < len(lead) and any(size > 1 for size in own)
+    if short and all(a in (1, b) for a, b in zip(own, lead, strict=False)):
+        expected = f"no doubt whether they are the first or the last of {lead}"
+        fix = "write tensor[:, None] if they are sequences, tensor[None] if they are heads"
+        raise wrong(name, f"lead axes {own}", expected, fix)

@@ -24,6 +24,7 @@ SEED = 2  # of every random reading and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
 SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
 WITHOUT_GRADIENT: tuple[Backend, ...] = ("few",)  # paths of who asks for none
+Leads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # of queries, keys and values; they broadcast
 FAMILIES = ("score", "bias", "mask", "normalizer", "reading")
 
 
@@ -80,11 +81,30 @@ def move_loose(part: torch.nn.Module, dtype: torch.dtype) -> None:
             setattr(part, name, tensor.to(dtype).detach().requires_grad_())
 
 
-def inputs(sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values that want a gradient."""
+def cast_parts(parts: Parts, dtype: torch.dtype, *, jitter: float = 0.0) -> Parts:
+    """Return a copy of the parts with every float tensor in `dtype`; all but buffers want a gradient.
+
+    `jitter` is the size of the random numbers that are added to parameters, so that none stays at its starting value.
+    """
+    parts = copy.deepcopy(parts)
+    for module in [module for part in parts if isinstance(part, torch.nn.Module) for module in part.modules()]:
+        for parameter in module.parameters(recurse=False):
+            parameter.data = (parameter.data + jitter * torch.rand_like(parameter)).to(dtype)
+        for names, learned in ((vars(module), True), (module._buffers, False)):
+            loose = [(name, tensor) for name, tensor in names.items() if isinstance(tensor, Tensor)]
+            floats = [(name, tensor.detach()) for name, tensor in loose if tensor.is_floating_point()]
+            names.update({name: tensor.to(dtype).requires_grad_(learned) for name, tensor in floats})
+    return parts
+
+
+def inputs(
+    sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1, leads: Leads | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values that want a gradient; with leading axes of their own, if such are named."""
     generator = torch.Generator().manual_seed(seed)
     shapes = (sizes.queries, sizes.query), (sizes.keys, sizes.key), (sizes.keys, sizes.value)
-    drawn = [torch.randn(*sizes.lead, *shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    whole = zip(leads or (sizes.lead,) * 3, shapes, strict=True)
+    drawn = [torch.randn(*lead, *shape, generator=generator, dtype=torch.float64) for lead, shape in whole]
     query, key, value = (tensor.to(dtype).requires_grad_() for tensor in drawn)
     return query, key, value
 

@@ -8,17 +8,23 @@ from typing import NamedTuple
 
 import torch
 
+from regard.aggregates import Soft
 from regard.backends.result import Result
 from regard.definition import weigh, widened
-from regard.errors import wrong
+from regard.errors import StaleError, sentence, wrong
 from regard.lowering.fuse import dense_table, mask_bias
+from regard.masks import Causal, Full
+from regard.normalizers import Softmax
 from regard.numerics.blocks import rows_per_block
 from regard.numerics.summary import Summed, summarize, summary_of
 from regard.pairs import Pairs
-from regard.parts import Call
+from regard.parts import Call, Parts
+from regard.scores import Dot, ScaledDot
 from regard.scores.base import DotForm
-from regard.shapes import Float, Int, Tensor
+from regard.shapes import Bool, Float, Int, Tensor
 
+PARTS = tuple(f"tensor of the {name}" for name in Parts._fields)
+TENSORLESS = (Dot, ScaledDot, Full, Causal, Soft)  # nothing to look for in them, at each call
 BLOCK = 2**20  # scores looked at together: what a second cache can hold
 
 
@@ -47,7 +53,8 @@ class Totals(NamedTuple):
 class Weights:
     """A handle on the weights; nothing is computed before it is asked for. Dropout is not in them.
 
-    `dense()` has a gradient; the others look and have none.
+    `dense()` has a gradient; the others look and have none. They are the weights of the call that made them: if its
+    tensors were changed in place since, by an optimizer for example, asking raises a `StaleError`.
 
     >>> from regard import attend
     >>> q, k, v = torch.zeros(1, 2), torch.eye(2), torch.eye(2)
@@ -55,10 +62,10 @@ class Weights:
     tensor([[0.5000, 0.5000]])
     """
 
-    __slots__ = ("_call", "_lead", "_totals")
+    __slots__ = ("_blind", "_call", "_lead", "_totals", "_versions")
 
-    def __init__(self, call: Call, result: Result) -> None:
-        self._call = call
+    def __init__(self, call: Call, result: Result, blind: Bool[Tensor, "*#lead query"] | None = None) -> None:
+        self._call, self._blind, self._versions = call, blind, versions_of(call)
         self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
         self._totals = Totals(result.form, result.total) if known else None  # type: ignore[arg-type]
@@ -93,12 +100,14 @@ class Weights:
 
     def dense(self) -> Float[Tensor, "*lead query key"]:
         """All of them."""
+        self._check_fresh()
         return self._rows(0, self._call.queries)
 
     def tile(self, rows: slice, columns: slice) -> Float[Tensor, "*lead row column"]:
         """Those of some queries and some keys. Only they are computed where the kernel left its totals."""
         start, stop, _ = _steps("rows", rows).indices(self._call.queries)
         first, last, _ = _steps("columns", columns).indices(self._call.keys)
+        self._check_fresh()
         with torch.no_grad():
             return self._tile(start, stop, first, last)
 
@@ -118,6 +127,7 @@ class Weights:
         """Entropy, mass received and the k largest, in one pass over the weights. Each alone costs as much."""
         if not 1 <= k <= self._call.keys:
             raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
+        self._check_fresh()
         entropies, masses, weights, keys, _ = zip(*self._blocks(k), strict=True)
         received = functools.reduce(torch.Tensor.add_, masses)
         return Summary(torch.cat(entropies, -1), received, Top(torch.cat(weights, -2), torch.cat(keys, -2)))
@@ -134,19 +144,21 @@ class Weights:
                 yield self._block(start, min(queries, start + size), k)
 
     def _block(self, start: int, stop: int, k: int) -> Summed:
-        if self._totals is None:
+        if self._totals is None or self._blind is not None:
             return summary_of(self._rows(start, stop), k)
         scores, total, scale = _scores(self._call, self._totals, start, stop, 0, self._call.keys)
         lead = torch.broadcast_shapes(scores.shape[:-2], total.shape[:-1])
         scores, total = scores.expand(*lead, *scores.shape[-2:]), total.expand(*lead, total.shape[-1])
         if self._lead is not None:
             scores, total = self._placed(scores), total.reshape(*self._lead, total.shape[-1])
-        return summarize(scores, total, scale, k)
+        found = summarize(scores, total, scale, k)
+        return found if scores.dtype == self._dtype else Summed(*(self._cast(part) for part in found))
 
     def _tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
-        if self._totals is None:
+        if self._totals is None or self._blind is not None:
             return self._rows(start, stop)[..., first:last]
-        return self._placed(_from_totals(self._call, self._totals, start, stop, first, last)).exp_()
+        table = _from_totals(self._call, self._totals, start, stop, first, last)
+        return self._cast(self._placed(table.exp_()))
 
     def _rows(self, start: int, stop: int) -> Tensor:
         """Whole rows by the definition. Rows of a sequential normalizer need all rows before them."""
@@ -156,11 +168,42 @@ class Weights:
         query = call.query[..., rows[0] : rows[1], :]
         table = weigh(call.parts, widened(call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
         table = table[..., start:stop, :] if sequential else table
-        return self._placed(table.expand(*self._own_lead, *table.shape[-2:]))
+        if self._blind is not None:
+            table = table.masked_fill(self._blind[..., start:stop, None], float("nan"))
+        return self._cast(self._placed(table.expand(*self._own_lead, *table.shape[-2:])))
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        """Weights of half precision are given in float32."""
+        return torch.promote_types(self._call.dtype, torch.float32)
+
+    def _cast(self, table: Tensor) -> Tensor:
+        return table.to(self._dtype) if table.is_floating_point() else table
+
+    def _check_fresh(self) -> None:
+        """Raise if a tensor of the call is no longer what it was."""
+        if self._versions is None or torch.compiler.is_compiling():
+            return
+        for (name, known), (_, now) in zip(self._versions, versions_of(self._call) or (), strict=False):
+            if known != now:
+                expected, fix = "the tensors of the call as they were", "ask before they are changed, or attend again"
+                raise StaleError(sentence("weights", f"a {name} that was changed since", expected, fix))
 
     def _placed(self, table: Tensor) -> Tensor:
         """The table with the lead axes that this handle shows."""
         return table if self._lead is None else table.reshape(*self._lead, *table.shape[-2:])
+
+
+def versions_of(call: Call) -> list[tuple[str, tuple[int, int]]] | None:
+    """Return how often each tensor of a call has been changed in place; None where torch does not count."""
+    if torch.compiler.is_compiling() or torch.is_inference_mode_enabled():
+        return None
+    named = [("query", call.query), ("key", call.key), ("value", call.value)]
+    for name, part in zip(PARTS, call.parts, strict=True):
+        plain = type(part) is Softmax and type(part.temperature) is float
+        if part is not None and type(part) not in TENSORLESS and not plain:
+            named += [(name, tensor) for tensor in part.tensors()]
+    return [(name, (id(tensor), tensor._version)) for name, tensor in named if not tensor.is_inference()]
 
 
 def _from_totals(call: Call, totals: Totals, start: int, stop: int, first: int, last: int) -> Tensor:
@@ -177,7 +220,7 @@ def _scores(call: Call, totals: Totals, start: int, stop: int, first: int, last:
     query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
     scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
     bias = mask_bias(parts, dense_table(parts, scores, pairs), scores, pairs)
-    if bias is None and isinstance(form.scale, float):
+    if bias is None and isinstance(form.scale, float) and form.scale > 0:  # which changes no order
         return scores, total, form.scale
     scores = scores * form.scale
     return scores if bias is None else scores + bias, total, 1.0

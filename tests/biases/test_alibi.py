@@ -31,7 +31,7 @@ def test_the_last_query_sits_on_the_last_key() -> None:
 @pytest.mark.parametrize("mask", [Causal(), Causal() & Lengths(torch.tensor([[3], [7]])), Window(before=2, after=0)])
 def test_under_a_causal_softmax_a_number_for_each_key_says_the_same(mask: Mask) -> None:
     bias, queries, keys = ALiBi(3), 5, 7
-    assert bias.form(causal=mask.causal, shift_invariant=True) == "column"
+    assert bias.form(causal=mask.causal, shift_invariant=True, keys=7) == "column"
     scores = torch.randn(2, 3, queries, keys, dtype=torch.float64)
     pairs = Pairs(queries, keys)
     dense, column = scores + bias(pairs), scores + bias.column(pairs)[..., None, :]
@@ -49,7 +49,7 @@ def test_a_column_never_overflows_far_along() -> None:
     ("causal", "shift_invariant"), [(False, True), (True, False), (False, False)], ids=["ahead", "sigmoid", "both"]
 )
 def test_elsewhere_the_column_would_be_wrong_and_is_not_used(causal: bool, shift_invariant: bool) -> None:
-    assert ALiBi(3).form(causal=causal, shift_invariant=shift_invariant) == "dense"
+    assert ALiBi(3).form(causal=causal, shift_invariant=shift_invariant, keys=7) == "dense"
 
 
 @pytest.mark.parametrize("normalizer", [Softmax(), Sigmoid(), SoftmaxPlusOne()], ids=repr)

@@ -24,7 +24,7 @@ def test_a_prior_is_a_column_whatever_the_mask_and_normalizer() -> None:
     prior = Prior(torch.randn(2, 1, 7))
     for causal in (False, True):
         for shift_invariant in (False, True):
-            assert prior.form(causal=causal, shift_invariant=shift_invariant) == "column"
+            assert prior.form(causal=causal, shift_invariant=shift_invariant, keys=7) == "column"
     pairs = Pairs(5, 7, rows=(1, 3), columns=(2, 6))
     assert torch.equal(prior(pairs), prior.column(pairs)[..., None, :])
     assert torch.equal(prior(pairs), prior.prior[..., None, 2:6])

@@ -162,11 +162,11 @@ KINDS = {
     ),
     "list of documents": (
         lambda: Documents([0, 1]),  # type: ignore[arg-type]
-        "keys: got a list, expected a tensor; fix: write torch.tensor(...)",
+        "keys: got a list, expected an integer tensor; fix: write torch.tensor([...])",
     ),
     "list of query documents": (
         lambda: Documents(torch.tensor([0, 1]), [0, 1]),  # type: ignore[arg-type]
-        "queries: got a list, expected a tensor; fix: write torch.tensor(...)",
+        "queries: got a list, expected an integer tensor; fix: write torch.tensor([...])",
     ),
     "float table": (
         lambda: Mask.keep(torch.zeros(2, 3)),
@@ -203,7 +203,7 @@ def test_other_kinds_of_things_are_one_sentence(name: str) -> None:
 def test_a_flat_table_is_one_sentence() -> None:
     sentence = (
         "table: got a bool tensor of shape (3,), expected at least (queries, keys); "
-        "fix: write tensor[None, :] for a mask of keys"
+        "fix: write Mask.keep_keys(tensor) for a mask of keys"
     )
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         Mask.keep(torch.ones(3, dtype=torch.bool))

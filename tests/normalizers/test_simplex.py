@@ -242,6 +242,61 @@ def test_what_is_learned_is_a_parameter_and_trains() -> None:
         assert (grad != 0).all()
 
 
+HALVES = {
+    "tempered": Softmax(0.3),
+    "tempered heads": Softmax(torch.tensor([0.3, 0.7])),
+    "shifted": Sigmoid(-6.9),
+    "shifted heads": Sigmoid(torch.tensor([-6.9, 3.0])),
+    "entmax heads": Entmax(torch.tensor([1.3, 4.0])),
+    "local-p": LocalGaussian(torch.rand(2, L) * S, 2.0),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", HALVES)
+def test_half_precision_is_rounded_once_whatever_the_setting(name: str, dtype: torch.dtype) -> None:
+    scores = (8 * torch.randn(2, L, S)).to(dtype)
+    found, exact = HALVES[name](scores, None, PAIRS), HALVES[name](scores.float(), None, PAIRS)
+    assert found.dtype == dtype
+    assert torch.equal(found, exact.to(dtype))
+
+
+def test_a_center_far_along_is_not_rounded_with_the_positions() -> None:
+    """In float16 the position 3001 does not exist."""
+    pairs, center = Pairs(1, 3005), torch.tensor([3000.0], dtype=torch.float16)
+    found = LocalGaussian(center, 2.0).fade(pairs)[0, 2998:3003]
+    assert found.tolist() == [-0.5, -0.125, 0.0, -0.125, -0.5]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16], ids=str)
+def test_totals_beyond_all_numbers_still_divide(dtype: torch.dtype) -> None:
+    largest = torch.finfo(dtype).max
+    scores = torch.tensor([[largest, largest, largest / 2, 0.0]] * L, dtype=dtype).requires_grad_()
+    weights = RowTotal()(scores, None, Pairs(L, 4))
+    torch.testing.assert_close(weights.detach(), torch.tensor([[0.4, 0.4, 0.2, 0.0]] * L, dtype=dtype))
+    assert torch.isfinite(torch.autograd.grad(weights[:, 0].sum(), scores)[0]).all()
+
+
+@pytest.mark.parametrize("name", [*ONE_SUM, "plus one"])
+def test_the_largest_and_the_smallest_scores_are_scores(name: str) -> None:
+    for extreme in (1e30, 3e38, -1e30, -3e38):
+        scores = torch.tensor([[extreme, 0.0, -extreme], [extreme] * 3, [extreme, -math.inf, -math.inf]])
+        if name == "tempered" and abs(extreme) > 1e38:
+            continue  # 3e38 over 0.3 is no float32
+        weights = ALL[name](scores, None, Pairs(3, 3))
+        assert torch.isfinite(weights).all()
+        if name in ONE_SUM:
+            torch.testing.assert_close(weights.sum(-1), torch.ones(3))
+
+
+def test_an_alpha_that_left_its_range_in_training_is_one_sentence() -> None:
+    normalizer = Entmax.learned(1.1, heads=2)
+    with torch.no_grad():
+        normalizer.alpha[1] = math.nan
+    with pytest.raises(InputError, match=r"^alpha: got nan, expected a number from 1 to 100; fix: clamp it after each"):
+        normalizer(torch.randn(2, L, S), None, PAIRS)
+
+
 SENTENCES = {
     "temperature": (
         lambda: Softmax(0.0),
@@ -249,11 +304,20 @@ SENTENCES = {
     ),
     "alpha": (
         lambda: Entmax(0.5),
-        "alpha: got 0.5, expected a number of at least 1; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+        "alpha: got 0.5, expected a number from 1 to 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
     ),
     "no alpha": (
         lambda: Entmax(float("nan")),
-        "alpha: got nan, expected a number of at least 1; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+        "alpha: got nan, expected a number from 1 to 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+    ),
+    "large alpha": (
+        lambda: Entmax(101.0),
+        "alpha: got 101.0, expected a number from 1 to 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+    ),
+    "learned alpha": (
+        lambda: Entmax(torch.tensor([1.5, 0.5])),
+        "alpha: got 0.5, expected a number from 1 to 100; "
+        "fix: clamp it after each step, or learn the argument of 1 + softplus",
     ),
     "deviation": (
         lambda: LocalGaussian(torch.zeros(3), 0.0),

@@ -35,9 +35,7 @@ def test_small_work_never_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [False, True, True]
 
 
-def test_choice_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "loaded", lambda: None)
-    monkeypatch.setattr(native, "given_up", lambda: "")
+def test_choice_says_why() -> None:
     assert choice(2**30, "cuda:0", torch.float32) == ("torch blocks", "the compiled kernel is for the CPU")
     assert choice(2**30, "cpu", torch.int64)[0] == "torch blocks"
     assert choice(1000, "cpu", torch.float32) == (
@@ -45,10 +43,9 @@ def test_choice_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         "1,000 pairs of hidden units are too few to compile for",
     )
     assert choice(10**9, "cpu", torch.float32)[0] == "native"
-    monkeypatch.setattr(native, "given_up", lambda: "no C++ compiler was found")
-    assert choice(10**9, "cpu", torch.float32) == ("torch blocks", "no C++ compiler was found")
-    monkeypatch.setattr(native, "loaded", object)
-    assert choice(1, "cpu", torch.float32) == ("native", "the compiled kernel is loaded")
+    reason = "no C++ compiler was found"
+    assert choice(10**9, "cpu", torch.float32, reason) == ("torch blocks", reason)
+    assert choice(1, "cpu", torch.float32, "loaded") == ("native", "the compiled kernel is loaded")
 
 
 def test_tensors_without_memory_have_shapes() -> None:

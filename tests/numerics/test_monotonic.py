@@ -6,20 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.numerics import alignment, monotonic, native
+from regard.numerics import monotonic
 
 B, H, L, S = 2, 3, 5, 7
 INF, NAN = float("inf"), float("nan")
-
-
-@pytest.fixture(params=["native", "torch"])
-def who(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both who compute the recurrence, so that each claim is made of each."""
-    if request.param == "torch":
-        monkeypatch.setattr(alignment, "library_for", lambda tensor: None)
-    elif native.library() is None:
-        pytest.skip("no compiler here")
-    return str(request.param)
 
 
 def scores_of(*shape: int, scale: float = 1.0) -> Tensor:
@@ -138,6 +128,34 @@ def test_gradients_are_those_of_the_function(who: str) -> None:
 
     assert torch.autograd.gradcheck(run, (scores, previous))
     assert torch.autograd.gradgradcheck(run, (scores, previous), fast_mode=True)
+
+
+@pytest.mark.parametrize("strided", [False, True])
+@pytest.mark.parametrize("width", [None, 1, 3])
+def test_second_derivatives_are_those_of_the_function(who: str, width: int | None, strided: bool) -> None:
+    """Also where only the scores want one, and where the loop has to copy what it reads."""
+    allowed = torch.rand(3, 5) > 0.3
+    scores = scores_of(5, 3).T if strided else scores_of(3, 5)
+
+    def run(scores: Tensor) -> Tensor:
+        weights = monotonic.expected(scores, allowed)
+        return weights if width is None else monotonic.chunkwise(weights, scores, width, allowed)
+
+    assert torch.autograd.gradgradcheck(run, scores.detach().requires_grad_())
+
+
+def test_second_derivatives_go_through_previous_queries(who: str) -> None:
+    """Step after step, where the walk before depends on the same scores."""
+
+    def run(scores: Tensor) -> Tensor:
+        first = monotonic.expected(scores[:1])
+        return monotonic.expected(scores[1:], None, first[0])
+
+    scores = scores_of(3, 4).requires_grad_()
+    assert torch.autograd.gradgradcheck(run, scores)
+    (slope,) = torch.autograd.grad(run(scores).square().sum(), scores, create_graph=True)
+    (whole,) = torch.autograd.grad(monotonic.expected(scores)[1:].square().sum(), scores, create_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(slope.sum(), scores), torch.autograd.grad(whole.sum(), scores))
 
 
 @pytest.mark.parametrize("form", [monotonic.expected, monotonic.hard])

@@ -5,7 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -167,11 +169,57 @@ def test_a_killed_compiler_leaves_nothing_behind(
 
 
 def test_a_hung_compiler_is_ended(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = 'test "$1" = --version || exec sleep 60'
+    """While it compiles: flags that are plainer would hang as well."""
+    body = f'test "$1" = --version && exit 0\necho "$@" >> {tmp_path / "log"}; exec sleep 60'
     monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "hung", body)))
-    monkeypatch.setattr(compiler, "SECONDS", 0.05)
-    monkeypatch.setattr(compiler, "version", lambda _: "hung 1.0")
-    gives_up("took more than 0.05 seconds")
+    monkeypatch.setattr(compiler, "SECONDS", 0.5)
+    gives_up("did not end within 0.[45].* seconds")
+    assert len((tmp_path / "log").read_text().splitlines()) <= 1
+
+
+def test_a_compiler_that_hangs_at_once_is_waited_for_once(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "hung", "exec sleep 60")))
+    monkeypatch.setattr(compiler, "MOMENT", 0.3)
+    with pytest.warns(RuntimeWarning, match="did not end within"):
+        assert native.library(build=False) is None
+    begun = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert native.library() is None
+    assert time.monotonic() - begun < 0.2
+
+
+@pytest.mark.parametrize("command", ['"', "'", "/no/such/compiler", "", "no-such -std=c++17"])
+def test_a_command_of_no_use_in_cxx_gives_way_to_the_usual_ones(
+    sources: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_compiler()
+    monkeypatch.setenv("CXX", command)
+    assert answer(native.library()) == 42
+
+
+def test_a_command_of_no_use_that_was_asked_for_is_said(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_COMPILER", '"')
+    gives_up('" was not found')
+
+
+def test_a_compiler_that_only_fails_is_said_once(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "false")
+    gives_up("ended with 1")
+
+
+def test_more_flags_are_another_library(
+    sources: Path, again: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_compiler()
+    (sources / "answer.cpp").write_text(SOURCE.replace("%d", "MORE"))
+    for more in (1, 2):
+        again()
+        monkeypatch.setenv("REGARD_CXXFLAGS", f"-DMORE={more}")
+        assert answer(native.library()) == 1 + more
+    assert len(entries(tmp_path)) == 2
 
 
 def test_a_compiler_that_cannot_start_is_said_once(
@@ -220,6 +268,19 @@ def forge(entry: Path) -> None:
     (entry / cache.SUM).write_text(hashlib.sha256(b"nonsense").hexdigest())
 
 
+def scribble(entry: Path) -> None:
+    (entry / cache.SUM).write_bytes(b"\xff\xfe\xff")
+
+
+def open_to_all(entry: Path) -> None:
+    """As it was, but anybody may have written it."""
+    (entry / cache.LIBRARY).chmod(0o666)
+
+
+def open_to_the_group(entry: Path) -> None:
+    entry.chmod(0o770)
+
+
 def drop_sum(entry: Path) -> None:
     (entry / cache.SUM).unlink()
 
@@ -228,7 +289,9 @@ def drop_library(entry: Path) -> None:
     (entry / cache.LIBRARY).unlink()
 
 
-@pytest.mark.parametrize("damage", [truncate, flip, forge, drop_sum, drop_library])
+@pytest.mark.parametrize(
+    "damage", [truncate, flip, forge, scribble, open_to_all, open_to_the_group, drop_sum, drop_library]
+)
 def test_a_damaged_library_is_built_anew(
     sources: Path,
     again: Callable[[], None],
@@ -257,6 +320,49 @@ def test_an_unwritable_cache_is_no_obstacle(sources: Path, tmp_path: Path, monke
     assert answer(library) == 42
     assert library is not None
     assert tmp_path / "file" not in library.path.parents
+
+
+def test_a_cache_that_others_write_to_is_neither_loaded_nor_filled(
+    sources: Path, again: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_compiler()
+    assert answer(native.library()) == 42
+    (tmp_path / "cache").chmod(0o777)
+    again()
+    with pytest.warns(RuntimeWarning, match="others may write there"):
+        library = native.library()
+    assert answer(library) == 42
+    assert library is not None
+    assert tmp_path / "cache" not in library.path.parents
+    assert len(entries(tmp_path)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give files away")
+def test_a_library_of_somebody_else_is_not_loaded(sources: Path, tmp_path: Path) -> None:
+    real_compiler()
+    assert answer(native.library()) == 42
+    (entry,) = entries(tmp_path)
+    for path in (entry / cache.LIBRARY, entry, tmp_path / "cache"):
+        assert cache.find(entry) is not None
+        os.chown(path, 12345, -1)
+        assert cache.find(entry) is None
+        os.chown(path, 0, -1)
+
+
+def test_nobody_needs_a_home(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real_compiler()
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("REGARD_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Path, "home", homeless)
+    assert answer(native.library()) == 42
+    assert cache.folder().parent == tmp_path
+    monkeypatch.setattr(Path, "home", lambda: Path(""))
+    assert cache.folder().parent == tmp_path
 
 
 def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) -> None:

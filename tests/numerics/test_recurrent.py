@@ -18,7 +18,7 @@ REAL = torch.arange(T)[:, None] < LENGTHS
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     kind: str = request.param
     if kind == "torch":
-        monkeypatch.setattr(gates, "usable", lambda _: None)
+        monkeypatch.setattr(gates, "usable", lambda *_: None)
     elif native.library() is None:
         pytest.skip("no compiler here")
     return kind

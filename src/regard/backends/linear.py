@@ -1,5 +1,7 @@
 """Linear attention: the products reassociated, so that no table of pairs is ever needed."""
 
+import functools
+
 import torch
 
 from regard.backends.result import Result
@@ -23,9 +25,10 @@ def run(call: Call) -> Result:
 
 def key_mask(mask: Mask, keys: int, device: torch.device) -> Bool[Tensor, "*#lead key"] | None:
     """Which keys are allowed at all, causality apart."""
-    if isinstance(mask, Full | Causal):
+    if type(mask) in (Full, Causal):
         return None
-    if isinstance(mask, Both):
-        left, right = key_mask(mask.left, keys, device), key_mask(mask.right, keys, device)
-        return right if left is None else left if right is None else left & right
+    if type(mask) is Both:
+        found = [key_mask(part, keys, device) for part in mask.parts]
+        known = [allowed for allowed in found if allowed is not None]
+        return functools.reduce(torch.Tensor.__and__, known) if known else None
     return mask.allowed(Pairs(1, keys, device=device)).squeeze(-2)

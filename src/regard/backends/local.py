@@ -2,8 +2,11 @@
 
 from functools import partial
 
+import torch
+
 from regard.backends.result import Result
-from regard.lowering.fuse import fuse
+from regard.lowering.fuse import fuse, scores_of
+from regard.lowering.precision import is_traced, loses_digits
 from regard.lowering.spans import fused_spans
 from regard.lowering.windows import fuse_window
 from regard.numerics.blocks import Read, Span, blocked
@@ -16,10 +19,16 @@ def run(call: Call) -> Result:
     """Every block of queries against its own range of keys; the blocks of a plain window go many to a call."""
     folded = fuse_window(call)
     if folded is not None:
-        return Result(folded.output, None, folded.form, folded.total)
+        output, form, total, raw = folded
+        return Result(output, None, form, total, loses_digits(raw, total, call.dtype))
+    if call.parts.score.centers_keys and not is_traced():
+        raw, _ = scores_of(call.parts, call.query, call.key, Pairs(call.queries, call.keys, device=call.query.device))
+        if loses_digits(raw, None, call.dtype):
+            return Result(call.value, lost_digits=True)
     spans = fused_spans(call.parts, call.queries, call.keys)
     block = partial(_block, call)
-    return Result(*blocked(block, spans, call.query, call.key, call.value, call.parts.tensors()))
+    learned = () if torch.compiler.is_compiling() else call.parts.tensors()
+    return Result(*blocked(block, spans, call.query, call.key, call.value, learned))
 
 
 def _block(call: Call, span: Span, query: Tensor, key: Tensor, value: Tensor) -> Read:

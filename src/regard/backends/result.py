@@ -15,6 +15,7 @@ class Result(NamedTuple):
     log_prob: Float[Tensor, "*lead query"] | None = None
     form: DotForm | None = None
     total: Float[Tensor, "*lead query"] | None = None
+    lost_digits: bool = False  # the result is not exact enough to be given away
 
 
 Run = Callable[[Call], Result]

@@ -1,5 +1,7 @@
 """Attention with linear biases."""
 
+from collections.abc import Hashable
+
 import torch
 
 from regard.biases.base import Bias, BiasForm
@@ -17,6 +19,9 @@ def slopes(heads: int) -> Float[Tensor, " heads"]:
     return 2.0 ** (-8.0 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
 
 
+LARGEST = 16.0  # that a number for each key may be: rounding it costs as many units in the last place
+
+
 class ALiBi(Bias):
     r"""The further away, the lower the score, by a fixed slope for each head.
 
@@ -25,7 +30,7 @@ class ALiBi(Bias):
     with $m$ = `slope` and $p_i$ = the position of query $i$. Press et al. 2022.
 
     Lowers to: a number for each key under a causal mask and softmax, where $-m (p_i - j)$ differs from $m j$ only by
-    a number for each query; otherwise a dense float mask.
+    a number for each query; a dense float mask otherwise, and where $m j$ would grow so large that it costs digits.
 
     >>> from regard.pairs import Pairs
     >>> ALiBi(1)(Pairs(1, 3)).flatten().tolist()
@@ -38,12 +43,18 @@ class ALiBi(Bias):
             raise wrong("heads", heads, "at least 1", "pass the number of heads of the layer")
         self.register_buffer("slope", slopes(heads)[:, None, None], persistent=False)
         self.slope: Tensor
+        self.steepest = 2.0 ** (-8.0 / heads)
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return -self.slope * (pairs.position - pairs.column).abs()
 
-    def form(self, *, causal: bool, shift_invariant: bool) -> BiasForm:
-        return "column" if causal and shift_invariant else "dense"
+    @property
+    def key(self) -> Hashable:
+        return type(self), self.steepest
+
+    def form(self, *, causal: bool, shift_invariant: bool, keys: int) -> BiasForm:
+        small = self.steepest * keys <= LARGEST
+        return "column" if causal and shift_invariant and small else "dense"
 
     def column(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return self.slope[..., 0] * (pairs.column[0] - (pairs.keys - 1))

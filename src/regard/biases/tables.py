@@ -24,7 +24,7 @@ class Prior(Bias):
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return self.prior[..., None, pairs.column[0]]
 
-    def form(self, *, causal: bool, shift_invariant: bool) -> BiasForm:
+    def form(self, *, causal: bool, shift_invariant: bool, keys: int) -> BiasForm:
         return "column"
 
     def column(self, pairs: Pairs) -> Float[Tensor, "..."]:
@@ -58,6 +58,10 @@ class Dense(Bias):
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return self.table[..., pairs.row[:, 0], :][..., pairs.column[0]]
+
+    @property
+    def columnwise(self) -> bool:
+        return False
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("bias.table", tuple(self.table.shape[:-2]), lead)

@@ -1,14 +1,15 @@
 """Attention as a layer: projections to heads, any mechanism, an explicit memory."""
 
+import torch
 from torch import nn
 
 from regard.errors import wrong
 from regard.layers.convert import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, both, harmless
-from regard.layers.positions import Rotary
+from regard.layers.memory import FULL, Memory, both, check_memory, check_sequence, harmless
+from regard.layers.positions import Rotary, Start, check_start
 from regard.layers.projections import Heads, Packed, Projections
-from regard.masks import Mask
+from regard.masks import Full, Mask, Window, differs_by_head, place_heads
 from regard.operator import Attended
 from regard.shapes import Float, Tensor
 
@@ -64,12 +65,13 @@ class Attention(nn.Module):
         content: Float[Tensor, "*lead key content"] | None = None,
         *,
         mask: Mask = FULL,
-        start: int = 0,
+        start: Start = 0,
     ) -> Memory:
         """Keys from the source and values from the content (the source itself, where none is given).
 
         `mask` says which positions are real; the others may hold anything, NaN too. `start` is the position of the
-        first one, where positions are rotary: a cached step starts at `memory.length`.
+        first one, where positions are rotary, or a tensor with that of each sequence: a cached step starts at
+        `memory.next_position`.
         """
         same = content is None or content is source
         source = harmless(source, mask)
@@ -86,11 +88,14 @@ class Attention(nn.Module):
     ) -> Attended:
         """Read the memory: output `(*lead, query, size)`, weights `(*lead, heads, query, key)`.
 
-        `mask` has the lead axes of the batch; heads share it. `mechanism` takes the place of the layer's own in this
-        call. The last query sits on the last key.
+        `mask` has the lead axes of the batch, and heads share it; or those of the batch and one of heads behind them.
+        `mechanism` takes the place of the layer's own in this call. The last query sits on the last key.
         """
+        check_memory(memory)
+        check_sequence("query", query)
         heads = self.projections.queries(query)
-        return self.read(self._turned(heads, memory.length - query.shape[-2]), memory, mask=mask, mechanism=mechanism)
+        turned = self._turned(heads, memory.length - query.shape[-2], _last_positions(memory, query.shape[-2]))
+        return self.read(turned, memory, mask=mask, mechanism=mechanism)
 
     def forward(
         self, query: Float[Tensor, "*lead query size"], memory: Memory, *, mask: Mask = FULL
@@ -110,7 +115,7 @@ class Attention(nn.Module):
         The same numbers as `remember`, `append` and `attend`, in one matrix product. `real` says which positions of
         the sequence are no padding; what the others ask and get means nothing.
         """
-        start = 0 if before is None else before.length
+        start: Start = 0 if before is None else self._start(before, mask)
         query, key, value = self.projections.together(harmless(sequence, real))
         memory = self._memory(key, value, real, start)
         memory = memory if before is None else before.append(memory)
@@ -125,23 +130,49 @@ class Attention(nn.Module):
         mechanism: Mechanism | None = None,
     ) -> Attended:
         """`attend` for queries that are projected and turned already."""
-        mechanism = self.mechanism if mechanism is None else mechanism
-        read = _by_group if self.projections.grouped and mechanism.uniform else _by_head
-        mask, dropout = both(memory.mask, mask).over_heads(), self.dropout if self.training else 0.0
+        mechanism, batch = self.mechanism if mechanism is None else mechanism, query.dim() - 3
+        mask, dropout = place_heads(both(memory.mask, mask), batch), self.dropout if self.training else 0.0
+        alike = mechanism.uniform and not differs_by_head(mask, batch)
+        read = _by_group if self.projections.grouped and alike else _by_head
         attended = read(mechanism, self.projections, query, memory, mask, dropout)
         return attended._replace(output=self.projections.merge(attended.output))
 
-    def _memory(self, key: Tensor, value: Tensor, mask: Mask, start: int) -> Memory:
+    def _start(self, before: Memory, mask: Mask) -> Start:
+        """Where a sequence goes on. What counts by the index of a key cannot, where some sequences are padded."""
+        bias = self.mechanism.bias
+        counts = any(isinstance(part, Window) for part in mask.leaves()) or (bias is not None and not bias.columnwise)
+        if type(before.mask) is not Full and counts and not before.goes_on:
+            got = f"padding at the end of some sequences beside {'a Window' if bias is None else type(bias).__name__}"
+            raise wrong("before", got, "none, because distances are counted in keys", "pad sequences on the left")
+        return before.length if self.rotary is None else before.next_position
+
+    def _memory(self, key: Tensor, value: Tensor, mask: Mask, start: Start) -> Memory:
+        positions = None
+        if self.rotary is not None and (isinstance(start, Tensor) or type(mask) is not Full):
+            first = start[..., None] if isinstance(start, Tensor) else start
+            positions = first + torch.arange(key.shape[-2], device=key.device)
         key = self._turned(key, start)
         if self.projections.grouped:  # batch and groups can then be one axis of a kernel, with no copy at each step
             key, value = key.contiguous(), value.contiguous()
-        return Memory(key, value, mask)
+        return Memory(key, value, mask, positions)
 
-    def _turned(self, heads: Tensor, start: int) -> Tensor:
+    def _turned(self, heads: Tensor, start: Start, positions: Tensor | None = None) -> Tensor:
         if self.rotary is None:
             return heads
-        turned: Tensor = self.rotary(heads, start=start)
+        if isinstance(start, Tensor) and start.dim():
+            check_start(start, tuple(heads.shape[:-3]))
+            start = start.unsqueeze(-1)  # heads share it
+        own = positions.unsqueeze(-2) if positions is not None and positions.dim() > 1 else positions
+        turned: Tensor = self.rotary(heads, start=start, positions=own)
         return turned
+
+
+def _last_positions(memory: Memory, queries: int) -> Tensor | None:
+    """The positions of the last keys, which the queries sit on; None where the index of a key tells."""
+    if memory.positions is None or not memory.length:
+        return None
+    index = torch.arange(memory.length - queries, memory.length, device=memory.positions.device)
+    return memory.positions[..., index.clamp_min(0)] + index.clamp_max(0)
 
 
 def _projections(size: int | Heads, heads: int | None, groups: int | None, source: int | None) -> Heads:

@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.errors import wrong
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, both
+from regard.layers.memory import FULL, Memory, both, check_memory
 from regard.layers.projections import dense
 from regard.masks import Mask
 from regard.operator import Attended
@@ -51,6 +51,8 @@ class Hops(nn.Module):
     def forward(
         self, query: Float[Tensor, "*lead query size"], memory: Memory | Sequence[Memory], *, mask: Mask = FULL
     ) -> Hopped:
+        for own in [memory] if isinstance(memory, Memory | Tensor) else memory:
+            check_memory(own)
         memories = [memory] * len(self.updates) if isinstance(memory, Memory) else memory
         if len(memories) != len(self.updates):
             fix = "give one memory for all hops, or one for each"

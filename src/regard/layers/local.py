@@ -8,7 +8,7 @@ from regard.layers.attention import Attention
 from regard.layers.memory import Memory
 from regard.layers.projections import dense
 from regard.masks import Around, Mask
-from regard.normalizers import LocalGaussian
+from regard.normalizers import LocalGaussian, Softmax
 from regard.operator import Attended
 from regard.shapes import Float, Tensor
 
@@ -67,6 +67,13 @@ class Local(nn.Module):
         super().__init__()
         if radius < 1:
             raise wrong("radius", radius, "at least 1", "use 10, as the paper does")
+        normalizer = attention.mechanism.normalizer
+        if type(normalizer) is not Softmax or isinstance(normalizer.temperature, Tensor) or normalizer.temperature != 1:
+            expected, fix = (
+                "Softmax(), which the Gaussian is put on",
+                "leave it out; a factor of the score is a temperature",
+            )
+            raise wrong("mechanism.normalizer", type(normalizer).__name__, expected, fix)
         self.attention, self.radius = attention, radius
         self.center = Center(size)
 

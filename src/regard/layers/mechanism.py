@@ -9,6 +9,7 @@ from regard.normalizers import Normalizer, Softmax
 from regard.operator import Attended, attend
 from regard.scores import ScaledDot, Score
 from regard.shapes import Queries, Tensor, Values, WideKeys
+from regard.terms import Term
 
 FULL = Full()
 
@@ -58,9 +59,11 @@ class Mechanism(nn.Module):
 
     @property
     def uniform(self) -> bool:
-        """Whether it surely treats all heads alike: no bias, and no tensor that could hold a number for each."""
+        """Whether it surely treats all heads alike: no bias, no tensor with a number for each, parts that say so."""
         terms = (self.score, self.normalizer, self.aggregate)
-        return self.bias is None and not any(term.tensors() for term in terms)
+        if self.bias is not None or any(term.tensors() for term in terms):
+            return False
+        return all(part.head_blind for term in terms for part in term.modules() if isinstance(part, Term))
 
     def names(self) -> list[str]:
         """Its parts in words, for messages."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from regard.errors import wrong
+from regard.errors import wrong, wrong_kind
 from regard.masks import Full, Lengths, Mask, Table, as_mask
-from regard.shapes import Float, Int, Keys, Tensor, Values
+from regard.shapes import Float, Int, Integer, Keys, Tensor, Values, check_floats, describe
 
 FULL = Full()
 
@@ -18,7 +18,8 @@ class Memory:
 
     Bahdanau's projected keys, the cache of cross-attention and the cache of a decoder that reads its own past are
     this one thing. It is passed, never stashed. `mask` is the same for every query (padding); what differs from
-    query to query is given with the query.
+    query to query is given with the query. `positions`, `(*batch, keys)`, are those that rotary keys were turned to,
+    where the index of a key does not tell: sequences that are padded go on at different positions.
 
     >>> step = Memory(torch.ones(2, 1, 3), torch.ones(2, 1, 5))
     >>> step.append(step).length
@@ -27,9 +28,12 @@ class Memory:
 
     key: Keys
     value: Values
-    mask: Mask = FULL
+    mask: Mask = None  # type: ignore[assignment]  # FULL: a compiler cannot trace an object as a default
+    positions: Integer[Tensor, "*#batch key"] | None = None
 
     def __post_init__(self) -> None:
+        if self.mask is None:
+            object.__setattr__(self, "mask", FULL)
         if not as_mask(self.mask).columnwise:
             expected, fix = "a mask that is the same for every query", "give it with the query"
             raise wrong("memory.mask", type(self.mask).__name__, expected, fix)
@@ -39,41 +43,77 @@ class Memory:
         """How many keys."""
         return self.key.shape[-2]
 
+    @property
+    def next_position(self) -> int | Integer[Tensor, "*#batch"]:
+        """Where a sequence goes on, behind its last real key: one for all, or one for each where some are padded."""
+        if (type(self.mask) is Full and self.positions is None) or not self.length:
+            return self.length
+        device = self.key.device
+        real = self.mask.table(1, self.length, device=device).squeeze(-2)
+        behind = (torch.arange(self.length, device=device) if self.positions is None else self.positions) + 1
+        return torch.where(real, behind, 0).amax(-1)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether each sequence goes on at the index behind the last one: none of them is padded at its end."""
+        behind = self.next_position
+        if not isinstance(behind, Tensor):
+            return True
+        return torch.compiler.is_compiling() or bool((behind == self.length).all())
+
     def append(self, later: "Memory") -> "Memory":
         """This memory, then the later one."""
-        if isinstance(self.mask, Full) and isinstance(later.mask, Full):
+        if type(self.mask) is Full and type(later.mask) is Full:
             mask: Mask = FULL
         else:
             mask = Table(_joined(self.mask, self.length, later.mask, later.length, self.key.device))
         key, value = torch.cat([self.key, later.key], dim=-2), torch.cat([self.value, later.value], dim=-2)
-        return Memory(key, value, mask)
+        return Memory(key, value, mask, _joined_positions(self, later))
 
     def select(self, index: Int[Tensor, " chosen"]) -> "Memory":
         """Some samples of the batch, in another order, some perhaps twice: what beam search does at each step."""
         mask = self.mask
-        if not isinstance(mask, Full):
+        if type(mask) is not Full:
             cells = mask.table(1, self.length, device=self.key.device)
             mask = Table(cells[index] if cells.dim() > 2 else cells)
-        return Memory(self.key[index], self.value[index], mask)
+        own = self.positions if self.positions is None or self.positions.dim() < 2 else self.positions[index]
+        return Memory(self.key[index], self.value[index], mask, own)
 
     def first(self, count: int) -> "Memory":
         """The first samples of the batch, without a copy."""
         mask = self.mask
-        if isinstance(mask, Lengths):
+        if type(mask) is Lengths:
             mask = Lengths(mask.lengths[:count])
-        elif not isinstance(mask, Full):
+        elif type(mask) is not Full:
             cells = mask.table(1, self.length, device=self.key.device)
             mask = Table(cells[:count] if cells.dim() > 2 else cells)
-        return Memory(self.key[:count], self.value[:count], mask)
+        own = self.positions if self.positions is None or self.positions.dim() < 2 else self.positions[:count]
+        return Memory(self.key[:count], self.value[:count], mask, own)
 
     def plus(self, features: Float[Tensor, "*#lead key dim"]) -> "Memory":
         """The same with something added to its keys (location features, coverage)."""
         return replace(self, key=self.key + features)
 
 
+def check_sequence(name: str, sequence: object) -> None:
+    """Raise unless this is a sequence of vectors, or a batch of such."""
+    check_floats(name, sequence)
+    if isinstance(sequence, Tensor) and sequence.dim() < 2:
+        fix = "add the missing axis with tensor[None]"
+        raise wrong(name, describe(sequence), "at least (length, width)", fix)
+
+
+def check_memory(memory: object) -> None:
+    """Raise unless this is a memory: the raw source of keys and values is not."""
+    if not isinstance(memory, Memory):
+        fix = "write layer(x, layer.remember(source))"
+        raise wrong_kind("memory", describe(memory), "a Memory, which holds projected keys and values", fix)
+
+
 def cleaned(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
     """The source with zeros where the mask says that nothing is: a matrix times NaN is NaN, and so is its gradient."""
-    if isinstance(mask, Full):
+    check_sequence("source", source)
+    if type(mask) is Full:
         return source
     keys = source.shape[-2]
     as_mask(mask).check(tuple(source.shape[:-2]), 1, keys)
@@ -86,7 +126,8 @@ def harmless(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tens
 
     Looking is one pass on the CPU; a device that would have to wait for the answer cleans at once.
     """
-    if isinstance(mask, Full):
+    check_sequence("source", source)
+    if type(mask) is Full:
         return source
     if source.device.type == "cpu" and not _traced() and _moderate(source):
         as_mask(mask).check(tuple(source.shape[:-2]), 1, source.shape[-2])
@@ -108,12 +149,25 @@ def _moderate(source: Tensor) -> bool:
 
 def both(first: Mask, second: Mask) -> Mask:
     """Allowed by both, with nothing to compute where one allows everything."""
-    if isinstance(as_mask(second), Full):
+    if type(as_mask(second)) is Full:
         return first
-    return second if isinstance(first, Full) else first & second
+    return second if type(first) is Full else first & second
 
 
 def _joined(first: Mask, own: int, second: Mask, later: int, device: torch.device) -> Tensor:
     left, right = first.table(1, own, device=device), second.table(1, later, device=device)
     lead = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     return torch.cat([left.expand(*lead, 1, own), right.expand(*lead, 1, later)], dim=-1)
+
+
+def _joined_positions(first: Memory, later: Memory) -> Tensor | None:
+    if first.positions is None and later.positions is None:
+        return None
+    if later.positions is None and not first.goes_on:
+        expected = "keys that go on at the positions of this memory, which is padded"
+        raise wrong("later", "keys turned to one position for all", expected, "remember(…, start=memory.next_position)")
+    count, device = first.length, first.key.device
+    left = torch.arange(count, device=device) if first.positions is None else first.positions
+    right = torch.arange(count, count + later.length, device=device) if later.positions is None else later.positions
+    lead = torch.broadcast_shapes(left.shape[:-1], right.shape[:-1])
+    return torch.cat([left.expand(*lead, -1), right.expand(*lead, -1)], dim=-1)

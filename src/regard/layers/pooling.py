@@ -46,7 +46,8 @@ class Pooling(nn.Module):
     def attend(self, source: Float[Tensor, "*lead key size"], *, mask: Mask = FULL) -> Attended:
         """The vectors `(*lead, queries, size)` and the weights that they come from."""
         source = cleaned(source, mask)
-        return self.mechanism.attend(self.query, self.key(source), source, mask=mask)
+        query = self.query.view(*(1 for _ in source.shape[:-2]), *self.query.shape)  # all sequences share the queries
+        return self.mechanism.attend(query, self.key(source), source, mask=mask)
 
     def forward(
         self, source: Float[Tensor, "*lead key size"], *, mask: Mask = FULL

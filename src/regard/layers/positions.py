@@ -3,8 +3,10 @@
 import torch
 from torch import nn
 
-from regard.errors import wrong
-from regard.shapes import Float, Tensor
+from regard.errors import wrong, wrong_kind
+from regard.shapes import Float, Tensor, check_lead, describe
+
+Start = int | Tensor  # the position of the first vector: one for all sequences, or one for each
 
 
 def frequencies(dim: int, *, base: float = 10000.0) -> Float[Tensor, " half"]:
@@ -18,8 +20,8 @@ def frequencies(dim: int, *, base: float = 10000.0) -> Float[Tensor, " half"]:
     return base ** -(torch.arange(0, dim, 2, dtype=torch.float64) / dim)
 
 
-def sinusoids(length: int, dim: int, *, start: int = 0, base: float = 10000.0) -> Float[Tensor, "length dim"]:
-    r"""A vector for each of the positions `start … start + length − 1`, in float64.
+def sinusoids(length: int, dim: int, *, start: Start = 0, base: float = 10000.0) -> Float[Tensor, "*batch length dim"]:
+    r"""A vector for each of the positions `start … start + length − 1`, in float64; for each sequence, if `start` is.
 
     $$ p_{i, 2j} = \sin(i \omega_j), \qquad p_{i, 2j + 1} = \cos(i \omega_j), \qquad \omega_j = b^{-2j/d} $$
 
@@ -54,6 +56,8 @@ def rotation(delta: int | float, dim: int, *, base: float = 10000.0) -> Float[Te
 class Sinusoidal(nn.Module):
     """`sinusoids`, added. `start` is the position of the first vector: that of a cached step is the cache's length.
 
+    Where sequences are padded and go on at different positions, `start` is a tensor with one for each.
+
     >>> Sinusoidal(4)(torch.zeros(1, 2, 4))[0, 0]
     tensor([0., 1., 0., 1.])
     """
@@ -64,8 +68,9 @@ class Sinusoidal(nn.Module):
         self.size, self.base = size, base
 
     def forward(
-        self, sequence: Float[Tensor, "*lead length size"], *, start: int = 0
+        self, sequence: Float[Tensor, "*lead length size"], *, start: Start = 0
     ) -> Float[Tensor, "*lead length size"]:
+        check_start(start, tuple(sequence.shape[:-2]))
         table = sinusoids(sequence.shape[-2], self.size, start=start, base=self.base)
         return sequence + table.to(sequence)
 
@@ -86,17 +91,24 @@ class Learned(nn.Module):
         self.table = nn.Parameter(torch.empty(most, size).normal_(std=0.02))
 
     def forward(
-        self, sequence: Float[Tensor, "*lead length size"], *, start: int | Tensor = 0
+        self, sequence: Float[Tensor, "*lead length size"], *, start: Start = 0
     ) -> Float[Tensor, "*lead length size"]:
-        if isinstance(start, Tensor):  # a graph that steps: where it is, only its input tells
-            return sequence + self.table[start + torch.arange(sequence.shape[-2], device=start.device)]
-        stop = start + sequence.shape[-2]
-        if stop > self.table.shape[0]:
-            most = self.table.shape[0]
-            raise wrong(
-                "sequence", f"{stop} positions", f"at most {most}", f"build Learned({stop}, …), or cut the sequence"
-            )
-        return sequence + self.table[start:stop]
+        if isinstance(start, Tensor):  # one for each sequence, or that of a graph that steps: only its input tells
+            self._check(start, sequence)
+            return sequence + self.table[start[..., None] + torch.arange(sequence.shape[-2], device=start.device)]
+        self._check_length(start + sequence.shape[-2])
+        return sequence + self.table[start : start + sequence.shape[-2]]
+
+    def _check(self, start: Tensor, sequence: Tensor) -> None:
+        check_start(start, tuple(sequence.shape[:-2]))
+        if start.dim() and start.numel() and not torch.compiler.is_compiling():
+            self._check_length(int(start.max()) + sequence.shape[-2])
+
+    def _check_length(self, stop: int) -> None:
+        most = self.table.shape[0]
+        if stop > most:
+            fix = f"build Learned({stop}, …), or cut the sequence"
+            raise wrong("sequence", f"{stop} positions", f"at most {most}", fix)
 
 
 class Rotary(nn.Module):
@@ -106,8 +118,8 @@ class Rotary(nn.Module):
     \sin i\omega_j & \cos i\omega_j \end{bmatrix} \begin{bmatrix} x_{2j} \\ x_{2j+1} \end{bmatrix}, \qquad
     \langle x'_i, y'_j \rangle \text{ depends on } i - j \text{ alone} $$
 
-    with $\omega$ = `frequencies` of the width and $i$ counted from `start`. Su et al. 2021, eq. 14-15. Neighboring
-    coordinates are paired, as there and in `rotation`.
+    with $\omega$ = `frequencies` of the width and $i$ counted from `start`, a number or a tensor that broadcasts to the
+    lead axes. Su et al. 2021, eq. 14-15. Neighboring coordinates are paired, as there and in `rotation`.
 
     Lowers to: rotate in the layer, then the dot product.
 
@@ -120,11 +132,19 @@ class Rotary(nn.Module):
         frequencies(dim, base=base)
         self.dim, self.base = dim, base
 
-    def forward(self, heads: Float[Tensor, "*lead length dim"], *, start: int = 0) -> Float[Tensor, "*lead length dim"]:
+    def forward(
+        self, heads: Float[Tensor, "*lead length dim"], *, start: Start = 0, positions: Tensor | None = None
+    ) -> Float[Tensor, "*lead length dim"]:
+        """`positions`, `(*lead, length)`, are given where they do not follow one another."""
+        check_start(start, tuple(heads.shape[:-2]))
         if heads.shape[-1] != self.dim:
             fix = f"build Rotary({heads.shape[-1]})"
             raise wrong("rotary.dim", self.dim, f"the width of one head, {heads.shape[-1]}", fix)
-        angles = _angles(heads.shape[-2], frequencies(self.dim, base=self.base), start)
+        omega = frequencies(self.dim, base=self.base)
+        if positions is None:
+            angles = _angles(heads.shape[-2], omega, start)
+        else:
+            angles = positions[..., None].double() * omega.to(positions.device)
         wide = torch.promote_types(heads.dtype, torch.float32)
         cosine, sine = (table.to(device=heads.device, dtype=wide) for table in (angles.cos(), angles.sin()))
         even, odd = heads.unflatten(-1, (-1, 2)).unbind(-1)
@@ -132,6 +152,18 @@ class Rotary(nn.Module):
         return turned.flatten(-2).to(heads.dtype)
 
 
-def _angles(length: int, omega: Float[Tensor, " half"], start: int) -> Float[Tensor, "length half"]:
+def check_start(start: Start, lead: tuple[int, ...]) -> None:
+    """Raise unless this is a position, or one for each sequence."""
+    if not isinstance(start, Tensor):
+        return
+    if start.is_floating_point() or start.is_complex() or start.dtype == torch.bool:
+        raise wrong_kind("start", describe(start), "whole numbers", "write start.long()")
+    check_lead("start", tuple(start.shape), lead)
+
+
+def _angles(length: int, omega: Float[Tensor, " half"], start: Start) -> Float[Tensor, "*batch length half"]:
     """Position times frequency. In float64: the sine of a large angle in float32 would lose its digits."""
-    return torch.arange(start, start + length, dtype=torch.float64)[:, None] * omega
+    if not isinstance(start, Tensor):
+        return torch.arange(start, start + length, dtype=torch.float64)[:, None] * omega
+    positions = start[..., None] + torch.arange(length, device=start.device)
+    return positions[..., None].double() * omega.to(start.device)

@@ -110,9 +110,12 @@ class Projections(Heads):
         )
 
     def queries(self, query: Sequence) -> Tensor:
+        check_width("query", query, self.query)
         return split(self.query(query), self.heads)
 
     def memory(self, source: Sequence, content: Sequence) -> tuple[Tensor, Tensor]:
+        check_width("source", source, self.key)
+        check_width("content", content, self.value)
         return split(self.key(source), self.groups), split(self.value(content), self.groups)
 
 
@@ -140,10 +143,13 @@ class Packed(Heads):
         return self.input.weight[start:stop], bias
 
     def queries(self, query: Sequence) -> Tensor:
+        check_width("query", query, self.input)
         return split(F.linear(query, *self.rows(0, self.widths[0])), self.heads)
 
     def memory(self, source: Sequence, content: Sequence) -> tuple[Tensor, Tensor]:
         query, width, _ = self.widths
+        check_width("source", source, self.input)
+        check_width("content", content, self.input)
         if content is source:
             key, value = F.linear(source, *self.rows(query, None)).chunk(2, dim=-1)
         else:
@@ -152,8 +158,16 @@ class Packed(Heads):
         return split(key, self.groups), split(value, self.groups)
 
     def together(self, sequence: Sequence) -> Projected:
+        check_width("sequence", sequence, self.input)
         query, key, value = self.input(sequence).split(self.widths, dim=-1)
         return Projected(split(query, self.heads), split(key, self.groups), split(value, self.groups))
+
+
+def check_width(name: str, sequence: Tensor, module: nn.Module) -> None:
+    """Raise where a matrix takes vectors of another width."""
+    if isinstance(module, nn.Linear) and sequence.shape[-1] != module.in_features:
+        got, expected = f"width {sequence.shape[-1]}", f"the layer's own {module.in_features}"
+        raise wrong(name, got, expected, "build the layer for that size, or give it another `source`")
 
 
 def part(module: nn.Module | None) -> nn.Module:

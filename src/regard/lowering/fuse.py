@@ -21,32 +21,34 @@ class Folded(NamedTuple):
     """A fused call's output, and what it takes to find any of its weights again: exp(score + bias − total)."""
 
     output: Float[Tensor, "*lead query value"]
-    form: DotForm | None = None
-    total: Float[Tensor, "*lead query"] | None = None
+    form: DotForm | None
+    total: Float[Tensor, "*lead query"] | None
+    raw: DotForm  # the form before its row and column were folded into it
 
 
 def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, *, square: bool) -> Folded:
     """The output of these pairs. `square`: they are a whole table with as many queries as keys."""
-    form, dense = scores_of(parts, query, key, pairs)
+    raw, dense = scores_of(parts, query, key, pairs)
     if isinstance(parts.normalizer, LocalGaussian):
-        return Folded(_local_p(parts, parts.normalizer, form, dense, value, pairs))
+        return Folded(_local_p(parts, parts.normalizer, raw, dense, value, pairs), None, None, raw)
     if parts.normalizer.form == "softmax-plus-one":
-        return Folded(_plus_one(parts, form, dense, value, pairs))
-    form = form.folded(keep_row=False)
-    causal = isinstance(parts.mask, Causal) and dense is None
+        return Folded(_plus_one(parts, raw, dense, value, pairs), None, None, raw)
+    # Rounded once, here, so that the weights are found again from the same numbers.
+    form = raw.folded(keep_row=False).prepared()
+    causal = type(parts.mask) is Causal and dense is None
     if not square:  # asked for itself: of lengths that are traced, `and` would leave a symbol
         causal = False
     bias = None if causal else mask_bias(parts, dense, form.query, pairs)
     output, total = fused(form.query, form.key, value, scale=form.scale, causal=causal, bias=bias)
     if bias is not None and torch.compiler.is_exporting():  # other runtimes do not know that nothing gives zeros
         output = output.masked_fill((bias == float("-inf")).all(-1, keepdim=True), 0.0)
-    return Folded(output, form, total)
+    return Folded(output, form, total, raw)
 
 
 def scores_of(parts: Parts, query: Tensor, key: Tensor, pairs: Pairs) -> tuple[DotForm, Tensor | None]:
     """The dot form of score, bias and temperature, and what of the bias is left as a dense table."""
     form = as_dot(parts.score).dot_form(query, key)
-    if parts.bias is not None and not dense_bias(parts):
+    if parts.bias is not None and not dense_bias(parts, pairs.keys):
         form = form.plus_column(parts.bias.column(pairs).to(query.dtype))
     factor = inverse_temperature(parts)
     return form if factor is None else form.times(factor), dense_table(parts, query, pairs)
@@ -54,7 +56,7 @@ def scores_of(parts: Parts, query: Tensor, key: Tensor, pairs: Pairs) -> tuple[D
 
 def dense_table(parts: Parts, like: Tensor, pairs: Pairs) -> Tensor | None:
     """What of the bias differs from pair to pair, over the temperature."""
-    if parts.bias is None or not dense_bias(parts):
+    if parts.bias is None or not dense_bias(parts, pairs.keys):
         return None
     table: Tensor = parts.bias(pairs).to(like.dtype)
     factor = inverse_temperature(parts)
@@ -82,7 +84,7 @@ def mask_bias(parts: Parts, dense: Tensor | None, like: Tensor, pairs: Pairs) ->
 
 def _plus_one(parts: Parts, form: DotForm, dense: Tensor | None, value: Tensor, pairs: Pairs) -> Tensor:
     """One more key, all zeros, of score 0 and value 0, that every query may see."""
-    form = form.folded(keep_row=True)
+    form = form.folded(keep_row=True).prepared()
     bias = mask_bias(parts, dense, form.query, pairs)
     if bias is not None:
         keys = pairs.column.shape[-1]
@@ -95,7 +97,8 @@ def _local_p(
     parts: Parts, local: LocalGaussian, form: DotForm, dense: Tensor | None, value: Tensor, pairs: Pairs
 ) -> Tensor:
     """softmax(s)·g = softmax(s + log g) · exp(total of s + log g − total of s)."""
-    plain = replace(form, row=None).folded(keep_row=False)  # both totals lack the row, so their ratio does not
+    # Both totals lack the row, so that their ratio does not.
+    plain = replace(form, row=None).folded(keep_row=False).prepared()
     faded = plain + _slope(local, pairs, plain.query)
     bias = mask_bias(parts, dense, plain.query, pairs)
     fade = local.fade(pairs).detach().to(plain.query.dtype)

@@ -2,6 +2,8 @@
 
 from typing import Literal, NamedTuple, get_args
 
+import torch
+
 Backend = Literal["eager", "sdpa", "few", "local", "linear", "stream", "rows", "flex"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
@@ -20,6 +22,7 @@ class Plan(NamedTuple):
     backend: Backend
     because: str
     steps: tuple[Step, ...]
+    precision: torch.dtype | None = None  # what it is computed in, if that is not the dtype of the tensors
 
     def explain(self) -> str:
         """The plan in words, a line for each piece.

@@ -1,5 +1,7 @@
 """What becomes of each piece, in words."""
 
+import torch
+
 from regard.lowering.plan import Backend, Step
 from regard.masks import Causal
 from regard.numerics import additive
@@ -30,7 +32,14 @@ NORMALIZERS = {
 }
 
 
-def describe(parts: Parts, facts: Facts, backend: Backend) -> tuple[Step, ...]:
+PRECISION = {
+    "none": "{own} has too few digits for the squares of this score",
+    "digits": "{own} would lose digits: the terms of the score are much larger than the score",
+    "range": "{own} would overflow or lose digits: the numbers differ too much in size",
+}
+
+
+def describe(parts: Parts, facts: Facts, backend: Backend, precision: torch.dtype | None = None) -> tuple[Step, ...]:
     """A step for each piece."""
     steps = [
         score_step(parts, facts, backend),
@@ -38,11 +47,14 @@ def describe(parts: Parts, facts: Facts, backend: Backend) -> tuple[Step, ...]:
         normalizer_step(parts, backend),
     ]
     if parts.bias is not None:
-        steps.insert(1, bias_step(parts, backend))
+        steps.insert(1, bias_step(parts, facts, backend))
     if parts.aggregate.form == "choice":
         steps.append(Step("reading", "a pick from the weights of each row", "a hard reading needs them"))
     if facts.dropout:
         steps.append(Step("dropout", "noise addressed by pair", "a block recomputes what it drew and stores nothing"))
+    if precision is not None:
+        name, own = (str(dtype).removeprefix("torch.") for dtype in (precision, facts.dtype))
+        steps.append(Step("precision", name, PRECISION[facts.care].format(own=own)))
     if facts.traced and backend in ("local", "stream", "rows"):
         steps.append(Step("backward", "stored, not recomputed", "the call is being traced by a compiler"))
     return tuple(steps)
@@ -57,7 +69,7 @@ def score_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
         return Step("score", "the factored kernel without tanh", "a compiler sees it as one operator")
     if parts.score.form == "additive":
         work = facts.queries * facts.keys * facts.dim * max(1, _product(facts.lead))
-        kernel, because = additive.choice(work, facts.device, facts.dtype)
+        kernel, because = additive.choice(work, facts.device, facts.dtype, facts.native)
         return Step("score", f"the factored kernel without tanh ({kernel})", because)
     if parts.score.form == "dot":
         becomes, because = SCORES.get(name, ("its dot form", "it has one"))
@@ -72,11 +84,12 @@ def _product(sizes: tuple[int, ...]) -> int:
     return total
 
 
-def bias_step(parts: Parts, backend: Backend) -> Step:
+def bias_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
     """What becomes of the bias."""
     if parts.bias is None or backend == "eager":
         return Step("bias", "added to the scores", "eager is the definition")
-    form = parts.bias.form(causal=parts.mask.causal, shift_invariant=parts.normalizer.shift_invariant)
+    shift = parts.normalizer.shift_invariant
+    form = parts.bias.form(causal=parts.mask.causal, shift_invariant=shift, keys=facts.keys)
     if backend in ("stream", "rows"):
         return Step("bias", "added block by block", "the scores of a block are at hand")
     if form == "column":
@@ -95,7 +108,7 @@ def mask_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
         return Step("mask", "a list of keys for each query", "keys that are not in it are never read")
     if backend == "linear":
         return Step("mask", "running sums over chunks" if mask.causal else "zeroed keys", "totals follow it")
-    if backend == "sdpa" and isinstance(mask, Causal) and facts.queries == facts.keys:
+    if backend == "sdpa" and type(mask) is Causal and facts.queries == facts.keys:
         return Step("mask", "the kernel's causal flag", "there are as many queries as keys")
     if mask.columnwise:
         return Step("mask", "one row of the mask, shared by all queries", "it is the same for every query")

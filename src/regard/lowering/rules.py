@@ -7,6 +7,7 @@ import torch
 
 from regard.errors import PlanError, sentence, wrong
 from regard.lowering.plan import BACKENDS, Backend, Plan
+from regard.lowering.precision import compute_dtype
 from regard.lowering.reasons import describe
 from regard.masks import Causal, Full, Window
 from regard.masks.base import Both, Mask
@@ -15,11 +16,15 @@ from regard.parts import Facts, Parts
 
 LARGE_TABLE = 2**24  # pairs; a float mask of them takes 64 MB, and blocks of queries need none of it
 FUSED = ("softmax", "softmax-plus-one", "local-p")
+RANGE = "the numbers differ so much in size that only pairs taken one by one keep their digits"
+MAPPED = "torch.func maps or differentiates the call, and cannot look into kernels and blocks"
 Refusal = str | None
 
 
 def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "auto") -> Plan:
     """The plan for these parts. A backend that is asked for by name and cannot compute them raises."""
+    if facts.traced and facts.care == "none" and parts.score.centers_keys:
+        facts = facts._replace(care="range")  # its content cannot be looked at, so that the worst must be expected
     if backend == "auto":
         chosen, because = choose(parts, facts)
     elif backend in BACKENDS:
@@ -31,13 +36,16 @@ def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "a
     else:
         names = ", ".join(("auto", *BACKENDS))
         raise wrong("backend", repr(backend), f"one of {names}", 'use "auto"')
-    return Plan(chosen, because, describe(parts, facts, chosen))
+    precision = None if facts.traced else compute_dtype(facts.dtype, facts.care, cancels=parts.score.centers_keys)
+    return Plan(chosen, because, describe(parts, facts, chosen, precision), precision)
 
 
 def choose(parts: Parts, facts: Facts) -> tuple[Backend, str]:
     """The fastest backend that can, and what decided."""
     if refuse_linear(parts, facts) is None:
         return "linear", "the products can be reassociated, so that the cost is linear in the length"
+    if facts.mapped:
+        return "eager", MAPPED
     refusal = refuse_sdpa(parts, facts)
     if refusal is None:
         return choose_fused(parts, facts)
@@ -66,12 +74,12 @@ def choose_fused(parts: Parts, facts: Facts) -> tuple[Backend, str]:
 def needs_table(parts: Parts, facts: Facts) -> bool:
     """Whether something must be written out for each pair."""
     free = parts.mask.columnwise or is_causal(parts.mask, facts)
-    return not free or dense_bias(parts) or parts.normalizer.form == "local-p"
+    return not free or dense_bias(parts, facts.keys) or parts.normalizer.form == "local-p"
 
 
 def is_causal(mask: Mask, facts: Facts) -> bool:
     """Whether a kernel's own causal flag says the same (its first query sits on the first key)."""
-    return isinstance(mask, Causal) and facts.queries in (1, facts.keys)
+    return type(mask) is Causal and facts.queries in (1, facts.keys)
 
 
 def refuse_eager(parts: Parts, facts: Facts) -> Refusal:
@@ -83,6 +91,8 @@ def refuse_linear(parts: Parts, facts: Facts) -> Refusal:
     """Linear attention needs a row total of a dot form, and a mask that is a cut or a triangle."""
     if parts.normalizer.form != "row-total":
         return "only the row total can be reassociated"
+    if facts.care == "range" or parts.score.centers_keys:
+        return RANGE if facts.care == "range" else "a sum over keys would lose the digits of the score"
     if parts.score.form != "dot" or parts.bias is not None:
         return "the score has no dot form" if parts.score.form != "dot" else "a bias would have to be a feature"
     if not linear_mask(parts.mask):
@@ -92,9 +102,9 @@ def refuse_linear(parts: Parts, facts: Facts) -> Refusal:
 
 def linear_mask(mask: Mask) -> bool:
     """Whether running sums can follow it: some keys for all queries, or those up to the query, or both."""
-    if isinstance(mask, Both):
-        return linear_mask(mask.left) and linear_mask(mask.right)
-    return mask.columnwise or isinstance(mask, Causal)
+    if type(mask) is Both:
+        return all(linear_mask(part) for part in mask.parts)
+    return mask.columnwise or type(mask) is Causal
 
 
 def refuse_blocks_of_choice(parts: Parts, facts: Facts) -> Refusal:
@@ -106,11 +116,16 @@ def refuse_blocks_of_choice(parts: Parts, facts: Facts) -> Refusal:
 
 def refuse_sdpa(parts: Parts, facts: Facts) -> Refusal:
     """A fused kernel needs a softmax of a dot form, and gives no gradient to a mask."""
+    if facts.care == "range":
+        return RANGE
+    if facts.mapped:
+        return MAPPED
     if parts.score.form != "dot":
         return "the score has no dot form"
     if parts.normalizer.form not in FUSED:
         return "the normalizer is no softmax"
-    if dense_bias(parts) and facts.grad and (parts.normalizer.wants_grad or (parts.bias and parts.bias.wants_grad)):
+    learned = facts.grad and parts.bias is not None and (parts.normalizer.wants_grad or parts.bias.wants_grad)
+    if learned and dense_bias(parts, facts.keys):
         return "a fused kernel gives no gradient to a dense bias"
     refusal = refuse_local_p(facts) if parts.normalizer.form == "local-p" else None
     return refusal or refuse_blocks_of_choice(parts, facts)
@@ -123,9 +138,10 @@ def refuse_few(parts: Parts, facts: Facts) -> Refusal:
         return refusal or "it takes a plain softmax without a bias: one of −inf would look like a broken key"
     if parts.score.centers_keys:
         return "the score centers the keys, the hidden ones too"
-    if facts.grad or facts.traced:
+    if facts.grad or facts.traced or facts.mapped:
         return "it has no backward" if facts.grad else "a compiler cannot see into it"
-    return None if few.available(facts.dtype, facts.device) else "no compiled library is there for it"
+    there = few.supports(facts.dtype, facts.device) and facts.native == "loaded"
+    return None if there else "no compiled library is there for it"
 
 
 def refuse_local_p(facts: Facts) -> Refusal:
@@ -137,16 +153,18 @@ def refuse_local_p(facts: Facts) -> Refusal:
     return None
 
 
-def dense_bias(parts: Parts) -> bool:
+def dense_bias(parts: Parts, keys: int) -> bool:
     """Whether the bias must be written out for each pair."""
     if parts.bias is None:
         return False
     shift = parts.normalizer.shift_invariant
-    return parts.bias.form(causal=parts.mask.causal, shift_invariant=shift) == "dense"
+    return parts.bias.form(causal=parts.mask.causal, shift_invariant=shift, keys=keys) == "dense"
 
 
 def refuse_blocks(parts: Parts, facts: Facts) -> Refusal:
     """Blocks of queries need rows that do not depend on one another."""
+    if facts.mapped:
+        return MAPPED
     return "each row of the weights depends on the row before" if parts.normalizer.form == "sequential" else None
 
 
@@ -157,7 +175,7 @@ def refuse_flex(parts: Parts, facts: Facts) -> Refusal:
         return refusal or "flex is used for plain softmax without a bias"
     if facts.device == "cpu" and facts.grad:
         return "FlexAttention has no backward on the CPU"
-    if not isinstance(parts.mask, Full | Causal | Window):
+    if type(parts.mask) not in (Full, Causal, Window):
         return "flex is used for full, causal and window masks"
     return None if len(facts.lead) == 2 else "flex wants (batch, heads) in front"
 

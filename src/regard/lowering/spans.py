@@ -38,10 +38,11 @@ def row_spans(parts: Parts, query: Tensor, key: Tensor) -> list[Span]:
 def spans_of(parts: Parts, queries: int, keys: int, size: int) -> list[Span]:
     """Blocks of `size` queries; each has at least one key, or a kernel would have nothing to read."""
     spans = []
+    whole = parts.normalizer.whole_rows or parts.aggregate.whole_rows
     # A tracer that counts through a range fixes the length; a single block leaves it free.
     for start in [0] if size >= queries else range(0, queries, size):
         stop = min(queries, start + size)
-        first, last = parts.mask.span(start, stop, queries, keys)
+        first, last = (0, keys) if whole else parts.mask.span(start, stop, queries, keys)
         first = 0 if parts.score.counts_keys else min(first, keys - 1)
         spans.append(Span(start, stop, first, max(last, first + 1)))
     return spans

@@ -32,26 +32,26 @@ class Sight(NamedTuple):
 def fuse_window(call: Call) -> Folded | None:
     """The output, where this is a plain softmax in a window on the CPU; otherwise None."""
     window = window_of(call.parts.mask)
-    if window is None or not _plain(call.parts) or not _concrete(call.query, call.key, call.value):
+    if window is None or not _plain(call.parts, call.keys) or not _concrete(call.query, call.key, call.value):
         return None
     pairs = Pairs(call.queries, call.keys, device=call.query.device)
-    form = scores_of(call.parts, call.query, call.key, pairs)[0].folded(keep_row=False)
-    form = form.unscaled() if isinstance(form.scale, Tensor) else form
+    raw = scores_of(call.parts, call.query, call.key, pairs)[0]
+    form = raw.folded(keep_row=False).prepared()
     lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
     sight = Sight(call.parts.mask, call.queries, call.keys, lead, form.query.dtype)
     cut = cut_of(window, call.queries, call.keys)
     groups = groups_of(sight, window, cut, max(form.query.shape[-1], call.value.shape[-1]))
     output, total = windowed(form.query, form.key, call.value, cut, groups, scale=float(form.scale))
-    return Folded(output, form, total)
+    return Folded(output, form, total, raw)
 
 
 def window_of(mask: Mask) -> Window | None:
     """The smallest window that holds all that the mask allows, where one is told by the types."""
     if type(mask) is Window:
         return mask
-    if not isinstance(mask, Both):
+    if type(mask) is not Both:
         return None
-    found = [window for window in (window_of(mask.left), window_of(mask.right)) if window is not None]
+    found = [window for window in map(window_of, mask.parts) if window is not None]
     if not found:
         return None
     after = 0 if mask.causal else min(window.after for window in found)
@@ -79,8 +79,8 @@ def groups_of(sight: Sight, window: Window, cut: Cut, width: int) -> list[Group]
     return groups + [Group(*ends, partial(_tables, sight, cut, *ends)) for ends in _steps(stop, cut.blocks, own)]
 
 
-def _plain(parts: Parts) -> bool:
-    return parts.normalizer.form == "softmax" and not dense_bias(parts)
+def _plain(parts: Parts, keys: int) -> bool:
+    return parts.normalizer.form == "softmax" and not dense_bias(parts, keys)
 
 
 def _concrete(*tensors: Tensor) -> bool:

@@ -1,6 +1,6 @@
 """Masks say which pairs may attend. True = may attend, always."""
 
-from regard.masks.base import Mask, Table, as_mask
+from regard.masks.base import Mask, Table, as_mask, differs_by_head, place_heads
 from regard.masks.convert import (
     from_huggingface,
     from_multihead,
@@ -24,10 +24,12 @@ __all__ = [
     "Table",
     "Window",
     "as_mask",
+    "differs_by_head",
     "from_huggingface",
     "from_multihead",
     "from_sdpa",
     "from_valid_lengths",
+    "place_heads",
     "to_huggingface",
     "to_multihead",
     "to_sdpa",

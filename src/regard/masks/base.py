@@ -1,14 +1,19 @@
 """What every mask can do, and how masks compose."""
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar
 
 import torch
 
 from regard.errors import wrong, wrong_kind
 from regard.pairs import Pairs
-from regard.shapes import Allowed, Bool, Tensor, check_lead, describe
+from regard.shapes import Allowed, Bool, Tensor, check_own_lead, describe
+from regard.terms import drop_claims, has_new_definition
+
+CLAIMS = ("causal", "columnwise", "width", "free", "visible", "span")
 
 
 class Mask(ABC):
@@ -18,7 +23,15 @@ class Mask(ABC):
     >>> (Causal() & Lengths(torch.tensor(2))).table(2, 3).int()
     tensor([[1, 1, 0],
             [1, 1, 0]], dtype=torch.int32)
+
+    `allowed` is the definition; the other properties are claims that make it fast. A subclass that overrides
+    `allowed` keeps none of its parent's claims unless it makes them itself.
     """
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "allowed"):
+            drop_claims(cls, {name: vars(Mask)[name] for name in CLAIMS})
 
     @abstractmethod
     def allowed(self, pairs: Pairs) -> Allowed:
@@ -59,9 +72,30 @@ class Mask(ABC):
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:  # noqa: B027
         """Raise where this mask does not fit a table of that size. Any mask fits unless it says otherwise."""
 
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it is made of, those of masks that it joins too."""
+        held: list[object] = []
+        for mask in self.leaves():
+            names = [field.name for field in fields(mask)] if is_dataclass(mask) else list(vars(mask))
+            held += [getattr(mask, name) for name in names]
+        return tuple(part for part in held if isinstance(part, Tensor))
+
     def over_heads(self) -> "Mask":
         """The same mask with one more lead axis, behind the others, for heads to broadcast over."""
         return self
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The lead axes of its own tensors; none where it has no tensors."""
+        return ()
+
+    def leaves(self) -> "list[Mask]":
+        """The masks that it joins; itself, where it joins none."""
+        return [self]
+
+    def replaced(self, change: "Callable[[Mask], Mask]") -> "Mask":
+        """The same with each mask that it joins changed."""
+        return change(self)
 
     def table(self, queries: int, keys: int, *, device: torch.device | str = "cpu") -> Bool[Tensor, "..."]:
         """All of it, as a tensor `(*lead, queries, keys)`."""
@@ -69,13 +103,13 @@ class Mask(ABC):
         return allowed.expand(*allowed.shape[:-2], queries, keys)
 
     def __and__(self, other: "Mask") -> "Mask":
-        return Both(self, as_mask(other))
+        return join(Both, self, as_mask(other))
 
     def __or__(self, other: "Mask") -> "Mask":
-        return Either(self, as_mask(other))
+        return join(Either, self, as_mask(other))
 
     def __invert__(self) -> "Mask":
-        return Opposite(self)
+        return Opposite((self,))
 
     @staticmethod
     def keep(table: Bool[Tensor, "..."]) -> "Mask":
@@ -89,6 +123,28 @@ class Mask(ABC):
             raise wrong_kind("table", describe(table), "a bool tensor", "write Mask.drop(tensor.bool())")
         return Table(~table)
 
+    @staticmethod
+    def keep_keys(real: Bool[Tensor, "*lead key"]) -> "Mask":
+        """A padding mask `(batch, keys)`, or `(*lead, keys)`, whose True means *is real* (AllenNLP, Keras).
+
+        >>> Mask.keep_keys(torch.tensor([[True, True, False]])).table(1, 3).int()
+        tensor([[[1, 1, 0]]], dtype=torch.int32)
+        """
+        return _keys("real", real, "keep_keys", negate=False)
+
+    @staticmethod
+    def drop_keys(pad: Bool[Tensor, "*lead key"]) -> "Mask":
+        """A padding mask `(batch, keys)`, or `(*lead, keys)`, whose True means *is padding* (nn.MultiheadAttention)."""
+        return _keys("pad", pad, "drop_keys", negate=True)
+
+
+def _keys(name: str, keys: Tensor, word: str, *, negate: bool) -> "Mask":
+    if not isinstance(keys, Tensor) or keys.dtype != torch.bool:
+        raise wrong_kind(name, describe(keys), "a bool tensor", f"write Mask.{word}(tensor.bool())")
+    if not keys.dim():
+        raise wrong(name, describe(keys), "at least (keys,)", "give one cell for each key")
+    return Table((~keys if negate else keys).unsqueeze(-2))
+
 
 def as_mask(mask: object) -> Mask:
     """The mask itself; a bare tensor is refused, because half of the field reads True the other way."""
@@ -100,114 +156,207 @@ def as_mask(mask: object) -> Mask:
     raise wrong_kind("mask", describe(mask), "a Mask", "write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Both(Mask):
-    """Allowed by the left and by the right."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Joined(Mask):
+    """Several masks as one. What it is asked is found without recursion, because thousands may be joined."""
 
-    left: Mask
-    right: Mask
+    parts: tuple[Mask, ...]
+    negates: ClassVar[bool] = False
+
+    def join_tables(self, left: Tensor, right: Tensor) -> Tensor:
+        """What is allowed, given what two parts allow."""
+        raise NotImplementedError
+
+    def join_causal(self, left: bool, right: bool) -> bool:
+        """Whether it is causal, given whether two parts are."""
+        raise NotImplementedError
+
+    def join_widths(self, left: int | None, right: int | None) -> int | None:
+        """The most keys that one query may see, given those of two parts."""
+        raise NotImplementedError
+
+    def join_spans(self, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
+        """A range that holds every key allowed, given those of two parts."""
+        raise NotImplementedError
 
     def allowed(self, pairs: Pairs) -> Allowed:
-        return self.left.allowed(pairs) & self.right.allowed(pairs)
+        found: Tensor = self._fold(
+            lambda part: part.allowed(pairs),
+            lambda joined, left, right: joined.join_tables(left, right),
+            lambda joined, table: ~table if joined.negates else table,
+        )
+        return found
 
     @property
     def key(self) -> Hashable:
-        return type(self), self.left.key, self.right.key
+        # Flat, with what joins them behind the parts: nested tuples are compared by recursion, which has an end.
+        return tuple(self._listed(lambda part: part.key, lambda joined, keys: [*keys, (type(joined), len(keys))]))
 
     @property
     def causal(self) -> bool:
-        return self.left.causal or self.right.causal
+        found: bool = self._fold(
+            lambda part: part.causal,
+            lambda joined, left, right: joined.join_causal(left, right),
+            lambda joined, causal: causal and not joined.negates,
+        )
+        return found
 
     @property
     def columnwise(self) -> bool:
-        return self.left.columnwise and self.right.columnwise
+        return all(part.columnwise for part in self.leaves())
 
     @property
     def width(self) -> int | None:
-        left, right = self.left.width, self.right.width
+        found: int | None = self._fold(
+            lambda part: part.width,
+            lambda joined, left, right: joined.join_widths(left, right),
+            lambda joined, width: None if joined.negates else width,
+        )
+        return found
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        found: tuple[int, int] = self._fold(
+            lambda part: part.span(start, stop, queries, keys),
+            lambda joined, left, right: joined.join_spans(left, right),
+            lambda joined, span: (0, keys) if joined.negates else span,
+        )
+        return found
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        for part in self.leaves():
+            part.check(lead, queries, keys)
+
+    def over_heads(self) -> Mask:
+        return self.replaced(lambda part: part.over_heads())
+
+    def leaves(self) -> list[Mask]:
+        return self._listed(lambda part: part, lambda joined, parts: parts)
+
+    def replaced(self, change: Callable[[Mask], Mask]) -> Mask:
+        made: Mask = self._listed(change, lambda joined, parts: [type(joined)(tuple(parts))])[0]
+        return made
+
+    def __repr__(self) -> str:
+        text: str = self._listed(repr, lambda joined, parts: [joined.written(parts)])[0]
+        return text
+
+    @abstractmethod
+    def written(self, parts: list[str]) -> str:
+        """It in words, given its parts in words."""
+
+    def _listed(self, leaf: Callable[[Mask], Any], last: Callable[["Joined", Any], Any]) -> list[Any]:
+        found: list[Any] = self._fold(
+            lambda part: [leaf(part)], lambda joined, left, right: _extended(left, right), last
+        )
+        return found
+
+    def _fold(
+        self,
+        leaf: Callable[[Mask], Any],
+        pair: Callable[["Joined", Any, Any], Any],
+        last: Callable[["Joined", Any], Any],
+    ) -> Any:
+        """What `leaf` finds in each mask that joins nothing, put together by `pair`, and closed by `last`."""
+        above: list[tuple[Joined, Iterator[Mask]]] = [(self, iter(self.parts))]
+        found: list[list[Any]] = [[]]
+        while above:
+            joined, parts = above[-1]
+            part = next(parts, None)
+            if type(part) in JOINED:  # and no subclass, which may know better
+                above.append((part, iter(part.parts)))  # type: ignore[arg-type, union-attr]
+                found.append([])
+                continue
+            if part is None:
+                above.pop()
+                value = last(joined, found.pop()[0])
+            else:
+                value = leaf(part)
+            if above:
+                found[-1] = [pair(above[-1][0], found[-1][0], value) if found[-1] else value]
+        return value
+
+
+class Both(Joined):
+    """Allowed by all of them."""
+
+    __slots__ = ()
+
+    def join_tables(self, left: Tensor, right: Tensor) -> Tensor:
+        return left & right
+
+    def join_causal(self, left: bool, right: bool) -> bool:
+        return left or right
+
+    def join_widths(self, left: int | None, right: int | None) -> int | None:
         return right if left is None else left if right is None else min(left, right)
 
+    def join_spans(self, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
+        first = max(left[0], right[0])
+        return first, max(first, min(left[1], right[1]))
+
     def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
-        left, right = self.left.visible(keys, device), self.right.visible(keys, device)
-        return right if left is None else left if right is None else left & right
+        found = [seen for seen in (part.visible(keys, device) for part in self.parts) if seen is not None]
+        return functools.reduce(torch.Tensor.__and__, found) if found else None
 
-    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        low, high = self.left.span(start, stop, queries, keys)
-        first, last = self.right.span(start, stop, queries, keys)
-        return max(low, first), max(low, first, min(high, last))
-
-    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        self.left.check(lead, queries, keys)
-        self.right.check(lead, queries, keys)
-
-    def over_heads(self) -> Mask:
-        return Both(self.left.over_heads(), self.right.over_heads())
+    def written(self, parts: list[str]) -> str:
+        return f"({' & '.join(parts)})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Either(Mask):
-    """Allowed by the left or by the right."""
+class Either(Joined):
+    """Allowed by any of them."""
 
-    left: Mask
-    right: Mask
+    __slots__ = ()
 
-    def allowed(self, pairs: Pairs) -> Allowed:
-        return self.left.allowed(pairs) | self.right.allowed(pairs)
+    def join_tables(self, left: Tensor, right: Tensor) -> Tensor:
+        return left | right
 
-    @property
-    def key(self) -> Hashable:
-        return type(self), self.left.key, self.right.key
+    def join_causal(self, left: bool, right: bool) -> bool:
+        return left and right
 
-    @property
-    def causal(self) -> bool:
-        return self.left.causal and self.right.causal
+    def join_widths(self, left: int | None, right: int | None) -> int | None:
+        return None
 
-    @property
-    def columnwise(self) -> bool:
-        return self.left.columnwise and self.right.columnwise
+    def join_spans(self, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
+        return min(left[0], right[0]), max(left[1], right[1])
 
-    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        low, high = self.left.span(start, stop, queries, keys)
-        first, last = self.right.span(start, stop, queries, keys)
-        return min(low, first), max(high, last)
-
-    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        self.left.check(lead, queries, keys)
-        self.right.check(lead, queries, keys)
-
-    def over_heads(self) -> Mask:
-        return Either(self.left.over_heads(), self.right.over_heads())
+    def written(self, parts: list[str]) -> str:
+        return f"({' | '.join(parts)})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Opposite(Mask):
+class Opposite(Joined):
     """Allowed where the other is not."""
 
-    mask: Mask
+    __slots__ = ()
+    negates: ClassVar[bool] = True
 
-    def allowed(self, pairs: Pairs) -> Allowed:
-        return ~self.mask.allowed(pairs)
+    def written(self, parts: list[str]) -> str:
+        return f"~{parts[0]}"
 
-    @property
-    def key(self) -> Hashable:
-        return type(self), self.mask.key
 
-    @property
-    def columnwise(self) -> bool:
-        return self.mask.columnwise
+JOINED = (Both, Either, Opposite)
 
-    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        self.mask.check(lead, queries, keys)
 
-    def over_heads(self) -> Mask:
-        return Opposite(self.mask.over_heads())
+def join(kind: type[Joined], first: Mask, second: Mask) -> Mask:
+    """Both as one mask of that kind, with no such mask inside another: `&` and `|` may be written in any order."""
+    parts = [part.parts if type(part) is kind else (part,) for part in (first, second)]
+    return kind((*parts[0], *parts[1]))
+
+
+def _extended(left: list[Any], right: list[Any]) -> list[Any]:
+    left.extend(right)
+    return left
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table(Mask):
-    """Any pairs, written out. Prefer `Mask.keep(tensor)` and `Mask.drop(tensor)`, which say the polarity."""
+    """Any pairs, written out. Prefer `Mask.keep(tensor)` and `Mask.drop(tensor)`, which say the polarity.
+
+    A table `(n, keys)` beside n sequences of n queries is refused, because it may as well be their padding, unless
+    `of_queries` says that its rows are queries.
+    """
 
     cells: Bool[Tensor, "*lead query key"]
+    of_queries: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.cells, Tensor) or self.cells.dtype != torch.bool:
@@ -217,7 +366,7 @@ class Table(Mask):
                 "table",
                 describe(self.cells),
                 "at least (queries, keys)",
-                "write tensor[None, :] for a mask of keys",
+                "write Mask.keep_keys(tensor) for a mask of keys",
             )
 
     def allowed(self, pairs: Pairs) -> Allowed:
@@ -236,11 +385,32 @@ class Table(Mask):
         some = self.cells.any(-2)
         return some.expand(*some.shape[:-1], keys)
 
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return tuple(self.cells.shape[:-2])
+
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        check_lead("mask.table", tuple(self.cells.shape[:-2]), lead)
-        if self.cells.shape[-2] not in (1, queries) or self.cells.shape[-1] not in (1, keys):
-            got, expected = tuple(self.cells.shape[-2:]), f"(queries, keys) = ({queries}, {keys})"
-            raise wrong("mask.table", got, expected, "give it one row for each query and one column for each key")
+        rows, columns = self.cells.shape[-2:]
+        padding = self.cells.dim() == 2 and rows > 1 and bool(lead) and (rows, columns) == (lead[0], keys)
+        if rows not in (1, queries) or columns not in (1, keys):
+            fix = "give it one row for each query and one column for each key"
+            fix = "write Mask.keep_keys(tensor) for the padding of each sequence" if padding else fix
+            raise wrong("mask.table", (rows, columns), f"(queries, keys) = ({queries}, {keys})", fix)
+        if padding and not self.of_queries:
+            got, expected = f"{rows} rows", f"no doubt whether they are the {rows} queries or the {rows} sequences"
+            fix = "write Mask.keep_keys(tensor) if each is the padding of a sequence, tensor[None] if each is a query"
+            raise wrong("mask.table", got, expected, fix)
+        check_own_lead("mask.table", self.lead, lead)
 
     def over_heads(self) -> Mask:
         return Table(self.cells.unsqueeze(-3)) if self.cells.dim() > 2 else self
+
+
+def place_heads(mask: Mask, batch: int) -> Mask:
+    """The mask with an axis for heads behind `batch` lead axes, where it has none there."""
+    return mask.replaced(lambda part: part if len(part.lead) > batch else part.over_heads())
+
+
+def differs_by_head(mask: Mask, batch: int) -> bool:
+    """Whether heads, which come behind `batch` lead axes, see different keys."""
+    return any(len(part.lead) > batch and part.lead[-1] > 1 for part in mask.leaves())

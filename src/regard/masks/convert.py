@@ -5,7 +5,7 @@ import torch
 from regard.errors import wrong, wrong_kind
 from regard.masks.base import Mask, Table
 from regard.masks.kinds import Full, Lengths
-from regard.shapes import Bool, Int, Tensor, describe
+from regard.shapes import Bool, Int, Integer, Tensor, describe
 
 
 def from_sdpa(mask: Tensor) -> Mask:
@@ -14,10 +14,10 @@ def from_sdpa(mask: Tensor) -> Mask:
     A float mask with any other number in it is a bias: pass that as `bias=Dense(tensor)`.
     """
     if mask.dtype == torch.bool:
-        return Table(mask)
+        return Table(mask, of_queries=True)
     if bool(((mask != 0) & (mask != float("-inf"))).any()):
         raise wrong("attn_mask", "numbers other than 0 and -inf", "a mask", "pass bias=Dense(attn_mask) instead")
-    return Table(mask == 0)
+    return Table(mask == 0, of_queries=True)
 
 
 def to_sdpa(mask: Mask, queries: int, keys: int, *, device: torch.device | str = "cpu") -> Bool[Tensor, "..."]:
@@ -35,7 +35,7 @@ def from_multihead(
 
     `attn_mask` is (queries, keys), or (batch · heads, queries, keys) with the number of `heads`; `key_padding_mask` is
     (batch, keys), or (keys,) of a single sequence. The result has the lead axes (batch,), as layers want it, or
-    (batch, heads) where heads differ; for tensors (batch, heads, …) write `.over_heads()`.
+    (batch, heads) where heads differ, which layers take too; for tensors (batch, heads, …) write `.over_heads()`.
     """
     mask: Mask = Full()
     for name, part in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
@@ -44,7 +44,8 @@ def from_multihead(
     if attn_mask is not None:
         if attn_mask.dim() == 3 and heads is None:
             raise wrong("heads", None, "the number of heads, which attn_mask holds with the batch", "pass heads=…")
-        mask = Table(~(attn_mask if attn_mask.dim() < 3 else attn_mask.unflatten(0, (-1, heads or 1))))
+        cells = attn_mask if attn_mask.dim() < 3 else attn_mask.unflatten(0, (-1, heads or 1))
+        mask = Table(~cells, of_queries=True)
     if key_padding_mask is not None:
         padding = Table(~key_padding_mask.unsqueeze(-2))
         mask = mask & (padding.over_heads() if attn_mask is not None and attn_mask.dim() == 3 else padding)
@@ -89,7 +90,7 @@ def to_huggingface(mask: Mask, keys: int, *, device: torch.device | str = "cpu")
     return table.reshape(-1, keys).long()
 
 
-def from_valid_lengths(valid: Int[Tensor, "..."], keys: int | None = None) -> Mask:
+def from_valid_lengths(valid: Integer[Tensor, "..."], keys: int | None = None) -> Mask:
     """d2l's `valid_lens`: (batch,) for all queries alike, or (batch, queries) with the number of `keys`."""
     if valid.dim() < 2:
         return Lengths(valid)

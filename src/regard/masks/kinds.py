@@ -3,13 +3,17 @@
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 
 from regard.errors import wrong, wrong_kind
 from regard.masks.base import Mask
+from regard.numerics.native import gate
 from regard.pairs import Pairs
-from regard.shapes import Allowed, Int, Tensor, check_lead, check_tensor, describe
+from regard.shapes import Allowed, Integer, Tensor, check_own_lead, check_tensor, describe
+
+FARTHEST = 2**62  # any distance between two keys is less, and an index can hold it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,11 @@ class Window(Mask):
 
     def __post_init__(self) -> None:
         for name, size in (("before", self.before), ("after", self.after)):
-            if size < 0:
-                raise wrong(name, size, "at least 0", "count the keys on that side of the query")
+            check_count(name, size, "count the keys on that side of the query")
 
     def allowed(self, pairs: Pairs) -> Allowed:
         distance = pairs.column - pairs.position
-        return (distance >= -self.before) & (distance <= self.after)
+        return (distance >= -min(self.before, FARTHEST)) & (distance <= min(self.after, FARTHEST))
 
     @property
     def key(self) -> Hashable:
@@ -102,12 +105,15 @@ class Around(Mask):
 
     def __post_init__(self) -> None:
         check_tensor("center", self.center)
-        if self.radius < 0:
-            raise wrong("radius", self.radius, "at least 0", "count the keys on each side of the center")
+        if self.center.dtype == torch.bool or self.center.is_complex() or not self.center.dim():
+            fix = "give one position for each query"
+            raise wrong_kind("center", describe(self.center), "real numbers of shape (*lead, queries)", fix)
+        check_count("radius", self.radius, "count the keys on each side of the center")
 
     def allowed(self, pairs: Pairs) -> Allowed:
         own = self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1)
-        return (pairs.column - own).abs() <= self.radius
+        own = own.float() if own.dtype in (torch.float16, torch.bfloat16) else own  # which cannot count to 3,000
+        return (pairs.column - own).abs() <= min(self.radius, FARTHEST)
 
     @property
     def key(self) -> Hashable:
@@ -118,9 +124,11 @@ class Around(Mask):
         return 2 * self.radius + 1
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        if torch.compiler.is_compiling():
+        if not gate.known(self.center):
             return 0, keys
         own = self.center.detach()[..., start:stop]
+        if not own.numel():
+            return 0, keys
         left, right = float(own.amin()), float(own.amax())
         if not math.isfinite(left) or not math.isfinite(right):
             return 0, keys
@@ -128,10 +136,14 @@ class Around(Mask):
         return low, max(low, min(keys, math.ceil(right) + self.radius + 1))
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        check_lead("mask.center", tuple(self.center.shape[:-1]), lead)
+        check_own_lead("mask.center", self.lead, lead)
         if self.center.shape[-1] != queries:
             fix = "give one center for each query"
             raise wrong("mask.center", f"{self.center.shape[-1]} centers", f"queries={queries}", fix)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return tuple(self.center.shape[:-1])
 
     def over_heads(self) -> Mask:
         return Around(self.center.unsqueeze(-2), self.radius) if self.center.dim() > 1 else self
@@ -146,10 +158,10 @@ class Lengths(Mask):
             [1, 1, 1]], dtype=torch.int32)
     """
 
-    lengths: Int[Tensor, "..."]
+    lengths: Integer[Tensor, "..."]
 
     def __post_init__(self) -> None:
-        check_counts("lengths", self.lengths)
+        object.__setattr__(self, "lengths", as_counts("lengths", self.lengths))
 
     def allowed(self, pairs: Pairs) -> Allowed:
         return pairs.column < self.lengths[..., None, None]
@@ -159,13 +171,17 @@ class Lengths(Mask):
         return True
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        return 0, keys if torch.compiler.is_compiling() else min(keys, most(self.lengths))
+        return 0, min(keys, most(self.lengths)) if gate.known(self.lengths) else keys
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        check_lead("mask.lengths", tuple(self.lengths.shape), lead)
-        if not torch.compiler.is_compiling() and most(self.lengths) > keys:
+        check_own_lead("mask.lengths", self.lead, lead)
+        if gate.known(self.lengths) and most(self.lengths) > keys:
             fix = "count only the keys that are there"
             raise wrong("mask.lengths", most(self.lengths), f"at most keys={keys}", fix)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return tuple(self.lengths.shape)
 
     def over_heads(self) -> Mask:
         return Lengths(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
@@ -175,16 +191,20 @@ class Lengths(Mask):
 class Prefix(Mask):
     """The first `lengths` keys are seen by all queries, the rest causally (prefix language models, T5)."""
 
-    lengths: Int[Tensor, "..."]
+    lengths: Integer[Tensor, "..."]
 
     def __post_init__(self) -> None:
-        check_counts("lengths", self.lengths)
+        object.__setattr__(self, "lengths", as_counts("lengths", self.lengths))
 
     def allowed(self, pairs: Pairs) -> Allowed:
         return (pairs.column < self.lengths[..., None, None]) | (pairs.column <= pairs.position)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         Lengths(self.lengths).check(lead, queries, keys)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return tuple(self.lengths.shape)
 
     def over_heads(self) -> Mask:
         return Prefix(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
@@ -194,8 +214,8 @@ class Prefix(Mask):
 class Documents(Mask):
     """Queries see the keys of their own document: packed sequences.
 
-    `keys` names the document of each key; `queries` of each query, and where it is left out the queries are the
-    last keys.
+    `keys` names the document of each key by a whole number, also a negative one; `queries` that of each query, and
+    where it is left out the queries are the last keys.
 
     >>> Documents(torch.tensor([0, 0, 1])).table(3, 3).int()
     tensor([[1, 1, 0],
@@ -203,13 +223,13 @@ class Documents(Mask):
             [0, 0, 1]], dtype=torch.int32)
     """
 
-    keys: Int[Tensor, "*#lead key"]
-    queries: Int[Tensor, "*#lead query"] | None = None
+    keys: Integer[Tensor, "*#lead key"]
+    queries: Integer[Tensor, "*#lead query"] | None = None
 
     def __post_init__(self) -> None:
-        check_tensor("keys", self.keys)
+        object.__setattr__(self, "keys", as_names("keys", self.keys))
         if self.queries is not None:
-            check_tensor("queries", self.queries)
+            object.__setattr__(self, "queries", as_names("queries", self.queries))
 
     def allowed(self, pairs: Pairs) -> Allowed:
         own = (
@@ -218,7 +238,7 @@ class Documents(Mask):
         return own[..., :, None] == self.keys[..., None, pairs.column.flatten()]
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        check_lead("mask.keys", tuple(self.keys.shape[:-1]), lead)
+        check_own_lead("mask.keys", tuple(self.keys.shape[:-1]), lead)
         if self.keys.shape[-1] != keys:
             raise wrong(
                 "mask.keys",
@@ -227,12 +247,17 @@ class Documents(Mask):
                 "name a document for each key",
             )
         if self.queries is not None:
-            check_lead("mask.queries", tuple(self.queries.shape[:-1]), lead)
+            check_own_lead("mask.queries", tuple(self.queries.shape[:-1]), lead)
         if self.queries is None and queries > keys:
             raise wrong("mask.queries", None, f"documents of {queries} queries", "pass Documents(keys, queries)")
         if self.queries is not None and self.queries.shape[-1] != queries:
             got, fix = f"{self.queries.shape[-1]} documents", "name a document for each query"
             raise wrong("mask.queries", got, f"queries={queries}", fix)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        own = [tuple(part.shape[:-1]) for part in (self.keys, self.queries) if part is not None]
+        return max(own, key=lambda lead: (len(lead), lead))
 
     def over_heads(self) -> Mask:
         parts = [part if part is None or part.dim() < 2 else part.unsqueeze(-2) for part in (self.keys, self.queries)]
@@ -244,10 +269,25 @@ def most(counts: Tensor) -> int:
     return int(counts.max()) if counts.numel() else 0
 
 
-def check_counts(name: str, counts: Tensor) -> None:
-    """Raise unless these are whole numbers of keys."""
-    if not isinstance(counts, Tensor) or counts.is_floating_point() or counts.dtype == torch.bool:
-        raise wrong_kind(name, describe(counts), "an integer tensor", "write torch.tensor([...])")
-    known = counts.numel() and not counts.is_meta and not torch.compiler.is_compiling()
+def as_counts(name: str, counts: Tensor) -> Tensor:
+    """Whole numbers of keys, in the dtype that keys are counted in; anything else is refused."""
+    counts = as_names(name, counts)
+    known = counts.numel() and gate.known(counts)
     if known and int(counts.min()) < 0:
         raise wrong(name, int(counts.min()), "at least 0", "a length counts keys; an empty sequence has length 0")
+    return counts
+
+
+def as_names(name: str, names: Tensor) -> Tensor:
+    """Whole numbers, in the dtype of an index; anything else is refused."""
+    if not isinstance(names, Tensor) or names.dtype == torch.bool or names.is_floating_point() or names.is_complex():
+        raise wrong_kind(name, describe(names), "an integer tensor", "write torch.tensor([...])")
+    return names if names.dtype == torch.int64 else names.long()
+
+
+def check_count(name: str, count: int, fix: str) -> None:
+    """Raise unless this is a number of keys."""
+    if isinstance(count, bool | float | Tensor) or not isinstance(count, Integral | torch.SymInt):
+        raise wrong_kind(name, describe(count), "a whole number", fix)
+    if count < 0:
+        raise wrong(name, count, "at least 0", fix)

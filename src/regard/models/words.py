@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from regard.layers.positions import Learned, Sinusoidal
+from regard.layers.positions import Learned, Sinusoidal, Start
 from regard.numerics.dropout import dropout
 from regard.shapes import Float, Int, Tensor
 
@@ -35,7 +35,7 @@ class Words(nn.Module):
         """The numbers of one vector."""
         return self.table.embedding_dim
 
-    def forward(self, tokens: Int[Tensor, "*lead length"], *, start: int = 0) -> Float[Tensor, "*lead length width"]:
+    def forward(self, tokens: Int[Tensor, "*lead length"], *, start: Start = 0) -> Float[Tensor, "*lead length width"]:
         """`start` is the position of the first token."""
         vectors: Tensor = self.table(tokens)
         if self.factor != 1.0:

@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from regard.errors import wrong
+from regard.errors import wrong, wrong_kind
 from regard.normalizers.base import Normalizer, NormalizerForm
 from regard.numerics import simplex
 from regard.pairs import Pairs
-from regard.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor
+from regard.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor, describe
 
 
 class LocalGaussian(Normalizer):
@@ -23,21 +23,26 @@ class LocalGaussian(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "local-p"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, center: Float[Tensor, "*lead query"], deviation: float) -> None:
         super().__init__()
         check_tensor("center", center)
+        if not isinstance(deviation, int | float):
+            raise wrong_kind("deviation", describe(deviation), "one number for all heads", "write 5.0")
         if not deviation > 0:
             raise wrong("deviation", deviation, "a number above 0", "use half the radius of the window")
         self.center, self.deviation = center, deviation
 
     def fade(self, pairs: Pairs) -> Float[Tensor, "..."]:
         """The logarithm of the Gaussian for these pairs."""
-        own = self.center[..., pairs.row[:, 0], None]
+        # In half precision positions above 2,048 would be rounded to even numbers, above 4,096 to every fourth.
+        own = simplex.widened(self.center[..., pairs.row[:, 0], None])
         return -0.5 * ((pairs.column - own) / self.deviation) ** 2
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return simplex.softmax(scores, allowed) * self.fade(pairs).exp()
+        return (simplex.softmax(simplex.widened(scores), allowed) * self.fade(pairs).exp()).to(scores.dtype)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("normalizer.center", tuple(self.center.shape[:-1]), lead)

@@ -16,6 +16,7 @@ class SequentialNormalizer(Normalizer):
     """A row depends on the row before. A decoder steps with the weights of its last step as `previous`."""
 
     form: ClassVar[NormalizerForm] = "sequential"
+    head_blind: ClassVar[bool] = True
 
     @abstractmethod
     def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:

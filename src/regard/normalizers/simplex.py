@@ -8,9 +8,13 @@ from torch import nn
 from regard.errors import wrong
 from regard.normalizers.base import Normalizer, NormalizerForm
 from regard.numerics import simplex
+from regard.numerics.simplex import widened
 from regard.pairs import Pairs
 from regard.shapes import Allowed, Distribution, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
+
+LARGEST_ALPHA = 100.0
+RANGE = "a number from 1 to 100"
 
 
 class Softmax(Normalizer):
@@ -24,10 +28,15 @@ class Softmax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "softmax"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("temperature", temperature)
         if not isinstance(temperature, Tensor) and not temperature > 0:
             raise wrong("temperature", temperature, "a number above 0", "use 1.0 for plain softmax, Argmax() for 0")
         self.temperature = temperature
@@ -40,7 +49,7 @@ class Softmax(Normalizer):
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
             return simplex.softmax(scores, allowed)
-        return simplex.softmax(scores / per_head(self.temperature), allowed)
+        return simplex.softmax(widened(scores) / per_head(self.temperature), allowed).to(scores.dtype)
 
 
 class SoftmaxPlusOne(Normalizer):
@@ -54,6 +63,8 @@ class SoftmaxPlusOne(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "softmax-plus-one"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.softmax_plus_one(scores, allowed)
@@ -70,6 +81,8 @@ class Sparsemax(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -87,6 +100,8 @@ class Entmax15(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
@@ -98,18 +113,22 @@ class Entmax(Normalizer):
 
     $$ w_{ij} = [(\alpha - 1) s_{ij} - \tau_i]_+^{1 / (\alpha - 1)} $$
 
-    with α = `alpha`, one or one for each head. Peters et al. 2019, eq. 10; learned: Correia et al. 2019.
+    with α = `alpha`, from 1 to 100, one or one for each head. Peters et al. 2019, eq. 10; learned: Correia et al. 2019.
 
     Lowers to: query blocks of whole rows.
     """
 
     form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
         super().__init__()
-        if not isinstance(alpha, Tensor) and not alpha >= 1:
-            raise wrong("alpha", alpha, "a number of at least 1", "use 1 for softmax, 1.5, or 2 for sparsemax")
+        check_setting("alpha", alpha)
+        _check_alpha(alpha)
         self.alpha = alpha
 
     @classmethod
@@ -118,7 +137,28 @@ class Entmax(Normalizer):
         return cls(nn.Parameter(torch.full((heads,) if heads else (), alpha)))
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        _check_alpha(self.alpha)  # again, since what is learned may have left the range
         return simplex.entmax(scores, allowed, per_head(self.alpha))
+
+
+def _check_alpha(alpha: float | Tensor) -> None:
+    """Raise where α is out of range, as far as Python may look at it."""
+    if not isinstance(alpha, Tensor):
+        if not 1 <= alpha <= LARGEST_ALPHA:
+            raise wrong("alpha", alpha, RANGE, "use 1 for softmax, 1.5, or 2 for sparsemax")
+    elif alpha.numel() and _is_readable(alpha):
+        least, most = (end.item() for end in alpha.detach().aminmax())
+        if not (least >= 1 and most <= LARGEST_ALPHA):
+            fix = "clamp it after each step, or learn the argument of 1 + softplus"
+            raise wrong("alpha", most if least >= 1 else least, RANGE, fix)
+
+
+def _is_readable(tensor: Tensor) -> bool:
+    """Whether reading its numbers costs little and does not break what torch is tracing."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    real = type(tensor) in (Tensor, nn.Parameter) and torch._C._len_torch_dispatch_stack() == 0
+    return real and tensor.device.type == "cpu"
 
 
 class Sigmoid(Normalizer):
@@ -126,19 +166,25 @@ class Sigmoid(Normalizer):
 
     $$ w_{ij} = \sigma(s_{ij} + b) $$
 
-    with $b$ = `shift`; Ramapuram et al. 2024 use $b = -\log n$, which makes a fresh row sum to about one.
+    with $b$ = `shift`, one or one for each head; Ramapuram et al. 2024 use $b = -\log n$, which makes a fresh row sum
+    to about one.
 
     Lowers to: query blocks, elementwise.
     """
 
     form: ClassVar[NormalizerForm] = "elementwise"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("shift",)
 
     def __init__(self, shift: float | Tensor = 0.0) -> None:
         super().__init__()
+        check_setting("shift", shift)
         self.shift = shift
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return simplex.sigmoid(scores + per_head(self.shift), allowed)
+        return simplex.sigmoid(widened(scores) + per_head(self.shift), allowed).to(scores.dtype)
 
 
 class RowTotal(Normalizer):
@@ -152,6 +198,8 @@ class RowTotal(Normalizer):
     """
 
     form: ClassVar[NormalizerForm] = "row-total"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.row_total(scores, allowed)

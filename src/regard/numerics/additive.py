@@ -12,18 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.nn import Parameter
 
 from regard.errors import wrong, wrong_kind
 from regard.numerics import additive_blocks, native
 from regard.numerics.native import additive as compiled
+from regard.numerics.native import gate
 from regard.shapes import Float, Keys, Queries, Scores, Tensor
 
 LOAD = 2**16  # pairs of hidden units from which a library on disk is worth loading, some 20 ms once
 BUILD = 2**22  # … from which it is worth compiling, some seconds once for each machine
 OFTEN = 2**25  # … the same, for many small calls together
 
-_PLAIN = (Tensor, Parameter)
 _small_calls = 0  # pairs of hidden units seen in calls that were too small to compile for
 
 
@@ -49,8 +48,10 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
     return run(query, key, weight)
 
 
-def choice(work: int, device: str, dtype: torch.dtype) -> tuple[str, str]:
+def choice(work: int, device: str, dtype: torch.dtype, state: str = "") -> tuple[str, str]:
     """Which form a call of this size takes, and why; `work` is queries × keys × hidden × batch.
+
+    `state` is that of the compiled library (`native.state`).
 
     >>> choice(2**30, "cuda", torch.float32)
     ('torch blocks', 'the compiled kernel is for the CPU')
@@ -59,10 +60,8 @@ def choice(work: int, device: str, dtype: torch.dtype) -> tuple[str, str]:
         return "torch blocks", "the compiled kernel is for the CPU"
     if not dtype.is_floating_point:
         return "torch blocks", f"the compiled kernel is for floats, not {dtype}"
-    if native.loaded():
-        return "native", "the compiled kernel is loaded"
-    if native.given_up():
-        return "torch blocks", native.given_up()
+    if state:
+        return ("native", "the compiled kernel is loaded") if state == "loaded" else ("torch blocks", state)
     if work >= BUILD:
         return "native", f"{work:,} pairs of hidden units are worth compiling for"
     return "torch blocks", f"{work:,} pairs of hidden units are too few to compile for"
@@ -84,12 +83,11 @@ def _transforming() -> bool:
     return active
 
 
-def _library(query: Tensor, key: Tensor, weight: Tensor) -> native.Library | None:
+def _library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -> native.Library | None:
     """The compiled kernel, if this call is one for it."""
     global _small_calls
     found = native.loaded()
-    plain = type(query) in _PLAIN and type(key) in _PLAIN and type(weight) in _PLAIN
-    if not plain or query.device.type != "cpu":
+    if not gate.reachable(query, key, weight, *others):
         return None  # tensors that only stand for numbers have no memory to point at
     if found is None and not native.given_up():
         work = compiled.work(query, key, weight)
@@ -135,7 +133,7 @@ def _scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 def _gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     kinds = query.dtype, key.dtype, weight.dtype
     _, (upstream, query, key, weight) = _wide(upstream, query, key, weight)
-    library = _library(query, key, weight)
+    library = _library(query, key, weight, upstream)
     if library is None:
         made = additive_blocks.gradients(upstream, query, key, weight)
     else:

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from regard.errors import wrong
 from regard.numerics import native
+from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX, library_for
 from regard.shapes import Float
 
@@ -26,11 +28,20 @@ def align(stop: Table, go_on: Table, previous: Row) -> Table:
     """The expected weights of all queries, each going on from the one before."""
     if stop.numel() == 0:
         return stop.clone()
-    library = library_for(stop)
+    _check(stop, go_on, previous)
+    library = library_for(stop, go_on, previous)
     if library is None:
         return _by_rows(stop, go_on, previous)
     weights: Tensor = _Align.apply(stop, go_on, previous, library)  # type: ignore[no-untyped-call]
     return weights
+
+
+def _check(stop: Tensor, go_on: Tensor, previous: Tensor) -> None:
+    """One size and one kind: our loop reads all three by the shape of the first."""
+    row = (*stop.shape[:-2], stop.shape[-1])
+    if go_on.shape != stop.shape or previous.shape != row or not stop.dtype == go_on.dtype == previous.dtype:
+        got = f"{tuple(stop.shape)}, {tuple(go_on.shape)} and {tuple(previous.shape)} of {stop.dtype}, {go_on.dtype}"
+        raise wrong("stop, go_on, previous", got, "two tables and a row of one size and dtype", "expand them")
 
 
 class _Align(torch.autograd.Function):
@@ -38,9 +49,9 @@ class _Align(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, stop: Tensor, go_on: Tensor, previous: Tensor, library: native.Library) -> Tensor:
-        stop, go_on, previous = stop.contiguous(), go_on.contiguous(), previous.contiguous()
-        weights = torch.empty(stop.shape, dtype=stop.dtype)
-        _call(library, "forward", stop, go_on, previous, weights)
+        weights = stop.new_empty(stop.shape)
+        _call(library, "forward", gate.packed(stop), gate.packed(go_on), gate.packed(previous), weights)
+        # As they came: a copy would not know where it came from, and a second derivative could not follow it.
         ctx.save_for_backward(stop, go_on, previous, weights)
         ctx.library = library
         return weights
@@ -49,11 +60,24 @@ class _Align(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, weights = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted: torch has to see every step
-            return *torch.autograd.grad(_by_rows(*inputs), inputs, grad, create_graph=True), None
-        kept = [tensor.contiguous() for tensor in (*inputs, weights, grad)]
-        gradients = tuple(torch.empty(tensor.shape, dtype=grad.dtype) for tensor in inputs)
+            return *_differentiable_gradients(inputs, grad, ctx.needs_input_grad), None
+        if not gate.reachable(*inputs, weights, grad):
+            with torch.enable_grad():
+                given = [tensor.detach().requires_grad_() for tensor in inputs]
+                return *torch.autograd.grad(_by_rows(*given), given, grad), None
+        kept = [gate.packed(tensor) for tensor in (*inputs, weights, grad)]
+        gradients = tuple(tensor.new_empty(tensor.shape) for tensor in inputs)
         _call(ctx.library, "backward", *kept, *gradients)
         return *gradients, None
+
+
+def _differentiable_gradients(inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]) -> list[Tensor | None]:
+    """Gradients of the same function in torch's operations, for those inputs that want one."""
+    # Views of their own: where one input was made from another, each gets its own part alone.
+    inputs = [tensor.view_as(tensor) for tensor in inputs]
+    chosen = [tensor for tensor, want in zip(inputs, wanted, strict=False) if want]
+    found = iter(torch.autograd.grad(_by_rows(*inputs), chosen, grad, create_graph=True))
+    return [next(found) if want else None for _, want in zip(inputs, wanted, strict=False)]
 
 
 def _call(library: native.Library, name: str, *tensors: Tensor) -> None:
@@ -62,7 +86,7 @@ def _call(library: native.Library, name: str, *tensors: Tensor) -> None:
     sizes = (ctypes.c_int64 * 4)(torch.get_num_threads(), stop.numel() // (queries * keys), queries, keys)
     kinds = [native.POINTER] * (len(tensors) + 1)
     function = library.function(f"regard_alignment_{name}_{SUFFIX[stop.dtype]}", *kinds)
-    function(sizes, *(tensor.data_ptr() for tensor in tensors))
+    function(sizes, *map(gate.address, tensors))
 
 
 def _by_rows(stop: Table, go_on: Table, previous: Row) -> Table:

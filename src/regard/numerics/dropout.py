@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch.nn import Parameter
 
 from regard.errors import wrong
 from regard.numerics import native, noise
-from regard.numerics.native.reach import SUFFIX, WORTH_COMPILING
+from regard.numerics.native import gate
+from regard.numerics.native.reach import SUFFIX, library_for
 from regard.shapes import Float, Tensor
 
 COLUMNS = 4096  # numbers in a row of the noise, as in dropout.cpp
@@ -47,7 +47,7 @@ def added(base: Numbers, numbers: Numbers, rate: float) -> Numbers:
     """
     if _trivial(rate):
         return base + numbers
-    if _foreign(base) or _foreign(numbers):
+    if _foreign(base) or _foreign(numbers) or base.shape != numbers.shape or base.dtype != numbers.dtype:
         return base + F.dropout(numbers, rate)
     result: Tensor = _Added.apply(base, numbers, noise.draw_seed(), rate)  # type: ignore[no-untyped-call]
     return result
@@ -75,9 +75,7 @@ def _trivial(rate: float) -> bool:
 
 def _foreign(tensor: Tensor) -> bool:
     """Whether torch has to draw: no memory of ours to walk through."""
-    own = tensor.device.type == "cpu" and tensor.dtype in SUFFIX and type(tensor) in (Tensor, Parameter)
-    mapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    return torch.compiler.is_compiling() or mapped or not own
+    return tensor.dtype not in SUFFIX or not gate.reachable(tensor)
 
 
 class _Dropped(torch.autograd.Function):
@@ -121,25 +119,25 @@ class _Rectified(torch.autograd.Function):
 
 
 def _kept(numbers: Tensor, seed: Tensor, rate: float, base: Tensor | None = None) -> Tensor:
-    numbers = numbers.contiguous()
-    base = None if base is None else base.contiguous()
+    numbers = gate.packed(numbers)
+    base = None if base is None else gate.packed(base)
     run = _function("regard_dropout", numbers, pointers=3)
     if run is None:
         kept = numbers * _factors(numbers, seed, rate)
         return kept if base is None else base + kept
     result = torch.empty_like(numbers)
-    places = numbers.data_ptr(), None if base is None else base.data_ptr(), result.data_ptr()
+    places = gate.address(numbers), gate.address(base), gate.address(result)
     run(torch.get_num_threads(), int(seed), numbers.numel(), rate, 1 / (1 - rate), *places)
     return result
 
 
 def _positive(numbers: Tensor, seed: Tensor, rate: float) -> Tensor:
-    numbers = numbers.contiguous()
+    numbers = gate.packed(numbers)
     run = _function("regard_rectified", numbers, pointers=2)
     if run is None:
         return numbers.relu() * _factors(numbers, seed, rate)
     result = torch.empty_like(numbers)
-    places = numbers.data_ptr(), result.data_ptr()
+    places = gate.address(numbers), gate.address(result)
     run(torch.get_num_threads(), int(seed), numbers.numel(), rate, 1 / (1 - rate), *places)
     return result
 
@@ -153,7 +151,7 @@ def _factors(numbers: Tensor, seed: Tensor, rate: float) -> Tensor:
 
 def _function(name: str, numbers: Tensor, *, pointers: int) -> Callable[..., int] | None:
     """Our own loop, or None where torch has to."""
-    library = native.library(build=numbers.numel() >= WORTH_COMPILING)
+    library = library_for(numbers)
     if library is None or not numbers.numel():
         return None
     kinds = (*(native.SIZE,) * 3, ctypes.c_float, ctypes.c_double, *(native.POINTER,) * pointers)

@@ -15,16 +15,17 @@ import torch
 
 from regard.errors import wrong
 from regard.numerics import native
-from regard.numerics.fused import four_axes
+from regard.numerics.fused import four_axes, fused
+from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX
 from regard.shapes import Bool, Float, Tensor
 
 MOST = 8  # queries from which tiles are faster
 
 
-def available(dtype: torch.dtype, device: str) -> bool:
-    """Whether there is a compiled library for it, on this machine now; none is made for its sake."""
-    return device == "cpu" and dtype in SUFFIX and native.library(build=False) is not None
+def supports(dtype: torch.dtype, device: str) -> bool:
+    """Return whether the kernel is written for it; the library must be loaded too, and is not made for its sake."""
+    return device == "cpu" and dtype in SUFFIX and gate.reachable()
 
 
 def few(
@@ -36,6 +37,10 @@ def few(
     allowed: Bool[Tensor, "*#lead #query #key"] | None = None,
 ) -> Float[Tensor, "*lead query value"]:
     """The output, without a gradient; only where it is `available`."""
+    _check(query, key, value, allowed)
+    if not gate.reachable(query, key, value, allowed):  # a plan that was made before a mode or transform came
+        bias = None if allowed is None else torch.where(allowed, 0.0, float("-inf")).to(query.dtype)
+        return fused(query, key, value, scale=scale, bias=bias).output
     library = native.library(build=False)
     if library is None:
         raise wrong("few", "no compiled library", "one", "ask `available` first")
@@ -43,23 +48,27 @@ def few(
     if query.dim() != 4 or not lead == key.shape[:-2] == value.shape[:-2]:
         lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])
         query, key, value = four_axes(query, lead), four_axes(key, lead), four_axes(value, lead)
-    query, key, value = _adjacent(query), _adjacent(key), _adjacent(value)
+    query, key, value = gate.adjacent(query), gate.adjacent(key), gate.adjacent(value)
     output = query.new_empty(*query.shape[:-1], value.shape[-1])
     sizes = (*query.shape[:3], key.shape[-2], query.shape[-1], value.shape[-1])
     if allowed is not None and len(lead) == 2:
-        allowed = _adjacent(allowed.expand(*lead, query.shape[-2], key.shape[-2]))
+        allowed = gate.adjacent(allowed.expand(*lead, query.shape[-2], key.shape[-2]))
     elif allowed is not None:
-        allowed = _adjacent(four_axes(allowed.expand(*allowed.shape[:-2], query.shape[-2], key.shape[-2]), lead))
+        allowed = gate.adjacent(four_axes(allowed.expand(*allowed.shape[:-2], query.shape[-2], key.shape[-2]), lead))
     tensors = (query, key, value, query if allowed is None else allowed, output)
     steps = [step for tensor in tensors for step in tensor.stride()[:3]]
     numbers: Any = ctypes.c_int64
     kinds = (native.SIZE, native.POINTER, native.POINTER, ctypes.c_double, *(native.POINTER,) * 5)
     run = library.function(f"regard_few_{SUFFIX[query.dtype]}", *kinds)
-    places = [None if tensor is None else tensor.data_ptr() for tensor in (query, key, value, allowed, output)]
-    run(torch.get_num_threads(), (numbers * 6)(*sizes), (numbers * 15)(*steps), scale, *places)
+    places = map(gate.corner, (query, key, value, allowed))
+    run(torch.get_num_threads(), (numbers * 6)(*sizes), (numbers * 15)(*steps), scale, *places, gate.fresh(output))
     return output if len(lead) == 2 else output.reshape(*lead, *output.shape[-2:])
 
 
-def _adjacent(tensor: Tensor) -> Tensor:
-    """With the numbers of a row next to each other."""
-    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
+def _check(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> None:
+    """Our loop reads everything by the sizes of the first that has them."""
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        got = f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
+        raise wrong("query, key, value", got, "one width of queries and keys, a value for each key", "project them")
+    if not query.dtype == key.dtype == value.dtype or (allowed is not None and allowed.dtype != torch.bool):
+        raise wrong("query, key, value", f"{query.dtype}, {key.dtype}, {value.dtype}", "one dtype", "convert them")

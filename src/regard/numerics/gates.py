@@ -8,27 +8,26 @@ from collections.abc import Callable
 import torch
 
 from regard.numerics import native
-from regard.numerics.native.reach import SUFFIX
+from regard.numerics.native import gate
+from regard.numerics.native.reach import SUFFIX, library_for
 from regard.shapes import Tensor
 
-WORTH_COMPILING = 1 << 16  # numbers in all steps together; a library that is there already is used for any size
 Place = Tensor | None
 
 
-def usable(inputs: Tensor) -> native.Library | None:
-    """Our own loops, where they can work on such tensors."""
-    if inputs.device.type != "cpu" or inputs.dtype not in SUFFIX:
-        return None
-    return native.library(build=inputs.numel() >= WORTH_COMPILING)
+def usable(*tensors: Place) -> native.Library | None:
+    """Our own loops, where they can work on such tensors; the first has the numbers of all steps together."""
+    first, *others = tensors
+    return None if first is None else library_for(first, *others)
 
 
 def bound(library: native.Library, name: str, dtype: torch.dtype, pointers: int) -> Callable[..., None]:
-    """One of our loops, for tensors: (rows, size, tensors…)."""
+    """One of our loops, for packed tensors of one kind, or steps of them: (rows, size, tensors…)."""
     kinds = (*(native.SIZE,) * 3, *(native.POINTER,) * pointers)
     function, threads = library.function(f"regard_{name}_{SUFFIX[dtype]}", *kinds), torch.get_num_threads()
 
     def run(rows: int, size: int, *tensors: Place) -> None:
-        function(threads, rows, size, *(None if tensor is None else tensor.data_ptr() for tensor in tensors))
+        function(threads, rows, size, *map(gate.fresh, tensors))
 
     return run
 
@@ -109,8 +108,8 @@ def lstm_back(
         _leave_padding(real, grad, carry, by_gates)
 
 
-def _leave_padding(real: Tensor, grad: Tensor, carry: Tensor, *gates: Tensor) -> None:
+def _leave_padding(real: Tensor, grad: Tensor, carry: Tensor, *by_gates: Tensor) -> None:
     """A row of padding passes its gradient on to the step before, and to nothing else."""
     carry.copy_(torch.where(real[:, None], carry, grad))
-    for gate in gates:
-        gate.masked_fill_(~real[:, None], 0.0)
+    for gradient in by_gates:
+        gradient.masked_fill_(~real[:, None], 0.0)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.numerics import native
+from regard.numerics.native import gate
 from regard.numerics.native.reach import WORTH_COMPILING
 from regard.shapes import Float, Int
 
@@ -92,7 +93,7 @@ def _mix(word: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
 
 def _native(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate: float) -> Noise | None:
     """The same by our own loop (noise.cpp), or None where torch has to. A rate below 0: uniform noise."""
-    if torch.compiler.is_compiling() or rows.device.type != "cpu" or len(rows) * len(columns) == 0:
+    if len(rows) * len(columns) == 0 or not gate.reachable(rows, columns):
         return None
     size = prod(lead) * len(rows) * len(columns)
     library = native.library(build=size >= WORTH_COMPILING)
@@ -112,8 +113,8 @@ def _native(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate:
         pointer,
     )
     run = library.function("regard_noise", *kinds)
-    rows, columns = rows.to(torch.int64).contiguous(), columns.to(torch.int64).contiguous()
-    noise = torch.empty(*lead, len(rows), len(columns))
-    table = (prod(lead), len(rows), rows.data_ptr(), len(columns), columns.data_ptr())
-    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), noise.data_ptr())
+    rows, columns = gate.packed(rows.to(torch.int64)), gate.packed(columns.to(torch.int64))
+    noise = torch.empty(*lead, len(rows), len(columns), dtype=torch.float32, device=rows.device)
+    table = (prod(lead), len(rows), gate.address(rows), len(columns), gate.address(columns))
+    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), gate.address(noise))
     return noise

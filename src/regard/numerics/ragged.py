@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from regard.errors import wrong
 from regard.numerics import native, noise
+from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX
 from regard.shapes import Float, Int, Tensor
 
@@ -56,8 +58,7 @@ class Heads(NamedTuple):
 
 def usable(like: Tensor, *, build: bool = True) -> bool:
     """Whether our own loops can work on such tensors; there is no other way here."""
-    plain = like.device.type == "cpu" and like.dtype in SUFFIX and not torch.compiler.is_compiling()
-    return plain and native.library(build=build) is not None
+    return like.dtype in SUFFIX and gate.reachable(like) and native.library(build=build) is not None
 
 
 def within(packed: Float[Tensor, "row all"], bounds: Bounds, heads: Heads) -> Float[Tensor, "row content"]:
@@ -85,7 +86,7 @@ def _seed(heads: Heads) -> int:
 class _Within(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, packed: Tensor, bounds: Bounds, heads: Heads, seed: int) -> Tensor:
-        packed = packed.contiguous()
+        packed = gate.packed(packed)
         call = _Call(packed.dtype, (bounds, bounds), heads, seed, _thirds(packed, heads))
         output, tables = call.forward()
         ctx.save_for_backward(packed, tables)
@@ -96,9 +97,9 @@ class _Within(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         (packed, tables), (bounds, heads, seed) = ctx.saved_tensors, ctx.rest
-        grad = torch.empty_like(packed)
+        grad = packed.new_empty(packed.shape)
         call = _Call(packed.dtype, (bounds, bounds), heads, seed, _thirds(packed, heads))
-        call.backward(tables, upstream.contiguous(), _thirds(grad, heads))
+        call.backward(tables, gate.packed(upstream), _thirds(grad, heads))
         return grad, None, None, None
 
 
@@ -107,7 +108,7 @@ class _Across(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, bounds: tuple[Bounds, Bounds], heads: Heads, seed: int
     ) -> Tensor:
-        parts = query.contiguous(), key.contiguous(), value.contiguous()
+        parts = gate.packed(query), gate.packed(key), gate.packed(value)
         output, tables = _Call(query.dtype, bounds, heads, seed, parts).forward()
         ctx.save_for_backward(*parts, tables)
         ctx.rest = bounds, heads, seed
@@ -117,8 +118,8 @@ class _Across(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         (*parts, tables), (bounds, heads, seed) = ctx.saved_tensors, ctx.rest
-        grads = [torch.empty_like(part) for part in parts]
-        _Call(parts[0].dtype, bounds, heads, seed, parts).backward(tables, upstream.contiguous(), grads)
+        grads = [part.new_empty(part.shape) for part in parts]
+        _Call(parts[0].dtype, bounds, heads, seed, parts).backward(tables, gate.packed(upstream), grads)
         return *grads, None, None, None
 
 
@@ -128,12 +129,30 @@ def _thirds(packed: Tensor, heads: Heads) -> list[Tensor]:
     return list(packed.split([heads.heads * width, heads.groups * width, heads.groups * width], dim=1))
 
 
+def _check(bounds: tuple[Bounds, Bounds], heads: Heads, parts: Sequence[Tensor]) -> None:
+    """The rows are as wide as the heads say, and the sequences are within them: our loops believe both."""
+    query, key, value = parts
+    if not query.dtype == key.dtype == value.dtype or len(key) != len(value):
+        got = ", ".join(f"{len(part)} rows of {part.dtype}" for part in parts)
+        raise wrong("query, key, value", got, "one dtype, and a value for each key", "convert them")
+    if query.shape[1] // heads.heads * heads.groups != key.shape[1]:
+        raise wrong("key", f"width {key.shape[1]}", "that of the queries for each group", "project them so")
+    near, far = (bound.places for bound in bounds)
+    if len(near) != len(far):
+        raise wrong("bounds", f"{len(near)} and {len(far)} places", "equal numbers", "pair the sequences")
+    for places, rows in ((near, len(query)), (far, len(key))):
+        ordered = places.dtype == torch.int64 and int(places[0]) >= 0 and not bool((places.diff() < 0).any())
+        if not ordered or int(places[-1]) > rows:
+            raise wrong("bounds", places.tolist(), f"places in order within {rows} rows", "use Bounds.of(lengths)")
+
+
 class _Call:
     """One call of our loops, forward or backward."""
 
     def __init__(
         self, dtype: torch.dtype, bounds: tuple[Bounds, Bounds], heads: Heads, seed: int, parts: Sequence[Tensor]
     ) -> None:
+        _check(bounds, heads, parts)
         self.library, self.suffix = native.library(), SUFFIX[dtype]
         self.parts, self.heads, self.bounds = parts, heads, bounds
         width, content = parts[0].shape[1] // heads.heads, parts[2].shape[1] // heads.groups
@@ -141,7 +160,8 @@ class _Call:
         wide = (bounds[0].lengths + lanes - 1) // lanes * lanes
         self.tables = Bounds.of(heads.heads * bounds[1].lengths * wide).places
         self.content = heads.heads * content
-        places = (bounds[0].places.data_ptr(), bounds[1].places.data_ptr(), self.tables.data_ptr())
+        self.places = [gate.packed(bound.places) for bound in bounds]  # kept: the loop reads them later
+        places = (*map(gate.address, self.places), gate.address(self.tables))
         sizes = (len(wide), heads.heads, heads.groups, width, content, int(heads.causal), seed)
         self.shape = _SHAPE.pack(torch.get_num_threads(), *sizes, *places, heads.scale, heads.dropout)
 
@@ -157,16 +177,16 @@ class _Call:
         tables = output.new_empty(int(self.tables[-1]))
         kinds = (native.POINTER, *(native.POINTER, native.SIZE) * 3, *(native.POINTER,) * 2)
         run = self.function("regard_ragged", *kinds)
-        run(self.shape, *_places(self.parts), output.data_ptr(), tables.data_ptr())
+        run(self.shape, *_places(self.parts), gate.fresh(output), gate.fresh(tables))
         return output, tables
 
     def backward(self, tables: Tensor, upstream: Tensor, grads: Sequence[Tensor]) -> None:
         """Fills the gradients of queries, keys and values."""
         pair, single = (native.POINTER, native.SIZE), native.POINTER
         run = self.function("regard_ragged_back", single, *pair * 3, single, single, *pair * 3)
-        run(self.shape, *_places(self.parts), tables.data_ptr(), upstream.data_ptr(), *_places(grads))
+        run(self.shape, *_places(self.parts), gate.address(tables), gate.address(upstream), *_places(grads))
 
 
-def _places(parts: Sequence[Tensor]) -> list[int]:
+def _places(parts: Sequence[Tensor]) -> list[int | None]:
     """Where rows begin and how far apart they are."""
-    return [number for part in parts for number in (part.data_ptr(), part.stride(0))]
+    return [number for part in parts for number in (gate.corner(part), part.stride(0))]

@@ -12,8 +12,10 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
+from regard.errors import wrong
 from regard.numerics import native
-from regard.numerics.native.reach import SUFFIX, WORTH_COMPILING
+from regard.numerics.native import gate
+from regard.numerics.native.reach import SUFFIX, library_for
 from regard.shapes import Float, Int, Tensor
 
 MOST = 64  # from which inserting one after another is no longer the fast way
@@ -43,9 +45,12 @@ def rank(
     tensor([[3, 2]])
     """
     count, scores = min(count, len(weight) - len(excluded)), len(vectors) * len(weight)
-    plain = vectors.device.type == "cpu" and vectors.dtype == weight.dtype and vectors.dtype in SUFFIX
-    plain = plain and not torch.is_grad_enabled() and 0 < count <= MOST
-    library = native.library(build=scores >= WORTH_COMPILING) if plain else None
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise wrong(
+            "bias", f"shape {tuple(bias.shape)}", f"one for each of {len(weight)} tokens", "use the layer's own"
+        )
+    plain = vectors.dtype == weight.dtype and not torch.is_grad_enabled() and 0 < count <= MOST
+    library = library_for(vectors, weight, bias, excluded, size=scores) if plain else None
     if library is None:
         return _rank(F.linear(vectors, weight, bias), count, excluded)
     return _rank_by_stretches(library, vectors, weight, bias, count, excluded)
@@ -67,12 +72,16 @@ def _rank_by_stretches(
     room = vectors.new_empty(rows * size)
     ranked = Ranked(
         vectors.new_full((rows, count), float("-inf")),
-        excluded.new_zeros(rows, count),
+        excluded.new_zeros(rows, count, dtype=torch.int64),
         vectors.new_zeros(rows),
         vectors.new_empty(rows, len(excluded)),
     )
-    largest, bias = vectors.new_full((rows,), float("-inf")), None if bias is None else bias.contiguous()
-    outside, excluded = excluded.tolist(), excluded.contiguous()
+    largest, bias = (
+        vectors.new_full((rows,), float("-inf")),
+        None if bias is None else gate.packed(bias.to(vectors.dtype)),
+    )
+    excluded = gate.packed(excluded.to(torch.int64))
+    outside = excluded.tolist()
     kinds = (*(native.SIZE,) * 6, *(native.POINTER,) * 7)
     run = library.function(f"regard_rank_{SUFFIX[vectors.dtype]}", *kinds)
     for first in range(0, len(weight), size):
@@ -80,7 +89,7 @@ def _rank_by_stretches(
         scores = torch.mm(vectors, part.T, out=room[: rows * len(part)].view(rows, len(part)))
         added = None if bias is None else bias[first : first + size]
         places = (excluded, scores, added, ranked.scores, ranked.tokens, largest, ranked.totals)
-        pointers = [None if tensor is None else tensor.data_ptr() for tensor in places]
+        pointers = [gate.address(tensor) for tensor in places]
         run(threads, *scores.shape, first, count, len(excluded), *pointers)
         for place, token in enumerate(outside):
             if first <= token < first + len(part):

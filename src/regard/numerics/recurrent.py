@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from regard.errors import wrong
 from regard.numerics import gates
+from regard.numerics.native import gate
 from regard.shapes import Bool, Float, Tensor
 
 Inputs = Float[Tensor, "time batch gates"]
@@ -51,6 +53,7 @@ def gru(
     >>> gru(torch.zeros(3, 2, 6), torch.ones(2, 2), torch.zeros(6, 2), torch.zeros(6))[:, 0, 0]
     tensor([0.5000, 0.2500, 0.1250])
     """
+    _check(inputs, weight, bias, real, 3, start)
     states: Tensor = _GRU.apply(inputs, start, weight, bias, real, reverse)  # type: ignore[no-untyped-call]
     return states
 
@@ -65,8 +68,24 @@ def lstm(
     reverse: bool = False,
 ) -> Memories:
     """The same for an LSTM, which starts from a state and a cell."""
+    _check(inputs, weight, bias, real, 4, *start)
     found = _LSTM.apply(inputs, *start, weight, bias, real, reverse)  # type: ignore[no-untyped-call]
     return Memories(*found)
+
+
+def _check(inputs: Tensor, weight: Tensor, bias: Tensor, real: Tensor | None, number: int, *starts: Tensor) -> None:
+    """Our loops read everything by the shape and kind of the inputs; `number` is that of the gates."""
+    steps, rows, width = inputs.shape
+    size = width // number
+    shapes = [(weight, (width, size)), (bias, (width,)), *((start, (rows, size)) for start in starts)]
+    for tensor, shape in shapes:
+        if tensor.shape != shape or tensor.dtype != inputs.dtype:
+            got = f"{tuple(tensor.shape)} of {tensor.dtype}"
+            raise wrong("a state or weight", got, f"{shape} of {inputs.dtype}, as the inputs have", "convert it")
+    if real is not None and (real.shape != (steps, rows) or real.dtype != torch.bool):
+        raise wrong(
+            "real", f"{tuple(real.shape)} of {real.dtype}", f"{(steps, rows)} of torch.bool", "give one per row"
+        )
 
 
 def _times(steps: int, reverse: bool) -> Iterator[tuple[int, int | None]]:
@@ -117,10 +136,11 @@ class _GRU(torch.autograd.Function):
         ctx: Any, inputs: Tensor, start: Tensor, weight: Tensor, bias: Tensor, real: Tensor | None, reverse: bool
     ) -> Tensor:
         steps, rows, size = inputs.shape[0], inputs.shape[1], start.shape[-1]
-        inputs, real, start = inputs.contiguous(), None if real is None else real.contiguous(), start.contiguous()
+        inputs, start = gate.packed(inputs), gate.packed(start)
+        real = None if real is None else gate.packed(real)
         states, hidden = inputs.new_empty(steps, rows, size), inputs.new_zeros(rows, 3 * size)
         kept = inputs.new_empty(steps, rows, 4 * size) if any(ctx.needs_input_grad) else None
-        run, turned, counts = _gates("gru", gates.gru, inputs, 6), weight.T, _counts(real, steps, rows)
+        run, turned, counts = _gates("gru", gates.gru, 6, inputs, start, real), weight.T, _counts(real, steps, rows)
         for time, last in _times(steps, reverse):
             before, count = start if last is None else states[last], counts[time]
             torch.addmm(bias, before[:count], turned, out=hidden[:count])
@@ -135,9 +155,9 @@ class _GRU(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         states, kept, start, weight, real = ctx.saved_tensors
         steps, rows, size = states.shape
-        upstream, carry = upstream.contiguous(), torch.zeros_like(start)
+        upstream, carry = gate.packed(upstream), torch.zeros_like(start)
         by_input, by_hidden = (states.new_empty(steps, rows, 3 * size) for _ in range(2))
-        run = _gates("gru_back", gates.gru_back, states, 7)
+        run = _gates("gru_back", gates.gru_back, 7, states, upstream)
         for time, last in _backwards(steps, ctx.reverse):
             before = start if last is None else states[last]
             grads = upstream[time], by_input[time], by_hidden[time], carry
@@ -161,12 +181,16 @@ class _LSTM(torch.autograd.Function):
         reverse: bool,
     ) -> tuple[Tensor, Tensor]:
         steps, rows, size = inputs.shape[0], inputs.shape[1], start.shape[-1]
-        inputs, real = inputs.contiguous(), None if real is None else real.contiguous()
-        start, cell_start = start.contiguous(), cell_start.contiguous()
+        inputs, start, cell_start = gate.packed(inputs), gate.packed(start), gate.packed(cell_start)
+        real = None if real is None else gate.packed(real)
         states, cells = (inputs.new_empty(steps, rows, size) for _ in range(2))
         hidden = inputs.new_zeros(rows, 4 * size)
         kept = inputs.new_empty(steps, rows, 5 * size) if any(ctx.needs_input_grad) else None
-        run, turned, counts = _gates("lstm", gates.lstm, inputs, 8), weight.T, _counts(real, steps, rows)
+        run, turned, counts = (
+            _gates("lstm", gates.lstm, 8, inputs, start, cell_start, real),
+            weight.T,
+            _counts(real, steps, rows),
+        )
         for time, last in _times(steps, reverse):
             before, cell = (start, cell_start) if last is None else (states[last], cells[last])
             torch.addmm(bias, before[: counts[time]], turned, out=hidden[: counts[time]])
@@ -181,9 +205,10 @@ class _LSTM(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor, by_cell: Tensor) -> tuple[Tensor | None, ...]:
         states, cells, kept, start, cell_start, weight, real = ctx.saved_tensors
         steps, rows, size = states.shape
-        upstream, carry, cell_carry = upstream.contiguous(), torch.zeros_like(start), by_cell.clone()
+        upstream, carry = gate.packed(upstream), torch.zeros_like(start)
+        cell_carry = by_cell.clone(memory_format=torch.contiguous_format)
         by_gates = states.new_empty(steps, rows, 4 * size)
-        run = _gates("lstm_back", gates.lstm_back, states, 7)
+        run = _gates("lstm_back", gates.lstm_back, 7, states, upstream, by_cell)
         for time, last in _backwards(steps, ctx.reverse):
             cell = cell_start if last is None else cells[last]
             grads = upstream[time], by_gates[time], carry, cell_carry
@@ -194,9 +219,11 @@ class _LSTM(torch.autograd.Function):
         return by_gates, carry, cell_carry, *made, None, None
 
 
-def _gates(name: str, plain: Callable[..., None], like: Tensor, pointers: int) -> Callable[..., None]:
+def _gates(
+    name: str, plain: Callable[..., None], pointers: int, like: Tensor, *others: Tensor | None
+) -> Callable[..., None]:
     """One step's gates: ours where there is a compiler, else torch's."""
-    library = gates.usable(like)
+    library = gates.usable(like, *others)
     if library is None:
         return lambda rows, size, *tensors: plain(*tensors)
     return gates.bound(library, name, like.dtype, pointers)

@@ -11,6 +11,7 @@ $-\infty$, has zero weights and zero gradient. A NaN or $+\infty$ that is allowe
 precision is computed in float32 and rounded once.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -84,8 +85,10 @@ def entmax(scores: Scores, allowed: Allowed | None, alpha: float | Float[Tensor,
         special = {1.0: Rule.SOFTMAX, 1.5: Rule.ENTMAX15, 2.0: Rule.SPARSEMAX}
         if alpha in special:
             return _normalize(scores, allowed, None, special[alpha])
-        alpha = torch.tensor(alpha, dtype=torch.float64)
-    return _normalize(scores, allowed, alpha.to(scores.device, _working(scores)), Rule.ENTMAX)
+        alpha = torch.tensor(alpha, dtype=torch.float64, device=scores.device)
+    # Widened here and not inside: above α = 2 the gradient needs more digits of the weights than half precision has.
+    exact = widened(scores)
+    return _normalize(exact, allowed, alpha.to(scores.device, exact.dtype), Rule.ENTMAX).to(scores.dtype)
 
 
 def sigmoid(scores: Scores, allowed: Allowed | None = None) -> Weights:
@@ -96,7 +99,8 @@ def sigmoid(scores: Scores, allowed: Allowed | None = None) -> Weights:
     >>> sigmoid(torch.zeros(2), torch.tensor([True, False]))
     tensor([0.5000, 0.0000])
     """
-    return torch.sigmoid(scores if allowed is None else torch.where(allowed, scores, -torch.inf))
+    exact = widened(scores)
+    return torch.sigmoid(exact if allowed is None else torch.where(allowed, exact, -torch.inf)).to(scores.dtype)
 
 
 def row_total(scores: Scores, allowed: Allowed | None = None) -> Weights:
@@ -107,12 +111,27 @@ def row_total(scores: Scores, allowed: Allowed | None = None) -> Weights:
     >>> row_total(torch.tensor([1.0, 3.0]))
     tensor([0.2500, 0.7500])
     """
-    exact = scores.to(_working(scores))
+    exact = widened(scores)
     exact = exact if allowed is None else torch.where(allowed, exact, 0.0)
+    exact = exact * _room(exact)
     total = exact.sum(-1, keepdim=True)
     empty = total == 0
     none = empty if allowed is None else empty | ~allowed
     return torch.where(none, 0.0, exact / torch.where(empty, 1.0, total)).to(scores.dtype)
+
+
+def _room(scores: Scores) -> Weights:
+    """A power of two for each row that leaves room for its sum: 1 but for scores close to the largest number."""
+    if scores.shape[-1] == 0:
+        return torch.ones_like(scores)
+    keys = 2.0 ** -math.ceil(math.log2(scores.shape[-1] + 1))
+    top = scores.detach().abs().amax(-1, keepdim=True)
+    return torch.where(top > keys * torch.finfo(scores.dtype).max, keys, 1.0).to(scores.dtype)
+
+
+def widened(scores: Scores) -> Scores:
+    """In at least float32: half precision is computed there and rounded once."""
+    return scores.to(_working(scores))
 
 
 def _working(scores: Scores) -> torch.dtype:
@@ -174,7 +193,7 @@ class _NormalizeTransformed(torch.autograd.Function):
 
 
 def _forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
-    return simplex_rows.weights(scores.to(_working(scores)), allowed, alpha, rule).to(scores.dtype)
+    return simplex_rows.weights(widened(scores), allowed, alpha, rule).to(scores.dtype)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None, None]:

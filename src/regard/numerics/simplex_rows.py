@@ -8,9 +8,12 @@ import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 
+from regard.errors import wrong
 from regard.numerics import native
+from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX, library_for
-from regard.numerics.threshold import Rule, gradients_of, weights_of
+from regard.numerics.simplex_gradients import gradients_of
+from regard.numerics.threshold import Rule, weights_of
 
 BLOCK = 1 << 17  # numbers; measured, with a second cache of 2 MB
 
@@ -39,38 +42,50 @@ def _traced(tensor: Tensor) -> bool:
 
     What is exported runs elsewhere, where nobody knows our operator.
     """
-    compiling = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
-    return compiling and tensor.device.type == "cpu"
+    if torch.compiler.is_compiling():
+        return tensor.device.type == "cpu" and not torch.compiler.is_exporting()
+    return gate.only_shapes(tensor)  # which the operator knows
 
 
 def _weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
-    library = library_for(scores)
+    _check(scores, allowed, alpha)
+    library = library_for(scores, allowed, alpha)
     if library is None:
         return _weights_by_torch(scores, allowed, alpha, rule)
-    scores, alpha = scores.contiguous(), None if alpha is None else alpha.contiguous()
-    if allowed is not None and allowed.stride(-1) != 1:
-        allowed = allowed.contiguous()
-    result = torch.empty(scores.shape, dtype=scores.dtype)
+    scores, alpha = gate.packed(scores), None if alpha is None else gate.packed(alpha.to(scores.dtype))
+    allowed = None if allowed is None else gate.adjacent(allowed)
+    result = scores.new_empty(scores.shape)
     _call(library, "forward", rule, _layout(scores, allowed), scores, allowed, alpha, result)
     return result
 
 
 def _gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: Rule) -> tuple[Tensor, Tensor | None]:
-    library = library_for(weights)
+    _check(weights, grad, alpha)
+    library = library_for(weights, grad, alpha)
     if library is None:
         return _gradients_by_torch(weights, grad, alpha, rule)
-    weights, grad = weights.contiguous(), grad.contiguous()
-    alpha = None if alpha is None else alpha.contiguous()
-    by_scores = torch.empty(weights.shape, dtype=weights.dtype)
-    by_alpha = None if alpha is None else torch.empty(alpha.shape, dtype=weights.dtype)
+    weights, grad = gate.packed(weights), gate.packed(grad)
+    alpha = None if alpha is None else gate.packed(alpha.to(weights.dtype))
+    by_scores = weights.new_empty(weights.shape)
+    by_alpha = None if alpha is None else weights.new_empty(alpha.shape)
     _call(library, "backward", rule, _layout(weights, None), weights, grad, alpha, by_scores, by_alpha)
     return by_scores, by_alpha
+
+
+def _check(table: Tensor, other: Tensor | None, alpha: Tensor | None) -> None:
+    """One shape, as our loops read all of them by that of the first; masks are bool, numbers of one kind."""
+    fits = other is None or (other.shape == table.shape and other.dtype in (torch.bool, table.dtype))
+    if alpha is not None:
+        fits = fits and alpha.shape == (*table.shape[:-1], 1)
+    if not fits:
+        shapes = [f"{tuple(t.shape)} of {t.dtype}" for t in (table, other, alpha) if t is not None]
+        raise wrong("scores", ", ".join(shapes), "a mask of their shape and an alpha for each row", "expand them")
 
 
 def _weights_by_torch(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
     if not _too_long_for_the_cache(scores):
         return weights_of(scores, allowed, alpha, rule)
-    result = torch.empty(scores.shape, dtype=scores.dtype)
+    result = scores.new_empty(scores.shape)
     for into, part, mask, own in _blocks(result, scores, allowed, alpha):
         into.copy_(weights_of(part, mask, own, rule))
     return result
@@ -81,8 +96,8 @@ def _gradients_by_torch(
 ) -> tuple[Tensor, Tensor | None]:
     if not _too_long_for_the_cache(weights):
         return gradients_of(weights, grad, alpha, rule)
-    result = torch.empty(weights.shape, dtype=weights.dtype)
-    by_alpha = None if alpha is None else torch.empty(alpha.shape, dtype=weights.dtype)
+    result = weights.new_empty(weights.shape)
+    by_alpha = None if alpha is None else weights.new_empty(alpha.shape)
     for into, into_alpha, part, arrived, own in _blocks(result, by_alpha, weights, grad, alpha):
         by_scores, change = gradients_of(part, arrived, own, rule)
         into.copy_(by_scores)
@@ -115,8 +130,12 @@ def _call(library: native.Library, name: str, rule: Rule, layout: tuple[int, ...
     dtype = next(tensor.dtype for tensor in tensors if tensor is not None)
     kinds = [native.POINTER] * (len(tensors) + 1)
     function = library.function(f"regard_simplex_{name}_{SUFFIX[dtype]}", ctypes.c_int32, *kinds)
-    pointers = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
-    function(rule, (ctypes.c_int64 * len(layout))(*layout), *pointers)
+    function(rule, (ctypes.c_int64 * len(layout))(*layout), *map(_pointer, tensors))
+
+
+def _pointer(tensor: Tensor | None) -> int | None:
+    """Numbers lie one after another; a mask is walked by its strides."""
+    return gate.corner(tensor) if tensor is not None and tensor.dtype == torch.bool else gate.address(tensor)
 
 
 WEIGHTS = "(Tensor scores, Tensor? allowed, Tensor? alpha, int rule) -> Tensor"
@@ -130,7 +149,7 @@ def _weights_operator(scores: Tensor, allowed: Tensor | None, alpha: Tensor | No
 
 @_weights_operator.register_fake
 def _(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: int) -> Tensor:
-    return torch.empty(scores.shape, dtype=scores.dtype)
+    return scores.new_empty(scores.shape)
 
 
 @torch.library.custom_op("regard::simplex_gradients", mutates_args=(), schema=GRADIENTS)
@@ -141,4 +160,4 @@ def _gradients_operator(weights: Tensor, grad: Tensor, alpha: Tensor | None, rul
 
 @_gradients_operator.register_fake
 def _(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int) -> tuple[Tensor, Tensor]:
-    return torch.empty(weights.shape, dtype=weights.dtype), weights.new_empty(0 if alpha is None else alpha.shape)
+    return weights.new_empty(weights.shape), weights.new_empty(0 if alpha is None else alpha.shape)

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import torch
 
+from regard.errors import wrong
 from regard.numerics import native
+from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX, library_for
 from regard.shapes import Bool, Float, Int, Tensor
 
@@ -40,20 +42,24 @@ def summarize(
     >>> summarize(torch.zeros(1, 4), None, 1.0, 1).entropy
     tensor([1.3863])
     """
-    library = library_for(scores)
+    if total is not None and total.shape != scores.shape[:-1]:
+        raise wrong(
+            "total", f"shape {tuple(total.shape)}", f"one for each row, {tuple(scores.shape[:-1])}", "expand it"
+        )
+    library = library_for(scores, total)
     if library is None:
         hidden = scores if seen is None else scores.masked_fill(unseen(scores, seen), -math.inf)
         return _by_torch(hidden, total, scale, k)
     *lead, rows, columns = scores.shape
-    given, scores = total is not None, scores.contiguous()
-    total = scores.new_empty(*lead, rows) if total is None else total.to(scores.dtype).contiguous()
+    given, scores = total is not None, gate.packed(scores)
+    total = scores.new_empty(*lead, rows) if total is None else gate.packed(total.to(scores.dtype))
     entropy, weights = scores.new_empty(*lead, rows), scores.new_empty(*lead, rows, k)
-    places = torch.empty(*lead, rows, k, dtype=torch.int64)
-    received = torch.zeros(*lead, columns, dtype=torch.float64)
+    places = scores.new_empty(*lead, rows, k, dtype=torch.int64)
+    received = scores.new_zeros(*lead, columns, dtype=torch.float64)
     sizes = math.prod(lead), rows, columns, k, columns if seen is None else seen
     layout = (ctypes.c_int64 * 7)(torch.get_num_threads(), *sizes, given)
     number = ctypes.c_float if scores.dtype == torch.float32 else ctypes.c_double
-    pointers = [tensor.data_ptr() for tensor in (scores, total, entropy, received, weights, places)]
+    pointers = [gate.address(tensor) for tensor in (scores, total, entropy, received, weights, places)]
     kinds = [native.POINTER] * len(pointers)
     library.function(f"regard_summary_{SUFFIX[scores.dtype]}", native.POINTER, number, *kinds)(layout, scale, *pointers)
     return Summed(entropy, received.to(scores.dtype), weights, places, total)

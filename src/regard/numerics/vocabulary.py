@@ -16,6 +16,7 @@ import torch
 
 from regard.errors import wrong
 from regard.numerics import native
+from regard.numerics.native import gate
 from regard.numerics.native.reach import SUFFIX
 from regard.shapes import Bool, Float, Int, Tensor
 
@@ -97,19 +98,19 @@ def _accumulate(grads: list[Tensor | None], scores: Tensor, vectors: Tensor, wei
 
 def judge(scores: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of each row, the loss without smoothing, and whether it is right; `scores` become their gradient."""
-    library = native.library() if scores.device.type == "cpu" and scores.dtype in SUFFIX else None
+    plain = scores.dtype in SUFFIX and scores.is_contiguous() and gate.reachable(scores, bias, targets)
+    library = native.library() if plain else None
     if library is None or not scores.numel():
         return _judge(scores if bias is None else scores.add_(bias), targets, smoothing)
-    losses, surprises = torch.empty(2, len(scores), dtype=scores.dtype).unbind()
-    right = torch.empty(len(scores), dtype=torch.bool)
+    losses, surprises = scores.new_empty(2, len(scores)).unbind()
+    right = scores.new_empty(len(scores), dtype=torch.bool)
     kinds = (*(native.SIZE,) * 3, ctypes.c_double, *(native.POINTER,) * 6)
     run = library.function(f"regard_cross_entropy_{SUFFIX[scores.dtype]}", *kinds)
-    targets = targets.contiguous()
+    targets = gate.packed(targets.to(torch.int64).expand(len(scores)))
     # The kernel reads as many numbers of this kind as there are scores in a row.
-    bias = None if bias is None else bias.to(scores.dtype).expand(scores.shape[1]).contiguous()
-    added = None if bias is None else bias.data_ptr()
-    places = [tensor.data_ptr() for tensor in (scores, losses, surprises, right)]
-    run(torch.get_num_threads(), *scores.shape, smoothing, targets.data_ptr(), added, *places)
+    bias = None if bias is None else gate.packed(bias.to(scores.dtype).expand(scores.shape[1]))
+    places = [gate.address(tensor) for tensor in (targets, bias, scores, losses, surprises, right)]
+    run(torch.get_num_threads(), *scores.shape, smoothing, *places)
     return losses, surprises, right
 
 

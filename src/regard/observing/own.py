@@ -72,8 +72,8 @@ def _look(weights: Weights, form: DotForm, heads: int, item: int) -> Look | None
     batch = lead[: len(lead) - heads]
     query, key = (wide(_one(tensor.detach(), lead, batch, item)) for tensor in (form.query, form.key))
     mask = call.parts.mask
-    if isinstance(mask, Full | Causal) and (call.parts.bias is None or not dense_bias(call.parts)):
-        return Look(query, key, None, call.keys - call.queries if isinstance(mask, Causal) else None)
+    if type(mask) in (Full, Causal) and (call.parts.bias is None or not dense_bias(call.parts, call.keys)):
+        return Look(query, key, None, call.keys - call.queries if type(mask) is Causal else None)
     if call.queries * call.keys > LARGEST_TABLE:
         return None
     pairs = Pairs(call.queries, call.keys, device=query.device)

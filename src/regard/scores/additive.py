@@ -1,5 +1,7 @@
 """Bahdanau's additive score and Luong's *concat*."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
@@ -30,6 +32,8 @@ class Additive(Score):
     >>> Additive(3)(torch.zeros(1, 3), torch.zeros(2, 3))
     tensor([[0., 0.]], grad_fn=<SqueezeBackward1>)
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(
         self, hidden: int, *, query: int | None = None, key: int | None = None, heads: int | None = None
@@ -79,6 +83,8 @@ class Concat(Score):
     >>> Concat(4, query=2, key=3)(torch.ones(1, 2), torch.ones(5, 3)).shape
     torch.Size([1, 5])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, hidden: int, *, query: int, key: int) -> None:
         super().__init__()

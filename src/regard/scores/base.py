@@ -3,13 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Literal
+from numbers import Real
+from typing import ClassVar, Literal
 
 import torch
 
 from regard.errors import wrong
 from regard.shapes import Float, Queries, Scores, Tensor, WideKeys
-from regard.terms import Term
+from regard.terms import Term, check_setting, drop_claims, has_new_definition, per_head
 
 Form = Literal["dot", "additive", "pointwise"]
 
@@ -38,7 +39,7 @@ class DotForm:
         )
 
     def times(self, factor: float | Tensor) -> "DotForm":
-        """This score times a number, or a number for each head that broadcasts over (query, key)."""
+        """This score times a number, or numbers for each head, `(heads, 1, 1)`: what `per_head` makes of `(heads,)`."""
         flat = factor.squeeze(-1) if isinstance(factor, Tensor) and factor.dim() else factor
         row = None if self.row is None else self.row * flat
         column = None if self.column is None else self.column * flat
@@ -49,6 +50,10 @@ class DotForm:
         if isinstance(self.scale, float) and self.scale == 1.0:
             return self
         return replace(self, query=(self.query * self.scale).to(self.query.dtype), scale=1.0)
+
+    def prepared(self) -> "DotForm":
+        """The same numbers with a scale that is a positive number, as kernels expect it."""
+        return self if isinstance(self.scale, float) and self.scale > 0 else self.unscaled()
 
     def plus_column(self, column: Tensor) -> "DotForm":
         """The same with one more number for each key."""
@@ -104,7 +109,18 @@ def join(*parts: Tensor) -> Tensor:
 
 
 class Score(Term):
-    """How well each query matches each key. `forward` is the definition: the oracle of every fast path."""
+    """How well each query matches each key. `forward` is the definition: the oracle of every fast path.
+
+    A subclass that overrides `forward` alone is computed by it, block by block; the dot form or stream of its parent
+    is not used unless it brings its own.
+    """
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if has_new_definition(cls, "forward"):
+            own = "dot_form" in vars(cls)
+            drop_claims(cls, {"stream": DotScore.stream} if own else {"stream": Score.stream, "form": Score.form})
+            drop_claims(cls, {"head_blind": False})
 
     @abstractmethod
     def forward(self, query: Queries, key: WideKeys) -> Scores:
@@ -140,7 +156,8 @@ class Score(Term):
         return Sum(self, other) if isinstance(other, Score) else NotImplemented
 
     def __mul__(self, factor: float | Tensor) -> "Score":
-        return Multiple(self, factor) if isinstance(factor, int | float | Tensor) else NotImplemented
+        number = float(factor) if isinstance(factor, Real) else factor
+        return Multiple(self, number) if isinstance(number, float | Tensor) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -168,9 +185,19 @@ class Sum(DotScore):
     'dot'
     """
 
+    head_blind: ClassVar[bool] = True
+
     def __init__(self, left: Score, right: Score) -> None:
         super().__init__()
         self.left, self.right = left, right
+
+    @property
+    def counts_keys(self) -> bool:
+        return self.left.counts_keys or self.right.counts_keys
+
+    @property
+    def centers_keys(self) -> bool:
+        return self.left.centers_keys or self.right.centers_keys
 
     @property
     def key(self) -> Hashable:
@@ -196,11 +223,24 @@ class Sum(DotScore):
 
 
 class Multiple(DotScore):
-    """A score times a number, fixed or learned. It has a dot form iff the score has."""
+    """A score times a number, fixed or learned, one or one for each head. It has a dot form iff the score has."""
+
+    by_head: ClassVar[tuple[str, ...]] = ("factor",)
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, score: Score, factor: float | Tensor) -> None:
         super().__init__()
+        check_setting("factor", factor)
         self.score, self.factor = score, factor
+
+    @property
+    def counts_keys(self) -> bool:
+        return self.score.counts_keys
+
+    @property
+    def centers_keys(self) -> bool:
+        return self.score.centers_keys
 
     @property
     def key(self) -> Hashable:
@@ -211,14 +251,14 @@ class Multiple(DotScore):
         return "dot" if self.score.form == "dot" else "pointwise"
 
     def forward(self, query: Queries, key: WideKeys) -> Scores:
-        table: Tensor = self.factor * self.score(query, key)
+        table: Tensor = per_head(self.factor) * self.score(query, key)
         return table
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
-        return self.factor * self.score.stream(query, key)
+        return per_head(self.factor) * self.score.stream(query, key)
 
     def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
-        return as_dot(self.score).dot_form(query, key).times(self.factor)
+        return as_dot(self.score).dot_form(query, key).times(per_head(self.factor))
 
     def check(self, query: Queries, key: WideKeys) -> None:
         self.score.check(query, key)

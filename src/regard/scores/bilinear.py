@@ -1,5 +1,7 @@
 """Luong's *general* score, full or of low rank."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
@@ -21,6 +23,8 @@ class Bilinear(DotScore):
     >>> score(torch.ones(1, 2), torch.ones(4, 3)).shape
     torch.Size([1, 4])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, query: int, key: int, *, rank: int | None = None) -> None:
         super().__init__()

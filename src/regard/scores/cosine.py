@@ -1,11 +1,13 @@
 """Cosine similarity."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
 from regard.scores.base import DotForm, DotScore
 from regard.shapes import Keys, Queries, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
 
 SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
 
@@ -24,8 +26,12 @@ class Cosine(DotScore):
     tensor([[1., 0.]])
     """
 
+    head_blind: ClassVar[bool] = True
+    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("temperature", temperature)
         self.temperature = temperature
 
     @classmethod

@@ -1,6 +1,7 @@
 """Dot product and scaled dot product."""
 
 import math
+from typing import ClassVar
 
 from regard.scores.base import DotForm, DotScore
 from regard.shapes import Keys, Queries, Scores
@@ -19,6 +20,8 @@ class Dot(DotScore):
     >>> Dot()(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
     tensor([[11.,  2.]])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return query @ key.transpose(-1, -2)
@@ -40,6 +43,8 @@ class ScaledDot(DotScore):
     >>> ScaledDot()(torch.ones(1, 4), torch.ones(2, 4))
     tensor([[2., 2.]])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])

@@ -1,6 +1,7 @@
 """Feature maps for linear attention."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -26,6 +27,8 @@ class Features(DotScore):
     >>> Features()(torch.zeros(1, 2), torch.zeros(3, 2))
     tensor([[2., 2., 2.]])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, map: Callable[[Tensor], Tensor] = elu_plus_one) -> None:
         super().__init__()

@@ -1,11 +1,14 @@
 """The Gaussian kernel of Nadaraya–Watson regression."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
+from regard.numerics.distance import distances
 from regard.scores.base import DotForm, DotScore
 from regard.shapes import Keys, Queries, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
 
 
 class Gaussian(DotScore):
@@ -16,15 +19,20 @@ class Gaussian(DotScore):
     with $w$ = `width`, fixed or learned, one or one for each head. With softmax this is Nadaraya–Watson regression
     (Nadaraya 1964; Watson 1964).
 
-    Lowers to: a dot product with one more coordinate; keys are centered first, or float32 would lose digits.
+    Lowers to: a dot product with one more coordinate, around the center of the keys; in float64 if float32 would lose
+    digits, and difference by difference if float64 would.
 
     >>> Gaussian(width=1.0)(torch.eye(2), torch.eye(2))
     tensor([[-0., -1.],
             [-1., -0.]])
     """
 
+    head_blind: ClassVar[bool] = True
+    by_head: ClassVar[tuple[str, ...]] = ("width",)
+
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("width", width)
         self.width = width
 
     @classmethod
@@ -41,9 +49,9 @@ class Gaussian(DotScore):
         return -0.5 * per_head(self.width) ** 2 * squares
 
     def stream(self, query: Queries, key: Keys) -> Scores:
-        # In float64, because the three terms are each larger than their sum.
-        table = self.dot_form(query.double(), key.double()).scores()
-        return table.to(torch.promote_types(query.dtype, torch.float32))
+        wide = torch.promote_types(query.dtype, torch.float32)
+        half = -0.5 * per_head(self.width) ** 2
+        return (half * distances(query, key, 2)).to(wide)
 
     def dot_form(self, query: Queries, key: Keys) -> DotForm:
         center = key.detach().mean(-2, keepdim=True)

@@ -1,11 +1,14 @@
 """The Laplacian kernel."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
+from regard.numerics.distance import distances
 from regard.scores.base import Score
 from regard.shapes import Keys, Queries, Scores, Tensor
-from regard.terms import per_head
+from regard.terms import check_setting, per_head
 
 
 class Laplacian(Score):
@@ -22,8 +25,12 @@ class Laplacian(Score):
             [-2., -0.]])
     """
 
+    head_blind: ClassVar[bool] = True
+    by_head: ClassVar[tuple[str, ...]] = ("width",)
+
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()
+        check_setting("width", width)
         self.width = width
 
     @classmethod
@@ -35,6 +42,5 @@ class Laplacian(Score):
         return -per_head(self.width) * (query[..., :, None, :] - key[..., None, :, :]).abs().sum(-1)
 
     def stream(self, query: Queries, key: Keys) -> Scores:
-        # In float64, because cdist knows no half precision and adds up less exactly than a sum does.
-        distance = torch.cdist(query.double(), key.double(), p=1.0)
-        return -per_head(self.width) * distance.to(torch.promote_types(query.dtype, torch.float32))
+        wide = torch.promote_types(query.dtype, torch.float32)
+        return -per_head(self.width) * distances(query, key, 1).to(wide)

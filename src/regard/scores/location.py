@@ -1,5 +1,7 @@
 """Luong's *location* score."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
@@ -20,6 +22,8 @@ class Location(DotScore):
     >>> Location(2, keys=5)(torch.ones(1, 2), torch.empty(3, 7)).shape
     torch.Size([1, 3])
     """
+
+    head_blind: ClassVar[bool] = True
 
     def __init__(self, query: int, *, keys: int) -> None:
         super().__init__()

@@ -11,6 +11,7 @@ from regard.layers.attention import Attention
 from regard.layers.memory import Memory
 from regard.layers.projections import dense
 from regard.models.convolution import HALF, GatedConvolution
+from regard.models.decoders.parts import check_source
 from regard.models.interface import Advanced, Averaged, Decoder, Encoded, Taught
 from regard.models.selecting import Shared
 from regard.models.words import Words
@@ -47,6 +48,7 @@ class Stage(nn.Module):
         self, convolution: GatedConvolution, attention: Attention, *, words: int, size: int, content: int
     ) -> None:
         super().__init__()
+        check_source(attention)
         self.convolution, self.attention = convolution, attention
         self.ask, self.take = dense(size, words), dense(content, size)
 

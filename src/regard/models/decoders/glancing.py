@@ -3,10 +3,11 @@
 import torch
 
 from regard.aggregates import Argmax, Gumbel, GumbelStraight, Reading, Sample, Soft
+from regard.definition import weigh
 from regard.layers.attention import Attention
 from regard.layers.memory import Memory
 from regard.layers.projections import dense
-from regard.masks import Full
+from regard.models.decoders.parts import check_alone, check_source, drop_weights, parts_of
 from regard.models.decoders.reading import Looked, Overview, Reader, Seen
 from regard.models.interface import Draw, Encoded, Written
 from regard.models.selecting import Shared
@@ -39,6 +40,8 @@ class Glancing(Reader):
         self, attention: Attention, *, query: int, width: int, reading: Reading | None = None, gated: bool = True
     ) -> None:
         super().__init__()
+        check_source(attention)
+        check_alone(attention, "give it as `reading`")
         self.attention, self.width = attention, width
         self.reading = Soft() if reading is None else reading
         self.gate = dense(query, 1) if gated else None
@@ -72,7 +75,7 @@ class Glancing(Reader):
         reading = self.reading if self.training or not self.hard else BEST
         weights, log_prob = reading(odds, pairs, noise.draw_seed(queries.device) if reading.random else None)
         tell(weights)
-        contexts = self.attention.projections.merge(weights @ memory.value)
+        contexts = self.attention.projections.merge(drop_weights(self.attention, weights, pairs) @ memory.value)
         if self.gate is not None:
             contexts = contexts * torch.sigmoid(self.gate(queries))
         draw = Draw(odds[:, 0], None if log_prob is None else log_prob[:, 0]) if self.hard else None
@@ -80,11 +83,9 @@ class Glancing(Reader):
 
     def odds(self, queries: Tensor, memory: Memory, pairs: Pairs) -> Float[Tensor, "batch 1 query source"]:
         """The weights before anything is chosen. Regions are few: a table of them is cheap, and losses want it."""
-        mechanism = self.attention.mechanism
-        scores = mechanism.score.stream(self.attention.projections.queries(queries), memory.key)
-        allowed = None if isinstance(memory.mask, Full) else memory.mask.over_heads().allowed(pairs)
-        weights: Tensor = mechanism.normalizer(scores, allowed, pairs)
-        return weights
+        asked = self.attention.projections.queries(queries)
+        parts = parts_of(self.attention, asked, memory)
+        return weigh(parts, parts.score.stream, asked, memory.key, pairs, seed=None).weights
 
 
 # What a reader can do with its weights, by the name of the way it learns.

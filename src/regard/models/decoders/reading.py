@@ -9,16 +9,19 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from regard.definition import score_pairs
 from regard.errors import wrong, wrong_kind
 from regard.layers.attention import Attention
 from regard.layers.local import Local
 from regard.layers.location import Coverage, LocationAware
 from regard.layers.memory import Memory
 from regard.masks import Around
+from regard.models.decoders.parts import check_alone, check_source, drop_weights, parts_of
 from regard.models.interface import Alignment, Averaged, Draw, Encoded, Written
 from regard.models.selecting import Shared
 from regard.normalizers import ChunkwiseMonotonic, SequentialNormalizer
 from regard.operator import Attended
+from regard.pairs import Pairs
 from regard.shapes import Float, Int, Tensor
 from regard.watching import tell
 
@@ -162,8 +165,11 @@ class Summary(Reader):
 class Attentive(Reader):
     """Reads by attention. The source is projected once; the hypotheses of a sentence ask as its queries."""
 
+    walks: bool = False
+
     def __init__(self, gaze: Gaze, *, width: int) -> None:
         super().__init__()
+        check_source(gaze.attention, walks=self.walks)
         self.gaze, self.width = gaze, width
 
     def begin(self, encoded: Encoded) -> Seen:
@@ -252,10 +258,20 @@ class Aware(Trailing):
 
 
 class Walking(Attentive):
-    """Goes on from where the last look was: attention under a monotonic normalizer. Raffel et al. 2017."""
+    """Goes on from where the last look was: attention under a monotonic normalizer. Raffel et al. 2017.
+
+    The energy's own bias, $r$ in eq. 16 there, is the bias of the mechanism: one number, or one for each key.
+    """
+
+    walks = True
 
     def __init__(self, gaze: Gaze, *, width: int) -> None:
         super().__init__(gaze, width=width)
+        if not isinstance(gaze, Everywhere):
+            raise wrong(
+                "gaze", type(gaze).__name__, "Everywhere, because a walk goes over all keys", "use Everywhere(…)"
+            )
+        check_alone(gaze.attention, "leave it out: a walk is soft, or hard by HardMonotonic()")
         normalizer = gaze.attention.mechanism.normalizer
         if not isinstance(normalizer, SequentialNormalizer):
             expected, fix = "a normalizer whose rows follow one another", "read with Attentive(…)"
@@ -265,12 +281,13 @@ class Walking(Attentive):
     def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
         memory, attention = seen.source.each(query.device), self.gaze.attention
         asked = attention.projections.queries(query[:, None])
-        scores = attention.mechanism.score.stream(asked, memory.key)
-        allowed = memory.mask.over_heads().table(1, memory.length, device=query.device)
+        parts, pairs = parts_of(attention, asked, memory), Pairs(1, memory.length, device=query.device)
+        scores = score_pairs(parts, parts.score.stream, asked, memory.key, pairs)
+        allowed = parts.mask.table(1, memory.length, device=query.device)
         previous = None if seen.trail is None else seen.trail[:, None]
         weights, walked = self._walk(scores, allowed, previous)
         tell(weights)
-        context = attention.projections.merge(weights @ memory.value)[:, 0]
+        context = attention.projections.merge(drop_weights(attention, weights, pairs) @ memory.value)[:, 0]
         later = seen._replace(steps=seen.steps + 1, trail=walked[:, 0, 0])
         return Looked(context, later, Written(weights[:, 0, 0]))
 

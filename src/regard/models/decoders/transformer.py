@@ -9,6 +9,7 @@ from torch import nn
 from regard.layers.attention import Attention
 from regard.layers.blocks import DecoderBlock, DecoderState
 from regard.layers.memory import Memory
+from regard.models.decoders.parts import check_source
 from regard.models.interface import Advanced, Alignment, Averaged, Decoder, Encoded, Taught
 from regard.models.past import Growing, Past
 from regard.models.selecting import Shared
@@ -34,6 +35,8 @@ class TransformerDecoder(Decoder[TransformerState]):
         self, words: Words, blocks: Sequence[DecoderBlock], output: nn.Linear, *, norm: nn.Module | None = None
     ) -> None:
         super().__init__()
+        for block in blocks:
+            check_source(block.source)
         self.words, self.output = words, output
         self.blocks = cast(Sequence[DecoderBlock], nn.ModuleList(blocks))
         self.norm = nn.Identity() if norm is None else norm

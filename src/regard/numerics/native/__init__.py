@@ -13,9 +13,9 @@ named by what it was made from: sources, flags, compiler and processor.
 
 import ctypes
 
-from regard.numerics.native.loading import Library, given_up, library, loaded
+from regard.numerics.native.loading import Library, given_up, library, loaded, state
 
 POINTER = ctypes.c_void_p
 SIZE = ctypes.c_int64
 
-__all__ = ["POINTER", "SIZE", "Library", "given_up", "library", "loaded"]
+__all__ = ["POINTER", "SIZE", "Library", "given_up", "library", "loaded", "state"]

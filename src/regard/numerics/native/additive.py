@@ -5,6 +5,7 @@ import struct
 
 import torch
 
+from regard.numerics.native import gate
 from regard.numerics.native.loading import Library
 from regard.shapes import Tensor
 
@@ -26,7 +27,7 @@ def scores(library: Library, query: Tensor, key: Tensor, weight: Tensor) -> Tens
     lead, query, key, weight = _aligned(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
     run = library.function(_SCORES[query.dtype], *_SCORES_TAKE)
-    pointers = query.data_ptr(), key.data_ptr(), weight.data_ptr(), result.data_ptr()
+    pointers = gate.corner(query), gate.corner(key), gate.corner(weight), gate.fresh(result)
     _check(run(*pointers, _problem(query, key, weight)))
     return result
 
@@ -39,15 +40,15 @@ def gradients(
     if not upstream.numel() or not shapes[0][-1]:
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(weight)
     lead, query, key, weight = _aligned(query, key, weight)
-    upstream = upstream.contiguous()
+    upstream = gate.packed(upstream)
     made = (
         query.new_empty((*lead, *query.shape[-2:])),
         key.new_empty((*lead, *key.shape[-2:])),
         weight.new_empty(weight.shape if weight.dim() == 1 else (*lead, weight.shape[-1])),
     )
     run = library.function(_GRADIENTS[query.dtype], *_GRADIENTS_TAKE)
-    pointers = [tensor.data_ptr() for tensor in (query, key, weight, upstream, *made)]
-    _check(run(*pointers, _problem(query, key, weight)))
+    given = gate.corner(query), gate.corner(key), gate.corner(weight), gate.address(upstream)
+    _check(run(*given, *map(gate.fresh, made), _problem(query, key, weight)))
     return _summed(made[0], shapes[0]), _summed(made[1], shapes[1]), _summed(made[2], shapes[2])
 
 
@@ -64,11 +65,7 @@ def _aligned(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Te
     if len(lead) > 2:
         query, key = query.flatten(0, -4), key.flatten(0, -4)
         weight = weight.flatten(0, -3) if weight.dim() > 1 else weight
-    return lead, _dense(query), _dense(key), _dense(weight)
-
-
-def _dense(tensor: Tensor) -> Tensor:
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+    return lead, gate.adjacent(query), gate.adjacent(key), gate.adjacent(weight)
 
 
 def _problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:

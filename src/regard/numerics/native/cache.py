@@ -9,9 +9,11 @@ import hashlib
 import os
 import platform
 import shutil
+import stat
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,12 +24,32 @@ SUM = "library.sha256"
 
 def folder() -> Path:
     """Where libraries are kept: `REGARD_CACHE`, else the platform's own place for caches."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "regard"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
+    with contextlib.suppress(RuntimeError):  # nobody knows a home
+        named = os.environ.get(VARIABLE)
+        if named:
+            return Path(named).expanduser()
+        usual = Path.home() / "Library" / "Caches" if sys.platform == "darwin" else _xdg()
+        if usual.is_absolute():
+            return usual / "regard"
+    return Path(tempfile.gettempdir()) / f"regard-{_self()}"
+
+
+def _xdg() -> Path:
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return named if named.is_absolute() else Path.home() / ".cache"
+
+
+def _self() -> int:
+    """The number of who runs this process; 0 where there are no such numbers."""
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
+def safe(*paths: Path) -> bool:
+    """Whether nobody but oneself and root can have written what is there: it is run as if we had."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = [path.stat() for path in paths]
+    return all(one.st_uid in (0, os.getuid()) and not one.st_mode & (stat.S_IWGRP | stat.S_IWOTH) for one in found)
 
 
 def key(files: Iterable[Path], *facts: str) -> str:
@@ -52,10 +74,12 @@ def processor() -> str:
 
 
 def find(entry: Path) -> Path | None:
-    """The library of an entry, if it is whole."""
+    """The library of an entry, if it is whole and nobody else can have put it there."""
     with contextlib.suppress(OSError):
         library = entry / LIBRARY
-        if (entry / SUM).read_text().strip() == _sum(library):
+        if not safe(entry.parent, entry, library, entry / SUM):
+            return None
+        if (entry / SUM).read_bytes().strip() == _sum(library).encode():
             return library
     return None
 
@@ -64,8 +88,11 @@ def workshop(parent: Path) -> Path:
     """A new private folder to compile in: beside the entries, so that a rename suffices; elsewhere if that fails."""
     with contextlib.suppress(OSError):
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _sweep(parent)
-        return Path(tempfile.mkdtemp(prefix="building-", dir=parent))
+        if safe(parent):
+            _sweep(parent)
+            return Path(tempfile.mkdtemp(prefix="building-", dir=parent))
+        message = f"regard keeps no compiled kernels in {parent}: others may write there; fix: chmod go-w, or your own"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
     return Path(tempfile.mkdtemp(prefix="regard-"))
 
 
@@ -76,7 +103,11 @@ def publish(library: Path, entry: Path) -> Path:
     """
     own = library.parent
     (own / SUM).write_text(_sum(library))
+    for file in (library, own / SUM):
+        file.chmod(0o644)  # a mask of 002 would let the group write
     with contextlib.suppress(OSError):
+        if not safe(entry.parent):
+            return library
         if entry.exists() and find(entry) is None:
             damaged = Path(tempfile.mkdtemp(prefix="damaged-", dir=entry.parent))
             os.rename(entry, damaged / entry.name)

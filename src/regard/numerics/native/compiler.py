@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +15,19 @@ from pathlib import Path
 import torch
 
 VARIABLE = "REGARD_COMPILER"
-SECONDS = 300  # a compiler that takes longer than this is taken for hung
+FLAGS = "REGARD_CXXFLAGS"  # more flags for compiling and linking, as for a build that looks for mistakes
+SECONDS = 180  # a compiler that takes longer than this for all sources together is taken for hung
+MOMENT = 10  # … and one that takes longer than this to say what it is
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-w")
 NATIVE = ("-march=native",)
 
 
 class BuildError(Exception):
     """No library could be made; the message says why, in one sentence without a full stop."""
+
+
+class HungError(BuildError):
+    """The compiler did not end. It is not waited for again in this process, whatever flags are left to try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +51,22 @@ def find() -> tuple[str, ...]:
         raise BuildError("on Windows no compiler is looked for")
     wanted = [named] if named else [os.environ.get("CXX", ""), "c++", "g++", "clang++"]
     for command in wanted:
-        words = shlex.split(command)
+        words = _words(command)
         if words and shutil.which(words[0]):
             return tuple(words)
     raise BuildError(f"{named} was not found" if named else "no C++ compiler was found")
 
 
+def _words(command: str) -> list[str]:
+    """As a shell would cut it; nothing of what no shell would take, such as a lone quotation mark."""
+    with contextlib.suppress(ValueError):
+        return shlex.split(command)
+    return []
+
+
 def version(compiler: tuple[str, ...]) -> str:
     """What the compiler says it is."""
-    return _run([*compiler, "--version"], Path(__file__).parent)
+    return _run([*compiler, "--version"], Path(__file__).parent, time.monotonic() + MOMENT)
 
 
 def attempts() -> Iterator[Attempt]:
@@ -61,11 +75,12 @@ def attempts() -> Iterator[Attempt]:
     torch's own libgomp comes first: with it our loops and torch's share one pool of threads. The library is then
     linked without -fopenmp, which would name the system's libgomp as well.
     """
-    for processor, flags in (("this processor", NATIVE), ("any processor", ())):
+    more = tuple(_words(os.environ.get(FLAGS, "")))
+    for processor, flags in (("this processor", (*NATIVE, *more)), ("any processor", more)):
         for gomp in torch_gomp():
-            yield Attempt(f"torch's threads, {processor}", (*COMMON, *flags, "-fopenmp"), (str(gomp),))
-        yield Attempt(f"OpenMP, {processor}", (*COMMON, *flags, "-fopenmp"), ("-fopenmp",))
-        yield Attempt(f"one thread, {processor}", (*COMMON, *flags), ())
+            yield Attempt(f"torch's threads, {processor}", (*COMMON, *flags, "-fopenmp"), (*more, str(gomp)))
+        yield Attempt(f"OpenMP, {processor}", (*COMMON, *flags, "-fopenmp"), (*more, "-fopenmp"))
+        yield Attempt(f"one thread, {processor}", (*COMMON, *flags), more)
 
 
 def torch_gomp() -> list[Path]:
@@ -81,22 +96,24 @@ def build(compiler: tuple[str, ...], attempt: Attempt, sources: list[Path], fold
         [*compiler, *attempt.compile, "-c", str(source), "-o", str(target)]
         for source, target in zip(sources, objects, strict=True)
     ]
-    running = [_start(command, folder) for command in commands]
+    latest = time.monotonic() + SECONDS
+    running: list[subprocess.Popen[str]] = []
     try:
+        running.extend(_start(command, folder) for command in commands)
         for process in running:
-            _finish(process)
+            _finish(process, latest)
     finally:
         for process in running:
             _end(process)
     library = folder / "library.so"
-    _run([*compiler, "-shared", "-o", str(library), *map(str, objects), *attempt.link], folder)
+    _run([*compiler, "-shared", "-o", str(library), *map(str, objects), *attempt.link], folder, latest)
     for target in objects:
         target.unlink(missing_ok=True)
     return library
 
 
-def _run(command: list[str], folder: Path) -> str:
-    return _finish(_start(command, folder))
+def _run(command: list[str], folder: Path, latest: float) -> str:
+    return _finish(_start(command, folder), latest)
 
 
 def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
@@ -116,12 +133,13 @@ def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
         raise BuildError(f"{command[0]} could not be started ({error.strerror})") from error
 
 
-def _finish(process: subprocess.Popen[str]) -> str:
+def _finish(process: subprocess.Popen[str], latest: float) -> str:
+    begun = time.monotonic()
     try:
-        output, _ = process.communicate(timeout=SECONDS)
+        output, _ = process.communicate(timeout=max(0.0, latest - begun))
     except subprocess.TimeoutExpired as error:
         _end(process)
-        raise BuildError(f"the compiler took more than {SECONDS} seconds") from error
+        raise HungError(f"the compiler did not end within {time.monotonic() - begun:.3g} seconds") from error
     if process.returncode:
         lines = [line for line in output.splitlines() if "error" in line.lower()] or output.splitlines()
         raise BuildError(f"the compiler ended with {process.returncode}" + (f" ({lines[0]})" if lines else ""))

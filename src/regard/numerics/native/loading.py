@@ -58,6 +58,11 @@ def given_up() -> str:
     return f"{compiler.VARIABLE} says so" if compiler.disabled() and not _holder.library else _holder.reason
 
 
+def state() -> str:
+    """Return "loaded", or why this process will not have the library; empty while it may."""
+    return "loaded" if _holder.library else given_up()
+
+
 def library(*, build: bool = True) -> Library | None:
     """The library, or None where none can be had: then say so once, and never try again in this process.
 
@@ -80,7 +85,7 @@ def _settle(build: bool) -> None:
         _holder.library = _obtain(build)
         _holder.settled = build or _holder.library is not None
     except (compiler.BuildError, OSError) as error:
-        if build:  # who only looked has lost nothing yet
+        if build or isinstance(error, compiler.HungError):  # who only looked has lost nothing yet
             _holder.settled, _holder.reason = True, str(error)
             message = f"regard runs without its compiled kernels, which is slower: {error}."
             warnings.warn(message, RuntimeWarning, stacklevel=4)
@@ -111,6 +116,8 @@ def _build(command: tuple[str, ...], entry: Path) -> Library:
         try:
             made = compiler.build(command, attempt, sources, workshop)
             ctypes.CDLL(str(made))  # a library that does not load is no library: try plainer flags
+        except compiler.HungError:
+            raise
         except (compiler.BuildError, OSError) as error:
             first = first or error
             continue

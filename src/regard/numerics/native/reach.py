@@ -1,18 +1,20 @@
-"""Whether our own loops can work on a tensor."""
+"""Whether our own loops can work on tensors."""
 
 import torch
 from torch import Tensor
 
+from regard.numerics.native.gate import reachable
 from regard.numerics.native.loading import Library, library
 
 WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
 SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
-def library_for(tensor: Tensor) -> Library | None:
-    """The library, or None where torch has to do it: elsewhere, in another precision, or with no memory to point to."""
-    if tensor.device.type != "cpu" or tensor.dtype not in SUFFIX:
+def library_for(tensor: Tensor, *others: Tensor | None, size: int | None = None) -> Library | None:
+    """The library, or None where torch has to do it: elsewhere, in another precision, or with no memory to point to.
+
+    It is compiled where the tensor, or a table of that `size`, is worth it.
+    """
+    if tensor.dtype not in SUFFIX or not reachable(tensor, *others):
         return None
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-        return None
-    return library(build=tensor.numel() >= WORTH_COMPILING)
+    return library(build=(tensor.numel() if size is None else size) >= WORTH_COMPILING)

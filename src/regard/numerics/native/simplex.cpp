@@ -3,11 +3,8 @@
 // A row is read once into a buffer that stays in the first cache, and Newton runs there. Where each weight is dear,
 // what lies more than 1 / (alpha - 1) below the largest score is left behind first: it cannot be in the support.
 //
-// The threshold t is the root of F(t) = (|| [1 + a (u - t)]_+ ||_{1/a} - 1) / a with a = alpha - 1: a norm of a convex
-// function, hence convex for a <= 1, and linear in t when all scores are equal or a = 0. From the left Newton
-// therefore never passes the root, and takes three to five steps. Above a = 1 a bracket keeps it safe.
-//
-// threshold.py has the same mathematics in torch, with the references.
+// Weights are found up to a factor close to 1 and divided by their sum, so that rows sum to one whatever was rounded on
+// the way. powers.hpp says what is solved for, threshold.py has the same mathematics in torch, with the references.
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +15,7 @@
 
 #include "powers.hpp"
 #include "threads.hpp"
+#include "totals.hpp"
 
 namespace {
 
@@ -33,6 +31,8 @@ template <class T> using Bytes = typename Mask<T>::bytes;
 template <class T> struct Work {  // one thread's row in hand, padded with -inf to whole lanes
     int64_t size, padded;
     std::vector<T> row, kept;
+    std::vector<double> wide, other;  // candidates of a row with alpha above 2, and where they are from
+    std::vector<int64_t> places;
     explicit Work(int64_t n)
         : size(n), padded((n + Lanes<T>::count - 1) / Lanes<T>::count * Lanes<T>::count), row(padded), kept(padded) {}
 };
@@ -63,6 +63,14 @@ template <class T> T read(Work<T>& work, const T* scores, const uint8_t* allowed
     return largest;
 }
 
+// The row in hand times a factor, where it is wanted.
+template <class T> void scaled_copy(Work<T>& work, T scale, T* to) {
+    constexpr int width = Lanes<T>::count;
+    int64_t j = 0;
+    for (; j + width <= work.size; j += width) store<T>(to + j, load<T>(&work.row[j]) * scale);
+    for (; j < work.size; ++j) to[j] = work.row[j] * scale;
+}
+
 // Copies what lies above `floor` close together: the candidates for the support.
 template <class T> int64_t gather(Work<T>& work, T floor) {
     constexpr int width = Lanes<T>::count;
@@ -84,53 +92,132 @@ template <class T> int64_t gather(Work<T>& work, T floor) {
     return count;
 }
 
-template <class T, class R> T threshold(const T* candidates, int64_t count, const R& rule) {
-    const T close = 2 * std::numeric_limits<T>::epsilon();
-    // Where all scores are equal the root is the upper bound itself: leave Newton room to land on it.
-    T t = 0, low = 0, high = -(1 + 8 * close) * std::expm1(-rule.a * std::log(T(count))) / rule.a;
-    for (int turn = 0; turn < 100; ++turn) {
-        Vector<T> weights = {}, slopes = {}, slope;
-        for (int64_t j = 0; j < count; j += Lanes<T>::count) {
-            weights += rule.weight(load<T>(candidates + j) - t, slope);
-            slopes += slope;
+// Sums of weights and slopes at one value of the unknown.
+template <class T> struct Sums { T weights, slopes; };
+template <class T, class R, class P> Sums<T> sums_at(const T* scores, int64_t count, const R& rule, const P& unknown) {
+    Total<T> weights;
+    Vector<T> slopes = {};
+    in_blocks<T>(count, [&](int64_t from, int64_t to) {
+        Vector<T> part = {}, part_slopes = {}, slope;
+        for (int64_t j = from; j < to; j += Lanes<T>::count) {
+            part += rule.weight(load<T>(scores + j), unknown, slope);
+            part_slopes += slope;
         }
-        const T total = sum<T>(weights), step = rule.step(total, sum<T>(slopes));
-        (total > T(1) ? low : high) = t;
-        const T next = t + step;
-        if (std::abs(step) <= close * (T(1) + t)) return next;
-        t = next > low && next < high ? next : (low + high) / 2;
-    }
-    return t;
+        weights.add(part);
+        slopes += part_slopes;
+    });
+    return {weights.value(), sum<T>(slopes)};
 }
 
-template <class T, class R> void power_row(Work<T>& work, T top, const R& rule, T* weights) {
+// The weights at that value, divided by their sum.
+template <class T, class R, class P> void finish(Work<T>& work, const R& rule, const P& unknown, T* weights) {
+    constexpr int width = Lanes<T>::count;
+    Total<T> total;
+    in_blocks<T>(work.padded, [&](int64_t from, int64_t to) {
+        Vector<T> part = {}, slope;
+        for (int64_t j = from; j < to; j += width) {
+            const Vector<T> weight = rule.weight(load<T>(&work.row[j]), unknown, slope);
+            part += weight;
+            store<T>(&work.row[j], weight);
+        }
+        total.add(part);
+    });
+    scaled_copy<T>(work, T(1) / total.value(), weights);
+}
+
+template <class T> void subtract(Work<T>& work, T top) {
     for (int64_t j = 0; j < work.padded; j += Lanes<T>::count) store<T>(&work.row[j], load<T>(&work.row[j]) - top);
-    const T* candidates = work.row.data();
-    int64_t count = work.padded;
-    if (R::dear) {
-        const T floor = rule.a > 0 ? T(-1) / rule.a : std::numeric_limits<T>::lowest();  // a < 0: all in the support
-        candidates = work.kept.data(), count = gather<T>(work, floor);
+}
+
+// Sparsemax and entmax-1.5: Newton from the left takes three to five steps.
+template <class T, class R> void power_row(Work<T>& work, T top, const R& rule, T* weights) {
+    subtract<T>(work, top);
+    const T close = 2 * std::numeric_limits<T>::epsilon(), least = rule.least(work.size);
+    T b = 1;
+    for (int turn = 0; turn < 100; ++turn) {
+        const Sums<T> sums = sums_at<T>(work.row.data(), work.padded, rule, b);
+        const T step = rule.step(sums.weights, sums.slopes);
+        b = std::max(b - step, least);
+        if (std::abs(step) <= close * b) break;
     }
-    const T t = threshold<T>(candidates, count, rule);
-    Vector<T> slope;
-    for (int64_t j = 0; j < work.padded; j += Lanes<T>::count)
-        store<T>(&work.row[j], rule.weight(load<T>(&work.row[j]) - t, slope));
-    std::memcpy(weights, work.row.data(), work.size * sizeof(T));
+    finish<T>(work, rule, b, weights);
+}
+
+// The unknown of alpha-entmax between two values: at `low` the weights sum to at least one, at `high` to at most one.
+// Newton on the logarithm of the sum, whose slope by m is -slopes / weights; by halves where that leaves the bracket or
+// does not get slower: above alpha = 2 the sum is all but a step where a score enters the support.
+template <class T> struct Bracket { T m, low, high; };
+template <class T> Bracket<T> solve(const T* scores, int64_t count, const Entmax<T>& rule) {
+    const T unit = std::numeric_limits<T>::epsilon();
+    T m = 0, low = 0, high = std::log(T(count)) * (1 + 4 * unit), last = std::numeric_limits<T>::infinity();
+    for (int turn = 0; turn < 200; ++turn) {
+        const Sums<T> sums = sums_at<T>(scores, count, rule, rule.place(m));
+        const T excess = std::log(sums.weights);
+        (excess >= 0 ? low : high) = m;
+        // An end far away would bring back, however small its part, scores that are not in the support.
+        if (std::abs(excess) <= 8 * unit) return {m, m, m};
+        if (high - low <= 4 * unit * (1 + high)) break;
+        const T size = std::max(std::abs(excess) * sums.weights / sums.slopes, 2 * unit * (1 + m));
+        const T next = excess > 0 ? m + size : m - size;
+        const bool newton = next > low && next < high && size <= last / 2;
+        last = newton ? size : (high - low) / 2;
+        m = newton ? next : (low + high) / 2;
+    }
+    return {m, low, high};
+}
+
+// Alpha up to 2. What lies more than 1 / a below the largest score cannot be in the support and is left behind.
+template <class T> void entmax_row(Work<T>& work, T top, T a, T* weights) {
+    const Entmax<T> rule{a};
+    subtract<T>(work, top);
+    const T floor = a > 0 ? T(-1) / a : std::numeric_limits<T>::lowest();  // a < 0: all in the support
+    const int64_t count = gather<T>(work, floor);
+    finish<T>(work, rule, rule.place(solve<T>(work.kept.data(), count, rule).m), weights);
+}
+
+// Alpha above 2, in double. A score on the edge of the support may weigh much and yet, one unit in the last place
+// further on, nothing: so the weights are that mixture of both ends of the bracket which sums to one.
+template <class T> void sharp_row(Work<T>& work, T top, double a, T* weights) {
+    work.wide.clear(), work.places.clear();
+    for (int64_t j = 0; j < work.size; ++j) {
+        const double u = double(work.row[j]) - double(top);
+        if (u * a > -1) work.wide.push_back(u), work.places.push_back(j);
+    }
+    while (work.wide.size() % Lanes<double>::count) work.wide.push_back(-std::numeric_limits<double>::infinity());
+    const int64_t count = work.wide.size();
+    const Entmax<double> rule{a};
+    const Bracket<double> ends = solve<double>(work.wide.data(), count, rule);
+    const auto low = rule.place(ends.low), high = rule.place(ends.high);
+    const double most = sums_at<double>(work.wide.data(), count, rule, low).weights;
+    const double least = sums_at<double>(work.wide.data(), count, rule, high).weights;
+    const double share = most > least ? std::min(std::max((1 - least) / (most - least), 0.0), 1.0) : 1;
+    Total<double> total;
+    Vector<double> slope;
+    for (int64_t j = 0; j < count; j += Lanes<double>::count) {
+        const Vector<double> u = load<double>(&work.wide[j]);
+        const Vector<double> weight = share * rule.weight(u, low, slope) + (1 - share) * rule.weight(u, high, slope);
+        total.add(weight);
+        store<double>(&work.wide[j], weight);
+    }
+    const double scale = 1 / total.value();
+    std::fill(weights, weights + work.size, T(0));
+    for (size_t j = 0; j < work.places.size(); ++j) weights[work.places[j]] = T(work.wide[j] * scale);
 }
 
 // `extra` is what the total has besides the row: 0, or 1 for softmax plus one.
 template <class T> void softmax_row(Work<T>& work, T top, T extra, T* weights) {
     const T shift = extra > 0 ? std::max(top, T(0)) : top;
-    Vector<T> total = {};
-    for (int64_t j = 0; j < work.padded; j += Lanes<T>::count) {
-        const Vector<T> power = exponential<T>(load<T>(&work.row[j]) - shift);
-        total += power;
-        store<T>(&work.row[j], power);
-    }
-    const T scale = T(1) / (sum<T>(total) + (extra > 0 ? std::exp(-shift) : T(0)));
-    for (int64_t j = 0; j < work.padded; j += Lanes<T>::count)
-        store<T>(&work.row[j], load<T>(&work.row[j]) * scale);
-    std::memcpy(weights, work.row.data(), work.size * sizeof(T));
+    Total<T> total;
+    in_blocks<T>(work.padded, [&](int64_t from, int64_t to) {
+        Vector<T> part = {};
+        for (int64_t j = from; j < to; j += Lanes<T>::count) {
+            const Vector<T> power = exponential<T>(load<T>(&work.row[j]) - shift);
+            part += power;
+            store<T>(&work.row[j], power);
+        }
+        total.add(part);
+    });
+    scaled_copy<T>(work, T(1) / (total.value() + (extra > 0 ? std::exp(-shift) : T(0))), weights);
 }
 
 template <class T>
@@ -143,7 +230,8 @@ void forward_row(Work<T>& work, int32_t rule, T alpha, const T* scores, const ui
     }
     if (rule == SPARSEMAX) return power_row<T>(work, top, Sparsemax<T>{}, weights);
     if (rule == ENTMAX15) return power_row<T>(work, top, Entmax15<T>{}, weights);
-    if (rule == ENTMAX && alpha != T(1)) return power_row<T>(work, top, Entmax<T>{alpha - T(1)}, weights);
+    if (rule == ENTMAX && alpha > T(2)) return sharp_row<T>(work, top, double(alpha) - 1, weights);
+    if (rule == ENTMAX && alpha != T(1)) return entmax_row<T>(work, top, alpha - T(1), weights);
     softmax_row<T>(work, top, rule == SOFTMAX_PLUS_ONE ? T(1) : T(0), weights);
 }
 
@@ -180,31 +268,68 @@ template <class T> inline void pair(const T* weights, const T* grad, int64_t lef
 // ds = slope (g - mean of g under slope); answers the row's derivative by alpha where `by_alpha` asks for it.
 template <class T>
 T backward_row(Work<T>& work, int32_t rule, T alpha, const T* weights, const T* grad, T* scores, bool by_alpha) {
-    Vector<T> p, g, slopes = {}, products = {}, change = {};
-    for (int64_t j = 0; j < work.padded; j += Lanes<T>::count) {
-        pair<T>(weights + j, grad + j, work.size - j, p, g);
-        const Integers<T> live = p != T(0);
-        Vector<T> slope = fill<T>(0);
-        if (any<T>(live)) {
-            const Vector<T> log_weight = rule == ENTMAX ? logarithm<T>(live ? p : fill<T>(1)) : fill<T>(0);
-            slope = live ? slope_of<T>(rule, alpha, p, log_weight) : slope;
-            if (by_alpha)
-                store<T>(&work.kept[j], p * log_weight * log_weight * second_order<T>(log_weight * (T(1) - alpha)));
-        } else if (by_alpha) {
-            store<T>(&work.kept[j], slope);
+    Total<T> slopes, products, change;
+    in_blocks<T>(work.padded, [&](int64_t from, int64_t to) {
+        Vector<T> p, g, part_slopes = {}, part_products = {};
+        for (int64_t j = from; j < to; j += Lanes<T>::count) {
+            pair<T>(weights + j, grad + j, work.size - j, p, g);
+            const Integers<T> live = p != T(0);
+            Vector<T> slope = fill<T>(0);
+            if (any<T>(live)) {
+                const Vector<T> log_weight = rule == ENTMAX ? logarithm<T>(live ? p : fill<T>(1)) : fill<T>(0);
+                slope = live ? slope_of<T>(rule, alpha, p, log_weight) : slope;
+                if (by_alpha)
+                    store<T>(&work.kept[j], p * log_weight * log_weight * second_order<T>(log_weight * (T(1) - alpha)));
+            } else if (by_alpha) {
+                store<T>(&work.kept[j], slope);
+            }
+            store<T>(&work.row[j], slope);
+            part_slopes += slope;
+            part_products += slope * g;
         }
-        store<T>(&work.row[j], slope);
-        slopes += slope;
-        products += slope * g;
-    }
-    const T total = rule <= SOFTMAX_PLUS_ONE ? T(1) : sum<T>(slopes), mean = total ? sum<T>(products) / total : T(0);
+        slopes.add(part_slopes), products.add(part_products);
+    });
+    const T total = rule <= SOFTMAX_PLUS_ONE ? T(1) : slopes.value(), mean = total ? products.value() / total : T(0);
     for (int64_t j = 0; j < work.padded; j += Lanes<T>::count) {
+        Vector<T> p, g;
         pair<T>(weights + j, grad + j, work.size - j, p, g);
-        if (by_alpha) change += load<T>(&work.kept[j]) * (g - mean);
+        if (by_alpha) change.add(load<T>(&work.kept[j]) * (g - mean));
         store<T>(&work.row[j], load<T>(&work.row[j]) * (g - mean));
     }
     std::memcpy(scores, work.row.data(), work.size * sizeof(T));
-    return -sum<T>(change);
+    return -change.value();
+}
+
+// Alpha above 2, in double: simplex_gradients.py has the formulas. Slopes p^(2 - alpha) may exceed every number while
+// their ratios, and what they leave of a gradient, do not.
+template <class T>
+T sharp_backward_row(Work<T>& work, double alpha, const T* weights, const T* grad, T* scores, bool by_alpha) {
+    work.wide.clear(), work.other.clear(), work.places.clear();
+    double steepest = -1;
+    T start = 0;
+    for (int64_t j = 0; j < work.size; ++j) {
+        if (weights[j] == T(0)) continue;
+        const double exponent = (2 - alpha) * std::log(double(weights[j]));
+        if (!(exponent <= steepest)) steepest = exponent, start = grad[j];
+        work.wide.push_back(exponent), work.places.push_back(j);
+    }
+    std::fill(scores, scores + work.size, T(0));
+    constexpr double limit = 600;
+    const double taken = std::max(steepest - limit, 0.0), given_back = std::exp(std::min(taken, 700.0));
+    double shares = 0, mean = 0, pull = 0, change = 0;
+    for (size_t k = 0; k < work.places.size(); ++k) {
+        const double share = std::exp(work.wide[k] - steepest), own = double(grad[work.places[k]]) - double(start);
+        work.other.push_back(share);
+        shares += share, mean += share * own, pull += std::exp(work.wide[k] - taken) * own;
+    }
+    for (size_t k = 0; k < work.places.size(); ++k) {
+        const int64_t j = work.places[k];
+        const double own = double(grad[j]) - double(start);
+        scores[j] = T((std::exp(work.wide[k] - taken) * own - work.other[k] * (pull / shares)) * given_back);
+        const double excess = alpha - 1, p = weights[j];
+        if (by_alpha) change += (own - mean / shares) * p * (1 - excess * std::log(p)) / (excess * excess);
+    }
+    return T(change);
 }
 
 // Where the mask of a row starts: the row's number, written in the digits of the leading axes, along their strides.
@@ -253,7 +378,9 @@ int backward(int32_t rule, const int64_t* from, const T* weights, const T* grad,
     layout.run<T>([&](Work<T>& work, int64_t row) {
         const int64_t at = row * layout.size;
         const T own = alpha ? alpha[row] : T(0);
-        const T change = backward_row<T>(work, rule, own, weights + at, grad + at, scores + at, by_alpha != nullptr);
+        const bool asked = by_alpha != nullptr, sharp = rule == ENTMAX && own > T(2);
+        const T change = sharp ? sharp_backward_row<T>(work, own, weights + at, grad + at, scores + at, asked)
+                               : backward_row<T>(work, rule, own, weights + at, grad + at, scores + at, asked);
         if (by_alpha) by_alpha[row] = change;
     });
     return 0;

@@ -1,6 +1,6 @@
 """Translation as something that can be trained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from regard.tasks.data import (
     save_both,
 )
 from regard.tasks.data.fingerprints import check_same, keep
+from regard.tasks.data.parts import sizes
 from regard.tasks.translation.config import TranslationConfig
 from regard.tasks.translation.numbered import Batch, Numbered, alike, numbered
 from regard.tasks.translation.scoring import scores, sums
@@ -41,7 +42,18 @@ class Translation:
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the text."""
-        return (*self.text.notes, *self.numbered(0).notes)
+        tests = {name: len(pairs) for name, pairs in self.text.tests.items()}
+        endless = self.config.data.text in ENDLESS
+        counted = sizes("pairs", len(self.text.training(0)), len(self.text.validation), tests, endless=endless)
+        return (counted, *self.text.notes, *self.numbered(0).notes, *self.losses())
+
+    def losses(self) -> Iterator[str]:
+        """Notes on characters that the vocabularies do not give back."""
+        pairs, both = self.text.training(0), self.vocabularies
+        lost = [{*both.source.lost(pair.source), *both.target.lost(pair.target)} for pair in pairs]
+        for character in sorted(set().union(*lost)):
+            count = sum(character in some for some in lost)
+            yield f"{count:,} of the {len(pairs):,} pairs have {character}, which stands for a blank: it is read as one"
 
     def model(self) -> Model[Any]:
         return build(self.config.model, source=len(self.vocabularies.source), target=len(self.vocabularies.target))

@@ -1,0 +1,253 @@
+"""Tensors without numbers behind them never reach a kernel that takes pointers: shapes come out, or a sentence."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
+
+import regard
+from regard.errors import RegardError
+from regard.numerics import few, native, noise, ragged, ranking, recurrent, summary
+from regard.numerics.additive import additive_scores
+from regard.numerics.dropout import added, dropout, rectified
+from regard.numerics.flash import flash
+from regard.numerics.monotonic import expected
+from regard.numerics.native import gate
+from regard.numerics.simplex import entmax, sparsemax
+from regard.numerics.vocabulary import cross_entropy
+
+pytestmark = pytest.mark.skipif(native.library() is None, reason="no compiler here")
+
+OURS = ("InputError", "KindError", "PlanError")
+CASES = """
+import json, sys, torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from regard import attend, catalog, verify
+from regard.errors import RegardError
+from regard.numerics import native
+
+native.library()
+torch.set_num_threads(1)
+kind, told = sys.argv[1], {}
+sizes = catalog.Sizes(query=4, key=4, value=4, lead=(2, 3), queries=5, keys=5)
+shapes = (2, 3, 5, 4), (2, 3, 5, 4), (2, 3, 5, 4)
+
+def run(parts, grad):
+    tensors = [torch.randn(shape, requires_grad=grad) for shape in shapes]
+    with torch.set_grad_enabled(grad):
+        output = verify.run(parts, tensors, "auto").output
+    if grad and output.requires_grad:
+        output.sum().backward()
+    return list(output.shape)
+
+def shapes_of(case, grad):
+    if kind == "meta":
+        with torch.device("meta"):
+            return run(verify.build(case, sizes, dtype=torch.float32), grad)
+    parts = verify.build(case, sizes, dtype=torch.float32)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        return run(parts, grad)
+
+for case in verify.pairwise()[::8]:
+    for grad in (False, True):
+        print(case, grad, file=sys.stderr)  # the last one, should the process end
+        try:
+            told[f"{case} {grad}"] = shapes_of(case, grad)
+        except Exception as error:
+            told[f"{case} {grad}"] = f"{type(error).__name__}: {error}"
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.parametrize("kind", ["fake", "meta"])
+def test_no_combination_ends_the_process(kind: str) -> None:
+    run = subprocess.run([sys.executable, "-c", CASES, kind], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-300:]
+    told = json.loads(run.stdout)
+    raw = {case: answer for case, answer in told.items() if answer != [2, 3, 5, 4] and not str(answer).startswith(OURS)}
+    assert not raw
+
+
+Run = Callable[[Callable[..., Tensor]], Tensor]
+TABLE = (2, 3, 4)
+# Each function with a kernel of ours behind it, from a maker of tensors to what comes out.
+KERNELS: Mapping[str, Run] = {
+    "sparsemax": lambda new: sparsemax(new(*TABLE)),
+    "entmax": lambda new: entmax(new(*TABLE), None, 1.7),
+    "monotonic": lambda new: expected(new(*TABLE)),
+    "additive": lambda new: additive_scores(new(*TABLE), new(*TABLE), new(4)),
+    "summary": lambda new: summary.summarize(new(*TABLE), None, 1.0, 2).entropy,
+    "dropout": lambda new: dropout(new(*TABLE), 0.5),
+    "added": lambda new: added(new(*TABLE), new(*TABLE), 0.5),
+    "rectified": lambda new: rectified(new(*TABLE), 0.5),
+    "gru": lambda new: recurrent.gru(new(5, 2, 9), new(2, 3), new(9, 3), new(9)),
+    "lstm": lambda new: recurrent.lstm(new(5, 2, 12), (new(2, 3), new(2, 3)), new(12, 3), new(12)).states,
+    "fused": lambda new: flash(new(1, *TABLE), new(1, *TABLE), new(1, *TABLE), scale=1.0)[0],
+    "few": lambda new: few.few(new(1, *TABLE), new(1, *TABLE), new(1, *TABLE)),
+}
+
+
+def real(*shape: int) -> Tensor:
+    """Numbers that want a gradient."""
+    return torch.randn(*shape, requires_grad=True)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_gives_shapes_under_fake_tensors(name: str) -> None:
+    shape = KERNELS[name](real).shape
+    with FakeTensorMode():
+        found = KERNELS[name](real)
+        assert found.shape == shape
+        if found.requires_grad:
+            found.sum().backward()
+    kept = {}
+    made = KERNELS[name](lambda *size: kept.setdefault(len(kept), real(*size)))
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        again = iter(list(kept.values()))
+        assert KERNELS[name](lambda *_: next(again)).shape == made.shape
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_gives_shapes_on_the_meta_device(name: str) -> None:
+    shape = KERNELS[name](real).shape
+    with torch.device("meta"):
+        assert KERNELS[name](real).shape == shape
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS.keys() - {"dropout", "added", "rectified"}))
+def test_a_default_device_elsewhere_takes_no_memory_away(name: str) -> None:
+    """What is made on the way is made where the tensors are."""
+    kept: list[Tensor] = []
+    made = KERNELS[name](lambda *size: (kept.append(real(*size)), kept[-1])[1])
+    again = iter(kept)
+    with torch.device("meta"):
+        found = KERNELS[name](lambda *_: next(again))
+    assert not found.is_meta
+    torch.testing.assert_close(found, made)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS.keys() - {"dropout", "added", "rectified"}))
+def test_a_mode_that_looks_on_changes_no_number(name: str) -> None:
+    kept: list[Tensor] = []
+    made = KERNELS[name](lambda *size: (kept.append(real(*size)), kept[-1])[1])
+    again = iter(kept)
+    with FlopCounterMode(display=False):
+        torch.testing.assert_close(KERNELS[name](lambda *_: next(again)), made)
+
+
+def freed() -> Tensor:
+    numbers = torch.randn(2, 3)
+    numbers.untyped_storage().resize_(0)
+    return numbers
+
+
+def shrunk() -> Tensor:
+    numbers = torch.randn(2, 3)
+    numbers.untyped_storage().resize_(8)
+    return numbers
+
+
+def escaped() -> Tensor:
+    kept: list[Tensor] = []
+    torch.func.vmap(lambda row: (kept.append(row), row)[1])(torch.randn(2, 3))
+    return kept[0]
+
+
+def fake() -> Tensor:
+    with FakeTensorMode():
+        return torch.randn(2, 3)
+
+
+WITHOUT: Mapping[str, Callable[[], Tensor]] = {
+    "fake": fake,
+    "meta": lambda: torch.randn(2, 3, device="meta"),
+    "freed": freed,
+    "escaped from vmap": escaped,
+    "sparse": lambda: torch.eye(3).to_sparse(),
+    "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+    "zeros that are not there": lambda: torch._efficientzerotensor((2, 3)),
+    "functional": lambda: torch._to_functional_tensor(torch.ones(2, 3)),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", WITHOUT)
+def test_what_has_no_memory_is_not_reachable(kind: str) -> None:
+    assert not gate.reachable(WITHOUT[kind]())
+    assert gate.reachable(torch.ones(2), None, torch.nn.Parameter(torch.ones(1)), torch.ones(0))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("numbers", [shrunk, freed, lambda: torch._neg_view(torch.ones(2)), fake], ids=range(4))
+def test_a_pointer_is_refused_where_a_loop_would_read_something_else(numbers: Callable[[], Tensor]) -> None:
+    for give in (gate.address, gate.corner):
+        with pytest.raises(RegardError, match="a tensor for a compiled kernel"):
+            give(numbers())
+
+
+def test_a_pointer_needs_numbers_that_lie_as_the_loop_walks() -> None:
+    wide = torch.ones(4, 6)
+    with pytest.raises(RegardError, match="one after another"):
+        gate.address(wide[:, :3])
+    with pytest.raises(RegardError, match="next to each other"):
+        gate.corner(wide[:, ::2])
+    assert gate.corner(wide[:, :3]) == gate.address(wide) == wide.data_ptr()
+    assert gate.address(None) is gate.corner(None) is gate.fresh(None) is None
+
+
+def test_pointers_come_from_the_gate_alone() -> None:
+    source = Path(regard.__file__).parent
+    private = re.compile(r"data_ptr\(|aten\._scaled_dot|_VariableFunctions\._scaled_dot")
+    found = {path.name for path in source.rglob("*.py") if private.search(path.read_text())}
+    assert found == {"gate.py", "flash.py"}
+
+
+UNEQUAL: Mapping[str, Callable[[], object]] = {
+    "few: a value too few": lambda: few.few(torch.ones(1, 1, 2, 4), torch.ones(1, 1, 9, 4), torch.ones(1, 1, 3, 4)),
+    "few: two widths": lambda: few.few(torch.ones(1, 1, 2, 9), torch.ones(1, 1, 3, 4), torch.ones(1, 1, 3, 4)),
+    "few: two kinds": lambda: few.few(torch.ones(1, 1, 2, 4), torch.ones(1, 1, 3, 4).double(), torch.ones(1, 1, 3, 4)),
+    "fused: a value too few": lambda: flash(*(torch.ones(1, 1, size, 4) for size in (3, 3, 2)), scale=1.0),
+    "fused: a head too few": lambda: flash(*(torch.ones(1, size, 3, 4) for size in (2, 1, 1)), scale=1.0),
+    "gru: a start too small": lambda: recurrent.gru(
+        torch.ones(5, 2, 9), torch.ones(1, 3), torch.ones(9, 3), torch.ones(9)
+    ),
+    "lstm: a cell of another kind": lambda: recurrent.lstm(
+        torch.ones(5, 2, 12), (torch.ones(2, 3), torch.ones(2, 3).half()), torch.ones(12, 3), torch.ones(12)
+    ),
+    "rank: a bias too small": lambda: ranking.rank(
+        torch.ones(1, 2), torch.ones(5, 2), torch.ones(3), 1, torch.zeros(0, dtype=torch.int64)
+    ),
+    "summary: a total too few": lambda: summary.summarize(torch.ones(4, 3), torch.ones(2), 1.0, 1),
+    "ragged: a sequence beyond the rows": lambda: ragged.within(
+        torch.ones(4, 6), ragged.Bounds(torch.tensor([0, 9]), 9), ragged.Heads(1, 1, 1.0)
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_installed")
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_sizes_that_a_kernel_would_read_past_are_refused(name: str) -> None:
+    with torch.no_grad(), pytest.raises(RegardError, match=r"got .*, expected .*; fix: "):
+        UNEQUAL[name]()
+
+
+@pytest.mark.usefixtures("as_installed")
+def test_what_can_be_brought_into_one_form_is() -> None:
+    base, numbers = torch.ones(3), torch.ones(2, 3)
+    assert added(base, numbers, 0.5).shape == (2, 3)
+    short = torch.tensor([1, 3], dtype=torch.int32)
+    with torch.no_grad():
+        ranked = ranking.rank(torch.ones(1, 1), torch.arange(4.0)[:, None], None, 2, short)
+    assert ranked.tokens.tolist() == [[2, 0]]
+    judged = cross_entropy(torch.ones(2, 1), torch.arange(4.0)[:, None], None, short)
+    assert judged.right.tolist() == [False, True]
+    strided = torch.arange(8)[::2]
+    assert torch.equal(noise.uniform(1, (), strided, strided), noise.uniform(1, (), strided.clone(), strided.clone()))

@@ -1,0 +1,139 @@
+"""`python -m tests.mutation --count 150`: change a line at a time, in a copy, and run the tests that should notice."""
+
+import argparse
+import json
+import os
+import queue
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.mutation.coverage import TIMED, files, tests_of
+from tests.mutation.mutants import Mutant, mutants_of
+
+ROOT = Path(__file__).resolve().parents[2]
+EQUIVALENT = Path(__file__).parent / "equivalent.json"
+GOAL = 0.98
+
+
+class Outcome(NamedTuple):
+    """What the tests made of a mutant."""
+
+    mutant: Mutant
+    noticed: bool
+    by: str
+    seconds: float
+
+
+def choose(count: int, seed: int) -> list[Mutant]:
+    """So many mutants, the same ones for the same seed; those that are known to change nothing are left out."""
+    known = tuple(entry["change"] for entry in json.loads(EQUIVALENT.read_text()))
+    pool = [mutant for file in files(ROOT) for mutant in mutants_of(file, (ROOT / "src/regard" / file).read_text())]
+    pool = [mutant for mutant in pool if not mutant.name.startswith(known)]
+    print(f"{len(pool):,} possible changes in {len({mutant.path for mutant in pool})} files")
+    return random.Random(seed).sample(pool, min(count, len(pool)))
+
+
+def copy_tree(folder: Path) -> Path:
+    """A copy of what git knows, so that nothing real is ever changed."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in filter(None, listed.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def run_tests(folder: Path, tests: Sequence[str], limit: float) -> tuple[bool, str]:
+    """Whether a test failed, and which."""
+    command = [sys.executable, "-m", "pytest", "-n0", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
+    command += [f"--ignore={test}" for test in TIMED]
+    environment = {**os.environ, "PYTHONPATH": f"{folder / 'src'}", "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return True, f"no end in {limit:.0f} s"
+    told = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return done.returncode != 0, told[0].split(" - ")[0] if told else f"exit code {done.returncode}"
+
+
+def try_mutant(mutant: Mutant, folder: Path, limit: float) -> Outcome:
+    """Change the file, run the tests, change it back."""
+    path, start = folder / "src/regard" / mutant.path, time.monotonic()
+    original = path.read_text()
+    path.write_text(mutant.source)
+    try:
+        noticed, by = run_tests(folder, tests_of(folder, mutant.path), limit)
+    finally:
+        path.write_text(original)
+    return Outcome(mutant, noticed, by, time.monotonic() - start)
+
+
+def try_all(mutants: Sequence[Mutant], workers: int, limit: float) -> list[Outcome]:
+    """All of them, a few at a time, each worker in a copy of its own; what was done before Ctrl-C is told."""
+    outcomes: list[Outcome] = []
+    stop = threading.Event()
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(workers) as pool:
+        folders: queue.Queue[Path] = queue.Queue()
+        for index in range(workers):
+            folders.put(copy_tree(Path(place) / str(index)))
+
+        def one(mutant: Mutant) -> None:
+            if stop.is_set():
+                return
+            folder = folders.get()
+            try:
+                outcomes.append(try_mutant(mutant, folder, limit))
+            finally:
+                folders.put(folder)
+            tell(outcomes[-1], len(outcomes), len(mutants))
+
+        try:
+            list(pool.map(one, mutants))
+        except KeyboardInterrupt:
+            stop.set()
+            print("stopped: waiting for the tests that run")
+    return outcomes
+
+
+def tell(outcome: Outcome, done: int, count: int) -> None:
+    """One line for each mutant, with its diff where nobody noticed."""
+    word = "noticed " if outcome.noticed else "UNNOTICED"
+    print(f"{done:4}/{count} {word} {outcome.seconds:4.0f} s  {outcome.mutant.name}  [{outcome.by}]", flush=True)
+    if not outcome.noticed:
+        print(outcome.mutant.diff((ROOT / "src/regard" / outcome.mutant.path).read_text()), flush=True)
+
+
+def main() -> int:
+    """Read the command line, try the mutants, write and tell the result."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("--count", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds for the tests of one mutant")
+    parser.add_argument("--only", default="", help="the beginning of the paths to change, such as models/search")
+    parser.add_argument("--result", type=Path, default=ROOT / "build/mutation.json")
+    given = parser.parse_args()
+    mutants = [mutant for mutant in choose(10**9, given.seed) if mutant.path.startswith(given.only)][: given.count]
+    outcomes = try_all(mutants, given.workers, given.limit)
+    noticed = sum(outcome.noticed for outcome in outcomes)
+    share = noticed / max(1, len(outcomes))
+    given.result.parent.mkdir(parents=True, exist_ok=True)
+    told = [{"change": o.mutant.name, "line": o.mutant.line, "noticed": o.noticed, "by": o.by} for o in outcomes]
+    given.result.write_text(json.dumps({"seed": given.seed, "share": share, "mutants": told}, indent=1) + "\n")
+    print(f"{noticed} of {len(outcomes)} noticed: {share:.1%} (goal {GOAL:.0%}); {given.result}")
+    return 0 if share >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
