@@ -24,7 +24,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz mutate hostile coverage check fix peers bench docs clean
+.PHONY: help demo test fuzz mutate hostile kills coverage check fix peers bench docs clean
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
@@ -72,6 +72,9 @@ check: $(TEST_STAMP) ## lint, format, types, and which module may import which
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+kills: $(TEST_STAMP) ## kill, starve and cut off a run at every place; writes docs/faults.md
+	$(ONE_THREAD) $(BIN)/python tests/training/fault_table.py
 
 fix: $(TEST_STAMP) ## let ruff repair and format what it can
 	$(BIN)/ruff check --fix

@@ -67,7 +67,8 @@ def end_with(error: Exception, text: str) -> None:
     except (OSError, ValueError):
         abandon()
     with contextlib.suppress(OSError, ValueError):
-        print(f"regard: {text}", file=sys.stderr)
+        if not getattr(error, "relayed", False):
+            print(f"regard: {text}", file=sys.stderr)
     sys.exit(2)
 
 

@@ -33,6 +33,7 @@ class Translation:
     def __init__(self, config: TranslationConfig, text: ParallelText, vocabularies: Vocabularies) -> None:
         self.config, self.text, self.vocabularies = config, text, vocabularies
         self.numbered = lru_cache(maxsize=1)(self.numbered_now)
+        self.held_out = lru_cache(maxsize=1)(self.held_out_now)
 
     @property
     def goal(self) -> Goal:
@@ -61,6 +62,11 @@ class Translation:
         """The training pairs of an epoch; files have the same in each."""
         return numbered(self.text.training(epoch), self.vocabularies, self.config.learning.limit)
 
+    def held_out_now(self) -> Numbered:
+        """The validation pairs that are measured, as far as they are within the limit; one sentence where none is."""
+        pairs = self.text.validation[: self.config.measure.most]
+        return numbered(pairs, self.vocabularies, self.config.learning.limit) if pairs else Numbered([], [])
+
     def epoch(self, number: int, part: Part) -> Sequence[Batch]:
         pairs = self.numbered(number if self.config.data.text in ENDLESS else 0)
         seed, budget = self.config.training.seed, self.config.learning.budget
@@ -71,13 +77,14 @@ class Translation:
         return Loss(losses.total, losses.tokens)
 
     def measure(self, model: Any, part: Part) -> Mapping[str, float]:
-        held_out = part.of(self.text.validation[: self.config.measure.most])
-        return self.surprise(model, held_out) | self.quality(model, held_out)
+        pairs = part.of(self.text.validation[: self.config.measure.most])
+        # The share is of those within the limit: a share of all pairs might have none of them.
+        held_out = Numbered(part.of(self.held_out().sources), part.of(self.held_out().targets))
+        return self.surprise(model, held_out) | self.quality(model, pairs)
 
-    def surprise(self, model: Any, pairs: Sequence[Pair]) -> dict[str, float]:
+    def surprise(self, model: Any, held_out: Numbered) -> dict[str, float]:
         """How unlikely the right translations are to the model."""
         counted, device = {"surprise": 0.0, "tokens": 0.0}, next(model.parameters()).device
-        held_out = numbered(pairs, self.vocabularies, self.config.learning.limit) if pairs else Numbered([], [])
         lengths = [max(both) for both in held_out.lengths]
         for chosen in alike(lengths, self.config.learning.budget):
             losses = model.loss(*(tensor.to(device) for tensor in held_out.batch(chosen)))
