@@ -24,7 +24,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz mutate sanitize coverage check fix peers bench docs clean
+.PHONY: help demo test fuzz mutate sanitize hostile kills coverage check fix peers bench docs clean
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
@@ -71,11 +71,19 @@ sanitize: $(TEST_STAMP) ## the tests of our C++ loops under AddressSanitizer and
 coverage: $(TEST_STAMP) ## the same, with branch coverage of the algebra and its backends; takes twice as long
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term $(PYTEST_ARGS)
 
+# Damaged images, sounds, recordings, run folders and requests, of which none may lead to a fault.
+hostile: COUNT := 20000 # that of the command line counts more
+hostile: $(TEST_STAMP) ## COUNT=20000 damaged files and requests: no fault, no traceback, no growth
+	$(ONE_THREAD) $(BIN)/python -m tests.hostile $(COUNT) $(SEED)
+
 check: $(TEST_STAMP) ## lint, format, types, and which module may import which
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+kills: $(TEST_STAMP) ## kill, starve and cut off a run at every place; writes docs/faults.md
+	$(ONE_THREAD) $(BIN)/python tests/training/fault_table.py
 
 fix: $(TEST_STAMP) ## let ruff repair and format what it can
 	$(BIN)/ruff check --fix

@@ -39,10 +39,15 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
         _check_devices("bias", parts.bias.tensors(), query)
         parts.bias.check(lead, queries, keys)
     parts.normalizer.check(lead, queries, keys)
+    if not torch.compiler.is_compiling():  # which cannot look through a module that is made while it traces
+        _check_settings(parts, lead)
+    return lead
+
+
+def _check_settings(parts: Parts, lead: tuple[int, ...]) -> None:
     for name, part in (("score", parts.score), ("normalizer", parts.normalizer), ("aggregate", parts.aggregate)):
         for setting, tensor in part.settings():
             check_heads(f"{name}.{setting}", tensor, lead)
-    return lead
 
 
 def _check_queries(query: Tensor, lead: tuple[int, ...]) -> None:
@@ -88,17 +93,13 @@ def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
 
 def _check_parameters(score: Score, query: Tensor) -> None:
     """A number for the whole score is promoted; a matrix of another dtype would be refused by torch in other words."""
-    if not (score._parameters or score._modules):
+    if torch.compiler.is_compiling() or not (score._parameters or score._modules):
         return
     for parameter in score.parameters():
-        if parameter.dim() and parameter.dtype != query.dtype and not _casts_by_itself(query.device.type):
+        if parameter.dim() and parameter.dtype != query.dtype:
             got, expected = f"{_name(parameter.dtype)} parameters", f"the query's dtype, {_name(query.dtype)}"
             raise wrong_kind("score", got, expected, "write score.to(query.dtype)")
     _check_devices("score", score.parameters(), query)
-
-
-def _casts_by_itself(device: str) -> bool:
-    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 class RegardError(Exception):
     """Anything that this library raises on purpose."""
 
+    relayed = False  # whether another process has said it already
+
 
 class InputError(RegardError, ValueError):
     """A value that cannot be used."""

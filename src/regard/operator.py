@@ -70,6 +70,9 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     tensor([0., 1., 2.])
     """
     parts = Parts(score, bias, mask, normalizer, aggregate)
+    if isinstance(query, Tensor) and query.is_floating_point() and casts_by_itself(query.device.type):
+        with torch.autocast(query.device.type, enabled=False):
+            return _attend_cast(parts, query, key, value, dropout, backend)
     lead, plan = understand(parts, query, key, value, dropout, backend)
     seed = noise.draw_seed(query.device) if dropout or aggregate.random else None
     call, blind, exposed = Call(parts, query, key, value, dropout, seed), None, None
@@ -89,6 +92,30 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     if not torch.compiler.is_compiling():
         tell(weights)
     return Attended(output, weights, log_prob, computed.plan)
+
+
+def casts_by_itself(device: str) -> bool:
+    """Return whether torch.autocast is on."""
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
+def _attend_cast(
+    parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: Backend | Literal["auto"]
+) -> Attended:
+    """Attend in the dtype of the query: torch.autocast would change it half way, operation by operation."""
+    both = [t.to(query.dtype) if isinstance(t, Tensor) and t.is_floating_point() else t for t in (key, value)]
+    score, bias, mask, normalizer, aggregate = parts.cast(query.dtype)
+    return attend(
+        query,
+        *both,
+        score=score,
+        bias=bias,
+        mask=mask,
+        normalizer=normalizer,
+        aggregate=aggregate,
+        dropout=dropout,
+        backend=backend,
+    )
 
 
 class Computed(NamedTuple):
@@ -128,7 +155,7 @@ def understand(
         sizes = query.shape, key.shape, value.shape
         kinds = query.dtype, key.dtype, value.dtype, query.device, key.device, value.device
         given = type(parts.score), type(parts.mask), dropout, backend, torch.is_grad_enabled()
-        alike = given, sizes, kinds, native.state()
+        alike = given, sizes, kinds, native.loaded() is None
         known = _understood.get(alike)
         if known is not None:
             return known

@@ -69,6 +69,11 @@ class Term(nn.Module):
 
 def cast_module(part: AnyModule, dtype: torch.dtype) -> AnyModule:
     """Return a module with its float tensors in this dtype; gradients still flow to the module's own tensors."""
+    if not isinstance(part, nn.Module):  # which is told of when it is checked
+        return part
+    loose = [value for module in part.modules() for value in vars(module).values() if isinstance(value, Tensor)]
+    if not any(tensor.is_floating_point() for tensor in (*part.parameters(), *part.buffers(), *loose)):
+        return part
     twin = copy.copy(part)
     state = {name: _cast(value, dtype) for name, value in vars(part).items()}
     state["_modules"] = {name: child and cast_module(child, dtype) for name, child in part._modules.items()}

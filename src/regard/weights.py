@@ -14,6 +14,7 @@ from regard.definition import weigh, widened
 from regard.errors import StaleError, sentence, wrong
 from regard.lowering.fuse import dense_table, mask_bias
 from regard.masks import Causal, Full
+from regard.normalizers import Softmax
 from regard.numerics.blocks import rows_per_block
 from regard.numerics.summary import Summed, summarize, summary_of
 from regard.pairs import Pairs
@@ -199,7 +200,8 @@ def versions_of(call: Call) -> list[tuple[str, tuple[int, int]]] | None:
         return None
     named = [("query", call.query), ("key", call.key), ("value", call.value)]
     for name, part in zip(PARTS, call.parts, strict=True):
-        if part is not None and type(part) not in TENSORLESS:
+        plain = type(part) is Softmax and type(part.temperature) is float
+        if part is not None and type(part) not in TENSORLESS and not plain:
             named += [(name, tensor) for tensor in part.tensors()]
     return [(name, (id(tensor), tensor._version)) for name, tensor in named if not tensor.is_inference()]
 
@@ -218,7 +220,7 @@ def _scores(call: Call, totals: Totals, start: int, stop: int, first: int, last:
     query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
     scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
     bias = mask_bias(parts, dense_table(parts, scores, pairs), scores, pairs)
-    if bias is None and isinstance(form.scale, float):
+    if bias is None and isinstance(form.scale, float) and form.scale > 0:  # which changes no order
         return scores, total, form.scale
     scores = scores * form.scale
     return scores if bias is None else scores + bias, total, 1.0

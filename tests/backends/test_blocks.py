@@ -1,9 +1,29 @@
 """Backends that work in blocks give the same in many blocks as in one: the grid, with blocks of two queries."""
 
+from typing import Any
+
 import pytest
 import torch
 
-from regard import Additive, Around, Causal, Gaussian, Lengths, Mask, Sample, Sparsemax, Window, attend, verify
+from regard import (
+    Additive,
+    Around,
+    Causal,
+    Features,
+    Gaussian,
+    Laplacian,
+    Lengths,
+    LocalGaussian,
+    Mask,
+    Monotonic,
+    Sample,
+    Softmax,
+    SoftmaxPlusOne,
+    Sparsemax,
+    Window,
+    attend,
+    verify,
+)
 from regard.lowering import Backend, spans
 from regard.numerics import blocks
 from regard.shapes import Tensor
@@ -95,10 +115,64 @@ def test_what_needs_no_gradient_gets_none_in_many_blocks(
     assert torch.allclose(value.grad.sum(), torch.tensor(5 * 3.0))
 
 
-def test_a_second_derivative_through_blocks_is_refused_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(2, queries))
-    query, key = torch.randn(5, 7, requires_grad=True), torch.randn(11, 7)
-    output = attend(query, key, key, normalizer=Sparsemax()).output
-    (grad,) = torch.autograd.grad(output.square().sum(), query, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        grad.sum().backward()
+SECOND = {
+    "dot": {},
+    "causal": {"mask": Causal()},
+    "window": {"mask": Window(2, 1), "backend": "local"},
+    "around": {"mask": Around(torch.linspace(0.0, 9.0, 5), 2), "backend": "local"},
+    "gaussian": {"score": Gaussian(0.5)},
+    "laplacian": {"score": Laplacian(0.5)},
+    "additive": {"score": Additive(7)},
+    "plus one": {"normalizer": SoftmaxPlusOne(), "mask": Causal()},
+    "local-p": {"normalizer": LocalGaussian(torch.linspace(0.0, 9.0, 5, dtype=torch.float64), 1.5)},
+    "sparsemax": {"normalizer": Sparsemax()},
+    "monotonic": {"normalizer": Monotonic()},
+}
+
+
+@pytest.mark.parametrize("blocks", [2, 100])
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_are_those_of_the_definition(
+    name: str, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where query, key and value are one tensor, whose gradient is the sum of its three parts."""
+    monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(blocks, queries))
+    options: Any = dict(SECOND[name])
+    for part in options.values():
+        if isinstance(part, torch.nn.Module):
+            part.double()
+    for shared in (False, True):
+        query = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+        key = query if shared else torch.randn(11, 7, dtype=torch.float64, requires_grad=True)
+        wanted = [query] if shared else [query, key]
+        found = []
+        for by in (options.get("backend", "auto"), "eager"):
+            output = attend(query, key, key, **{**options, "backend": by}).output
+            grads = torch.autograd.grad(output.square().sum(), wanted, create_graph=True)
+            found.append(torch.autograd.grad(sum(grad.square().sum() for grad in grads), wanted))  # type: ignore[arg-type]
+        for one, other in zip(*found, strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [2, 100])
+@pytest.mark.parametrize("made", [False, True], ids=["leaf", "made"])
+def test_a_tensor_that_a_function_closes_over_gets_its_gradient(
+    rows: int, made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the number of blocks, and whether or not anything else wants one."""
+    query, key = torch.randn(5, 3, dtype=torch.float64), torch.randn(11, 3, dtype=torch.float64)
+    leaf = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    matrix = leaf.tanh() if made else leaf
+    score = Features(lambda z: (z @ matrix).exp())
+    (true,) = torch.autograd.grad(attend(query, key, key, score=score, backend="eager").output.square().sum(), leaf)
+    monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(rows, queries))
+    matrix = leaf.tanh() if made else leaf
+    for wanted in (False, True):
+        query.requires_grad_(wanted)
+        for normalizer in (Softmax(), Sparsemax()):
+            by = "stream" if type(normalizer) is Softmax else "rows"
+            output = attend(query, key, key, score=score, normalizer=normalizer, backend=by).output  # type: ignore[arg-type]
+            (found,) = torch.autograd.grad(output.square().sum(), leaf, retain_graph=True)
+            expected = attend(query, key, key, score=score, normalizer=normalizer, backend="eager").output
+            (true,) = torch.autograd.grad(expected.square().sum(), leaf, retain_graph=True)
+            torch.testing.assert_close(found, true, rtol=0, atol=1e-10)

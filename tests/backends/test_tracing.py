@@ -154,7 +154,6 @@ def found() -> dict[str, float | str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ALL)
 def test_attend_traces_into_one_graph(name: str, found: dict[str, float | str]) -> None:
     """Value and every gradient; for all lengths in the same graph where the name is in FREE."""
@@ -164,7 +163,6 @@ def test_attend_traces_into_one_graph(name: str, found: dict[str, float | str]) 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ALL)
 def test_attend_can_be_exported(name: str, found: dict[str, float | str]) -> None:
     error = found[f"{name}: exported"]

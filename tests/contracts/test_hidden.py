@@ -113,6 +113,20 @@ def test_a_visible_key_of_any_size_is_still_read() -> None:
     torch.testing.assert_close(found.output.double(), true.output, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("backend", ["auto", "sdpa", "local", "stream", "eager"])
+@pytest.mark.parametrize("mask", [None, Causal(), Window(1, 1), Lengths(torch.tensor(2))], ids=repr)
+def test_a_broken_query_is_told(mask: Mask | None, backend: Any) -> None:
+    """torch's fused kernel gives zeros where all scores of a row are NaN."""
+    query, key, value = torch.randn(3, 2), torch.randn(3, 2), torch.randn(3, 2)
+    query[1, 0] = float("nan")
+    found = attend(query, key, value, backend=backend, **({} if mask is None else {"mask": mask}))
+    assert torch.isnan(found.output[1]).all()
+    assert torch.isfinite(found.output[[0, 2]]).all()
+    assert torch.isnan(found.weights.dense()[1] @ value).all()
+    lone = attend(query[:1], torch.full((3, 2), float("nan")), value, backend=backend)
+    assert torch.isnan(lone.output).all()
+
+
 def test_a_row_that_sees_a_broken_key_has_neither_output_nor_weights() -> None:
     query, key, value = torch.randn(4, 3), torch.randn(4, 3), torch.randn(4, 2)
     key[2, 1] = float("nan")

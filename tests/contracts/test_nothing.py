@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import nn
 
 from regard import InputError, Lengths, Mask, attend, catalog, verify
 from regard.layers import (
@@ -30,10 +29,12 @@ FAMILIES = [
     list(catalog.READINGS),
 ]
 
+AROUND = Case("dot", "none", "around", "softmax", "soft")
+
 
 @pytest.mark.usefixtures("as_installed")
-@pytest.mark.parametrize("lead", [(0,), (0, 3), (2, 0)], ids=str)
-@pytest.mark.parametrize("case", verify.pairwise(FAMILIES)[::2], ids=str)
+@pytest.mark.parametrize("lead", [(0,), (0, 3)], ids=str)
+@pytest.mark.parametrize("case", [*verify.pairwise(FAMILIES)[::4], AROUND], ids=str)
 def test_a_batch_of_none_gives_none(case: Case, lead: tuple[int, ...]) -> None:
     sizes = verify.SMALL._replace(lead=lead)
     parts = build(case, sizes._replace(lead=(*lead[:-1], lead[-1] or 1)))
@@ -115,4 +116,3 @@ def test_nothing_may_be_remembered_before_something_is() -> None:
     nothing = layer.remember(torch.ones(2, 0, 8), mask=Lengths(torch.tensor([0, 0])))
     x = torch.randn(2, 3, 8)
     assert torch.equal(layer(x, nothing.append(layer.remember(x))), layer(x, layer.remember(x)))
-    assert isinstance(layer, nn.Module)

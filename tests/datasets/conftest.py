@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -23,6 +24,7 @@ class Shelf:
     codes: list[int] = field(default_factory=list)  # what the next answers are instead
     asked: list[str] = field(default_factory=list)  # the Range of each request
     sent: int = 0
+    odd: list[tuple[int, dict[str, str], bytes]] = field(default_factory=list)  # what the next answers are, to the bit
     hold: Callable[[], None] = lambda: None  # is called before an answer
 
 
@@ -36,7 +38,10 @@ class Handler(BaseHTTPRequestHandler):
         if shelf.codes:
             self.send_error(shelf.codes.pop(0))
             return
-        content = shelf.files.get(self.path)
+        if shelf.odd:
+            self.as_told(*shelf.odd.pop(0))
+            return
+        content = shelf.files.get(self.path.partition("?")[0])
         if content is None:
             self.send_error(404)
             return
@@ -46,6 +51,15 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(416)
             return
         self.answer(content, begin)
+
+    def as_told(self, code: int, head: dict[str, str], body: bytes) -> None:
+        self.send_response(code)
+        for name, value in head.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(OSError):  # whoever asked may have heard enough
+            self.wfile.write(body)
+        self.close_connection = True
 
     def answer(self, content: bytes, begin: int) -> None:
         self.send_response(206 if begin else 200)

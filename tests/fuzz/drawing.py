@@ -102,7 +102,10 @@ def draw_score(dice: Dice, trial: Trial) -> str:
     names = [name for name in catalog.SCORES if name not in dice.without]
     score = f'SCORES["{dice.one(names)}"](s)'
     if dice.happens("sum", 0.12):
-        score = f'SCORES["{dice.one(PAIRS)}"](s) + {dice.one([1.0, 0.5, -1.0])} * SCORES["{dice.one(PAIRS)}"](s)'
+        left, right = dice.one(PAIRS), dice.one(PAIRS)
+        # A score minus itself is exactly 0 by the definition and by chance, which no other order of sums can match.
+        factor = dice.one([1.0, 0.5, -1.0] if left != right else [1.0, 0.5])
+        score = f'SCORES["{left}"](s) + {factor} * SCORES["{right}"](s)'
     elif dice.happens("multiple", 0.08):
         score = f"{dice.one([2.0, 0.25, -1.0])} * {score}"
     elif trial.lead and dice.happens("factors", 0.06):

@@ -17,7 +17,7 @@ IMPORTS = (
 )
 BLOCKS = "from regard.lowering import spans; spans.SMALLEST, spans.LARGEST = 2, 3"
 BLOCKS += "; spans.rows_per_block = lambda per_row, queries: min(2, queries)"
-SEQUENTIAL = ("onotonic",)  # a row of these depends on the rows before
+SEQUENTIAL = ("onotonic", "chunkwise")  # a row of these depends on the rows before
 
 
 @dataclasses.dataclass(frozen=True)

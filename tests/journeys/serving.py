@@ -74,7 +74,7 @@ def shared(own: Path, name: str, make: Callable[[Path], None]) -> Path:
 def train(*arguments: object, folder: Path) -> None:
     """A training, to its end."""
     process = command("train", *arguments, folder=folder)
-    output, _ = process.communicate(timeout=110)
+    output, _ = process.communicate(timeout=800)
     assert process.returncode == 0, output
 
 
@@ -126,7 +126,7 @@ class Server:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=300)
 
 
 class Visited:

@@ -29,7 +29,7 @@ class Halved(DotScore):
 
 def regard(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "regard", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=800)
 
 
 def test_list_shows_every_family() -> None:

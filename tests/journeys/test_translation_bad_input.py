@@ -175,7 +175,8 @@ def test_a_run_does_not_go_on_with_other_text(regard: Regard) -> None:
     done = regard("resume", "run", "--stop.steps", "4")
     assert done.code == 2
     assert done.errors.startswith("regard: data: got text whose fingerprint is ")
-    assert done.errors.endswith("; fix: bring back the text and the settings, or start a new run\n")
+    fix = "bring back the text, the settings and the version of regard, or start a new run"
+    assert done.errors.endswith(f"; fix: {fix}\n")
 
 
 def test_a_run_without_weights_says_how_to_get_some(regard: Regard) -> None:

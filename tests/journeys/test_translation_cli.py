@@ -51,7 +51,7 @@ def start(*arguments: object, folder: Path) -> subprocess.Popen[str]:
 def regard(*arguments: object, folder: Path, given: str = "") -> str:
     """The output of a command that succeeds."""
     process = start(*arguments, folder=folder)
-    output, errors = process.communicate(given, timeout=100)
+    output, errors = process.communicate(given, timeout=800)
     assert process.returncode == 0, errors
     return output
 
@@ -108,7 +108,7 @@ def test_an_interruption_saves_and_says_how_to_go_on(place: Path, processes: int
     process = start(*train(run), "--stop.steps", 1000, "--nproc", processes, folder=place)
     wait_for_a_checkpoint(place / run, process)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=800)
     assert process.returncode == 130
     assert errors == ""
     assert "interrupted, everything saved at step" in output
@@ -129,11 +129,11 @@ def test_evaluation_comes_with_signatures(place: Path) -> None:
 def test_lines_are_translated_in_order_and_an_empty_one_stays_empty(place: Path) -> None:
     process = start("translate", "whole", "--beam", 1, folder=place)
     lines = "one two three four five\n\nnine\none xyzzy\ntwo three\n"
-    output, errors = process.communicate(lines, timeout=60)
+    output, errors = process.communicate(lines, timeout=800)
     said = output.split("\n")
     assert len(said) == 6
     assert [bool(line) for line in said] == [True, False, True, True, True, False]
-    alone, _ = start("translate", "whole", "--beam", 1, "--batch", 1, folder=place).communicate(lines, timeout=60)
+    alone, _ = start("translate", "whole", "--beam", 1, "--batch", 1, folder=place).communicate(lines, timeout=800)
     assert alone == output
     assert errors == (
         "regard: line 4: got 'xyzzy', unknown to the vocabulary, expected tokens of the training text; "

@@ -172,6 +172,40 @@ def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
     alike(moved, [whole[row] for row in order.tolist()])
 
 
+def full_by_hand(model: Model[Any], encoded: Encoded, row: int, limit: int, plan: Beam) -> list[tuple[int, ...]]:
+    """The definition of `stop="full"` with lists: endings are collected until there are as many as the beam is wide."""
+    own = Encoded(*(None if part is None else part[row : row + 1] for part in encoded))
+    words = [token for token in range(FEW) if token not in (MARKS.end, *MARKS.never)]
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    done: list[tuple[float, tuple[int, ...]]] = []
+    for step in range(limit + 1):
+        going, ends = [], []
+        for total, said in live:
+            after = model.decoder(torch.tensor([[MARKS.begin, *said]]), own)[0, -1].log_softmax(-1)
+            going += [(total + float(after[word]), (*said, word)) for word in words if step < limit]
+            ends.append((total + float(after[MARKS.end]), said))
+        live = sorted(going, reverse=True)[: plan.width]
+        least = sorted([*live, *ends], reverse=True)[: plan.width][-1]
+        done += [(total / plan.scoring.divisor(step + 1), said) for total, said in ends if total >= least[0]]
+        if len(done) >= plan.width or not live:
+            break
+    return [said for _, said in sorted(done, reverse=True)[: plan.best]]
+
+
+@pytest.mark.parametrize("width", [2, 3])
+@pytest.mark.parametrize("name", ["bahdanau", "transformer"])
+def test_a_full_beam_ends_when_as_many_have_ended_as_it_is_wide(name: str, width: int) -> None:
+    model, limit = few_words(name), 7
+    model.decoder.output.bias[MARKS.end] -= 1.0  # long enough that stopping late would find better ones
+    encoded = encoded_by(model)
+    plan = Beam(width=width, best=width, stop="full", scoring=Scoring("average", length=1.0))
+    found = beam(model.decoder, encoded, MARKS, limit, plan=plan)
+    expected = [full_by_hand(model, encoded, row, limit, plan) for row in range(B)]
+    assert [[one.tokens for one in own] for own in found] == expected
+    later = beam(model.decoder, encoded, MARKS, limit, plan=Beam(width=width, best=width, scoring=plan.scoring))
+    assert [[one.tokens for one in own] for own in later] != expected
+
+
 def alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
     for one, other in zip(flat(left), flat(right), strict=True):
         assert one.tokens == other.tokens
@@ -179,6 +213,50 @@ def alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
         assert (one.weights is None) == (other.weights is None)
         if one.weights is not None:
             torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-9)
+
+
+def stepped_by_hand(
+    model: Model[Any], encoded: Encoded, plan: Beam, limit: int
+) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
+    """Beam search of one sentence with lists, that stops when `width` hypotheses are complete; and its steps."""
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    complete: list[tuple[float, tuple[int, ...]]] = []
+    for steps in range(limit + 1):
+        ends, going = [], []
+        for log_prob, said in live:
+            row = model.decoder(torch.tensor([[MARKS.begin, *said]]), encoded)[0, -1].log_softmax(-1).tolist()
+            ends.append((log_prob + row[MARKS.end], said))
+            words = [token for token in range(FEW) if token not in (MARKS.end, *MARKS.never)]
+            going += [(log_prob + row[token], (*said, token)) for token in words if steps < limit]
+        live = sorted(going, reverse=True)[: plan.width]
+        best = sorted(live + ends, reverse=True)[: plan.width]
+        complete += [(score(own, steps + 1, None, plan.scoring), said) for own, said in ends if (own, said) in best]
+        if len(complete) >= plan.width or not live:
+            break
+    return sorted(complete, reverse=True)[: plan.best], steps + 1
+
+
+@pytest.mark.usefixtures("as_installed")
+@pytest.mark.parametrize("width", [2, 3, 6])
+def test_a_full_beam_stops_when_as_many_are_complete_as_it_is_wide(width: int) -> None:
+    model, limit = few_words("bahdanau"), 8
+    plan = Beam(width, min(2, width), stop="full", scoring=Scoring("average", length=1.0))
+    counted, advance = [0], model.decoder.advance
+
+    def count(*arguments: Any) -> Any:
+        counted[0] += 1
+        return advance(*arguments)
+
+    model.decoder.advance = count  # type: ignore[method-assign]
+    whole = encoded_by(model)
+    for row in range(B):
+        encoded = Encoded(*(None if part is None else part[row : row + 1] for part in whole))
+        expected, steps = stepped_by_hand(model, encoded, plan, limit)
+        counted[0] = 0
+        found = beam(model.decoder, encoded, MARKS, limit, plan=plan)[0]
+        assert counted[0] == steps
+        assert [one.tokens for one in found] == [said for _, said in expected]
+        assert [one.score for one in found] == pytest.approx([own for own, _ in expected], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", SOME)

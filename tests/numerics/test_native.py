@@ -380,7 +380,7 @@ def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) ->
     environment = os.environ | {"REGARD_COMPILER": str(slow)}
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(code)]
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [process.communicate(timeout=100)[0].split() for process in both]
+    said = [process.communicate(timeout=800)[0].split() for process in both]
     (entry,) = entries(tmp_path)
     assert said == [["42", str(entry / cache.LIBRARY)]] * 2
     assert cache.find(entry) is not None

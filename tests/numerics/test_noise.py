@@ -70,7 +70,6 @@ def test_native_and_torch_give_the_same_bits(seed: int, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_generated_code_gives_the_same_bits() -> None:
     """Signed products wrap there too; without this test a compiler might think that they never do."""
     program = """

@@ -144,7 +144,7 @@ def test_newton_takes_few_steps(monkeypatch: pytest.MonkeyPatch, alpha: float, s
     monkeypatch.setattr(simplex_rows, "library_for", lambda *_: None)
     monkeypatch.setattr(threshold, "_entmax_power", lambda *arguments: calls.append(1) or power(*arguments))
     simplex.entmax(rows(1009, 101, scale=scale), None, torch.tensor(alpha, dtype=torch.float64))
-    assert len(calls) <= 10
+    assert len(calls) <= 14
 
 
 @every_member

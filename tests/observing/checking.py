@@ -14,6 +14,9 @@ FUNCTIONS = (
     (F, "multi_head_attention_forward"),
     (torch, "_native_multi_head_attention"),
     (torch, "_transformer_encoder_layer_fwd"),
+    (torch, "softmax"),
+    (torch.Tensor, "softmax"),
+    (nn.Module, "__call__"),
 )
 
 

@@ -14,7 +14,7 @@ from regard.watching import WATCHERS
 from tests.observing.checking import close, functions, observed
 
 B, H, L, E = 2, 2, 5, 12
-NOTHING = "nothing was seen: no attention was computed outside of compiled graphs"
+NOTHING = "nothing was seen: no attention was computed in this thread outside of compiled graphs"
 
 
 def encoder(depth: int = 3) -> nn.TransformerEncoder:

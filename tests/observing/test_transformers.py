@@ -193,6 +193,61 @@ def llama_like(model: Any) -> Any:
     return twin
 
 
+def mistral() -> Any:
+    return transformers.MistralForCausalLM(transformers.MistralConfig(**LLAMA, sliding_window=3))
+
+
+def table(inputs: dict[str, Any], *, causal: bool) -> torch.Tensor:
+    """The padding mask of `inputs` with four axes: 0 where a key may be seen, −inf-like where not."""
+    allowed = inputs["attention_mask"][:, None, None, :].bool().expand(-1, 1, 5, -1)
+    allowed = allowed.tril() if causal else allowed
+    return torch.zeros(allowed.shape).masked_fill(~allowed, torch.finfo(torch.float32).min)
+
+
+ASKED = {**CASES, "mistral": (mistral, TEXT), "mistral unpadded": (mistral, {"input_ids": TOKENS})}
+ASKED |= {
+    f"{name} 4-D": (build, {**TEXT, "attention_mask": table(TEXT, causal=name != "bert")})
+    for name, build in (("bert", bert), ("gpt2", gpt2), ("llama", llama))
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_the_registered_implementation_gives_the_weights_that_are_asked_for(case: str) -> None:
+    register()
+    build, inputs = ASKED[case]
+    model = build().eval()
+    expected = eager_weights(model, inputs)
+    model.set_attn_implementation("regard")
+    with torch.no_grad():
+        output = model(**inputs, output_attentions=True)
+        assert not model(**inputs).get("attentions")
+    given = list(output.get("encoder_attentions") or output.attentions)
+    if "encoder_attentions" in output:
+        pairs = zip(output.decoder_attentions, output.cross_attentions, strict=True)
+        given += [one for pair in pairs for one in pair]
+    assert len(given) == len(expected)
+    for one, other in zip(given, expected, strict=True):
+        real = one.sum(-1) > 0.5  # a padded query that sees nothing has no weights
+        close(one[real], other[real])
+        assert real[0].all()
+
+
+@pytest.mark.parametrize("build", [gpt2, llama, mistral])
+def test_the_registered_implementation_gives_the_weights_of_each_step_of_a_cache(build: Callable[[], Any]) -> None:
+    register()
+    model = build().eval()
+    steps = {}
+    for name in ("eager", "regard"):
+        model.set_attn_implementation(name)
+        with torch.no_grad():
+            first = model(TOKENS[:1, :4], use_cache=True, output_attentions=True)
+            second = model(TOKENS[:1, 4:], past_key_values=first.past_key_values, output_attentions=True)
+        steps[name] = [*first.attentions, *second.attentions]
+    assert len(steps["regard"]) == 4
+    for one, other in zip(*steps.values(), strict=True):
+        close(one, other)
+
+
 def test_the_registered_implementation_gives_weights_when_asked_and_refuses_sinks() -> None:
     register()
     model = llama().eval()

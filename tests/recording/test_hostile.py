@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,13 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
 from safetensors.torch import save as to_bytes
+from safetensors.torch import save_file
 
 from regard import InputError, Recording
+from regard.observing.look import Look
+from regard.recording import Factored
 from tests.recording.made import every_kind
 
 ONE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -162,11 +167,67 @@ def test_deep_nesting_and_empty_axes_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, empty).startswith("0/weights: got F32 [1, 0, 1099511627776], expected 1 … 3 axes of 1 …")
 
 
+@pytest.mark.parametrize("wild", [float("inf"), float("nan")], ids=str)
+@pytest.mark.parametrize("name", ["bias", "total", "query", "key", "entropy"])
+def test_a_single_number_that_is_none_is_refused(tmp_path: Path, name: str, wild: float) -> None:
+    """A bias or total of −inf hides a pair; +inf or NaN hides everything else."""
+    recording = Recording({"a": every_kind()["factored"]})
+    recording["a"].tensors()[name].view(-1)[1] = wild
+    recording.save(tmp_path / "wild")
+    assert refused(tmp_path, (tmp_path / "wild").read_bytes()).startswith(f"{name}: got NaN or infinity, expected")
+
+
+def test_a_bias_that_hides_a_pair_is_read(tmp_path: Path) -> None:
+    recording = Recording({"a": every_kind()["factored"]})
+    recording["a"].tensors()["bias"].view(-1)[1] = float("-inf")
+    recording.save(tmp_path / "hiding")
+    assert loads_or_says(tmp_path, (tmp_path / "hiding").read_bytes()) is not None
+
+
 def test_a_key_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     sketch = every_kind()["sketch"].tensors()
     tensors = {f"0/{name}": tensor for name, tensor in sketch.items()} | {"0/places": sketch["places"] + 6}
     site = {"name": "a", "kind": "sketch", "step": [2, 3]}
     assert refused(tmp_path, made({"sites": [site]}, **tensors)).startswith("places: got ")
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan")])
+@pytest.mark.parametrize("part", ["bias", "total", "query", "received"])
+def test_a_single_number_of_a_file_that_is_none_is_refused(tmp_path: Path, part: str, bad: float) -> None:
+    def change(tensors: dict[str, torch.Tensor]) -> None:
+        tensors[f"0/{part}"].view(-1)[3] = bad
+
+    path = tmp_path / "recording"
+    Recording({"site": biased()}).save(path)
+    assert Recording.load(path)["site"].shape == (2, 3, 5)  # what a bias hides with −inf is no mistake
+    rewrite(path, change)
+    with pytest.raises(InputError, match=rf"{part}: got NaN or infinity, expected finite numbers; fix: "):
+        Recording.load(path)
+
+
+def biased() -> Factored:
+    """Factors with a bias that hides one key from one query."""
+    bias = torch.zeros(1, 3, 5)
+    bias[0, 1, 2] = float("-inf")
+    return Look(torch.randn(2, 3, 4), torch.randn(2, 5, 4), bias).factored(2)
+
+
+def rewrite(path: Path, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
+    """Write the same file with other numbers in it."""
+    with safe_open(path, framework="pt") as file:
+        header, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    change(tensors)
+    save_file(tensors, path, metadata=header)
+
+
+@pytest.mark.parametrize("offset", [-1, 2**30, "3", 1.5, True])
+def test_an_offset_that_is_none_is_refused(tmp_path: Path, offset: Any) -> None:
+    recording = Recording()
+    recording.add("site", biased(), 3)
+    recording.offsets["site"] = offset
+    recording.save(tmp_path / "recording")
+    with pytest.raises(InputError, match=r"offset: got .*; fix: "):
+        Recording.load(tmp_path / "recording")
 
 
 def test_what_is_no_file_and_what_is_too_large(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 
 def run(*arguments: object) -> list[dict[str, Any]]:
-    output, _ = start(*arguments).communicate(timeout=100)
+    output, _ = start(*arguments).communicate(timeout=800)
     return [json.loads(line) for line in output.splitlines()]
 
 

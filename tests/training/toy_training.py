@@ -1,6 +1,6 @@
 """A tiny task with all that makes exactness hard, and a script to run, kill and resume it.
 
-    python toy_training.py FOLDER [--resume] [name=value …] [--processes 2 --restarts 1] [--die-at STEP]
+    python toy_training.py FOLDER [--resume] [name=value …] [--processes 2 --restarts 1] [--die-at 3] [--fail-at 3]
 
 Prints one event a line, as JSON.
 """
@@ -144,7 +144,7 @@ def contents(folder: Path) -> dict[str, Any]:
     return found
 
 
-def run(folder: Path, overrides: dict[str, object], resume: bool, die_at: int) -> None:
+def run(folder: Path, overrides: dict[str, object], resume: bool, die_at: int, fail_at: int = -1) -> None:
     torch.set_num_threads(1)
     config = configure(ToyConfig(), None, overrides | {"training.folder": str(folder)})
     first = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
@@ -153,8 +153,11 @@ def run(folder: Path, overrides: dict[str, object], resume: bool, die_at: int) -
     for event in train(Toy(config), config, resume=folder if resume else None):
         if rank == 0:
             print(json.dumps(record(event)), flush=True)
-        if isinstance(event, Stepped) and event.step >= die_at >= 0 and first and last_rank:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if isinstance(event, Stepped) and last_rank and first:
+            if event.step >= die_at >= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if event.step >= fail_at >= 0:
+                raise RegardError(f"toy: got an error in process {rank}, expected none; fix: none")
 
 
 def run_and_kill(folder: Path, overrides: dict[str, object], delays: list[float]) -> None:
@@ -181,10 +184,11 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--restarts", type=int, default=0)
     parser.add_argument("--die-at", type=int, default=-1)
+    parser.add_argument("--fail-at", type=int, default=-1)
     parser.add_argument("--kill-after", type=float, nargs="*", help="seconds until each kill -9")
     given = parser.parse_args()
     overrides = dict(item.split("=", 1) for item in given.overrides)
-    arguments = (given.folder, overrides, given.resume, given.die_at)
+    arguments = (given.folder, overrides, given.resume, given.die_at, given.fail_at)
     try:
         if given.kill_after:
             run_and_kill(given.folder, overrides, given.kill_after)

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from starlette.testclient import TestClient
-from tiny_runs import LIMITS
+from tiny_runs import LIMITS, SMALL, untrained
 
 from regard.tasks import kit
 from regard.training.folder import create
@@ -22,28 +21,6 @@ from regard.web.app import application
 from regard.web.limits import Limits
 
 BINARY = {"Content-Type": "application/octet-stream"}
-SMALL = {
-    "captioning": {
-        "data.scenes": "8",
-        "data.held_out": "2",
-        "model.size": "8",
-        "model.hidden": "8",
-        "model.width": "8",
-    },
-    "speech": {"data.size": "4", "data.held_out": "2", "listener.hidden": "4", "speller.hidden": "8"},
-    "reading": {"data.size": "8", "data.held_out": "2", "reader.hidden": "4", "reader.width": "6"},
-}
-
-
-def untrained(folder: Path, task: str, **values: str) -> Path:
-    """A run folder of generated data whose weights were never trained."""
-    torch.manual_seed(1)
-    tools = kit(task)
-    config = tools.configured(None, [], SMALL[task] | values)
-    made = tools.task(config)
-    create(folder, config, made)
-    (folder / "weights.safetensors").write_bytes(pack(distinct(made.model())))
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 import torch
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
 from regard.recording import Difference, Factored, Factors, Recording, Sketch
 from regard.web import recordings
-from regard.web.answers import HANDLERS, RefusedError
+from regard.web.answers import HANDLERS, Json, RefusedError
 from regard.web.limits import Limits
 from regard.web.routes import Routes
 from regard.web.runs import Run, Runs
@@ -159,7 +158,7 @@ def test_what_is_read_and_written_for_an_answer_is_read_beside_the_event_loop(
 
     monkeypatch.setattr(Run, "facts", noticed(Run.facts))
     monkeypatch.setattr(recordings, "summary", noticed(recordings.summary))
-    monkeypatch.setattr(JSONResponse, "render", noticed(JSONResponse.render))
+    monkeypatch.setattr(Json, "render", noticed(Json.render))
     with TestClient(Starlette(routes=routes.all())) as client:
         assert client.get(path.format(name=name)).status_code == 200
     routes.workers.close()

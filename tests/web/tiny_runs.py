@@ -9,10 +9,11 @@ import torch
 
 from regard.models import ModelConfig, build
 from regard.models.config import Reading, Recurrent, Transformer
+from regard.tasks import kit
 from regard.tasks.data import END, Vocabularies, save_both
 from regard.tasks.data.vocabulary import Tokens
 from regard.tasks.translation import TranslationConfig
-from regard.training.folder import versions
+from regard.training.folder import create, versions
 from regard.training.tensors import distinct, pack
 from regard.training.toml import to_toml
 from regard.web.limits import Limits
@@ -24,6 +25,18 @@ MODELS = {
     "plain": ModelConfig("recurrent", "plain", 8, recurrent=Recurrent(hidden=6)),
 }
 LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kept=400_000, cells=4000, patience=0.5)
+
+SMALL = {
+    "captioning": {
+        "data.scenes": "8",
+        "data.held_out": "2",
+        "model.size": "8",
+        "model.hidden": "8",
+        "model.width": "8",
+    },
+    "speech": {"data.size": "4", "data.held_out": "2", "listener.hidden": "4", "speller.hidden": "8"},
+    "reading": {"data.size": "8", "data.held_out": "2", "reader.hidden": "4", "reader.width": "6"},
+}
 
 
 def make_run(folder: Path, model: str) -> Path:
@@ -44,6 +57,17 @@ def make_run(folder: Path, model: str) -> Path:
     lines = [{"event": "stepped", "step": step, "epoch": 0, "loss": 3.0 / step, "rate": 0.1} for step in (1, 2, 3)]
     lines.append({"event": "evaluated", "step": 3, "epoch": 0, "metrics": {"bleu": 7.5}, "best": True})
     (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return folder
+
+
+def untrained(folder: Path, task: str, **values: str) -> Path:
+    """A run folder of generated data whose weights were never trained."""
+    torch.manual_seed(1)
+    tools = kit(task)
+    config = tools.configured(None, [], SMALL[task] | values)
+    made = tools.task(config)
+    create(folder, config, made)
+    (folder / "weights.safetensors").write_bytes(pack(distinct(made.model())))
     return folder
 
 

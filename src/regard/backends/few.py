@@ -11,9 +11,7 @@ def run(call: Call) -> Result:
     """Everything folded into one dot product; the mask goes along as it is."""
     pairs = Pairs(call.queries, call.keys, device=call.query.device)
     form, _ = scores_of(call.parts, call.query, call.key, pairs)
-    form = form.folded(keep_row=False)
-    if not isinstance(form.scale, float):
-        form = form.unscaled()
+    form = form.folded(keep_row=False).prepared()
     mask = call.parts.mask
     allowed = None if mask.free(call.queries) else mask.allowed(pairs)
     return Result(few(form.query, form.key, call.value, scale=float(form.scale), allowed=allowed))

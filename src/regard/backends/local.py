@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import torch
+
 from regard.backends.result import Result
 from regard.lowering.fuse import fuse, scores_of
 from regard.lowering.precision import is_traced, loses_digits
@@ -25,7 +27,8 @@ def run(call: Call) -> Result:
             return Result(call.value, lost_digits=True)
     spans = fused_spans(call.parts, call.queries, call.keys)
     block = partial(_block, call)
-    return Result(*blocked(block, spans, call.query, call.key, call.value, call.parts.tensors()))
+    learned = () if torch.compiler.is_compiling() else call.parts.tensors()
+    return Result(*blocked(block, spans, call.query, call.key, call.value, learned))
 
 
 def _block(call: Call, span: Span, query: Tensor, key: Tensor, value: Tensor) -> Read:

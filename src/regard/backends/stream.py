@@ -21,7 +21,8 @@ def run(call: Call) -> Result:
     """The definition block by block, computed in at least float32 and rounded once at the end."""
     block = partial(_block, call, widened(call.parts.score.stream))
     spans = row_spans(call.parts, call.query, call.key)
-    learned = call.parts.tensors() if torch.is_grad_enabled() else ()  # finding them takes a while
+    recomputed = torch.is_grad_enabled() and not torch.compiler.is_compiling()
+    learned = call.parts.tensors() if recomputed else ()  # finding them takes a while
     return Result(*blocked(block, spans, call.query, call.key, call.value, learned))
 
 

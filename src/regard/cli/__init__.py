@@ -1,5 +1,6 @@
 """The command line. One file a command; nothing here imports torch before a command runs."""
 
+import contextlib
 import os
 import sys
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from regard import __version__
+from regard.cli.output import abandon, check_streams
 from regard.errors import RegardError, missing
 
 app = App(
@@ -42,23 +44,32 @@ app.command("regard.cli.demo:demo", help="Train a translator with attention and 
 def main() -> None:
     """Run a command; what the user can mend is one sentence and exit code 2."""
     try:
+        check_streams()
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()  # now, while a failure can still be told
     except (RegardError, CycloptsError) as error:
-        if os.environ.get("REGARD_TRACEBACK"):
-            raise
-        print(f"regard: {error}", file=sys.stderr)
-        sys.exit(2)
+        end_with(error, str(error))
     except KeyboardInterrupt:
         print("regard: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # Whoever was reading has gone; writing more would only repeat the error at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon()  # whoever was reading has gone
     except (OSError, ModuleNotFoundError) as error:
-        if os.environ.get("REGARD_TRACEBACK"):
-            raise
-        print(f"regard: {mended(error)}", file=sys.stderr)
-        sys.exit(2)
+        end_with(error, mended(error))
+
+
+def end_with(error: Exception, text: str) -> None:
+    """What was answered until now goes out, then one sentence to standard error, and exit code 2."""
+    if os.environ.get("REGARD_TRACEBACK"):
+        raise error
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        abandon()
+    with contextlib.suppress(OSError, ValueError):
+        if not getattr(error, "relayed", False):
+            print(f"regard: {text}", file=sys.stderr)
+    sys.exit(2)
 
 
 # What a command imports when it runs, and where it comes from.

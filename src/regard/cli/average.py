@@ -20,9 +20,12 @@ def average(run: Path, *, count: int = 5, by: Literal["last", "best"] = "last", 
     """
     from regard.tasks import config_of, kit
     from regard.training import average as averaged
+    from regard.training.checkpoint import find_damage, problem_of
 
     output = output or run / "averaged.safetensors"
     config = config_of(run)
     used = averaged(run, count, by, kit(config.task).goal_of(config), output)
+    for error in find_damage(run).values():
+        print(f"note: left out {problem_of(error)}")
     print(f"{output}: the mean of steps {', '.join(str(int(path.name)) for path in used)}")
     print(f"now: regard evaluate {run} --weights {output.stem if output.parent == run else output}")

@@ -23,6 +23,8 @@ def show() -> None:
     for dataset in DATASETS:
         table.add_row(dataset.name, size_of(dataset), str(where(dataset) or "no"), dataset.about)
         table.add_row("", "", "", f"license: {dataset.license}", style="dim")
+        if dataset.unchecked:
+            table.add_row("", "", "", dataset.unchecked, style="dim")
     console.print(table)
     console.print(f"looked for in: {', '.join(str(root / 'NAME') for root in roots())}", markup=False)
     console.print(f"fetched to {home()} by regard data get NAME; set {REGARD_DATA} to change that", markup=False)
@@ -51,6 +53,8 @@ def fetch(
     place = folder if folder is not None else home() / dataset.name
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"{dataset.name}: {dataset.about}\nlicense: {dataset.license}\nsee {dataset.home}", markup=False)
+    if dataset.unchecked:
+        console.print(f"note: {dataset.unchecked}", markup=False)
     if dataset.notes:
         console.print(f"note: {dataset.notes}", markup=False)
     with bar() as progress:

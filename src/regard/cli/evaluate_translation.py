@@ -63,7 +63,7 @@ def evaluate(
         together((), comparing.detokenize)  # refuses a language before all is translated
     data = ",".join(comparing.data) if comparing.data else None
     translator, reports = (opening or Opening()).translator(run), {}
-    for name, pairs in sets_of(translator.config, data, comparing.split).items():
+    for name, pairs in sets_of(translator.config, data, comparing.split, run).items():
         said = translated(translator, [pair.source for pair in pairs], looking, name, quiet=as_json)
         keep(said, name, output)
         tokenizer = comparing.tokenizer or translator.config.measure.tokenizer

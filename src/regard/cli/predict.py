@@ -1,6 +1,5 @@
 """`regard predict`: ask a run about one thing."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,9 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from regard.cli.opening import Opening, of_task
+from regard.cli.output import say, say_json
 from regard.cli.show import picture
+from regard.datasets.cleaning import check_text
 
 
 @dataclass
@@ -37,12 +38,15 @@ def predict(run: Path, *item: str, how: How = None) -> None:
         held-out data where nothing is named.
     """
     how = how or Asking()
+    for word in item:
+        if not Path(word).exists():
+            check_text(word, "item")
     prediction = how.predictor(run).predict(item)
     console = Console(highlight=False, soft_wrap=True)
     if how.as_json:
-        print(json.dumps(prediction.values, ensure_ascii=False))
+        say_json(prediction.values)
     else:
-        console.print(prediction.text, markup=False)
+        say(prediction.text)
     if how.show is not None:
         picture(prediction, how.show)
         if not how.as_json:

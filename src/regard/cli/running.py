@@ -15,6 +15,9 @@ STOPPED = 130  # what a shell reports after Ctrl-C
 
 def run(config: Any, *, resume: Path | None, options: dict[str, str]) -> None:
     """Trains to the end or until it is interrupted; with `nproc` above 1, in so many new processes."""
+    from regard.training.lock import check_free
+
+    check_free(resume or config.training.folder)  # before anything is read that may take a while
     processes = number(options, "nproc", 1, least=1)
     restarts = number(options, "restarts", 0, least=0)
     board = options.get("tensorboard") == "true"

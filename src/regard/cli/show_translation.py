@@ -40,10 +40,12 @@ def show(
     beam
         Hypotheses that are kept at each step.
     """
+    from regard.datasets.cleaning import clean
     from regard.tasks.translation import Search
     from regard.tasks.translation.looking import unseen
 
-    if not sentence.strip():
+    sentence = clean(sentence, "sentence")
+    if not sentence:
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
     output, html = placed(output, html)
     translator = (opening or Opening()).translator(run)

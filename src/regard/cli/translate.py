@@ -1,6 +1,5 @@
 """`regard translate`: standard input to standard output, line by line, in order."""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,11 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from regard.cli.opening import Opening
-from regard.cli.reading import lines_of
+from regard.cli.output import say, say_json
+from regard.cli.reading import lines_of, standard_input
+from regard.datasets.cleaning import clean
 from regard.errors import sentence
 
 if TYPE_CHECKING:
     from regard.tasks.translation import Said, Search, Translated, Translator
+
+
+NAMED = 20  # unknown words of a line that are named
 
 
 @dataclass
@@ -61,16 +65,18 @@ def translate(
         One JSON object a line, with tokens and scores.
     """
     looking = looking or Looking()
-    search, number = looking.search(), 0
+    search, number, handle = looking.search(), 0, standard_input()
     translator = (opening or Opening()).translator(run)
-    for lines in lines_of(sys.stdin.fileno(), looking.batch):
+    for raw in lines_of(handle, looking.batch):
+        lines = [clean(line) for line in raw]
         warn(translator, lines, number, search)
         found = translator.translate(lines, search, attention=alignments)
         for line, one in zip(lines, found, strict=True):
             number += 1
-            shown = [as_object(line, one)] if as_json else as_text(one, number, looking.n_best, alignments)
-            for text in shown:
-                sys.stdout.write(f"{text}\n")
+            if as_json:
+                say_json(as_object(line, one))
+            for text in () if as_json else as_text(one, number, looking.n_best, alignments):
+                say(text)
         sys.stdout.flush()
 
 
@@ -87,11 +93,12 @@ def pharaoh(said: "Said") -> str:
     """For each token of the translation, the source token it looked at most."""
     if said.weights is None:
         return ""
-    return " ".join(f"{place}-{row}" for row, place in enumerate(said.weights[:-1].argmax(1).tolist()))
+    words = said.weights[: len(said.numbers), :-1]  # the last row and the last column are the ends
+    return " ".join(f"{place}-{row}" for row, place in enumerate(words.argmax(1).tolist())) if words.shape[1] else ""
 
 
-def as_object(line: str, one: "Translated") -> str:
-    """One line of JSON."""
+def as_object(line: str, one: "Translated") -> dict[str, Any]:
+    """All about one line, for JSON."""
     best = []
     for said in one.best:
         entry: dict[str, Any] = {"text": said.text, "score": said.score, "log_prob": said.log_prob}
@@ -99,18 +106,23 @@ def as_object(line: str, one: "Translated") -> str:
         if said.weights is not None:
             entry["weights"] = [[round(weight, 6) for weight in row] for row in said.weights.tolist()]
         best.append(entry)
-    return json.dumps({"source": line, "source_tokens": one.source, "translations": best}, ensure_ascii=False)
+    return {"source": line, "source_tokens": one.source, "translations": best}
 
 
 def warn(translator: "Translator", lines: Sequence[str], before: int, search: "Search") -> None:
     """Says on standard error what cannot be translated as it is; the line is translated all the same."""
     longest = translator.fitted(search).longest
     for number, line in enumerate(lines, before + 1):
-        unknown = dict.fromkeys(token.strip("▁") for token in translator.vocabularies.source.unknown(line))
+        vocabulary = translator.vocabularies.source
+        unknown = list(dict.fromkeys(token.strip("▁") for token in vocabulary.unknown(line)))
         if unknown:
-            got = f"{', '.join(map(repr, unknown))}, unknown to the vocabulary"
+            more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
+            got = f"{', '.join(map(repr, unknown[:NAMED]))}{more}, unknown to the vocabulary"
             fix = "check the spelling, or train on text that has it"
             print("regard: " + sentence(f"line {number}", got, "tokens of the training text", fix), file=sys.stderr)
+        for character in vocabulary.lost(line):
+            text = sentence(f"line {number}", f"{character!r}", "other characters", "it is read as a blank")
+            print(f"regard: {text}", file=sys.stderr)
         length = len(translator.vocabularies.source.encode(line)) + 1
         if length > longest:
             fix = f"split it; only its first {longest - 1} tokens are translated"

@@ -14,12 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from regard.datasets.bounds import DOWNLOAD, HEADER
 from regard.datasets.files import File
+from regard.datasets.redirects import opener
 from regard.errors import RegardError, sentence
 
 CHUNK = 2**16
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 WATCH = Callable[[int, int | None], None]  # is told the bytes so far, and of how many
+
+
+REDIRECT_FIX = "look for it there with a browser, or give another --mirror"
 
 
 class FetchError(RegardError, OSError):
@@ -62,6 +67,8 @@ def complete(file: File, part: Path, watch: WATCH, patience: Patience) -> None:
         try:
             receive(file, part, watch, patience.timeout)
             return
+        except ValueError as error:  # an address that is none, here or where a server sends us
+            raise FetchError(sentence(file.name, f"{error}", f"an address, as {file.address}", REDIRECT_FIX)) from None
         except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
             if isinstance(error, urllib.error.HTTPError) and not worth_another_try(error, part):
                 raise refused(file, error) from None
@@ -74,26 +81,40 @@ def complete(file: File, part: Path, watch: WATCH, patience: Patience) -> None:
 def receive(file: File, part: Path, watch: WATCH, timeout: float) -> None:
     """One answer of the server, from where the part ends."""
     have = part.stat().st_size
-    with urllib.request.urlopen(request_for(file, part, have), timeout=timeout) as answer:
-        if answer.status != http.client.PARTIAL_CONTENT or starts_at(answer) != have:
-            have = 0  # the server sends all of it, or another part than we have
-        length = answer.headers.get("Content-Length")
-        total = have + int(length) if length and length.isdecimal() else None
+    with opener(file).open(request_for(file, part, have), timeout=timeout) as answer:
+        tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+        have = goes_on_at(answer, file, part, tag)
+        length = whole(answer.headers.get("Content-Length"), file)
+        total = None if length is None else have + length
         check_announced(file, total, part, have)
-        remember_tag(part, answer.headers.get("ETag") or answer.headers.get("Last-Modified") or "")
+        remember_tag(part, tag)
         with part.open("r+b") as output:
             output.truncate(have)
             output.seek(have)
             poured(answer, output, file, total, watch)
 
 
+def goes_on_at(answer: http.client.HTTPResponse, file: File, part: Path, tag: str) -> int:
+    """The byte that an answer begins with: the first, or the one behind what we have of the same file."""
+    if answer.status == http.client.OK:
+        return 0
+    if answer.status != http.client.PARTIAL_CONTENT:
+        reason = f"{answer.status} {answer.reason}"
+        raise FetchError(sentence(file.name, reason, f"the file at {file.address}", REDIRECT_FIX))
+    have, known = part.stat().st_size, known_tag(part)
+    if starts_at(answer, file) != have or (have and known and kept_as(tag) != known):
+        os.truncate(part, 0)  # a part of another file, or another part: all of it is asked for again
+        raise http.client.HTTPException("another part than was asked for")
+    return have
+
+
 def poured(answer: http.client.HTTPResponse, output: BinaryIO, file: File, total: int | None, watch: WATCH) -> None:
     """What the server sends, onto the disk as it comes."""
-    done = output.tell()
+    done, most = output.tell(), file.size if file.size is not None else DOWNLOAD.limit
     while chunk := answer.read(CHUNK):
         done += len(chunk)
-        if file.size is not None and done > file.size:
-            raise wrong_size(file, f"more than {file.size} bytes")
+        if done > most:
+            raise wrong_size(file, f"more than {most} bytes")
         output.write(chunk)
         output.flush()
         watch(done, total if total is not None else file.size)
@@ -103,20 +124,28 @@ def poured(answer: http.client.HTTPResponse, output: BinaryIO, file: File, total
 
 
 def request_for(file: File, part: Path, have: int) -> urllib.request.Request:
-    """Asks for the rest, but only if it is still the same file: then the whole would not fit the part."""
+    """Asks for the rest, but only if it is still the same file, as its tag or our sum tells."""
     request = urllib.request.Request(file.address, headers={"User-Agent": "regard", "Accept-Encoding": "identity"})
-    if have:
+    tag = known_tag(part)
+    if have and (tag or file.sha256):
         request.add_header("Range", f"bytes={have}-")
-        tag = tag_of(part)
-        if tag.is_file() and tag.read_text() and not tag.read_text().startswith("W/"):
-            request.add_header("If-Range", tag.read_text())
+        if tag and not tag.startswith("W/"):
+            request.add_header("If-Range", tag)
     return request
 
 
-def starts_at(answer: http.client.HTTPResponse) -> int | None:
+def starts_at(answer: http.client.HTTPResponse, file: File) -> int | None:
     """The first byte of a partial answer, from `Content-Range: bytes 100-199/200`."""
-    span = (answer.headers.get("Content-Range") or "").removeprefix("bytes ").partition("-")[0]
-    return int(span) if span.isdecimal() else None
+    return whole((answer.headers.get("Content-Range") or "").removeprefix("bytes ").partition("-")[0], file)
+
+
+def whole(text: str | None, file: File) -> int | None:
+    """A number in the head of an answer; none where it is no number."""
+    if not text or not text.isdecimal():
+        return None
+    if len(text) > HEADER.limit:
+        raise wrong_size(file, f"a number of {len(text)} digits")
+    return int(text)
 
 
 def worth_another_try(error: urllib.error.HTTPError, part: Path) -> bool:
@@ -129,7 +158,7 @@ def worth_another_try(error: urllib.error.HTTPError, part: Path) -> bool:
 
 def check_announced(file: File, total: int | None, part: Path, have: int) -> None:
     """Raises before anything is loaded that could not be right, or has no room."""
-    if file.size is not None and total is not None and total != file.size:
+    if total is not None and (total != file.size if file.size is not None else total > DOWNLOAD.limit):
         raise wrong_size(file, f"{total} bytes")
     wanted = (total if total is not None else file.size or 0) - have
     if wanted > shutil.disk_usage(part.parent).free:
@@ -156,6 +185,8 @@ def alone(part: Path) -> Iterator[None]:
     """Two at once would write into each other's file."""
     import fcntl  # not on Windows
 
+    if part.exists() and not part.is_file():
+        raise FetchError(sentence(str(part), "no plain file", "a place for the download", "move it away and repeat"))
     with part.open("ab") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -176,7 +207,7 @@ def storing(place: Path) -> Iterator[None]:
         if error.errno in FULL:
             raise no_room(place.parent) from None
         fix = "check the path and its permissions"
-        raise FetchError(sentence(place.name, f"'{error.strerror}'", f"{place} to be writable", fix)) from None
+        raise FetchError(sentence(place.name, f"'{error.strerror or error}'", f"{place} to be writable", fix)) from None
 
 
 def tag_of(part: Path) -> Path:
@@ -184,7 +215,18 @@ def tag_of(part: Path) -> Path:
 
 
 def remember_tag(part: Path, tag: str) -> None:
-    tag_of(part).write_text(tag)
+    tag_of(part).write_text(kept_as(tag), encoding="utf-8")
+
+
+def known_tag(part: Path) -> str:
+    """The tag of what we have a part of; nothing where it had none."""
+    tag = tag_of(part)
+    return kept_as(tag.read_text(encoding="utf-8", errors="replace")) if tag.is_file() else ""
+
+
+def kept_as(tag: str) -> str:
+    """A tag that can be sent back: one that is long or has odd characters is none."""
+    return tag if len(tag) <= 200 and tag.isascii() and tag.isprintable() else ""
 
 
 def no_room(folder: Path) -> FetchError:
@@ -194,12 +236,13 @@ def no_room(folder: Path) -> FetchError:
 
 def wrong_size(file: File, got: str) -> FetchError:
     fix = "the authors may have replaced it: give another --mirror, or a folder of your own"
-    return FetchError(sentence(file.name, got, f"{file.size} bytes from {file.address}", fix))
+    expected = f"{file.size} bytes" if file.size is not None else f"at most {DOWNLOAD.limit} bytes"
+    return FetchError(sentence(file.name, got, f"{expected} from {file.address}", fix))
 
 
 def refused(file: File, error: urllib.error.HTTPError) -> FetchError:
-    fix = "look for it there with a browser, or give another --mirror"
-    return FetchError(sentence(file.name, f"{error.code} {error.reason}", f"an answer of {file.address}", fix))
+    reason = f"{error.code} {' '.join(str(error.reason).split())}"
+    return FetchError(sentence(file.name, reason, f"an answer of {file.address}", REDIRECT_FIX))
 
 
 def unreachable(file: File, part: Path, error: Exception) -> FetchError:

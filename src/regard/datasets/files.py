@@ -27,6 +27,11 @@ class File:
     sha256: str | None = None
     unpacking: Unpacking | None = None
 
+    @property
+    def checked(self) -> bool:
+        """Whether a sum tells that what came is what the authors made."""
+        return self.sha256 is not None or (self.unpacking is not None and self.unpacking.sha256 is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -43,6 +48,15 @@ class Dataset:
     def size(self) -> int:
         """Bytes to download, as far as they are known."""
         return sum(file.size or 0 for file in self.files)
+
+    @property
+    def unchecked(self) -> str:
+        """What cannot be told of it, for people; nothing where a sum of every file is known."""
+        files = [file for file in self.files if not file.checked]
+        if not files:
+            return ""
+        way = "unencrypted" if any(file.address.startswith("http:") for file in files) else "encrypted"
+        return f"no sum to check it by; the way to its authors is {way}"
 
     @property
     def complete(self) -> bool:

@@ -41,14 +41,13 @@ def get(
             target.unlink()
             yield f"{file.name}: unpacked, {len(paths)} files"
         with storing(folder / RECORD):
-            (folder / RECORD).write_text(json.dumps(record, indent=1))
+            (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 def same_as_before(file: File, record: dict[str, dict[str, Any]], total: str) -> str:
     """The sum of a file that has none to compare with; raises where it was another one last time."""
     before = record.get(file.name, {}).get("sha256")
-    known = file.sha256 is not None or (file.unpacking is not None and file.unpacking.sha256 is not None)
-    if before not in (None, total) and not known:
+    if before not in (None, total) and not file.checked:
         fix = f"remove {RECORD} if the authors have replaced it"
         raise FetchError(sentence(file.name, f"sha256 {total}", f"{before}, as last time", fix))
     return total
@@ -57,8 +56,11 @@ def same_as_before(file: File, record: dict[str, dict[str, Any]], total: str) ->
 def recorded(folder: Path) -> dict[str, dict[str, Any]]:
     """What was written down about a folder; nothing where there is no record or it cannot be read."""
     try:
-        return {str(name): dict(facts) for name, facts in json.loads((folder / RECORD).read_text()).items()}
-    except (OSError, ValueError, AttributeError, TypeError):
+        found = json.loads((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
+        return {
+            str(name): {**facts, "members": list(map(str, facts.get("members", [])))} for name, facts in found.items()
+        }
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return {}
 
 

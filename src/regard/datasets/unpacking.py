@@ -3,15 +3,13 @@
 import hashlib
 import shutil
 import zipfile
-import zlib
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
+from regard.datasets.archives import check_total, copied, opened, plain, reading
 from regard.datasets.fetching import FetchError, storing
 from regard.datasets.files import File, Unpacking
-from regard.errors import sentence
-
-MOST = 4 * 2**30  # bytes: an archive that unpacks to more is none of ours
+from regard.errors import InputError, sentence
 
 
 def unpack(file: File, archive: Path, folder: Path) -> list[Path]:
@@ -30,26 +28,25 @@ def unpack(file: File, archive: Path, folder: Path) -> list[Path]:
             check(file, wanted, written)
             place.mkdir(parents=True, exist_ok=True)
             return [path.replace(place / path.name) for path in written]
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            fix = "remove it and repeat"
-            raise FetchError(sentence(archive.name, f"a damaged archive ({error})", "a whole zip", fix)) from None
+        except InputError as error:
+            raise FetchError(str(error)) from None
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
 def extracted(archive: Path, pattern: str, folder: Path) -> list[Path]:
     """The members that fit the pattern, in the order of their names."""
-    with zipfile.ZipFile(archive) as opened:
-        found = [member for member in opened.infolist() if fits(member, pattern)]
-        if sum(member.file_size for member in found) > MOST:
-            raise FetchError(sentence(archive.name, "gigabytes", f"at most {MOST} bytes", "check where it is from"))
-        paths = []
-        for member in sorted(found, key=lambda member: PurePosixPath(member.filename).name):
-            path = folder / PurePosixPath(member.filename).name
-            with opened.open(member) as source, path.open("xb") as output:
-                shutil.copyfileobj(source, output)
-            paths.append(path)
-    return paths
+    with opened(archive) as content, reading(archive):
+        found = [member for member in content.infolist() if fits(member, pattern)]
+        check_total(archive, found)
+        named = {plain(archive, member): member for member in found}
+        if len(named) != len(found):
+            got = f"{len(found)} members under {len(named)} names"
+            raise FetchError(sentence(archive.name, got, "a name for each", "check where it is from"))
+        for name, member in sorted(named.items()):
+            with (folder / name).open("xb") as output:
+                copied(content, member, archive, output)
+    return [folder / name for name in sorted(named)]
 
 
 def fits(member: zipfile.ZipInfo, pattern: str) -> bool:
@@ -63,7 +60,7 @@ def check(file: File, wanted: Unpacking, paths: list[Path]) -> None:
         expected = f"{wanted.count or 'some'} that fit {wanted.members}"
         fix = "give another --mirror, or a folder of your own"
         raise FetchError(sentence(file.name, f"{len(paths)} files", expected, fix))
-    if wanted.sha256 not in (None, digest(paths)):
+    if wanted.sha256 is not None and wanted.sha256 != digest(paths):
         fix = "remove the archive and repeat; nothing of it was kept"
         raise FetchError(sentence(file.name, f"contents with sha256 {digest(paths)}", f"{wanted.sha256}", fix))
 
@@ -72,5 +69,7 @@ def digest(paths: list[Path]) -> str:
     """The sha256 of what `sha256sum` would write of these files."""
     lines = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
-        lines.update(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n".encode())
+        with path.open("rb") as content:
+            total = hashlib.file_digest(content, "sha256").hexdigest()
+        lines.update(f"{total}  {path.name}\n".encode())
     return lines.hexdigest()

@@ -169,7 +169,7 @@ class Attention(nn.Module):
 
 def _last_positions(memory: Memory, queries: int) -> Tensor | None:
     """The positions of the last keys, which the queries sit on; None where the index of a key tells."""
-    if memory.positions is None:
+    if memory.positions is None or not memory.length:
         return None
     index = torch.arange(memory.length - queries, memory.length, device=memory.positions.device)
     return memory.positions[..., index.clamp_min(0)] + index.clamp_max(0)

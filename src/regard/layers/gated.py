@@ -137,11 +137,11 @@ class GatedHeads(nn.Module):
 
     def remember(self, source: Float[Tensor, "batch key size"], *, mask: Mask = FULL) -> GatedSource:
         """Keys and gated values of each head, once for all glimpses; the mean is that of the real positions."""
+        source = cleaned(source, mask)
         length, most = source.shape[-2], self.offset.shape[-2]
         if length > most:
             fix = f"build the layer with positions={length}"
             raise wrong("source", f"{length} positions", f"at most positions={most}", fix)
-        source = cleaned(source, mask)
         key = split(self.inputs(source), self.heads) + self.offset[:, :length]
         value = torch.sigmoid(split(self.value_gate(source), self.heads)) * source[:, None]
         real = mask.table(1, length, device=source.device).sum((-1, -2)).clamp_min(1)

@@ -28,10 +28,12 @@ class Memory:
 
     key: Keys
     value: Values
-    mask: Mask = FULL
+    mask: Mask = None  # type: ignore[assignment]  # FULL: a compiler cannot trace an object as a default
     positions: Integer[Tensor, "*#batch key"] | None = None
 
     def __post_init__(self) -> None:
+        if self.mask is None:
+            object.__setattr__(self, "mask", FULL)
         if not as_mask(self.mask).columnwise:
             expected, fix = "a mask that is the same for every query", "give it with the query"
             raise wrong("memory.mask", type(self.mask).__name__, expected, fix)

@@ -33,7 +33,8 @@ def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, 
         return Folded(_local_p(parts, parts.normalizer, raw, dense, value, pairs), None, None, raw)
     if parts.normalizer.form == "softmax-plus-one":
         return Folded(_plus_one(parts, raw, dense, value, pairs), None, None, raw)
-    form = raw.folded(keep_row=False)
+    # Rounded once, here, so that the weights are found again from the same numbers.
+    form = raw.folded(keep_row=False).prepared()
     causal = type(parts.mask) is Causal and dense is None
     if not square:  # asked for itself: of lengths that are traced, `and` would leave a symbol
         causal = False
@@ -83,7 +84,7 @@ def mask_bias(parts: Parts, dense: Tensor | None, like: Tensor, pairs: Pairs) ->
 
 def _plus_one(parts: Parts, form: DotForm, dense: Tensor | None, value: Tensor, pairs: Pairs) -> Tensor:
     """One more key, all zeros, of score 0 and value 0, that every query may see."""
-    form = form.folded(keep_row=True)
+    form = form.folded(keep_row=True).prepared()
     bias = mask_bias(parts, dense, form.query, pairs)
     if bias is not None:
         keys = pairs.column.shape[-1]
@@ -96,7 +97,8 @@ def _local_p(
     parts: Parts, local: LocalGaussian, form: DotForm, dense: Tensor | None, value: Tensor, pairs: Pairs
 ) -> Tensor:
     """softmax(s)·g = softmax(s + log g) · exp(total of s + log g − total of s)."""
-    plain = replace(form, row=None).folded(keep_row=False)  # both totals lack the row, so their ratio does not
+    # Both totals lack the row, so that their ratio does not.
+    plain = replace(form, row=None).folded(keep_row=False).prepared()
     faded = plain + _slope(local, pairs, plain.query)
     bias = mask_bias(parts, dense, plain.query, pairs)
     fade = local.fade(pairs).detach().to(plain.query.dtype)

@@ -24,8 +24,7 @@ Refusal = str | None
 def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "auto") -> Plan:
     """The plan for these parts. A backend that is asked for by name and cannot compute them raises."""
     if facts.traced and facts.care == "none" and parts.score.centers_keys:
-        # The content cannot be looked at, so that the worst must be expected of it.
-        facts = facts._replace(care="range" if facts.dtype == torch.float64 else "digits")
+        facts = facts._replace(care="range")  # its content cannot be looked at, so that the worst must be expected
     if backend == "auto":
         chosen, because = choose(parts, facts)
     elif backend in BACKENDS:
@@ -37,16 +36,16 @@ def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "a
     else:
         names = ", ".join(("auto", *BACKENDS))
         raise wrong("backend", repr(backend), f"one of {names}", 'use "auto"')
-    precision = compute_dtype(facts.dtype, facts.care, cancels=parts.score.centers_keys)
+    precision = None if facts.traced else compute_dtype(facts.dtype, facts.care, cancels=parts.score.centers_keys)
     return Plan(chosen, because, describe(parts, facts, chosen, precision), precision)
 
 
 def choose(parts: Parts, facts: Facts) -> tuple[Backend, str]:
     """The fastest backend that can, and what decided."""
-    if facts.mapped and refuse_sdpa(parts, facts) is not None and refuse_linear(parts, facts) is not None:
-        return "eager", MAPPED
     if refuse_linear(parts, facts) is None:
         return "linear", "the products can be reassociated, so that the cost is linear in the length"
+    if facts.mapped:
+        return "eager", MAPPED
     refusal = refuse_sdpa(parts, facts)
     if refusal is None:
         return choose_fused(parts, facts)
@@ -119,7 +118,7 @@ def refuse_sdpa(parts: Parts, facts: Facts) -> Refusal:
     """A fused kernel needs a softmax of a dot form, and gives no gradient to a mask."""
     if facts.care == "range":
         return RANGE
-    if facts.mapped and (parts.normalizer.form == "local-p" or parts.score.centers_keys):
+    if facts.mapped:
         return MAPPED
     if parts.score.form != "dot":
         return "the score has no dot form"

@@ -36,8 +36,7 @@ def fuse_window(call: Call) -> Folded | None:
         return None
     pairs = Pairs(call.queries, call.keys, device=call.query.device)
     raw = scores_of(call.parts, call.query, call.key, pairs)[0]
-    form = raw.folded(keep_row=False)
-    form = form.unscaled() if isinstance(form.scale, Tensor) else form
+    form = raw.folded(keep_row=False).prepared()
     lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
     sight = Sight(call.parts.mask, call.queries, call.keys, lead, form.query.dtype)
     cut = cut_of(window, call.queries, call.keys)

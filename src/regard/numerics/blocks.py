@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from regard.shapes import Float, Tensor
 
@@ -46,14 +47,37 @@ def blocked(
 ) -> Read:
     """`run` over every span, put together. `extras` are the other tensors that `run` reads and gradients flow to."""
     # A single block fits the budget anyway: it may keep what its backward needs.
-    if len(spans) == 1 or torch.compiler.is_compiling() or not _wants_grad(query, key, value, *extras):
+    if len(spans) == 1 or torch.compiler.is_compiling() or not torch.is_grad_enabled():
         return _joined([run(span, *_parts(span, query, key, value)) for span in spans])
-    output, log_prob = _Blocked.apply(run, spans, query, key, value, *extras)  # type: ignore[no-untyped-call]
+    first = run(spans[0], *(part.detach() for part in _parts(spans[0], query, key, value)))
+    if _reads_others(first, extras):
+        parts = ((span, *_parts(span, query, key, value)) for span in spans)
+        return _joined([checkpoint(run, *part, use_reentrant=False, preserve_rng_state=False) for part in parts])
+    first = Read(*(None if part is None else part.detach() for part in first))  # type: ignore[arg-type]
+    if not any(tensor.requires_grad for tensor in (query, key, value, *extras)):
+        return _joined([first, *(run(span, *_parts(span, query, key, value)) for span in spans[1:])])
+    output, log_prob = _Blocked.apply(run, spans, first, query, key, value, *extras)  # type: ignore[no-untyped-call]
     return Read(output, log_prob)
 
 
-def _wants_grad(*tensors: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+def _reads_others(read: Read, extras: Sequence[Tensor]) -> bool:
+    """Return whether a gradient flows to tensors that are not among `extras`: those that a function closes over.
+
+    `read` was made from inputs without a gradient, so that whatever its graph leads to belongs to the parts.
+    """
+    known = {id(tensor) for tensor in extras}
+    seen = {tensor.grad_fn for tensor in extras}
+    nodes = [tensor.grad_fn for tensor in read if tensor is not None]
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) not in known:
+            return True
+        nodes += [following for following, _ in node.next_functions]
+    return False
 
 
 def _parts(span: Span, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -71,16 +95,18 @@ def _joined(reads: Sequence[Read]) -> Read:
 
 class _Blocked(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, run, spans, query, key, value, *extras):  # type: ignore[no-untyped-def]
+    def forward(ctx, run, spans, first, query, key, value, *extras):  # type: ignore[no-untyped-def]
         ctx.run, ctx.spans = run, spans
         ctx.save_for_backward(query, key, value, *extras)
-        return tuple(_joined([run(span, *_parts(span, query, key, value)) for span in spans]))
+        return tuple(_joined([first, *(run(span, *_parts(span, query, key, value)) for span in spans[1:])]))
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad_output, grad_log_prob):  # type: ignore[no-untyped-def]
         query, key, value, *extras = ctx.saved_tensors
-        needed = ctx.needs_input_grad[2:]
+        needed = ctx.needs_input_grad[3:]
+        if torch.is_grad_enabled():  # a second derivative is wanted, with all the memory that it takes
+            grads = _differentiable_gradients(ctx, (grad_output, grad_log_prob), needed)  # type: ignore[no-untyped-call]
+            return None, None, None, *grads
         totals = [torch.zeros_like(t) if n else None for t, n in zip((query, key, value), needed[:3], strict=True)]
         extra_totals = [torch.zeros_like(t) if n else None for t, n in zip(extras, needed[3:], strict=True)]
         for span in ctx.spans:
@@ -90,7 +116,20 @@ class _Blocked(torch.autograd.Function):
             grads = _block_gradients(ctx.run, span, block, extras, needed, grad_output, grad_log_prob)
             _accumulate(_views(span, totals), grads[:3])
             _accumulate(extra_totals, grads[3:])
-        return None, None, *totals, *extra_totals
+        return None, None, None, *totals, *extra_totals
+
+
+def _differentiable_gradients(ctx, grads, needed):  # type: ignore[no-untyped-def]
+    """The gradients as functions of the inputs, so that they have gradients in turn."""
+    query, key, value, *extras = ctx.saved_tensors
+    # Views of their own: if two inputs are one tensor, each gets its own part of the gradient.
+    query, key, value = (tensor.view_as(tensor) for tensor in (query, key, value))
+    read = _joined([ctx.run(span, *_parts(span, query, key, value)) for span in ctx.spans])
+    live = [(out, grad) for out, grad in zip(read, grads, strict=True) if out is not None and out.requires_grad]
+    inputs = [tensor for tensor, need in zip((query, key, value, *extras), needed, strict=True) if need]
+    outs, upstream = [out for out, _ in live], [grad for _, grad in live]
+    found = iter(torch.autograd.grad(outs, inputs, upstream, create_graph=True, allow_unused=True))
+    return [next(found) if need else None for need in needed]
 
 
 def _views(span: Span, totals: Sequence[Tensor | None]) -> list[Tensor | None]:

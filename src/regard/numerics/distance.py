@@ -66,10 +66,13 @@ class _Distances(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         if torch.is_grad_enabled():
-            near, far = ctx.saved_tensors
-            made = torch.autograd.grad(_explicit(near, far, ctx.power), (near, far), grad, create_graph=True)
-        else:
-            found, tensors = ctx.graph
-            made = torch.autograd.grad(found, tensors, grad, retain_graph=True)
+            # Views of their own: if query and key are one tensor, each gets its own part of the gradient.
+            near, far = (tensor.view_as(tensor) for tensor in ctx.saved_tensors)
+            again = _explicit(near, far, ctx.power)
+            own = [tensor for tensor in (near, far) if tensor.requires_grad]
+            found = iter(torch.autograd.grad(again, own, grad, create_graph=True))
+            return *(next(found) if tensor.requires_grad else None for tensor in (near, far)), None  # type: ignore[return-value]
+        found, tensors = ctx.graph
+        made = torch.autograd.grad(found, tensors, grad, retain_graph=True)
         wanted = ctx.needs_input_grad
         return made[0] if wanted[0] else None, made[1] if wanted[1] else None, None

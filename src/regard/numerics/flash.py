@@ -5,10 +5,13 @@ other, that rows do not overlap, that leading axes are equal and that nothing is
 memory outside of the tensors, or end the process. Here every call is brought into that form, or refused.
 """
 
+from collections.abc import Callable, Sequence
+
 import torch
 
 from regard.errors import wrong
-from regard.shapes import Float, Tensor
+from regard.numerics.native import gate
+from regard.shapes import Bool, Float, Tensor
 
 Asked = Float[Tensor, "batch head query dim"]
 Read = Float[Tensor, "batch head key dim"]
@@ -29,7 +32,18 @@ def flash(
     output, total = _forward(
         in_rows(query), in_rows(key), in_rows(value), 0.0, causal, attn_mask=_kind(bias, query), scale=scale
     )
+    # A row whose scores are all NaN comes out as zeros with a total of 0, as if it were empty.
+    doubtful = total == 0
+    if not gate.known(total) or bool(doubtful.any()):
+        broken = doubtful & _has_broken_scores(query, key, bias)
+        output, total = output.masked_fill(broken[..., None], float("nan")), total.masked_fill(broken, float("nan"))
     return output, total
+
+
+def _has_broken_scores(query: Asked, key: Read, bias: Tensor | None) -> Bool[Tensor, "batch head query"]:
+    """Whether the score of the first key, which stands for all that are seen, is NaN in a row that is not empty."""
+    broken = torch.isnan((query * key[..., :1, :]).sum(-1))
+    return broken if bias is None else broken & ~(bias == float("-inf")).all(-1)
 
 
 def flash_backward(  # noqa: PLR0913  # what the operator takes
@@ -41,6 +55,7 @@ def flash_backward(  # noqa: PLR0913  # what the operator takes
     total: Totals,
     *,
     scale: float,
+    causal: bool = False,
     bias: Tensor | None = None,
 ) -> tuple[Asked, Read, Read]:
     """The gradients to query, key and value, from that to the output."""
@@ -54,20 +69,55 @@ def flash_backward(  # noqa: PLR0913  # what the operator takes
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(value)
     gradient, query, key, value, output = (in_rows(tensor) for tensor in (gradient, query, key, value, output))
     bias = _kind(bias, query)
-    made = _backward(gradient, query, key, value, output, total, 0.0, False, attn_mask=bias, scale=scale)
+    made = _backward(gradient, query, key, value, output, total, 0.0, causal, attn_mask=bias, scale=scale)
     return made[0], made[1], made[2]
+
+
+def explicit(
+    query: Asked, key: Read, value: Read, *, scale: float, causal: bool = False, bias: Tensor | None = None
+) -> tuple[Asked, Totals]:
+    """The same by the definition, in whole tables: it has derivatives of every order."""
+    scores = (query @ key.mT) * scale
+    scores = scores if bias is None else scores + bias
+    if causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(hidden, float("-inf"))
+    empty = (scores == float("-inf")).all(-1, keepdim=True)
+    total = scores.masked_fill(empty, 0.0).logsumexp(-1, keepdim=True)
+    weights = (scores - total).exp().masked_fill(empty, 0.0)
+    return weights @ value, total.masked_fill(empty, float("-inf"))[..., 0]
+
+
+def explicit_gradients(
+    function: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]],
+    inputs: Sequence[Tensor],
+    grads: tuple[Tensor, Tensor | None],
+) -> tuple[Tensor | None, ...]:
+    """The gradients to three inputs as functions of them, so that they have gradients in turn."""
+    # Views of their own: if two inputs are one tensor, each gets its own part of the gradient.
+    own = [tensor.view_as(tensor) for tensor in inputs]
+    output, total = function(*own)
+    pairs = [(output, grads[0])] if grads[1] is None else [(output, grads[0]), (total, grads[1])]
+    wanted = [tensor for tensor in own if tensor.requires_grad]
+    upstream = [grad for _, grad in pairs]
+    found = iter(torch.autograd.grad([made for made, _ in pairs], wanted, upstream, create_graph=True))
+    return tuple(next(found) if tensor.requires_grad else None for tensor in own)
 
 
 def in_rows(tensor: Tensor) -> Tensor:
     """Itself if the numbers of a row lie next to each other and rows do not overlap; else a copy that does.
 
+    The kernel lays its results out as its inputs are: an axis with steps shorter than a row would come before the
+    coordinates there. An axis along which everything is the same (steps of 0) is only read.
+
     >>> in_rows(torch.zeros(3, 2).T).stride()
     (3, 1)
     """
-    stride, width = tensor.stride(), tensor.shape[-1]
-    if stride[-1] == 1 and stride[-2] >= width:
-        return tensor
-    return tensor.clone(memory_format=torch.contiguous_format)
+    stride, shape = tensor.stride(), tensor.shape
+    width, fits = shape[-1], stride[-1] == 1 and stride[-2] >= shape[-1]
+    for size, step in zip(shape[:-2], stride[:-2], strict=True):
+        fits = fits and (size == 1 or step == 0 or step >= width)
+    return tensor if fits else tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor) -> None:

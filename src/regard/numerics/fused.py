@@ -1,11 +1,12 @@
 """One fused softmax attention, with the logarithm of its row totals where the kernel gives it."""
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 
-from regard.numerics.flash import flash, flash_backward
+from regard.numerics.flash import explicit, explicit_gradients, flash, flash_backward
 from regard.shapes import Float, Tensor
 
 
@@ -32,7 +33,7 @@ def fused(
     """
     if isinstance(scale, Tensor):
         query, scale = (query * scale).to(query.dtype), 1.0
-    if query.dim() == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
+    if query.dim() == key.dim() == value.dim() == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
         bias = bias if bias is None or bias.dim() == 4 else bias.reshape((1,) * (4 - bias.dim()) + bias.shape)
         return _four_axes(query, key, value, scale, causal, bias)
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
@@ -56,7 +57,10 @@ def _four_axes(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: 
         return Fused(F.scaled_dot_product_attention(query, key, value, bias, is_causal=causal, scale=scale), None)
     width = value.shape[-1]
     query, key, value = _equal_widths(query, key, value)
-    output, total = flash(query, key, value, causal=causal, bias=bias, scale=scale)
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling() and _want_grad(query, key, value):
+        output, total = _Flash.apply(query, key, value, bias, scale, causal)  # type: ignore[no-untyped-call]
+    else:
+        output, total = flash(query, key, value, causal=causal, bias=bias, scale=scale)
     return Fused(output if output.shape[-1] == width else output[..., :width], total)
 
 
@@ -69,6 +73,31 @@ def _equal_widths(query: Tensor, key: Tensor, value: Tensor, room: int = 0) -> t
     if width > dim:
         query, key = F.pad(query, (0, width - dim)), F.pad(key, (0, width - dim))
     return query, key, F.pad(value, (0, width - value.shape[-1]))
+
+
+def _want_grad(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    return query.requires_grad or key.requires_grad or value.requires_grad
+
+
+class _Flash(torch.autograd.Function):
+    """Fused attention with derivatives of every order; torch's own has the first alone."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, bias, scale, causal):  # type: ignore[no-untyped-def]
+        output, total = flash(query, key, value, bias=bias, scale=scale, causal=causal)
+        ctx.save_for_backward(query, key, value, bias, output, total)
+        ctx.options = {"scale": scale, "causal": causal}
+        ctx.mark_non_differentiable(total)
+        return output, total
+
+    @staticmethod
+    def backward(ctx, grad_output, _grad_total):  # type: ignore[no-untyped-def]
+        query, key, value, bias, output, total = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is wanted
+            again = partial(explicit, bias=bias, **ctx.options)
+            return *explicit_gradients(again, (query, key, value), (grad_output, None)), None, None, None
+        grads = flash_backward(grad_output, query, key, value, output, total, bias=bias, **ctx.options)
+        return *grads, None, None, None
 
 
 class _WithTotal(torch.autograd.Function):
@@ -89,6 +118,9 @@ class _WithTotal(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output, grad_total):  # type: ignore[no-untyped-def]
         query, key, value, bias, output, total = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is wanted
+            again = partial(explicit, bias=bias, scale=ctx.scale)
+            return *explicit_gradients(again, (query, key, value), (grad_output, grad_total)), None, None
         ones, gradient = value.clone(), grad_output.clone()
         ones[..., -1], gradient[..., -1] = 1.0, grad_total.to(gradient.dtype)
         grads = flash_backward(gradient, query, key, ones, output, total, bias=bias, scale=ctx.scale)

@@ -179,4 +179,5 @@ def _by_chunks(query: Tensor, key: Tensor, value: Tensor, reverse: bool) -> Tens
 def _chunked(tensor: Tensor) -> Tensor:
     length = tensor.shape[-2]
     padded: Tensor = pad(tensor, (0, 0, 0, -length % CHUNK))
-    return padded.reshape(*padded.shape[:-2], -1, CHUNK, padded.shape[-1])
+    chunks: Tensor = padded.unflatten(-2, (padded.shape[-2] // CHUNK, CHUNK))
+    return chunks

@@ -1,12 +1,13 @@
 """Softmax attention in a sliding window: blocks of queries over overlapping views of the keys, many in one kernel."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 
-from regard.numerics.flash import flash, flash_backward
+from regard.numerics.flash import explicit, explicit_gradients, flash, flash_backward
 from regard.numerics.fused import Fused, _equal_widths
 from regard.shapes import Float, Tensor
 
@@ -97,12 +98,18 @@ def _joined(blocks: Sequence[Tensor]) -> Tensor:
 
 
 def _forward(
-    query: Tensor, key: Tensor, value: Tensor, cut: Cut, groups: Sequence[Group], scale: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cut: Cut,
+    groups: Sequence[Group],
+    scale: float,
+    kernel: Callable[..., tuple[Tensor, Tensor]] = flash,
 ) -> tuple[Tensor, Tensor]:
     outputs, totals = [], []
     for group in groups:
         own = _blocks(query, cut, group), _spans(key, cut, group), _spans(value, cut, group)
-        output, total = flash(*own, bias=group.table(), scale=scale)
+        output, total = kernel(*own, bias=group.table(), scale=scale)
         outputs.append(output)
         totals.append(total)
     return _joined(outputs), _joined(totals)
@@ -118,9 +125,11 @@ class _Windowed(torch.autograd.Function):
         return output, total
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad_output, _grad_total):  # type: ignore[no-untyped-def]
         query, key, value, output, total = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is wanted
+            again = partial(_forward, cut=ctx.cut, groups=ctx.groups, scale=ctx.scale, kernel=explicit)
+            return *explicit_gradients(again, (query, key, value), (grad_output, None)), None, None, None
         cut, grad_output = ctx.cut, grad_output.contiguous()
         grad_queries, grad_key, grad_value = [], torch.zeros_like(key), torch.zeros_like(value)
         for group in ctx.groups:

@@ -4,6 +4,8 @@ A model then computes with `attend`, in generation and with grouped heads too, a
 weights although the fused path is not left. One layer can be given it alone, through its own config.
 """
 
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -56,7 +58,20 @@ def attention(  # noqa: PLR0913  # as transformers has it
         bias = position_bias if bias is None else bias + position_bias
     attended = _attend(query, key, value, _score(query, scaling, softcap), mask, bias, dropout)
     output = attended.output.transpose(1, 2).contiguous()
-    return output, attended.weights.dense() if others.get("output_attentions") else None
+    return output, attended.weights.dense() if wants_weights(module, others) else None
+
+
+def wants_weights(module: nn.Module, others: Mapping[str, Any]) -> bool:
+    """Whether somebody asked for the weights: by the argument, by the config, or by those who collect outputs.
+
+    Some models, GPT-2 among them, do not pass `output_attentions` on: what a forward pass collects is known to
+    transformers alone.
+    """
+    if others.get("output_attentions") or getattr(getattr(module, "config", None), "output_attentions", False):
+        return True
+    collector = getattr(sys.modules.get("transformers.utils.output_capturing"), "_active_collector", None)
+    collected = None if collector is None else collector.get()
+    return any(name.endswith("attentions") for name in collected or ())
 
 
 def _attend(

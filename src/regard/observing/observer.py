@@ -10,10 +10,14 @@ from torch import nn
 
 from regard.errors import wrong, wrong_kind
 from regard.observing import own
+from regard.observing.caches import updating
 from regard.observing.look import Computed, Look
+from regard.observing.positions import Positions
 from regard.observing.sites import Site, Sites
-from regard.observing.swaps import swapped
+from regard.observing.softmax import softmax
+from regard.observing.swaps import CALL, SOFTMAX, UPDATE, Replace, swapped, telling
 from regard.observing.told import TOLD
+from regard.observing.unseen import calling, describe_unseen
 from regard.recording import Recording, Seen
 from regard.shapes import Tensor, describe
 from regard.watching import WATCHERS
@@ -21,6 +25,9 @@ from regard.weights import Weights
 
 Keep = Literal["weights", "tiles", "statistics"]
 KEEPS = ("weights", "tiles", "statistics")
+REPLACEMENTS: dict[str, Replace] = {name: telling(told) for name, told in {**TOLD, SOFTMAX: softmax}.items()}
+REPLACEMENTS |= {CALL: calling, UPDATE: updating}
+NOTHING = "no attention was computed in this thread outside of compiled graphs"
 COMPILED = 'torch.compile made a graph of it; run it inside torch.compiler.set_stance("force_eager")'
 
 
@@ -40,6 +47,9 @@ class Observer:
     def __init__(self, model: nn.Module, recording: Recording, wanted: Wanted) -> None:
         self.sites, self.recording, self.wanted = Sites(model), recording, wanted
         self.item, self.left, self.others = wanted.item, wanted.limit, False
+        self.positions = Positions()
+        self.called: set[int] = set()  # modules by identity
+        self.known: set[str] = set()  # sites that were seen, or of which a note says why not
 
     def site(self, part: str | None = None) -> Site | None:
         """The site that is computing, or a `part` of it, where it is one to be looked at."""
@@ -49,10 +59,23 @@ class Observer:
         if part is not None:
             module = site.module.get_submodule(part)
             site = Site(self.sites.names[id(module)], module)
-        if fnmatchcase(site.name, self.wanted.sites):
-            return site
-        self.others = True
-        return None
+        return site if self.wants(site.name) else None
+
+    def wants(self, name: str) -> bool:
+        """Whether a site is one to be looked at."""
+        wanted = fnmatchcase(name, self.wanted.sites)
+        self.others |= not wanted
+        return wanted
+
+    def expect(self, name: str, keys: int, offset: int | None) -> None:
+        """Take the word of a cache where the keys of the next call are."""
+        self.positions.expect(name, keys, offset)
+
+    def called_sites(self) -> list[Site]:
+        """The modules that were called and are to be looked at."""
+        modules = [module for module in self.sites.model.modules() if id(module) in self.called]
+        called = [Site(self.sites.names[id(module)], module) for module in modules]
+        return [site for site in called if fnmatchcase(site.name, self.wanted.sites)]
 
     def saw(self, weights: Weights | Tensor) -> None:
         """Our own attention."""
@@ -65,20 +88,23 @@ class Observer:
             else:
                 self.add(site.name, own.of_handle(weights, site.module, self.item))
 
-    def add(self, name: str, look: Look | Computed) -> None:
-        """Keep as much of it as is asked for and fits."""
+    def add(self, name: str, look: Look | Computed, first: Tensor | None = None) -> None:
+        """Keep as much of it as is asked for and fits; `first` is its first key."""
+        self.known.add(name)
         if 0 in look.shape:
             self.recording.notes.append(f"{name}: not kept, because it has {look.shape} heads, queries and keys")
             return
+        offset = self.positions.offset(name, look.shape[2], first)
         seen, note = self._kept(look)
         if seen is not None:
             self.left -= seen.bytes
-            name = self.recording.add(name, seen)
+            name = self.recording.add(name, seen, offset)
         if note:
             self.recording.notes.append(f"{name}: {note}")
 
     def missed(self, name: str, reason: str) -> None:
         """Say that something was attended to and not seen."""
+        self.known.add(name)
         self.recording.notes.append(f"{name}: not seen: {reason}")
 
     def _kept(self, look: Look | Computed) -> tuple[Seen | None, str | None]:
@@ -113,8 +139,10 @@ def observe(
     way, and a note of the recording says so. Weights are those before dropout.
 
     Seen are this library's own attention, `nn.MultiheadAttention` and what is made of it, whatever calls
-    `F.scaled_dot_product_attention`, and transformers' models in their default and in eager attention. What
-    torch.compile has compiled calls none of these: a note says which modules were not seen for that, and inside
+    `F.scaled_dot_product_attention`, transformers' models in their default and in eager attention, and the softmax of
+    (batch, heads, queries, keys) of any module that is called Attention or projects queries and keys. A module that
+    looks like attention and was called without being seen is named in the notes. What torch.compile has compiled calls
+    none of these: a note says which modules were not seen for that, and inside
     `torch.compiler.set_stance("force_eager")` they are. Threads that do not observe record nothing.
 
     >>> model = torch.nn.MultiheadAttention(4, 2, batch_first=True)
@@ -126,19 +154,24 @@ def observe(
     check(model, keep, top, item, limit)
     recording = Recording()
     observer = Observer(model, recording, Wanted(sites, keep, top, item, limit))
-    with swapped(model, TOLD):
+    with swapped(model, REPLACEMENTS):
         token = WATCHERS.set((*WATCHERS.get(), observer))
         try:
             yield recording
         finally:
             WATCHERS.reset(token)
+    conclude(observer, model)
+
+
+def conclude(observer: Observer, model: nn.Module) -> None:
+    """Say what was computed and not seen."""
+    recording, sites = observer.recording, observer.wanted.sites
     for name in compiled(model):
         if not any(site.startswith(name) for site in recording):
             observer.missed(name or type(model).__name__, COMPILED)
+    recording.notes += describe_unseen(observer.called_sites(), observer.known)
     if not recording and not recording.notes:
-        why = (
-            f"no site matches '{sites}'" if observer.others else "no attention was computed outside of compiled graphs"
-        )
+        why = f"no site matches '{sites}'" if observer.others else NOTHING
         recording.notes.append(f"nothing was seen: {why}")
 
 

@@ -7,8 +7,9 @@ tells those who watch in this thread of work. For all others it is one more call
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -18,16 +19,20 @@ from torch import nn
 from regard.watching import WATCHERS
 
 Told = Callable[..., None]
+Function = Callable[..., Any]
+Replace = Callable[[Function], Function]
+DEPTH: ContextVar[int] = ContextVar("regard_depth", default=0)  # functions in progress that tell of themselves
 _lock = threading.Lock()
 
 
 class Swap:
-    """One function by its name in a module, replaced while anyone holds it."""
+    """One function by its name in a module or a class, replaced while anyone holds it."""
 
-    def __init__(self, home: Any, name: str, told: Told) -> None:
+    def __init__(self, home: Any, name: str, replace: Replace) -> None:
         self.home, self.name = home, name
+        self.inherited = name not in vars(home)
         self.original = getattr(home, name)
-        self.replacement = _replacement(self.original, told)
+        self.replacement = replace(self.original)
         self.holders = 0
 
     def hold(self) -> None:
@@ -39,30 +44,49 @@ class Swap:
     def release(self) -> None:
         """Put it back after the last; leave it where somebody else has replaced it since."""
         self.holders -= 1
-        if self.holders == 0 and getattr(self.home, self.name) is self.replacement:
+        if self.holders or getattr(self.home, self.name) is not self.replacement:
+            return
+        if self.inherited:
+            delattr(self.home, self.name)
+        else:
             setattr(self.home, self.name, self.original)
 
 
-def _replacement(original: Callable[..., Any], told: Told) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def watched(*arguments: Any, **named: Any) -> Any:
-        result = original(*arguments, **named)
-        if WATCHERS.get() and not torch.compiler.is_compiling():
-            with torch.no_grad():
-                told(original, result, *arguments, **named)
-        return result
+def watched_now() -> bool:
+    """Whether somebody watches this thread of work; never while torch.compile traces, which cannot look that up."""
+    return not torch.compiler.is_compiling() and bool(WATCHERS.get())
 
-    return watched
+
+def telling(told: Told) -> Replace:
+    """The replacement that calls the original, and then `told` with it, its result and its arguments."""
+
+    def replace(original: Function) -> Function:
+        @functools.wraps(original)
+        def watched(*arguments: Any, **named: Any) -> Any:
+            if not watched_now():
+                return original(*arguments, **named)
+            token = DEPTH.set(DEPTH.get() + 1)
+            try:
+                result = original(*arguments, **named)
+                with torch.no_grad():
+                    told(original, result, *arguments, **named)
+            finally:
+                DEPTH.reset(token)
+            return result
+
+        return watched
+
+    return replace
 
 
 _swaps: dict[tuple[int, str], Swap] = {}
 
 
 @contextmanager
-def swapped(model: nn.Module, told: dict[str, Told]) -> Any:
-    """Inside, the functions that `told` names are replaced wherever the model's own code would find them."""
+def swapped(model: nn.Module, replacements: Mapping[str, Replace]) -> Any:
+    """Inside, the functions that `replacements` names are replaced wherever the model's own code would find them."""
     with _lock:
-        held = list(_found(model, told))
+        held = list(_found(model, replacements))
         for swap in held:
             swap.hold()
     try:
@@ -75,22 +99,22 @@ def swapped(model: nn.Module, told: dict[str, Told]) -> Any:
                     del _swaps[id(swap.home), swap.name]
 
 
-def _found(model: nn.Module, told: dict[str, Told]) -> Iterable[Swap]:
-    for home, name in ((F, SDPA), (F, MULTIHEAD), (torch, NATIVE), (torch, ENCODER)):
-        yield _swap(home, name, told[name])
-    originals = {id(_swaps[id(F), SDPA].original): SDPA}
+def _found(model: nn.Module, replacements: Mapping[str, Replace]) -> Iterable[Swap]:
+    for home, name in (*HOMES, *_caches()):
+        yield _swap(home, name, replacements[name])
+    originals = {id(_swaps[id(home), name].original): name for home, name in ((F, SDPA), (torch, SOFTMAX))}
     for home in _homes(model):
         for name, thing in list(vars(home).items()):
             if id(thing) in originals:  # from torch.nn.functional import scaled_dot_product_attention
-                yield _swap(home, name, told[SDPA])
+                yield _swap(home, name, replacements[originals[id(thing)]])
             elif name == EAGER and callable(thing):  # transformers has one in each of its models
-                yield _swap(home, name, told[EAGER])
+                yield _swap(home, name, replacements[EAGER])
 
 
-def _swap(home: Any, name: str, told: Told) -> Swap:
+def _swap(home: Any, name: str, replace: Replace) -> Swap:
     swap = _swaps.get((id(home), name))
     if swap is None:
-        swap = _swaps[id(home), name] = Swap(home, name, told)
+        swap = _swaps[id(home), name] = Swap(home, name, replace)
     return swap
 
 
@@ -101,6 +125,23 @@ def _homes(model: nn.Module) -> list[Any]:
     return [home for home in homes if home is not F]
 
 
+def _caches() -> list[tuple[Any, str]]:
+    """The key–value cache of transformers, if that is loaded: all kinds of it are updated through one method."""
+    cache = getattr(sys.modules.get("transformers.cache_utils"), "Cache", None)
+    return [] if cache is None else [(cache, UPDATE)]
+
+
 SDPA, MULTIHEAD = "scaled_dot_product_attention", "multi_head_attention_forward"
 NATIVE, ENCODER = "_native_multi_head_attention", "_transformer_encoder_layer_fwd"
-EAGER = "eager_attention_forward"
+EAGER, SOFTMAX = "eager_attention_forward", "softmax"
+CALL, UPDATE = "__call__", "update"
+# `F.softmax` and `nn.Softmax` call the method of the tensor.
+HOMES: tuple[tuple[Any, str], ...] = (
+    (F, SDPA),
+    (F, MULTIHEAD),
+    (torch, NATIVE),
+    (torch, ENCODER),
+    (torch, SOFTMAX),
+    (torch.Tensor, SOFTMAX),
+    (nn.Module, CALL),
+)

@@ -6,11 +6,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensor
 
-from regard.observing.arguments import hidden_by, inside, of_fused, of_packed
+from regard.observing.arguments import hidden_by, inside, of_fused, of_packed, pick, wide
 from regard.observing.look import Computed, Look
 from regard.observing.own import of_tensor
-from regard.observing.sites import Site, within_own
+from regard.observing.sites import Site, Sites, within_own
 from regard.observing.swaps import EAGER, ENCODER, MULTIHEAD, NATIVE, SDPA, Told
 from regard.shapes import Tensor
 from regard.watching import WATCHERS
@@ -22,9 +23,16 @@ class Observing(Protocol):
 
     item: int
 
+    @property
+    def sites(self) -> Sites: ...
+
     def site(self, part: str | None = None) -> Site | None: ...
 
-    def add(self, name: str, look: Look | Computed) -> None: ...
+    def add(self, name: str, look: Look | Computed, first: Tensor | None = None) -> None: ...
+
+    def expect(self, name: str, keys: int, offset: int | None) -> None: ...
+
+    def wants(self, name: str) -> bool: ...
 
     def missed(self, name: str, reason: str) -> None: ...
 
@@ -39,7 +47,8 @@ def fused(original: Any, result: Any, *arguments: Any, **named: Any) -> None:
         if reason is not None:
             observer.missed(site.name, reason)
         else:
-            observer.add(site.name, of_fused(observer.item, query, key, mask, causal=causal, scale=scale))
+            look = of_fused(observer.item, query, key, mask, causal=causal, scale=scale)
+            observer.add(site.name, look, look.key[:, :1])
 
 
 def _of_fused(  # noqa: PLR0913  # as torch has it
@@ -104,12 +113,20 @@ def eager(original: Callable[..., Any], result: Any, *arguments: Any, **named: A
     if not watching or not isinstance(result, tuple) or not isinstance(result[1], Tensor):
         return
     weights, given = result[1], inspect.signature(original).bind(*arguments, **named)
+    key = given.arguments.get("key")
     if given.arguments.get("dropout"):
         given.arguments["dropout"] = 0.0
         with torch.random.fork_rng(devices=[]):
             weights = original(*given.args, **given.kwargs)[1]
     for observer, site in watching:
-        observer.add(site.name, of_tensor(weights, observer.item))
+        observer.add(site.name, of_tensor(weights, observer.item), _first(key, observer.item))
+
+
+def _first(key: object, item: int) -> Tensor | None:
+    """The first key of one item, where keys are (batch, groups, keys, dim)."""
+    if not isinstance(key, Tensor) or key.dim() != 4:
+        return None
+    return wide(pick(key[..., :1, :], key.shape[:-3], item))
 
 
 TOLD: dict[str, Told] = {SDPA: fused, MULTIHEAD: multihead, NATIVE: native, ENCODER: encoder, EAGER: eager}
@@ -117,15 +134,20 @@ TOLD: dict[str, Told] = {SDPA: fused, MULTIHEAD: multihead, NATIVE: native, ENCO
 
 def each(part: str | None = None) -> list[tuple[Observing, Site]]:
     """Those who watch and want to see the site that is computing, or a part of it."""
-    found = [(watcher, watcher.site(part)) for watcher in WATCHERS.get() if isinstance(watcher, Observing)]
+    found = [(observer, observer.site(part)) for observer in observers()]
     return [(observer, site) for observer, site in found if site is not None]
+
+
+def observers() -> list[Observing]:
+    """Those who watch this thread of work, in whatever module."""
+    return [watcher for watcher in WATCHERS.get() if isinstance(watcher, Observing)]
 
 
 def strange(*tensors: Tensor) -> str | None:
     """Why these cannot be looked at: there are no plain numbers in them."""
     for tensor in tensors:
-        if tensor.is_meta or tensor.is_nested:
-            return "a meta or nested tensor"
+        if tensor.is_meta or tensor.is_nested or isinstance(tensor, FakeTensor):
+            return "a meta, fake or nested tensor"
         if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
             return "inside of a transform of torch.func"
     return None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from regard.bounds import most
 from regard.errors import nearest, wrong, wrong_kind
 from regard.recording.difference import Difference
 from regard.recording.seen import Seen, Whole
@@ -28,6 +29,11 @@ class Labels:
         for axis, labels, size in (("queries", self.queries, seen.queries), ("keys", self.keys, seen.keys)):
             if len(labels) != size:
                 raise wrong(f"{axis} of {name}", f"{len(labels)} labels", str(size), "give one for each position")
+            try:
+                "".join(labels).encode("utf-8")
+            except UnicodeEncodeError:
+                fix = "decode the text anew, with errors='replace'"
+                raise wrong(f"{axis} of {name}", "half a surrogate pair", "text that can be written", fix) from None
 
 
 class Recording(Mapping[str, Seen]):
@@ -35,6 +41,8 @@ class Recording(Mapping[str, Seen]):
 
     A name is the path of a module, with the number of the call behind `#` from the second call on. `labels` has the
     tokens of some or all of them, `metadata` whatever else is known, as JSON, and `notes` what was not kept.
+    `offsets` has the absolute position of the first key where that is not 0: a cache with a sliding window has dropped
+    the ones before it. None is a position that is not known.
 
     >>> recording = Recording.of({"alignment": [[0.9, 0.1], [0.2, 0.8]]}, queries=["le", "chat"], keys=["the", "cat"])
     >>> recording["alignment"].top(1).keys.flatten().tolist()
@@ -48,12 +56,14 @@ class Recording(Mapping[str, Seen]):
         labels: Mapping[str, Labels] | None = None,
         metadata: Mapping[str, Json] | None = None,
         notes: Sequence[str] = (),
+        offsets: Mapping[str, int | None] | None = None,
     ) -> None:
         self._seen = dict(seen or {})
         self._calls: dict[str, int] = {}
         self.labels: dict[str, Labels] = {}
         self.metadata: dict[str, Json] = dict(metadata or {})
         self.notes: list[str] = list(notes)
+        self.offsets: dict[str, int | None] = dict(offsets or {})
         for name, both in (labels or {}).items():
             both.check(name, self[name])
             self.labels[name] = both
@@ -96,14 +106,19 @@ class Recording(Mapping[str, Seen]):
         """What it takes in memory."""
         return sum(seen.bytes for seen in self.values())
 
-    def add(self, name: str, seen: Seen) -> str:
-        """Keep one more, and give the name it is kept by: with a number where there was one already."""
+    def add(self, name: str, seen: Seen, offset: int | None = 0) -> str:
+        """Keep one more, and give the name it is kept by: with a number where there was one already.
+
+        `offset` is the absolute position of its first key, None if that is not known.
+        """
         number = self._calls.get(name, 0) + 1
         unique = name if number == 1 else f"{name}#{number}"
         while unique in self._seen:  # a name that came from elsewhere with its number
             number += 1
             unique = f"{name}#{number}"
         self._seen[unique], self._calls[name] = seen, number
+        if offset != 0:
+            self.offsets[unique] = offset
         return unique
 
     def label(
@@ -112,7 +127,7 @@ class Recording(Mapping[str, Seen]):
         """Give tokens to the sites that match; where one of the two is missing, its positions are numbered."""
         for name in self.matching(sites):
             seen = self[name]
-            both = Labels(_words(queries, seen.queries), _words(keys, seen.keys))
+            both = Labels(_words(queries, seen.queries), _words(keys, seen.keys, self.offsets.get(name) or 0))
             both.check(name, seen)
             self.labels[name] = both
 
@@ -124,13 +139,16 @@ class Recording(Mapping[str, Seen]):
         """Those that match a glob."""
         names = self.matching(sites)
         labels = {name: self.labels[name] for name in names if name in self.labels}
-        return Recording({name: self[name] for name in names}, labels=labels, metadata=self.metadata, notes=self.notes)
+        offsets = {name: self.offsets[name] for name in names if name in self.offsets}
+        seen = {name: self[name] for name in names}
+        return Recording(seen, labels=labels, metadata=self.metadata, notes=self.notes, offsets=offsets)
 
     def merge(self, other: "Recording") -> "Recording":
         """Both, one after the other; a name that both have gets a number, and this one's metadata count first."""
-        both = Recording(self, labels=self.labels, metadata={**other.metadata, **self.metadata}, notes=self.notes)
+        metadata = {**other.metadata, **self.metadata}
+        both = Recording(self, labels=self.labels, metadata=metadata, notes=self.notes, offsets=self.offsets)
         for name, seen in other.items():
-            kept = both.add(name, seen)
+            kept = both.add(name, seen, other.offsets.get(name, 0))
             if name in other.labels:
                 both.labels[kept] = other.labels[name]
         both.notes += other.notes
@@ -144,26 +162,38 @@ class Recording(Mapping[str, Seen]):
                 "other", f"sites {', '.join(other) or '(none)'}", f"some of {', '.join(self) or '(none)'}", SAME
             )
         seen = {name: Difference(self[name], other[name]) for name in shared}
-        labels = {name: both for name, both in {**other.labels, **self.labels}.items() if name in seen}
+        labels = {name: pair for name, pair in {**other.labels, **self.labels}.items() if name in seen}
         alone = [name for name in (*self, *other) if name not in seen]
         notes = [f"{name} is in one of the two recordings only" for name in alone]
-        return Recording(seen, labels=labels, metadata={"first": self.metadata, "second": other.metadata}, notes=notes)
+        moved = [name for name in shared if self.offsets.get(name, 0) != other.offsets.get(name, 0)]
+        notes += [f"{name}: the keys of the two recordings have other positions" for name in moved]
+        offsets = {name: None if name in moved else self.offsets[name] for name in shared if name in self.offsets}
+        both = {"first": self.metadata, "second": other.metadata}
+        return Recording(seen, labels=labels, metadata=both, notes=notes, offsets=offsets | dict.fromkeys(moved))
 
     def stacked(self) -> "Recording":
         """The calls of each site as one attention, the later below the earlier: the steps of a generation.
 
-        A key that an earlier step did not have yet got no weight from it. Sites whose calls differ in heads stay apart.
+        A key that a step did not have, because it came later or because a sliding window had left it behind, got no
+        weight from it: columns are absolute positions. Sites whose calls differ in heads stay apart, and so do those
+        whose positions are not known, with a note.
         """
         calls: dict[str, list[str]] = {}
         for name in self:
             calls.setdefault(name.split("#")[0], []).append(name)
         made = Recording(metadata=self.metadata, notes=self.notes)
         for site, names in calls.items():
-            if len({self[name].heads for name in names}) == 1:
-                made.add(site, stack([self[name] for name in names]))
-            else:
-                for name in names:
-                    made.add(name, self[name])
+            offsets = [self.offsets.get(name, 0) for name in names]
+            known = [offset for offset in offsets if offset is not None]
+            if len(known) == len(names) and len({self[name].heads for name in names}) == 1:
+                made.add(site, *stack([self[name] for name in names], known))
+                continue
+            for name, offset in zip(names, offsets, strict=True):
+                made.add(name, self[name], offset)
+            if len(known) < len(names):
+                made.notes.append(
+                    f"{site}: its {len(names)} calls stay apart: the positions of their keys are not known"
+                )
         return made
 
     def save(self, path: Path | str) -> None:
@@ -173,7 +203,7 @@ class Recording(Mapping[str, Seen]):
         write(self, Path(path))
 
     @classmethod
-    def load(cls, path: Path | str, *, limit: int = 2**32) -> "Recording":
+    def load(cls, path: Path | str, *, limit: int = most("recording", "bytes")) -> "Recording":
         """Read such a file, of at most `limit` bytes. Whatever is wrong with it is said in one sentence."""
         from regard.recording.file import read
 
@@ -203,5 +233,5 @@ def _table(name: str, table: object) -> Tensor:
     return tensor[None] if tensor.dim() == 2 else tensor
 
 
-def _words(labels: Sequence[str] | None, size: int) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(size)) if labels is None else tuple(labels)
+def _words(labels: Sequence[str] | None, size: int, first: int = 0) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(first, first + size)) if labels is None else tuple(labels)

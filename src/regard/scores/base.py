@@ -51,6 +51,10 @@ class DotForm:
             return self
         return replace(self, query=(self.query * self.scale).to(self.query.dtype), scale=1.0)
 
+    def prepared(self) -> "DotForm":
+        """The same numbers with a scale that is a positive number, as kernels expect it."""
+        return self if isinstance(self.scale, float) and self.scale > 0 else self.unscaled()
+
     def plus_column(self, column: Tensor) -> "DotForm":
         """The same with one more number for each key."""
         return replace(self, column=added(self.column, column))
@@ -188,6 +192,14 @@ class Sum(DotScore):
         self.left, self.right = left, right
 
     @property
+    def counts_keys(self) -> bool:
+        return self.left.counts_keys or self.right.counts_keys
+
+    @property
+    def centers_keys(self) -> bool:
+        return self.left.centers_keys or self.right.centers_keys
+
+    @property
     def key(self) -> Hashable:
         return type(self), self.left.key, self.right.key, self.form
 
@@ -221,6 +233,14 @@ class Multiple(DotScore):
         super().__init__()
         check_setting("factor", factor)
         self.score, self.factor = score, factor
+
+    @property
+    def counts_keys(self) -> bool:
+        return self.score.counts_keys
+
+    @property
+    def centers_keys(self) -> bool:
+        return self.score.centers_keys
 
     @property
     def key(self) -> Hashable:

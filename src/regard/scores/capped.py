@@ -36,6 +36,14 @@ class Capped(Score):
         self.score, self.cap = score, cap
 
     @property
+    def counts_keys(self) -> bool:
+        return self.score.counts_keys
+
+    @property
+    def centers_keys(self) -> bool:
+        return self.score.centers_keys
+
+    @property
     def key(self) -> Hashable:
         return type(self), self.score.key
 

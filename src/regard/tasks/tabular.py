@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import wrong
-from regard.tasks.data.fingerprints import check_same, keep
+from regard.tasks.data.fingerprints import check_same, digest, keep
+from regard.tasks.data.parts import repeated, sizes
 from regard.tasks.data.shuffling import shuffled
 from regard.tasks.predicting import Report
 from regard.training import Batched, Goal, Loss, Part
@@ -29,6 +30,7 @@ class Sets:
     validation: Tensors
     tests: Mapping[str, Tensors]
     notes: Sequence[str] = ()
+    endless: bool = False  # whether there are new ones in every epoch
 
     def held_out(self, split: str) -> Mapping[str, Tensors]:
         """Each set of the test, or that of the validation."""
@@ -37,10 +39,10 @@ class Sets:
     @property
     def fingerprint(self) -> str:
         """Other data have another one."""
-        digest = hashlib.sha256()
+        content = hashlib.sha256()
         for tensor in (*self.training(0), *self.validation):
-            digest.update(repr(tuple(tensor.shape)).encode() + tensor.contiguous().numpy().tobytes())
-        return digest.hexdigest()[:16]
+            content.update(repr(tuple(tensor.shape)).encode() + tensor.contiguous().numpy().tobytes())
+        return content.hexdigest()[:16]
 
 
 class Tabular(ABC):
@@ -53,7 +55,17 @@ class Tabular(ABC):
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the data."""
-        return self.sets.notes
+        learned, held_out = self.training(0), {"validation": self.sets.validation, **self.sets.tests}
+        counts = {name: len(tensors[0]) for name, tensors in held_out.items()}
+        counted = sizes("items", len(learned[0]), counts.pop("validation"), counts, endless=self.sets.endless)
+        if self.sets.endless:
+            return (counted, *self.sets.notes)
+        shared = repeated("items", self.contents(learned), {n: self.contents(own) for n, own in held_out.items()})
+        return (counted, *self.sets.notes, *shared)
+
+    def contents(self, tensors: Tensors) -> list[str]:
+        """A short name for each item: those that are alike have the same."""
+        return [digest(tensor[row].numpy().tobytes() for tensor in tensors) for row in range(len(tensors[0]))]
 
     @abstractmethod
     def model(self) -> nn.Module:

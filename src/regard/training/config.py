@@ -10,6 +10,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from regard.errors import InputError, wrong
+from regard.training.storage import read_text
 from regard.training.toml import NOTHING
 
 Config = TypeVar("Config")
@@ -33,10 +34,14 @@ def configure(base: Config, file: Path | None = None, overrides: Mapping[str, ob
 def read_toml(file: Path) -> dict[str, Any]:
     """The tables of a file, or one sentence about what is wrong with it."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(file))
     except FileNotFoundError:
         raise wrong("config", f"no file {file}", "a TOML file", "check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise wrong("config", f"{file} ({error.strerror})", "a TOML file", "check the path") from None
+    except RecursionError:
+        raise wrong("config", f"{file} (nested too deep)", "a TOML file", "correct that place") from None
+    except ValueError as error:
         raise wrong("config", f"{file} ({error})", "a TOML file", "correct that place") from None
 
 

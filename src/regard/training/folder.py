@@ -23,25 +23,45 @@ from typing import Any
 import torch
 
 from regard.errors import InputError, wrong
-from regard.training.checkpoint import FORMAT, best_first, checkpoints, read_tensors
+from regard.training.checkpoint import FORMAT, best_first, checkpoints, read_tensors, readable_states
 from regard.training.config import configure, differences
+from regard.training.lock import Lock, check_free
 from regard.training.settings import RunConfig
-from regard.training.storage import appearing, replace, replace_by_copy, storing, write
+from regard.training.storage import (
+    StorageError,
+    appearing,
+    being_made,
+    open_regular,
+    read_bytes,
+    read_json,
+    replace,
+    replace_by_copy,
+    storing,
+    write,
+)
 from regard.training.task import Goal, Task
 from regard.training.tensors import pack
 from regard.training.toml import to_toml
 
 
-def create(folder: Path, config: RunConfig, task: Task[Any]) -> None:
-    """Makes a new run folder. Until it is complete, nothing has its name."""
+def create(folder: Path, config: RunConfig, task: Task[Any], lock: Lock) -> None:
+    """Makes a new run folder, locked. Until it is complete, nothing has its name."""
     refuse_used(folder)
-    with storing("run", folder), appearing(folder) as temporary:
-        temporary.mkdir()
-        task.save(temporary)
-        write(temporary / "config.toml", to_toml(config).encode())
-        write(temporary / "versions.json", json.dumps(versions(), indent=1).encode())
-        write(temporary / "command.txt", command_line(0).encode())
-        write(temporary / "metrics.jsonl", b"")
+    check_free(being_made(folder))
+    try:
+        with storing("run", folder), appearing(folder) as temporary:
+            temporary.mkdir()
+            lock.take(temporary)
+            task.save(temporary)
+            write(temporary / "config.toml", to_toml(config).encode())
+            write(temporary / "versions.json", json.dumps(versions(), indent=1).encode())
+            write(temporary / "command.txt", command_line(0).encode())
+            write(temporary / "metrics.jsonl", b"")
+    except StorageError:
+        if not lock.follow(folder):
+            refuse_used(folder)  # somebody else may have made it meanwhile
+        raise
+    lock.follow(folder)
 
 
 def refuse_used(folder: Path) -> None:
@@ -50,6 +70,7 @@ def refuse_used(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise wrong("folder", f"{folder}, which is a file", "a new folder", "give another folder")
+    check_free(folder)
     if (folder / "versions.json").is_file():
         step = int(checkpoints(folder)[-1].name) if checkpoints(folder) else 0
         fix = f"{how_to_go_on(folder)}, or give another folder"
@@ -65,9 +86,9 @@ def how_to_go_on(folder: Path) -> str:
 def recorded_versions(folder: Path) -> dict[str, Any]:
     """The `versions.json` of a run folder, or one sentence on why it is none that can be used."""
     try:
-        found = dict(json.loads((folder / "versions.json").read_text(encoding="utf-8")))
+        found = read_json(folder / "versions.json")
         version = found["format"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError):
         expected = "a folder that regard train made"
         raise wrong("run", f"{folder}, which is no run folder", expected, "check the path") from None
     if version != FORMAT:
@@ -82,10 +103,18 @@ def reopen(folder: Path, config: RunConfig, step: int) -> list[str]:
     notes = [f"{name} was {before.get(name)}, is {now[name]}" for name in now if now[name] != before.get(name)]
     changes = [f"{name} was {old}, is {new}" for name, (old, new) in changed_settings(folder, config).items()]
     with storing("run", folder):
-        log = (folder / "command.txt").read_text(encoding="utf-8") + command_line(step)
-        replace(folder / "command.txt", (log + "".join(f"# {note}\n" for note in notes + changes)).encode())
+        log = "".join([command_line(step), *(f"# {note}\n" for note in notes + changes)])
+        replace(folder / "command.txt", earlier_commands(folder) + log.encode())
         replace(folder / "config.toml", to_toml(config).encode())
     return notes + changes
+
+
+def earlier_commands(folder: Path) -> bytes:
+    """What command.txt holds; nothing where somebody removed it."""
+    try:
+        return read_bytes(folder / "command.txt")
+    except FileNotFoundError:
+        return b""
 
 
 def changed_settings(folder: Path, config: RunConfig) -> dict[str, tuple[object, object]]:
@@ -125,7 +154,7 @@ def command_line(step: int) -> str:
 
 def publish(run: Path, goal: Goal) -> None:
     """Makes `weights.safetensors` the best weights of the run, or the last where nothing was evaluated."""
-    candidates = best_first(run, goal)[:1] or checkpoints(run)[-1:]
+    candidates = best_first(run, goal)[:1] or list(readable_states(run))[-1:]
     for path in candidates:
         plain = path / "weights.safetensors"
         if plain.is_file():
@@ -140,19 +169,24 @@ class Journal:
     def __init__(self, run: Path, length: int) -> None:
         self.path = run / "metrics.jsonl"
         with storing("metrics", self.path):
-            self.file = self.path.open("ab")
-            self.file.truncate(min(length, self.path.stat().st_size))
+            self.file = open_regular(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, buffering=0)
+            self.file.truncate(min(length, self.size()))
 
     def append(self, values: dict[str, Any]) -> None:
+        line = json.dumps(values).encode() + b"\n"
         with storing("metrics", self.path):
-            self.file.write(json.dumps(values).encode() + b"\n")
-            self.file.flush()
+            while line:
+                line = line[self.file.write(line) :]
+
+    def size(self) -> int:
+        """The bytes so far."""
+        return os.fstat(self.file.fileno()).st_size
 
     def length(self) -> int:
         """The bytes so far, which are on the disk when this returns."""
         with storing("metrics", self.path):
             os.fsync(self.file.fileno())
-        return self.path.stat().st_size
+        return self.size()
 
     def close(self) -> None:
         self.file.close()

@@ -3,18 +3,20 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.training.evaluation import measured
+from regard.training.evaluation import measured, rehearse
 from regard.training.events import Evaluated, Event, Finished, Noted, Reason, Saved, Started, Stepped, record
 from regard.training.folder import how_to_go_on
 from regard.training.interrupt import listening
-from regard.training.progress import Progress, Taken, Window, judged, moved
+from regard.training.lock import Lock
+from regard.training.progress import Progress, Taken, Window, judged, moved, tell_unmoved
 from regard.training.runtime import joined, restarted
 from regard.training.schedule import rate_at
-from regard.training.session import Session, prepared, save
+from regard.training.session import Session, Standing, copy_buffers, prepared, rescue, save
 from regard.training.settings import RunConfig, Training
 from regard.training.step import advance
 from regard.training.task import Part, Task
@@ -32,20 +34,27 @@ def train(
     Killed at any moment and resumed, a run ends with the same bits on a CPU as one that was never killed.
     Ctrl-C, SIGTERM or a true `stop()` end it at the next step, with everything saved.
     """
-    settings = config.training
-    with joined(settings) as runtime, listening(patient=runtime.several) as interrupt:
+    settings, lock = config.training, Lock()
+    with joined(settings) as runtime, listening(patient=runtime.several) as interrupt, closing(lock):
         if resume is None and restarted() and (settings.folder / "versions.json").is_file():
             resume = settings.folder
-        session, progress, notes = prepared(task, config, runtime, resume)
+        session, standing, notes = prepared(task, config, runtime, resume, lock)
+        start = standing.progress
         steps = planned_steps(task, settings, runtime.part)
         parameters = sum(parameter.numel() for parameter in session.model.parameters())
-        yield Started(session.run, progress.step, progress.epoch, steps, parameters, runtime.part.world)
-        yield from map(Noted, notes)
+        yield Started(session.run, start.step, start.epoch, steps, parameters, runtime.part.world)
+        yield from map(Noted, [*notes, *tell_unmoved(start, task.goal)])
         try:
-            for event in stepping(session, progress, steps, lambda: interrupt.asked or stop()):
+            for event in stepping(session, standing, steps, lambda: interrupt.asked or stop()):
                 if session.journal and isinstance(event, Stepped | Evaluated):
                     session.journal.append(record(event))
                 yield event
+        except Exception as error:
+            path = rescue(session, standing, error)
+            if path:
+                yield Saved(standing.progress.step, path)
+                yield Noted(f"saved at step {standing.progress.step}; to go on: {how_to_go_on(session.run)}")
+            raise
         finally:
             if session.journal:
                 session.journal.close()
@@ -60,42 +69,59 @@ def planned_steps(task: Task[Any], settings: Training, part: Part) -> int:
     return min(wanted)
 
 
-def stepping(session: Session, progress: Progress, steps: int, asked: Callable[[], bool]) -> Iterator[Event]:
+def stepping(session: Session, standing: Standing, steps: int, asked: Callable[[], bool]) -> Iterator[Event]:
     """Steps until there is a reason to end. At each: log, evaluate, save, as due, in this order."""
     saved, every = time.monotonic(), session.settings.every
     batches: Sequence[Any] = ()
-    reason = ending(session, progress)
+    progress, taken = standing.progress, standing.taken
+    reason = None if taken else ending(session, progress)
+    begun = progress.evaluations
+    if reason is None:
+        rehearse(session, progress.step)
     while reason is None:
-        if not batches:
-            batches = session.task.epoch(progress.epoch, session.runtime.part)
-        optimizer = session.settings.optimizer
-        rate = rate_at(progress.step + 1, optimizer.rate, session.settings.schedule, steps)
-        overdue = time.monotonic() - saved > 60 * every.minutes
-        taken = advance(session, batches, progress, rate, (asked(), overdue))
-        before, progress = progress.epoch, moved(progress, taken, len(batches))
-        if progress.epoch != before:
+        if taken is None:  # otherwise an error came between a step and what follows it, which is made up for
+            if not batches:
+                batches = session.task.epoch(progress.epoch, session.runtime.part)
+            standing.buffers = copy_buffers(session)
+            rate = rate_at(progress.step + 1, session.settings.optimizer.rate, session.settings.schedule, steps)
+            overdue = time.monotonic() - saved > 60 * every.minutes
+            taken = advance(session, batches, progress, rate, (asked(), overdue))
+            progress = moved(progress, taken, len(batches))
+            stand(session, standing, progress, taken)
+        if progress.batch == 0:
             batches = ()
         reason = ending(session, progress)
         if progress.step % every.log == 0 or reason:
             yield stepped(progress, taken)
             progress = replace(progress, window=Window())
-        evaluates = due(every.evaluate, progress, before) or reason is not None
+        evaluates = due(every.evaluate, progress) or reason is not None
         if evaluates:
             progress, evaluated = evaluate(session, progress)
             yield evaluated
             reason = ending(session, progress)
+        stand(session, standing, progress, None)
         saves = evaluates or (every.save is not None and progress.step % every.save == 0)
         if saves or taken.stop or taken.overdue:
             path = save(session, progress, due=saves)
-            saved = time.monotonic()
+            saved, standing.saved = time.monotonic(), True
             yield Saved(progress.step, path)
         reason = reason or ("interrupted" if taken.stop else None)
+        taken = None
+    if progress.evaluations > begun:
+        yield from map(Noted, tell_unmoved(progress, session.task.goal))
     yield Finished(reason, progress.step, progress.best, session.run, how_to_go_on(session.run))
 
 
-def due(interval: int | None, progress: Progress, epoch_before: int) -> bool:
+def stand(session: Session, standing: Standing, progress: Progress, taken: Taken | None) -> None:
+    """Notes where the run stands, for the case that an error ends it."""
+    standing.progress, standing.taken, standing.saved = progress, taken, False
+    standing.metrics_bytes = session.journal.size() if session.journal else 0
+    standing.buffers = {}
+
+
+def due(interval: int | None, progress: Progress) -> bool:
     """Whether an evaluation is due after this step: by the interval, or at the end of an epoch."""
-    return progress.step % interval == 0 if interval else progress.epoch != epoch_before
+    return progress.step % interval == 0 if interval else progress.batch == 0
 
 
 def stepped(progress: Progress, taken: Taken) -> Stepped:
@@ -106,10 +132,8 @@ def stepped(progress: Progress, taken: Taken) -> Stepped:
 
 def evaluate(session: Session, progress: Progress) -> tuple[Progress, Evaluated]:
     """Measures, and judges by the metric that decides."""
-    goal = session.task.goal
     metrics = measured(session, progress.step)
-    progress = judged(progress, metrics[goal.metric], goal)
-    best = progress.metric is not None and progress.stale == 0
+    progress, best = judged(progress, metrics, session.task.goal)
     return progress, Evaluated(progress.step, progress.epoch, metrics, best)
 
 

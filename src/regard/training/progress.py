@@ -6,12 +6,18 @@ what ran before: not on a restart, nor on what a reader of the events does betwe
 
 import hashlib
 import math
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any
 
 import torch
 
+from regard.errors import RegardError
 from regard.training.task import Goal
+
+
+class DivergedError(RegardError, ArithmeticError):
+    """The loss or its gradient is no longer a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +37,12 @@ class Progress:
     epoch: int = 0
     batch: int = 0
     metric: float | None = None  # measured at this very step
+    loss: float | None = None  # on held-out data, at this very step
     best: float | None = None
-    stale: int = 0  # evaluations since the best
+    best_loss: float | None = None  # of those with the best metric, the lowest
+    stale: int = 0  # evaluations since the metric was better than ever
+    evaluations: int = 0
+    varied: bool = False  # whether the metric was ever another than at first
     window: Window = field(default_factory=Window)
 
     def as_json(self) -> dict[str, Any]:
@@ -40,7 +50,12 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
-        return cls(**values | {"window": Window(**values["window"])})
+        """The inverse. A field that older versions did not write has its default."""
+        made = cls(**values | {"window": Window(**values["window"])})
+        numbers = (*astuple(made)[:-1], *astuple(made.window))
+        if not all(value is None or isinstance(value, int | float) for value in numbers):
+            raise TypeError("progress: got something that is no number")
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +83,41 @@ def moved(progress: Progress, taken: Taken, epoch_length: int) -> Progress:
         epoch=progress.epoch + over,
         batch=0 if over else batch,
         metric=None,
+        loss=None,
         window=Window(window.loss + taken.loss, window.tokens + taken.tokens, window.seconds + taken.seconds),
     )
 
 
-def judged(progress: Progress, value: float, goal: Goal) -> Progress:
-    """The progress after an evaluation."""
-    if goal.improves(value, progress.best):
-        return replace(progress, metric=value, best=value, stale=0)
-    return replace(progress, metric=None if math.isnan(value) else value, stale=progress.stale + 1)
+def judged(progress: Progress, metrics: Mapping[str, float], goal: Goal) -> tuple[Progress, bool]:
+    """The progress after an evaluation, and whether these weights are the best so far.
+
+    Of equal metrics the lower loss is better; where that is equal too, or there is none, the later weights are.
+    """
+    value, loss = float(metrics[goal.metric]), float(metrics.get("loss", math.nan))
+    known = None if math.isnan(loss) else loss
+    improves = goal.improves(value, progress.best)
+    lowest = progress.best_loss
+    ties = value == progress.best and (lowest is None or loss <= lowest)
+    new = replace(
+        progress,
+        metric=None if math.isnan(value) else value,
+        loss=known,
+        stale=0 if improves else progress.stale + 1,
+        evaluations=progress.evaluations + 1,
+        varied=progress.varied or (progress.best is not None and value != progress.best),
+    )
+    return (replace(new, best=value, best_loss=known), True) if improves or ties else (new, False)
+
+
+def tell_unmoved(progress: Progress, goal: Goal) -> list[str]:
+    """A note on a goal that was the same at every evaluation: it did not choose the best weights."""
+    if progress.evaluations < 2 or progress.varied:
+        return []
+    value = "no number" if progress.best is None else f"{progress.best:.4g}"
+    how = "the loss" if goal.metric != "loss" and progress.best_loss is not None else "the later step"
+    chosen = "none is called best" if progress.best is None else f"{how} chose the best"
+    same = f"{goal.metric} was {value} at all {progress.evaluations} evaluations"
+    return [f"{same}: {chosen}; train longer, or choose another goal"]
 
 
 def reseed(seed: int, step: int, rank: int) -> None:

@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as distributed
 from torch import nn
+from torch.distributed.distributed_c10d import _get_default_store
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError, wrong
+from regard.training.peers import sharing_failures
 from regard.training.rendezvous import fresh_store
 from regard.training.settings import Parallel, Training
 from regard.training.task import Part
@@ -68,6 +70,7 @@ class Runtime:
                 outcome = [None, error]
         distributed.broadcast_object_list(outcome, src=0)
         if outcome[1] is not None:
+            outcome[1].relayed = not self.leads
             raise outcome[1]
         result: Result = outcome[0]
         return result
@@ -125,7 +128,8 @@ def joined(settings: Training) -> Iterator[Runtime]:
     backend = "nccl" if device.type == "cuda" else "gloo"
     distributed.init_process_group(backend, store=fresh_store(rank, world), rank=rank, world_size=world)
     try:
-        yield Runtime(Part(rank, world), device, settings.parallel)
+        with sharing_failures(_get_default_store(), rank):
+            yield Runtime(Part(rank, world), device, settings.parallel)
     finally:
         distributed.destroy_process_group()
 

@@ -8,14 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import RegardError, sentence, wrong
-from regard.training.progress import Progress, Taken, reseed
+from regard.errors import sentence, wrong
+from regard.training.progress import DivergedError, Progress, Taken, reseed
 from regard.training.session import Session
 from regard.training.tensors import own_shard, unsharded
-
-
-class DivergedError(RegardError, ArithmeticError):
-    """The loss or its gradient is no longer a number."""
 
 
 def advance(

@@ -2,15 +2,20 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from regard.errors import RegardError, sentence
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+DELETING = ".deleting-"
+READABLE = 2**24  # bytes: what a run folder says about itself is never longer
 
 
 class StorageError(RegardError, OSError):
@@ -67,10 +72,15 @@ def replace_by_copy(path: Path, source: Path) -> None:
     settle(path.parent)
 
 
+def being_made(folder: Path) -> Path:
+    """The name that a folder has until it is complete."""
+    return folder.with_name(f".{folder.name}.writing")
+
+
 @contextmanager
 def appearing(folder: Path) -> Iterator[Path]:
     """The name of a folder to make and fill, which becomes `folder` when it is complete; otherwise nothing is left."""
-    temporary = folder.with_name(f".{folder.name}.writing")
+    temporary = being_made(folder)
     shutil.rmtree(temporary, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -80,6 +90,49 @@ def appearing(folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     settle(folder.parent)
+
+
+def remove(folder: Path) -> None:
+    """Deletes a folder so that it is whole or not there: its name goes at once, then what it held."""
+    doomed = folder.with_name(f"{DELETING}{folder.name}")
+    shutil.rmtree(doomed, ignore_errors=True)
+    folder.rename(doomed)
+    settle(folder.parent)
+    shutil.rmtree(doomed)
+
+
+def open_regular(path: Path, flags: int, buffering: int = -1) -> IO[bytes]:
+    """Opens a file. A pipe or a device is an OSError, because reading or opening it might never end."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(handle, "r+b" if flags & os.O_RDWR else "rb", buffering)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Reads a small file."""
+    with open_regular(path, os.O_RDONLY) as file:
+        content = file.read(READABLE + 1)
+    if len(content) > READABLE:
+        raise ValueError(f"longer than {READABLE:,} bytes")
+    return content
+
+
+def read_text(path: Path) -> str:
+    """Reads a small file of text; OSError or ValueError where it is none."""
+    return read_bytes(path).decode("utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads a small file that holds a JSON object; OSError or ValueError where it does not."""
+    try:
+        content = json.loads(read_text(path))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not isinstance(content, dict):
+        raise ValueError("not an object")
+    return content
 
 
 def settle(folder: Path) -> None:

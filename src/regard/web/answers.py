@@ -1,6 +1,8 @@
 """What the server says where it does not do as asked: always `{"error": "name: got …, expected …; fix: …"}`."""
 
+import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -25,10 +27,37 @@ def refuse(status: int, name: str, got: object, expected: str, fix: str) -> Refu
     return RefusedError(status, sentence(name, got, expected, fix))
 
 
+def gone() -> RefusedError:
+    """A refusal for somebody who left, which nobody reads."""
+    return RefusedError(499, sentence("request", "a reader who left", "one who waits", "ask again"))
+
+
+def not_finite() -> RefusedError:
+    """A refusal where a model gave numbers that JSON cannot say."""
+    expected, fix = "finite numbers", "train it again with a lower rate"
+    return refuse(409, "model", "numbers that are not finite", expected, fix)
+
+
+class Json(JSONResponse):
+    """JSON in which half a surrogate pair is a question mark: a file may hold one, and messages say what it holds."""
+
+    def render(self, content: Any) -> bytes:
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+
+def answer_json(values: Any, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """An answer as JSON, or a sentence where a model's numbers are none."""
+    try:
+        return Json(values, headers=headers)
+    except ValueError:
+        raise not_finite() from None
+
+
 def problem(text: str, status: int, wait: int | None = None) -> JSONResponse:
     """An error as the page reads it."""
     headers = {} if wait is None else {"Retry-After": str(wait)}
-    return JSONResponse({"error": text}, status, headers)
+    return Json({"error": text}, status, headers)
 
 
 def refused(request: Request, error: Exception) -> JSONResponse:

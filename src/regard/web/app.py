@@ -8,30 +8,32 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
+from regard.bounds import most
 from regard.errors import wrong
 from regard.web.answers import HANDLERS
+from regard.web.connections import Connection, raise_file_limit
 from regard.web.limits import Limits
 from regard.web.routes import Routes
 from regard.web.runs import Runs, sorted_out
 from regard.web.security import Access, Guard
 from regard.web.store import Files
 
-CONNECTIONS = 2048  # open at once; each costs a little memory even where nothing is asked
+BACKLOG = 128  # connections that are taken at once: each is a file, and they must not run out before one is dropped
 
 
 def application(paths: Sequence[Path], access: Access | None = None, limits: Limits | None = None) -> Guard:
     """The app that serves these run folders and recordings, and nothing else."""
     limits = Limits() if limits is None else limits
     folders, files = sorted_out(paths)
-    routes = Routes(Runs(folders, limits), Files(files, limits.weights), limits)
+    routes = Routes(Runs(folders, limits), Files(files, limits.kept), limits)
 
     @asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:
         yield
-        routes.workers.close()
+        routes.close()
 
     app = Starlette(routes=routes.all(), exception_handlers=HANDLERS, lifespan=living)
-    return Guard(app, Access() if access is None else access)
+    return Guard(app, Access() if access is None else access, routes.close)
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -41,7 +43,7 @@ def listening(host: str, port: int) -> socket.socket:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         connection.bind((host, port))
-        connection.listen(CONNECTIONS)
+        connection.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         connection.close()
         fix = "use --port 0 for any that is free"
@@ -59,17 +61,38 @@ def url(host: str, port: int, token: str | None) -> str:
     return f"http://{name}:{port}/" + ("" if token is None else f"#token={token}")
 
 
-def run(app: Guard, connection: socket.socket) -> None:
-    """Serves until it is interrupted."""
+class Server(uvicorn.Server):
+    """A server that ends its streams before it waits for them, so that nobody is cut off with a traceback."""
+
+    def __init__(self, config: uvicorn.Config, app: Guard) -> None:
+        super().__init__(config)
+        self.app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.app.close()
+        await super().shutdown(sockets)
+
+
+def server(app: Guard) -> Server:
+    """The server of the app, not yet started."""
     config = uvicorn.Config(
         app,
+        http=Connection,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
-        timeout_keep_alive=15,
+        backlog=BACKLOG,
+        limit_concurrency=2 * Connection.MOST,
+        timeout_keep_alive=Connection.SILENCE,
         timeout_graceful_shutdown=1,
-        h11_max_incomplete_event_size=2**14,
+        h11_max_incomplete_event_size=most("request", "header bytes"),
     )
-    uvicorn.Server(config).run(sockets=[connection])
+    return Server(config, app)
+
+
+def run(app: Guard, connection: socket.socket) -> None:
+    """Serves until it is interrupted."""
+    raise_file_limit()
+    server(app).run(sockets=[connection])

@@ -1,5 +1,6 @@
 """All attention of a model while it reads a text and says a given translation of it, as a recording."""
 
+from regard.datasets.cleaning import clean
 from regard.errors import wrong
 from regard.recording import Recording
 from regard.tasks.data.vocabulary import SPECIAL, UNKNOWN
@@ -14,7 +15,7 @@ def wanted(fields: Fields, translator: Translator, limits: Limits) -> list[int]:
     """The translation to be said: tokens of this model, or a text that it cuts into its own."""
     vocabulary, longest = translator.vocabularies.target, min(limits.tokens, translator.config.model.longest) - 1
     if "target" in fields.values:
-        return vocabulary.encode(fields.text("target", limits.characters))[:longest]
+        return vocabulary.encode(clean(fields.text("target", limits.characters)))[:longest]
     tokens = fields.places("tokens", len(vocabulary), longest)
     if any(token < len(SPECIAL) and token != UNKNOWN for token in tokens):
         raise wrong("tokens", "padding, a beginning or an end", "words of the vocabulary", "send those of an answer")

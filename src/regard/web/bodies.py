@@ -2,16 +2,16 @@
 
 import asyncio
 import json
-import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
-from regard.errors import wrong
-from regard.web.answers import refuse
+from regard.errors import RegardError, wrong
+from regard.web.answers import gone, refuse
 
 UNIVERSAL = "application/octet-stream"
+DIGITS = 20  # of a length that is one
 
 
 async def read(request: Request, kind: str, most: int, patience: float) -> bytes:
@@ -23,7 +23,7 @@ async def read(request: Request, kind: str, most: int, patience: float) -> bytes
     if given != kind:
         raise refuse(415, "Content-Type", repr(given[:100]), kind, "send it as the page does")
     length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > most:
+    if not length.isdecimal() or len(length) > DIGITS or int(length) > most:
         raise too_large(length[:20], most)
     parts, size = [], 0
     try:
@@ -33,6 +33,8 @@ async def read(request: Request, kind: str, most: int, patience: float) -> bytes
                 if size > most:
                     raise too_large(f"{size:,}", most)
                 parts.append(part)
+    except ClientDisconnect:
+        raise gone() from None
     except TimeoutError:
         raise refuse(408, "body", f"{size:,} bytes in {patience:g} s", "all of it", "send it at once") from None
     return b"".join(parts)
@@ -46,7 +48,9 @@ async def read_fields(request: Request, most: int, patience: float) -> "Fields":
     """The body as a JSON object."""
     content = await read(request, "application/json", most, patience)
     try:
-        values = json.loads(content.decode("utf-8"), parse_constant=unlike_json)
+        values = json.loads(content.decode("utf-8"), parse_constant=unlike_json, object_pairs_hook=said_once)
+    except RegardError:
+        raise
     except (ValueError, RecursionError):
         raise wrong("body", "something else", "a JSON object", "send it as the page does") from None
     if not isinstance(values, dict):
@@ -58,11 +62,24 @@ def unlike_json(name: str) -> Any:
     raise ValueError(name)
 
 
+def said_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raise where a name stands twice: two readers would take two different values."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise wrong("body", "a name that is there twice", "each name once", "leave one of the two out")
+    return values
+
+
 class Fields:
     """The values of a request by name. Each is taken once, of its type and within its bounds; none may be left."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = dict(values)
+
+    @classmethod
+    def of_query(cls, request: Request) -> "Fields":
+        """Return the values behind the question mark."""
+        return cls(said_once(request.query_params.multi_items()))
 
     def text(self, name: str, most: int, default: str | None = None) -> str:
         value = self.take(name, default)
@@ -88,7 +105,7 @@ class Fields:
     def number(self, name: str, least: float, most: float, default: float) -> float:
         value = self.take(name, default)
         fits = isinstance(value, int | float) and not isinstance(value, bool)
-        if not fits or not math.isfinite(value) or not least <= value <= most:
+        if not fits or not least <= value <= most:  # neither NaN nor an integer of 400 digits is in between
             raise wrong(name, shown(value), f"a number from {least:g} to {most:g}", f"use {default:g}")
         return float(value)
 
@@ -115,7 +132,12 @@ class Fields:
 
 
 def shown(value: object) -> str:
-    return str(value)[:40] if isinstance(value, int | float) and not isinstance(value, bool) else kind_of(value)
+    """Return a value in few words; the digits of a huge integer are not even computed."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return kind_of(value)
+    if isinstance(value, int) and value.bit_length() > 128:
+        return "an integer of many digits"
+    return str(value)[:40]
 
 
 def kind_of(value: object) -> str:

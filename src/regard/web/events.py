@@ -4,10 +4,15 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple
 
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from regard.errors import RegardError
-from regard.web.answers import fault
+from regard.web.answers import fault, not_finite
+from regard.web.work import Closing
+
+KIND = "text/event-stream"
+HEADERS = {"Cache-Control": "no-cache"}
 
 
 class Event(NamedTuple):
@@ -22,16 +27,39 @@ class Event(NamedTuple):
         >>> Event("step", {"token": "é"}).encode()
         b'event: step\ndata: {"token":"\\u00e9"}\n\n'
         """
-        return f"event: {self.name}\ndata: {json.dumps(self.data, separators=(',', ':'))}\n\n".encode()
+        try:
+            data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
+        except ValueError:
+            raise not_finite() from None
+        return f"event: {self.name}\ndata: {data}\n\n".encode()
 
 
-def streamed(events: AsyncIterator[Event]) -> StreamingResponse:
+class Stream(StreamingResponse):
+    """An answer of events. However it ends, even before the first of them, whoever makes them is told."""
+
+    def __init__(self, events: Closing[Event]) -> None:
+        # Not no-store, which all other answers have: Chromium may call a stream of that kind aborted though all came.
+        super().__init__(encoded(events), media_type=KIND, headers=HEADERS)
+        self.events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.events.close()
+
+
+def streamed(events: Closing[Event]) -> StreamingResponse:
     """An answer of events. What goes wrong after it has begun is the last of them."""
-    # Not no-store, which all other answers have: Chromium may call a stream of that kind aborted though all of it came.
-    return StreamingResponse(encoded(events), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+    return Stream(events)
 
 
-async def encoded(events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
+def head_of_stream() -> Response:
+    """What `HEAD` gets of it: the headers, at once. A stream of a run that goes on has no end to wait for."""
+    return Response(media_type=KIND, headers=HEADERS)
+
+
+async def encoded(events: Closing[Event]) -> AsyncIterator[bytes]:
     try:
         async for event in events:
             yield event.encode()

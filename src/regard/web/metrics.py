@@ -2,20 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from regard.errors import sentence
+from regard.bounds import most
+from regard.errors import sentence, wrong
 from regard.web.answers import RefusedError
 from regard.web.events import Event
 from regard.web.limits import Limits
 from regard.web.vetting import inside
+from regard.web.work import Closing
 
 PAUSE = 0.5  # seconds between two looks
-PART = 2**20  # bytes that are read at once
-LINE = 2**16  # bytes of a line that can be one of ours
-LARGEST = 2**28  # bytes of a file that is followed
+PART = most("run folder", "metrics part")  # bytes that are read at once
+LINE = most("run folder", "metrics line")  # bytes of a line that can be one of ours
+LARGEST = most("run folder", "metrics bytes")  # of a file that is followed
 NAMES = ("step", "epoch", "loss", "tokens", "seconds", "rate", "norm", "best")
 
 
@@ -24,32 +26,35 @@ class Followers:
 
     def __init__(self, limits: Limits) -> None:
         self.most, self.now = limits.followers, 0
+        self.ended = False
 
-    def follow(self, run: Path, start: int) -> AsyncIterator[Event]:
-        """What the file says from a byte on, and then whatever is added to it."""
+    def follow(self, run: Path, start: int) -> Closing[Event]:
+        """What the file says from a byte on, and then whatever is added to it. The reader counts from now on."""
         if self.now >= self.most:
             fix = "close some pages"
             raise RefusedError(503, sentence("curves", f"{self.most} readers", "fewer", fix), wait=5)
-        return self.following(inside(run, "metrics.jsonl", LARGEST), start)
-
-    async def following(self, path: Path, start: int) -> AsyncIterator[Event]:
+        path = inside(run, "metrics.jsonl", LARGEST)
         self.now += 1
-        try:
-            while True:
-                part = await asyncio.to_thread(read_part, path, start)
-                if part is None:
-                    start = 0
-                    yield Event("again", {})  # a resumption has cut it back
-                    continue
-                points, end, more = part
-                if points or end != start:
-                    yield Event("points", {"points": points, "end": end})
-                else:
-                    yield Event("alive", {})  # so that a reader who left is noticed
-                start = end
-                await asyncio.sleep(0.0 if more else PAUSE)
-        finally:
-            self.now -= 1
+        return Closing(self.following(path, start), self.leave)
+
+    def leave(self) -> None:
+        self.now -= 1
+
+    async def following(self, path: Path, start: int) -> AsyncGenerator[Event, None]:
+        """The points of a file as they come, until the server ends."""
+        while not self.ended:
+            part = await asyncio.to_thread(read_part, path, start)
+            if part is None:
+                start = 0
+                yield Event("again", {})  # a resumption has cut it back
+                continue
+            points, end, more = part
+            if points or end != start:
+                yield Event("points", {"points": points, "end": end})
+            else:
+                yield Event("alive", {})  # so that a reader who left is noticed
+            start = end
+            await asyncio.sleep(0.0 if more else PAUSE)
 
 
 def read_part(path: Path, start: int) -> tuple[list[dict[str, Any]], int, bool] | None:
@@ -59,9 +64,12 @@ def read_part(path: Path, start: int) -> tuple[list[dict[str, Any]], int, bool] 
     size = path.stat().st_size
     if size < start:
         return None
-    with path.open("rb") as file:
-        file.seek(start)
-        content = file.read(PART)
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            content = file.read(PART)
+    except OSError as error:
+        raise wrong("curves", f"{path.name} ('{error.strerror}')", "a file that can be read", "check it") from None
     last = content.rfind(b"\n") + 1
     if not last and len(content) > LINE:
         last = len(content)  # no line of ours is so long: go on behind it

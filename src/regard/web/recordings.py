@@ -15,10 +15,11 @@ LEVELS = 24  # a cell is at most 2^24 weights wide
 LABEL = 200  # characters of a label on its way to the page
 
 
-def summary(name: str, kept: Kept, cells: int) -> dict[str, object]:
+def summary(name: str, kept: Kept, cells: int, ticket: Ticket) -> dict[str, object]:
     """What the page is told of a recording; `whole` says which tables may be asked for in one piece."""
     sites = []
     for site, seen in kept.recording.items():
+        ticket.check()
         small = not isinstance(seen, Sketch) and seen.heads * seen.queries * seen.keys <= cells
         size = {"heads": seen.heads, "rows": seen.queries, "columns": seen.keys}
         kind = str(seen.facts()["kind"])

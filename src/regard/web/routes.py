@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from regard.bounds import most
 from regard.errors import sentence
 from regard.recording import Recording
+from regard.recording.file import read as read_recording
 from regard.tasks.predicting import Prediction
 from regard.web import recordings
-from regard.web.answers import RefusedError
-from regard.web.asking import Item
+from regard.web.answers import RefusedError, answer_json, refuse
+from regard.web.asking import GIVEN, Item
 from regard.web.attention import recorded, wanted
 from regard.web.bodies import UNIVERSAL, Fields, read, read_fields
-from regard.web.events import streamed
+from regard.web.events import head_of_stream, streamed
 from regard.web.limits import Limits
 from regard.web.metrics import LARGEST, Followers
 from regard.web.runs import Runs
@@ -64,6 +66,11 @@ class Routes:
             Mount("/static", Static(directory=STATIC)),
         ]
 
+    def close(self) -> None:
+        """End what is under way: the server ends."""
+        self.followers.ended = True
+        self.workers.close()
+
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html", headers=FRESH)
 
@@ -73,8 +80,8 @@ class Routes:
         limits = {name: getattr(self.limits, name) for name in names}
 
         def work(ticket: Ticket) -> Response:
-            facts = [run.facts() for run in self.runs.values()]
-            return JSONResponse({"runs": facts, "files": list(self.files.paths), "limits": limits})
+            facts = [run.facts(ticket) for run in self.runs.values()]
+            return answer_json({"runs": facts, "files": list(self.files.paths), "limits": limits})
 
         return await self.workers.run(work)
 
@@ -84,7 +91,7 @@ class Routes:
     async def translate(self, request: Request) -> Response:
         """A translation, event by event."""
         fields = await self.fields(request)
-        run = self.runs[fields.text("run", 200)]
+        run = self.runs[fields.text("run", most("request", "name"))]
         question = Question.of(fields, self.limits)
         fields.finish()
         events = self.workers.stream(lambda ticket: answer(run.translator(), question, self.limits, ticket))
@@ -93,20 +100,21 @@ class Routes:
     async def attention(self, request: Request) -> Response:
         """All attention behind one translation."""
         fields = await self.fields(request)
-        run = self.runs[fields.text("run", 200)]
+        run = self.runs[fields.text("run", most("request", "name"))]
         source = Source.of(fields, self.limits)
 
         def work(ticket: Ticket) -> Response:
             translator = run.translator()
             tokens = wanted(fields, translator, self.limits)
             fields.finish()
-            return self.summary(self.store.add(source.text[:80], recorded(translator, source, tokens, self.limits)))
+            found = recorded(translator, source, tokens, self.limits)
+            return self.summary(self.store.add(source.text[:80], found), ticket)
 
         return await self.workers.run(work)
 
     async def ask(self, request: Request) -> Response:
         """What a run makes of an image, a sound or a passage, which is the body; or of an example."""
-        fields = Fields(request.query_params)
+        fields = Fields.of_query(request)
         run = self.runs[request.path_params["run"]]
         example = fields.choice("example", ("yes", "no"), "no") == "yes"
         question = fields.text("question", self.limits.characters) if "question" in fields.values else ""
@@ -114,44 +122,50 @@ class Routes:
         with self.uploading():
             content = await read(request, UNIVERSAL, self.limits.file, 6 * self.limits.patience)
             item = None if example else Item(content, question)
-            return await self.workers.run(lambda ticket: self.answered(run.ask(item)))
+            return await self.workers.run(lambda ticket: self.answered(run.ask(item), ticket))
 
-    def answered(self, prediction: Prediction) -> Response:
+    def answered(self, prediction: Prediction, ticket: Ticket) -> Response:
         """A prediction, and a recording of where it looked, if it did."""
         chapter = prediction.chapter()
         said = {"text": prediction.text, **{name: value for name, value in prediction.values.items() if name in SAID}}
         if chapter is None:
-            return JSONResponse({**said, "looked": None, "beside": None})
+            return answer_json({**said, "looked": None, "beside": None})
         name = self.store.add(chapter.name[:80], chapter.recording)
-        looked = recordings.summary(name, self.store.get(name), self.limits.cells)
+        looked = recordings.summary(name, self.store.get(name), self.limits.cells, ticket)
         beside = None if chapter.beside is None else chapter.beside.written()
-        return JSONResponse({**said, "looked": looked, "beside": beside})
+        return answer_json({**said, "looked": looked, "beside": beside})
 
     async def metrics(self, request: Request) -> Response:
         """The curves of a run, followed."""
-        fields = Fields(request.query_params)
+        fields = Fields.of_query(request)
         run = self.runs[request.path_params["run"]]
         start = fields.whole("start", 0, LARGEST, 0)
         fields.finish()
+        if request.method == "HEAD":
+            return head_of_stream()
         return streamed(self.followers.follow(run.folder, start))
 
     async def upload(self, request: Request) -> Response:
         """A recording that somebody opens in the page. It is read from a file of its own, which is gone afterwards."""
         with self.uploading():
             content = await read(request, UNIVERSAL, self.limits.upload, 6 * self.limits.patience)
-            return await self.workers.run(lambda ticket: self.opened(content))
+            return await self.workers.run(lambda ticket: self.opened(content, ticket))
 
-    def opened(self, content: bytes) -> Response:
+    def opened(self, content: bytes, ticket: Ticket) -> Response:
         """The recording of an upload, kept."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "recording.safetensors"
-            path.write_bytes(content)
-            recording = Recording.load(path, limit=self.limits.upload)
-        return self.summary(self.store.add("", recording))
+            try:
+                path.write_bytes(content)
+            except OSError as error:
+                got, fix = f"no room for the upload ('{error.strerror}')", "free some space where it runs"
+                raise refuse(507, "server", got, f"{len(content):,} bytes of it", fix) from None
+            recording = read_recording(path, self.limits.upload, name=GIVEN, between=ticket.check)
+        return self.summary(self.store.add("", recording), ticket)
 
-    def summary(self, name: str) -> Response:
+    def summary(self, name: str, ticket: Ticket) -> Response:
         """What is in a recording that is kept. For a worker: there may be very many sites in it."""
-        return JSONResponse(recordings.summary(name, self.store.get(name), self.limits.cells))
+        return answer_json(recordings.summary(name, self.store.get(name), self.limits.cells, ticket))
 
     @contextmanager
     def uploading(self) -> Iterator[None]:
@@ -170,17 +184,21 @@ class Routes:
     async def file(self, request: Request) -> Response:
         """A recording of those that were named when the server was started."""
         title = request.path_params["title"]
-        return await self.workers.run(lambda ticket: self.summary(self.files.open(title, self.store)))
+
+        def work(ticket: Ticket) -> Response:
+            return self.summary(self.files.open(title, self.store, ticket.check), ticket)
+
+        return await self.workers.run(work)
 
     async def recording(self, request: Request) -> Response:
         name = request.path_params["name"]
-        return await self.workers.run(lambda ticket: self.summary(name))
+        return await self.workers.run(lambda ticket: self.summary(name, ticket))
 
     async def labels(self, request: Request) -> Response:
         return await self.asked(request, recordings.labels, settled)
 
     async def weight(self, request: Request) -> Response:
-        return await self.asked(request, recordings.exact, JSONResponse)
+        return await self.asked(request, recordings.exact, answer_json)
 
     async def table(self, request: Request) -> Response:
         cells = self.limits.cells
@@ -194,7 +212,7 @@ class Routes:
 
     async def asked(self, request: Request, part: Part, respond: Callable[[Any], Response]) -> Response:
         """Something of a recording, computed and written beside the event loop."""
-        kept, fields = self.store.get(request.path_params["name"]), Fields(request.query_params)
+        kept, fields = self.store.get(request.path_params["name"]), Fields.of_query(request)
 
         def work(ticket: Ticket) -> Response:
             found = part(fields, kept.recording, ticket)
@@ -215,7 +233,7 @@ class Static(StaticFiles):
 
 def settled(values: Any) -> Response:
     """Text that never changes."""
-    return JSONResponse(values, headers=SETTLED)
+    return answer_json(values, headers=SETTLED)
 
 
 def numbers(values: Any) -> Response:

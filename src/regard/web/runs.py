@@ -15,7 +15,8 @@ from regard.tasks.translation.text import ENDLESS
 from regard.web.answers import refuse
 from regard.web.asking import WAYS, Item
 from regard.web.limits import Limits
-from regard.web.vetting import vet_model, vet_texts
+from regard.web.vetting import vet_config, vet_model, vet_texts, vetting
+from regard.web.work import Ticket
 
 
 class Opened(NamedTuple):
@@ -36,14 +37,18 @@ class Run:
     def config(self) -> Any:
         """Its settings, read anew: whoever resumes a run may change them."""
         vet_texts(self.folder)
-        return config_of(self.folder)
+        config = config_of(self.folder)
+        vet_config(config, self.limits)
+        return config
 
-    def facts(self) -> dict[str, Any]:
-        """What the page shows of it. A folder that cannot be used says why instead."""
+    def facts(self, ticket: Ticket) -> dict[str, Any]:
+        """What the page shows of it. A folder that cannot be used says why instead; the others are as they were."""
+        ticket.check()
         try:
-            config = self.config()
-            return {"name": self.name, "ready": (self.folder / WEIGHTS).is_file(), **described(config)}
-        except (RegardError, OSError) as error:
+            with vetting(self.folder, self.name):
+                config = self.config()
+                return {"name": self.name, "ready": (self.folder / WEIGHTS).is_file(), **described(config)}
+        except RegardError as error:
             return {"name": self.name, "error": str(error)}
 
     def translator(self) -> Translator:
@@ -64,14 +69,14 @@ class Run:
 
     def open(self, tasks: Collection[str], load: Callable[[Any, Path], Any]) -> Any:
         """What was trained, with the best weights so far. One thread opens it, others wait."""
-        with self.lock:
+        with self.lock, vetting(self.folder, self.name):
             config = self.config()
             if config.task not in tasks:
                 got = f"{self.name}, a run of {config.task}"
                 raise refuse(409, "run", got, f"one of {', '.join(tasks)}", "choose another, or open its curves")
             stamp = stamp_of(self.folder / WEIGHTS)
             if self.opened is None or self.opened.stamp != stamp:
-                vet_model(self.folder, config, self.limits.weights)
+                vet_model(self.folder, self.limits.weights)
                 served = replace(config, training=replace(config.training, device="cpu"))
                 self.opened = Opened(stamp, load(served, self.folder))
             return self.opened.model
@@ -155,12 +160,17 @@ class Runs(Mapping[str, Run]):
 
 def sorted_out(paths: Sequence[Path]) -> tuple[dict[str, Path], dict[str, Path]]:
     """Run folders and recordings, by name, from what was typed."""
-    folders = [path for path in paths if path.is_dir()]
-    files = [path for path in paths if path.is_file()]
+    try:
+        folders = [path for path in paths if path.is_dir()]
+        files = [path for path in paths if path.is_file()]
+        runs = [folder for folder in folders if (folder / "versions.json").is_file()]
+    except OSError as error:
+        got = f"{error.filename} ('{error.strerror}')"
+        raise wrong("run", got, "what can be read", "check who may read it") from None
     for path in paths:
         if path not in folders and path not in files:
             raise wrong("run", f"{path}, which is not there", "a run folder or a recording", "check the path")
     for folder in folders:
-        if not (folder / "versions.json").is_file():
+        if folder not in runs:
             raise wrong("run", f"{folder}, which is no run folder", "a folder that regard train made", "check the path")
     return named(folders), named(files)

@@ -9,13 +9,13 @@ import ipaddress
 import re
 import secrets
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regard.errors import sentence
+from regard.errors import sentence, wrong
 from regard.web.answers import problem
 
 HEADERS = {
@@ -29,6 +29,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 LOCAL = ("localhost", "127.0.0.1", "::1")
+WORD = re.compile(r"[!-~]{1,200}")
 NAMED = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?")
 
 
@@ -64,6 +65,12 @@ class Access:
     addresses: bool = False
     token: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.token is not None and not WORD.fullmatch(self.token):
+            got = "an empty one" if not self.token.strip() else "one that no header can hold"
+            fix = "leave --token out where none is needed, or write letters and digits"
+            raise wrong("token", got, "1 to 200 printable characters of ASCII without a blank", fix)
+
     @classmethod
     def at(cls, host: str, names: Collection[str] = (), token: str | None = None) -> "Access":
         """For a server that listens there: with a token wherever others can reach it."""
@@ -71,7 +78,9 @@ class Access:
             return cls((*LOCAL, host.lower(), *map(str.lower, names)), token=token)
         # Its own name is what the printed address has where it listens to everything.
         own = (*LOCAL, host, socket.gethostname(), *names)
-        return cls(tuple(map(str.lower, own)), addresses=True, token=token or secrets.token_urlsafe(24))
+        return cls(
+            tuple(map(str.lower, own)), addresses=True, token=secrets.token_urlsafe(24) if token is None else token
+        )
 
     def objection(self, scope: Scope) -> tuple[int, str] | None:
         """What is wrong with a request, as a status and a sentence."""
@@ -110,10 +119,13 @@ def foreign(scope: Scope, headers: Headers, host: str) -> tuple[int, str] | None
 
 
 class Guard:
-    """Lets in what `Access` has no objection to, and puts the headers on every answer."""
+    """Lets in what `Access` has no objection to, and puts the headers on every answer.
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self.app, self.access = app, access
+    `close` ends the answers that would go on for ever: to be called when the server ends.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, close: Callable[[], None]) -> None:
+        self.app, self.access, self.close = app, access, close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -3,16 +3,20 @@
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.bounds import most
 from regard.recording import Recording
+from regard.recording.file import read
 from regard.web.answers import refuse
 
-NOTES = 100  # of a recording that are kept
+NOTES = most("recording", "served notes")  # of a recording that are kept
 LETTER = 4  # bytes of a character, at most
 LABEL = 64  # bytes of a label beside its characters
+SITE, TENSOR = 1024, 512  # bytes of a site and of a tensor beside their numbers
 
 
 class Kept(NamedTuple):
@@ -24,9 +28,11 @@ class Kept(NamedTuple):
 
 
 def bytes_of(recording: Recording) -> int:
-    """Its numbers and its text."""
+    """Its numbers and its text: labels, notes and the names of its sites, each of which has its price even if empty."""
     axes = [axis for both in recording.labels.values() for axis in (both.queries, both.keys)]
-    return recording.bytes + sum(LETTER * len(text) + LABEL for text in chain(*axes, recording.notes))
+    text = sum(LETTER * len(text) + LABEL for text in chain(*axes, recording.notes, recording))
+    sites = sum(SITE + TENSOR * len(seen.tensors()) for seen in recording.values())
+    return SITE + recording.bytes + text + sites
 
 
 class Store:
@@ -72,13 +78,13 @@ class Files:
         self.paths, self.limit = paths, limit
         self.opened: dict[str, str] = {}  # the name in the store of those that were asked for
 
-    def open(self, title: str, store: Store) -> str:
-        """The name in the store, read again where it had to go."""
+    def open(self, title: str, store: Store, between: Callable[[], object]) -> str:
+        """The name in the store, read again where it had to go; `between` is called between the sites of the file."""
         path = self.paths.get(title)
         if path is None:
             expected = f"one of {', '.join(self.paths) or '(none)'}"
             raise refuse(404, "recording", repr(title[:100]), expected, "choose one of them")
         name = self.opened.get(title)
         if name is None or name not in store.kept:
-            name = self.opened[title] = store.add(title, Recording.load(path, limit=self.limit))
+            name = self.opened[title] = store.add(title, read(path, self.limit, name=title, between=between))
         return name

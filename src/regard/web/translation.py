@@ -6,6 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
+from regard.bounds import most
+from regard.datasets.cleaning import clean
 from regard.errors import wrong
 from regard.models.search import ROOT, Beam, Branch, Sampling, watch
 from regard.tasks.data import END, UNKNOWN
@@ -31,8 +33,8 @@ class Source:
 
     @classmethod
     def of(cls, fields: Fields, limits: Limits) -> "Source":
-        text = fields.text("text", limits.characters)
-        if not text.strip():
+        text = clean(fields.text("text", limits.characters))
+        if not text:
             raise wrong("text", "nothing but blanks", "some words", "write a sentence")
         masked = tuple(sorted(set(fields.places("masked", limits.tokens, limits.tokens))))
         return cls(text, masked, fields.choice("masking", ("attention", "input"), "attention"))  # type: ignore[arg-type]
@@ -53,9 +55,9 @@ class Question:
         return cls(
             Source.of(fields, limits),
             fields.whole("beam", 1, limits.beam, min(5, limits.beam)),
-            fields.number("length", 0.0, 5.0, 1.0),
-            fields.number("temperature", 0.0, 5.0, 0.0),
-            fields.whole("seed", 0, 2**31 - 1, 0),
+            fields.number("length", 0.0, float(most("request", "length")), 1.0),
+            fields.number("temperature", 0.0, float(most("request", "temperature")), 0.0),
+            fields.whole("seed", 0, most("request", "seed"), 0),
         )
 
     @property

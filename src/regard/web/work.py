@@ -3,16 +3,43 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from regard.errors import sentence
-from regard.web.answers import RefusedError
+from regard.web.answers import RefusedError, gone
 from regard.web.limits import Limits
 
 Result = TypeVar("Result")
 DONE = object()
+
+
+class Closing(AsyncIterator[Result]):
+    """Items as they come, and what is to be done when no more are wanted.
+
+    A generator that was never asked for its first item runs none of its code, not even `finally`: what was taken for
+    it before, a place or a thread, is given back by `close`, which does its work once.
+    """
+
+    def __init__(self, items: AsyncGenerator[Result, None], leave: Callable[[], object]) -> None:
+        self.items, self.leave, self.closed = items, leave, False
+
+    def __aiter__(self) -> "Closing[Result]":
+        return self
+
+    async def __anext__(self) -> Result:
+        return await anext(self.items)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.leave()
+
+    async def aclose(self) -> None:
+        self.close()
+        await self.items.aclose()
 
 
 class Ticket:
@@ -25,7 +52,7 @@ class Ticket:
     def check(self) -> None:
         """Raises where going on is of no use. To be asked between steps."""
         if self.left.is_set():
-            raise RefusedError(499, sentence("request", "a reader who left", "one who waits", "ask again"))
+            raise gone()
         if time.monotonic() > self.end:
             fix = "ask for less, or serve with a higher --seconds"
             text = sentence("time", f"more than {self.seconds:g} s", "an answer within them", fix)
@@ -37,6 +64,7 @@ class Workers:
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.busy = limits, 0
+        self.tickets: WeakSet[Ticket] = WeakSet()
         self.threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="regard-web")
 
     def admit(self) -> Ticket:
@@ -46,7 +74,9 @@ class Workers:
             text = sentence("server", f"more than {most} requests at once", "fewer", "try again in a moment")
             raise RefusedError(503, text, wait=1)
         self.busy += 1
-        return Ticket(self.limits.seconds)
+        ticket = Ticket(self.limits.seconds)
+        self.tickets.add(ticket)
+        return ticket
 
     async def run(self, work: Callable[[Ticket], Result]) -> Result:
         """The result of one piece of work."""
@@ -57,7 +87,7 @@ class Workers:
         finally:
             ticket.left.set()
 
-    def stream(self, work: Callable[[Ticket], Iterator[Result]]) -> AsyncIterator[Result]:
+    def stream(self, work: Callable[[Ticket], Iterator[Result]]) -> Closing[Result]:
         """The items of some work, each as soon as it is there. The work is in the queue when this returns."""
         loop, items, ticket = asyncio.get_running_loop(), asyncio.Queue[Any](), self.admit()
 
@@ -68,7 +98,7 @@ class Workers:
 
         future = self.start(ticket, pump)
         future.add_done_callback(lambda _: calling(loop, items.put_nowait, DONE))
-        return arriving(items, future, ticket)
+        return Closing(arriving(items, future, ticket), ticket.left.set)
 
     def start(self, ticket: Ticket, work: Callable[[], Result]) -> "Future[Result]":
         """Puts work into the queue; its place is free again when the work is over, whoever still reads."""
@@ -86,10 +116,13 @@ class Workers:
         self.busy -= 1
 
     def close(self) -> None:
+        """End what is under way at its next step, and what waits before its first."""
+        for ticket in self.tickets:
+            ticket.left.set()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 
-async def arriving(items: "asyncio.Queue[Any]", future: "Future[None]", ticket: Ticket) -> AsyncIterator[Any]:
+async def arriving(items: "asyncio.Queue[Any]", future: "Future[None]", ticket: Ticket) -> AsyncGenerator[Any, None]:
     """What a thread puts into a queue. When nobody takes it any more, the thread is told."""
     try:
         while (item := await items.get()) is not DONE:

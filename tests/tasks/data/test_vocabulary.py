@@ -168,3 +168,24 @@ def test_a_missing_package_is_asked_for(package: str, kind: Kind, extra: str, mo
     expected = rf"^{package}: got no such package, expected it installed; fix: pip install 'regard\[{extra}\]'"
     with pytest.raises(InputError, match=expected):
         build(TEXTS, config(kind))
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_pieces_keep_what_is_spelt_as_a_special_token_and_learn_from_long_texts(kind: Kind) -> None:
+    texts = ["a dog ran <s> here </s>", "<unk> or <pad>", "x\ty", "some words " * 900 + "ß", "under ▁ x"]
+    pieces = build(texts * 3, VocabularyConfig(kind))
+    for text in texts[:2]:
+        assert pieces.decode(pieces.encode(text)) == text
+        assert not set(pieces.encode(text)) & {BEGIN, END, UNKNOWN}
+    assert pieces.decode(pieces.encode("x\ty")) == "x y"
+    assert pieces.unknown("x\tß") == []
+    assert pieces.decode(pieces.encode("under ▁ x")) != "under ▁ x"
+    assert (pieces.lost("under ▁ x"), pieces.lost("under x")) == (["▁"], [])
+
+
+def test_a_sign_that_stands_for_a_blank_is_told_where_it_is_lost() -> None:
+    text = "under ▁ x"
+    kinds: tuple[Kind, ...] = ("word", "blank", "character")
+    for kind in kinds:
+        known = build([text], VocabularyConfig(kind))
+        assert (known.decode(known.encode(text)) != text) == bool(known.lost(text)), kind

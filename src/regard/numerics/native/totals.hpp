@@ -8,7 +8,7 @@ namespace regard {
 
 // Vectors that are added up plainly before their sum is added exactly: few enough that rounding stays within a unit or
 // two in the last place, and enough that exactness costs little. Sums of different blocks do not wait for each other.
-constexpr int64_t block_vectors = 8;
+constexpr int64_t block_vectors = 16;
 
 // What rounding takes from each addition is kept beside the sum (Knuth's two-sum).
 template <class T> class Total {

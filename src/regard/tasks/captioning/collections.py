@@ -15,6 +15,7 @@ from regard.shapes import Tensor
 from regard.tasks.captioning import scenes
 from regard.tasks.captioning.captions import Table, captions_of, found
 from regard.tasks.captioning.config import Images
+from regard.tasks.data.parts import repeated, sizes
 from regard.tasks.images import Pictures, as_tensor, grids_of, open_photo, pretrained, squeezed
 from regard.tasks.images.efficientnet import HEAD, SHRINKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 PLACES = ("images_128.zip", "images.zip", "images", "Images", "Flicker8k_Dataset", "Flickr8k_Dataset")
+PARTS = ("train", "validation", "test")
 TRAINING, VALIDATION, TEST = range(3)  # what keeps the seeds of scenes apart
 
 
@@ -50,6 +52,8 @@ class Album(Protocol):
     @property
     def endless(self) -> bool: ...
 
+    def about(self) -> Sequence[str]: ...
+
     def training(self, epoch: int) -> Collection: ...
 
     def validation(self) -> Collection: ...
@@ -73,6 +77,11 @@ class Scenes:
     def regions(self) -> int:
         """A region for each cell."""
         return scenes.ACROSS**2
+
+    def about(self) -> Sequence[str]:
+        """How many scenes each part has."""
+        own = self.config
+        return [sizes("images", own.scenes, own.held_out, {"test": own.held_out}, endless=True)]
 
     def training(self, epoch: int) -> Collection:
         return drawn_collection((self.config.seed, TRAINING, epoch), self.config.scenes)
@@ -139,6 +148,12 @@ class Photos:
     @cached_property
     def table(self) -> Table:
         return captions_of(self.folder, self.pictures)
+
+    def about(self) -> Sequence[str]:
+        """How many images each part has, and how many are the same file under two names."""
+        learned, checked, test = (self.pictures.sums(list(self.table[part])) for part in PARTS)
+        counted = sizes("images", len(learned), len(checked), {"test": len(test)})
+        return [counted, *repeated("images", learned, {"validation": checked, "test": test})]
 
     def training(self, epoch: int) -> Collection:
         return self.collection("train")

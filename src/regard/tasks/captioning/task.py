@@ -52,7 +52,7 @@ class Captioning:
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the captions."""
-        return self.examples(0).notes
+        return (*self.album.about(), *self.examples(0).notes)
 
     def model(self) -> Model[Any]:
         return build(self.config.model, self.album, len(self.vocabulary))

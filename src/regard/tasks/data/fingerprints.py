@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from regard.errors import wrong
+from regard.errors import InputError, wrong
 
 FINGERPRINT = "data.txt"
 
@@ -31,5 +31,15 @@ def check_same(what: str, now: str, run: Path) -> None:
     path = run / FINGERPRINT
     before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
     if before != now:
-        fix = f"bring back the {what} and the settings, or start a new run"
+        fix = f"bring back the {what}, the settings and the version of regard, or start a new run"
         raise wrong("data", f"{what} whose fingerprint is {now}", f"{before} as in {run}", fix)
+
+
+def check_held_out(what: str, now: str, run: Path) -> None:
+    """Raises where what a run would be measured on is cut from its data otherwise than when it was trained."""
+    try:
+        check_same(what, now, run)
+    except InputError:
+        got = f"{what} that are not those that {run} was trained on, or are cut otherwise"
+        fix = "bring them back with the version of regard, or name other data to measure on"
+        raise wrong("data", got, "parts of which none was trained on", fix) from None

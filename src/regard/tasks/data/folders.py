@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from regard.errors import wrong
 from regard.tasks.data.pairs import Corpus, Pair
+from regard.tasks.data.parts import repeated
 from regard.tasks.data.reading import located, read_aligned, read_table
-from regard.tasks.data.splitting import check_enough, divided, without
+from regard.tasks.data.splitting import bare, check_enough, divided, without
 
 VALIDATION = ("val", "dev")  # valid and validation begin so too
 
@@ -49,15 +51,28 @@ def assembled(
     notes: list[str],
 ) -> Corpus:
     """A corpus from the splits there are; those that are missing are cut from the training pairs."""
-    if validation and tests:
+    cut = None if validation and tests else divided(train, notes)
+    if cut is None:
         check_enough(len(train), "to train on")
-        return Corpus(train, validation[0], tests, tuple(notes))
-    cut = divided(train, notes)
-    if validation:
-        return Corpus(without(train, cut.tests["test"]), validation[0], cut.tests, cut.notes)
-    if tests:
-        return Corpus(without(train, cut.validation), cut.validation, tests, cut.notes)
-    return cut
+        found = Corpus(train, validation[0], tests, tuple(notes))
+    elif validation:
+        found = Corpus(without(train, cut.tests["test"]), validation[0], cut.tests, cut.notes, cut=True)
+    elif tests:
+        found = Corpus(without(train, cut.validation), cut.validation, tests, cut.notes, cut=True)
+    else:
+        found = cut
+    return replace(found, notes=(*found.notes, *shared(found)))
+
+
+def shared(corpus: Corpus) -> list[str]:
+    """Notes on held-out pairs that are trained on too, case and punctuation aside."""
+    trained, held_out = corpus.train, {"validation": corpus.validation, **corpus.tests}
+    return repeated("pairs", map(alike, trained), {name: map(alike, pairs) for name, pairs in held_out.items()})
+
+
+def alike(pair: Pair) -> tuple[str, str]:
+    """What pairs have in common that differ in case and punctuation only."""
+    return bare(pair.source), bare(pair.target)
 
 
 def splits_of(folder: Path, source: str, target: str) -> dict[str, tuple[Path, Path]]:

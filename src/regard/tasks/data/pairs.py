@@ -32,12 +32,16 @@ class ParallelText(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pairs that were read from files: the same in every epoch."""
+    """Pairs that were read from files: the same in every epoch.
+
+    With `cut`, some part was cut from the training pairs: other lines or another rule may cut it elsewhere.
+    """
 
     train: Sequence[Pair]
     validation: Sequence[Pair]
     tests: Mapping[str, Sequence[Pair]]
     notes: Sequence[str] = ()
+    cut: bool = False
 
     def training(self, epoch: int) -> Sequence[Pair]:
         return self.train

@@ -1,7 +1,9 @@
 """Small gray pictures of ten classes: scikit-learn's digits, or the idx files of MNIST and its kin."""
 
 import gzip
+import math
 import struct
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.bounds import check_file, most
 from regard.errors import wrong
 
 FILES = {
@@ -58,17 +61,31 @@ def read_idx(folder: Path, name: str, axes: int) -> Tensor:
     if path is None:
         fix = "name the folder with the four files of MNIST"
         raise wrong("data", f"no {name} or {name}.gz in {folder}", "idx files", fix)
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (gzip.BadGzipFile, EOFError, OSError) as error:
-        raise wrong("data", f"{path.name} ({error})", "a whole gzip file", "fetch it again") from None
+    content = unpacked(path)
     header = 4 + 4 * axes
     if len(content) < header or content[:4] != bytes((0, 0, BYTES, axes)):
         raise wrong(
             "data", f"{path.name}, which does not begin as one", f"an idx file of {axes} axes", "check its name"
         )
     shape = struct.unpack(f">{axes}I", content[4:header])
-    if len(content) - header != int(np.prod(shape)):
+    if len(content) - header != math.prod(shape):
         got = f"{len(content) - header} bytes in {path.name}"
-        raise wrong("data", got, f"{int(np.prod(shape))}, as its head says", "fetch it again")
+        raise wrong("data", got, f"{math.prod(shape)}, as its head says", "fetch it again")
+    if not math.prod(shape) or shape[1:2] != shape[2:3]:
+        got = f"{' × '.join(map(str, shape))} in {path.name}"
+        raise wrong("data", got, "some, and pictures as wide as they are high", "check where it is from")
     return torch.from_numpy(np.frombuffer(content, np.uint8, offset=header).reshape(shape).copy())
+
+
+def unpacked(path: Path) -> bytes:
+    """Return the content of a file, gzipped or not, of at most so many bytes: a small gzip may hold any number."""
+    largest = most("idx file", "bytes")
+    check_file("data", path, largest, path.name)
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content: bytes = file.read(largest + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise wrong("data", f"{path.name} ({error})", "a whole gzip file", "fetch it again") from None
+    if len(content) > largest:
+        raise wrong("data", f"{path.name} of more than {largest:,} bytes", f"at most {largest:,}", "check the file")
+    return content

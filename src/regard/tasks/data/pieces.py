@@ -1,7 +1,7 @@
 """Pieces of words by sentencepiece: byte-pair encoding (Sennrich et al. 2016) and unigram (Kudo 2018)."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -12,6 +12,7 @@ from regard.tasks.data.vocabulary import (
     BEGIN,
     END,
     PADDING,
+    SPECIAL,
     UNKNOWN,
     UNSEEN,
     Vocabulary,
@@ -19,6 +20,9 @@ from regard.tasks.data.vocabulary import (
     content_of,
     write_facts,
 )
+
+LONGEST = 4192  # bytes of a text that sentencepiece learns from
+RESERVED = re.compile("|".join(map(re.escape, SPECIAL)))
 
 
 class Pieces(Vocabulary):
@@ -40,6 +44,10 @@ class Pieces(Vocabulary):
 
     def __len__(self) -> int:
         return int(self.processor.get_piece_size())
+
+    def cased(self, text: str) -> str:
+        # sentencepiece keeps tabs for itself: one in a text would be unknown.
+        return super().cased(text).replace("\t", " ")
 
     def encode(self, text: str) -> list[int]:
         return list(self.processor.encode(self.cased(text)))
@@ -63,8 +71,10 @@ class Pieces(Vocabulary):
 
 
 def train_pieces(texts: Sequence[str], config: VocabularyConfig) -> Pieces:
-    """Learns pieces from texts. Text is not normalized: what goes in comes out, full-width signs too."""
-    cased = [text.lower() if config.lowercase else text for text in texts]
+    """Learns pieces from texts. Text is not normalized: what goes in comes out, full-width signs too; a tab is a blank,
+    and so is ▁, which `Vocabulary.lost` tells.
+    """
+    cased = [part for text in texts for part in learnable(text.lower() if config.lowercase else text)]
     try:
         model = learned(cased, config.kind, config.most)
     except RuntimeError as error:
@@ -73,6 +83,17 @@ def train_pieces(texts: Sequence[str], config: VocabularyConfig) -> Pieces:
             raise refused(config.most, str(error)) from None
         model = learned(cased, config.kind, limit)
     return Pieces(model, config.kind, lowercase=config.lowercase)
+
+
+def learnable(text: str) -> Iterator[str]:
+    """A text as sentencepiece learns from all of it: it leaves out one with a tab or a NUL, one of more than 4,192
+    bytes, and what is spelt as a special token.
+    """
+    text = RESERVED.sub(lambda found: f"{found[0][:-1]} >", text.replace("\t", " ").replace("\0", " "))
+    if len(text.encode()) <= LONGEST:
+        yield text
+    else:
+        yield from (text[start : start + LONGEST // 4] for start in range(0, len(text), LONGEST // 4))
 
 
 def learned(texts: Iterable[str], kind: str, size: int) -> bytes:

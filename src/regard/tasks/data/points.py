@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.datasets.cleaning import decoded, in_short
 from regard.errors import wrong
+from regard.tasks.data.reading import check_file, unzipped
 
 Array = NDArray[np.float64]
 
@@ -56,12 +58,13 @@ def from_csv(path: Path, target: str) -> Points:
 
 def table_of(path: Path) -> tuple[list[str], Array]:
     """The names and the numbers of a CSV file; names are made up where the first line has none."""
+    if not path.is_file():
+        check_file(path)
+        raise wrong("data", f"no file {path}", "a CSV file", "check the path")
     try:
-        lines = [line for line in csv.reader(path.read_text(encoding="utf-8").splitlines()) if line]
-    except UnicodeDecodeError:
-        raise wrong("data", f"{path.name}, which is not text", "a CSV file in UTF-8", "export it as CSV") from None
-    except (FileNotFoundError, IsADirectoryError):
-        raise wrong("data", f"no file {path}", "a CSV file", "check the path") from None
+        lines = [line for line in csv.reader(decoded(unzipped(path), path.name).splitlines()) if line]
+    except csv.Error as error:
+        raise wrong("data", f"{path.name} ({in_short(error)})", "a CSV file", "export it as CSV") from None
     if not lines:
         raise wrong("data", f"{path.name}, which is empty", "a line of names and lines of numbers", "check the file")
     headed = not all(map(is_number, lines[0]))
@@ -79,7 +82,7 @@ def numbers_of(line: list[str], number: int, width: int, path: Path) -> list[flo
         raise wrong("data", got, f"{width}, as in the first line", "complete it or leave it out")
     for field in line:
         if not is_number(field):
-            got = f"{field!r} in line {number} of {path.name}"
+            got = f"{in_short(repr(field))} in line {number} of {path.name}"
             raise wrong("data", got, "a number", "write a number, or leave the line out")
     return [float(field) for field in line]
 

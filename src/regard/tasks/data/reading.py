@@ -1,12 +1,15 @@
 """Lines of text from files, plain or gzip, and what can be wrong with them."""
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from regard.datasets import KNOWN, REGARD_DATA, find
-from regard.errors import InputError, wrong
+from regard.datasets.bounds import TEXT
+from regard.datasets.cleaning import clean, decoded
+from regard.errors import wrong
 from regard.tasks.data.pairs import Pair
 
 GZIP = b"\x1f\x8b"
@@ -25,35 +28,39 @@ def located(path: Path) -> Path:
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file, without blanks around them; runs of blanks inside become one. Tabs stay."""
-    content = unzipped(path).removeprefix(b"\xef\xbb\xbf")
-    if not content.strip():
+    content = unzipped(path)
+    if not content.removeprefix(codecs.BOM_UTF8).strip():
         raise wrong(path.name, "an empty file", "one sentence a line", "check the path and the file's origin")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise not_utf8(path, content, error.start) from None
     # Only "\n" ends a line: text may hold U+2028 and other characters that splitlines() would split at.
-    lines = text.removesuffix("\n").split("\n")
+    lines = decoded(content, path.name).removesuffix("\n").split("\n")
     return [" ".join(word for word in line.rstrip("\r").split(" ") if word) for line in lines]
 
 
 def unzipped(path: Path) -> bytes:
-    """The content of a file; what it is, its first bytes tell, not its name."""
+    """The content of a file, at most so much; what it is, its first bytes tell, not its name."""
+    check_file(path)
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if content.startswith(GZIP) else content
+        with path.open("rb") as file:
+            zipped = file.read(len(GZIP)) == GZIP
+            file.seek(0)
+            content = (gzip.GzipFile(fileobj=file) if zipped else file).read(TEXT.limit + 1)
     except FileNotFoundError:
         raise wrong("data", f"no file {path}", "a file that exists", "check the path") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise wrong(path.name, f"a damaged gzip file ({error})", "a whole one", "fetch it again") from None
     except OSError as error:
         raise wrong(path.name, f"'{error.strerror}'", "a file that can be read", "check the path") from None
+    if len(content) > TEXT.limit:
+        raise wrong(path.name, f"more than {TEXT.limit:,} bytes of text", "a smaller file", "cut it into several")
+    return content
 
 
-def not_utf8(path: Path, content: bytes, place: int) -> InputError:
-    line = content.count(b"\n", 0, place) + 1
-    fix = "convert it, for example with iconv -f latin1 -t utf-8"
-    return wrong(path.name, f"byte 0x{content[place]:02x} in line {line}", "UTF-8 text", fix)
+def check_file(path: Path, name: str = "data") -> None:
+    """Raises where a path is none of a plain file: reading a pipe would wait for ever, a device never ends."""
+    if path.is_dir():
+        raise wrong(name, f"{path}, which is a folder", "a file", "name a file in it")
+    if path.exists() and not path.is_file():
+        raise wrong(name, f"{path}, which is a pipe or a device", "a file", "write its content to a file first")
 
 
 def read_aligned(source: Path, target: Path) -> tuple[list[Pair], list[str]]:
@@ -64,7 +71,7 @@ def read_aligned(source: Path, target: Path) -> tuple[list[Pair], list[str]]:
         got = f"{len(sources)} lines in {source.name} and {len(targets)} in {target.name}"
         fix = "align them: line i of one must translate line i of the other"
         raise wrong("data", got, "equally many", fix)
-    pairs = [Pair(one.strip(), other.strip()) for one, other in zip(sources, targets, strict=True)]
+    pairs = [Pair(clean(one), clean(other)) for one, other in zip(sources, targets, strict=True)]
     return complete(pairs, source.name)
 
 
@@ -78,7 +85,7 @@ def read_table(path: Path, columns: tuple[int, int] = (0, 1)) -> tuple[list[Pair
             fix = "separate sentence and translation by a tab"
             raise wrong(path.name, got, f"at least {max(columns) + 1}", fix)
     first, second = columns
-    pairs = [Pair(row[first].strip(), row[second].strip()) if any(row) else Pair("", "") for row in rows]
+    pairs = [Pair(clean(row[first]), clean(row[second])) if any(row) else Pair("", "") for row in rows]
     return complete(pairs, path.name)
 
 

@@ -1,16 +1,24 @@
 """Sequences of vectors whose last is to be predicted: three rules, or a file of numbers."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from tokenize import TokenError
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.datasets.cleaning import in_short
 from regard.errors import wrong
 from regard.tasks.data.points import table_of
+from regard.tasks.data.reading import check_file
 
 Array = NDArray[np.float64]
+# What numpy raises at heads that it cannot read: they are lines of Python, and sizes of any length.
+BAD_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError, TypeError, KeyError, OverflowError, MemoryError,
+             RecursionError, BadZipFile)  # fmt: skip
 
 
 class Sequences(NamedTuple):
@@ -98,12 +106,18 @@ def from_file(path: Path, length: int) -> Sequences:
 
 def read_npy(path: Path) -> Array:
     """Numbers of numpy's own format; never code."""
+    check_file(path)
     try:
-        found = np.load(path, allow_pickle=False)
+        # Mapped, not read: a head of some bytes may promise any number of them.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that an old version of Python wrote it
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise wrong("data", f"no file {path}", "a rule, a .npy or a .csv file", "check the path") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise wrong("data", f"{path.name} ({error})", "a .npy file of numbers", "save it with numpy.save") from None
+    except BAD_ARRAY as error:
+        raise wrong(
+            "data", f"{path.name} ({in_short(error)})", "a .npy file of numbers", "save it with numpy.save"
+        ) from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
         raise wrong("data", f"{path.name} with other things", "finite numbers only", "clean it first")
     return found.astype(np.float64)

@@ -10,26 +10,55 @@ from regard.tasks.data.pairs import Corpus, Pair
 
 HELD_OUT = 0.02  # of the pairs, for validation and for the test each
 LEAST = 3
+Group = list[int]  # the numbers of pairs that stay together
 
 
 def divided(pairs: Sequence[Pair], notes: Sequence[str] = (), share: float = HELD_OUT) -> Corpus:
     """Training, validation and test from one list of pairs.
 
     Pairs that share a sentence, or one that differs only in case and punctuation, stay together: a test sentence
-    whose other translation was trained on would be no test. Where a group goes depends on its own text alone,
-    not on the order of the file.
+    whose other translation was trained on would be no test. Where a group goes depends on its own text alone, not on
+    the order of the file, and not on its size unless it is larger than what is wanted: such a group is trained on.
+    Lines that are added move a group only where they join it, or where it was among the last that a part had room for.
     """
-    groups = sorted(connected(pairs), key=lambda group: min(number(pairs[index]) for index in group))
+    groups = sorted(connected(pairs), key=lambda group: content(pairs, group))
     check_enough(len(groups), "to train on, validate and test")
-    wanted = max(1, int(share * len(pairs)))
+    wanted = room(groups, share * len(pairs))
+    largest = max(map(len, groups))
     held_out: list[list[Pair]] = []
-    for _ in ("validation", "test"):
-        part: list[Pair] = []
-        while len(part) < wanted and len(groups) > 1:
-            part += [pairs[index] for index in groups.pop(0)]
-        held_out.append(part)
+    for parts_to_come in (2, 1):
+        chosen = filled(groups, wanted, leave=parts_to_come)
+        groups = [group for group in groups if group[0] not in chosen]
+        held_out.append([pairs[index] for group in chosen.values() for index in group])
     train = [pairs[index] for index in sorted(index for group in groups for index in group)]
-    return Corpus(train, held_out[0], {"test": held_out[1]}, tuple(notes))
+    if largest > wanted and largest > 1:
+        notes = (*notes, f"{largest:,} of the {len(pairs):,} pairs are joined by sentences they share: trained on")
+    return Corpus(train, held_out[0], {"test": held_out[1]}, tuple(notes), cut=True)
+
+
+def room(groups: Sequence[Group], share: float) -> int:
+    """How many pairs a part is given: its share, or half of those in groups that are small enough, where these are few.
+
+    Otherwise validation would take them all, and leave the test a handful.
+    """
+    wanted = max(1, int(share))
+    small = sum(len(group) for group in groups if len(group) <= wanted)
+    return max(1, min(wanted, small // 2))
+
+
+def filled(groups: Sequence[Group], wanted: int, *, leave: int) -> dict[int, Group]:
+    """The first groups for which there is room, by their first pair; where there are none, the smallest of all.
+
+    So many groups are left for the parts to come, whatever is wanted.
+    """
+    chosen: dict[int, Group] = {}
+    count = 0
+    for group in groups:
+        if count + len(group) <= wanted and len(groups) - len(chosen) > leave:
+            chosen[group[0]] = group
+            count += len(group)
+    smallest = min(groups, key=len)
+    return chosen or {smallest[0]: smallest}
 
 
 def check_enough(count: int, purpose: str) -> None:
@@ -40,7 +69,7 @@ def check_enough(count: int, purpose: str) -> None:
         raise wrong("data", f"{count} {pairs} {purpose}", f"at least {LEAST} that differ", fix)
 
 
-def connected(pairs: Sequence[Pair]) -> list[list[int]]:
+def connected(pairs: Sequence[Pair]) -> list[Group]:
     """The pairs by number, in groups that share no sentence with each other."""
     parents = list(range(len(pairs)))
 
@@ -54,7 +83,7 @@ def connected(pairs: Sequence[Pair]) -> list[list[int]]:
     for index, pair in enumerate(pairs):
         for side, text in enumerate(pair):
             parents[root(index)] = root(first.setdefault((side, bare(text)), index))
-    groups: dict[int, list[int]] = defaultdict(list)
+    groups: dict[int, Group] = defaultdict(list)
     for index in range(len(pairs)):
         groups[root(index)].append(index)
     return list(groups.values())
@@ -64,6 +93,15 @@ def bare(text: str) -> str:
     """The letters and digits of a text; all of it where there are none."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(filter(str.isalnum, folded)) or text
+
+
+def content(pairs: Sequence[Pair], group: Group) -> bytes:
+    """A number that looks random and depends on all that a group says, not on how much that is.
+
+    The smallest number of its pairs would be the smaller the more there are, and the largest groups come first.
+    """
+    numbers = sorted({number(pairs[index]) for index in group})
+    return hashlib.blake2b(b"".join(numbers), digest_size=8).digest()
 
 
 def number(pair: Pair) -> bytes:

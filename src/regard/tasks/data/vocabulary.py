@@ -43,6 +43,7 @@ class VocabularyConfig:
 class Vocabulary(ABC):
     """Numbers for tokens: 0 padding, 1 unknown, 2 begin, 3 end, then the tokens themselves."""
 
+    kind: str
     lowercase: bool
 
     @abstractmethod
@@ -66,6 +67,10 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def save(self, folder: Path, name: str) -> None: ...
+
+    def lost(self, text: str) -> list[str]:
+        """The characters of a text that it does not give back, though they are known: ▁ stands for a blank."""
+        return [SPACE] if SPACE in text and self.kind not in ("blank", "character") else []
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """Many texts at once, which may be faster."""

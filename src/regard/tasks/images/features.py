@@ -6,6 +6,7 @@ import json
 import math
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
-from regard.errors import wrong
+from regard.datasets.archives import content, opened, whole
+from regard.errors import InputError, wrong
 from regard.numerics.native.cache import folder as cache_folder
 from regard.shapes import Float, Tensor
 from regard.tasks.images.efficientnet import HEAD, SHRINKING, pretrained, weights_name
@@ -40,10 +42,10 @@ class Pictures:
         if self.place.is_dir():
             return None
         try:
-            return zipfile.ZipFile(self.place)
-        except (OSError, zipfile.BadZipFile):
-            fix = "check the path, or copy it again"
-            raise wrong("images", f"{self.place}, which cannot be read", "a folder or a zip of images", fix) from None
+            return opened(self.place)
+        except InputError as error:
+            got, fix = f"{self.place}, which cannot be read ({error})", "check the path, or copy it again"
+            raise wrong("images", got, "a folder or a zip of images", fix) from None
 
     @cached_property
     def members(self) -> dict[str, str]:
@@ -60,11 +62,18 @@ class Pictures:
             fix = "bring the image back, or take its captions out"
             raise wrong("images", f"no {name} in {self.place}", "an image for every caption", fix)
         try:
-            if self.archive is None:
-                return (self.place / self.members[name]).read_bytes()
-            return self.archive.read(self.members[name])
-        except (OSError, zipfile.BadZipFile) as error:
+            if self.archive is not None:
+                return content(self.archive, self.members[name], self.place)
+            return whole(self.place / self.members[name])
+        except (OSError, InputError) as error:
             raise wrong("images", f"{name} in {self.place} ({error})", "a whole file", "copy it again") from None
+
+    def sums(self, names: Sequence[str]) -> list[str]:
+        """A short name for the file of each image: those that are alike have the same."""
+        if self.archive is None:
+            return [f"{zlib.crc32(content := self.read(name)):08x} {len(content)}" for name in names]
+        entries = [self.archive.getinfo(self.members[name]) for name in names]
+        return [f"{entry.CRC:08x} {entry.file_size}" for entry in entries]
 
     def pixels(self, name: str, pixels: int) -> Float[Tensor, "3 pixels pixels"]:
         """An image, squeezed to a square."""

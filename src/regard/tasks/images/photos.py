@@ -1,44 +1,64 @@
 """Photographs from files that anybody may have made: each thing that can be wrong with one is one sentence."""
 
 import io
-import struct
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from regard.errors import missing, wrong
+from regard.bounds import check_file, most
+from regard.errors import RegardError, missing, wrong
 from regard.shapes import Float, Tensor
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MOST = 100_000_000  # pixels: a file of some kilobytes may claim any number
+MOST = most("image", "pixels")  # a file of some kilobytes may claim any number
+SIDE = most("image", "side")
+BYTES = most("image", "bytes")
 SHOWN = 640  # pixels of a side: what a page has room for
+KINDS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # Pillow knows fifty more; one of them runs another program
 FORMATS = "PNG, JPEG, GIF, WebP, BMP or TIFF"
+TILES = (322, 323)  # the tags of a TIFF that say how wide and long a tile is
+STRIP = 256  # rows that are put on white at once
 
 
 def open_photo(source: Path | bytes, name: str | None = None, *, most: int = MOST) -> "Image":
     """A photograph of at most so many pixels, upright and in RGB, whatever the file has; what is clear is white."""
     image_kind = pillow()
     name = name or str(source)
+    with reading(image_kind, name, most):
+        if not isinstance(source, bytes):
+            check_file("photo", source, BYTES, name)
+        with image_kind.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=KINDS) as image:
+            check_size(image.size, name, most)
+            check_tiles(image, name)
+            return in_color(image)
+
+
+@contextmanager
+def reading(image_kind: Any, name: str, most: int) -> Iterator[None]:
+    """Says in one sentence what a file makes of the library: it is the file that is wrong, whatever is raised."""
     with warnings.catch_warnings():
         # Pillow warns of large files; we refuse them by a limit of our own, and before they are decoded.
         warnings.simplefilter("ignore")
         try:
-            with image_kind.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
-                check_size(image.size, name, most)
-                return in_color(image)
+            yield
+        except RegardError:
+            raise
         except (FileNotFoundError, IsADirectoryError):
             raise wrong("photo", f"no file {name}", "an image", "check the path") from None
         except image_kind.DecompressionBombError:
             raise huge(f"{name}, more than {MOST:,} pixels", most) from None
         except image_kind.UnidentifiedImageError:
             raise wrong("photo", f"{name}, which is no image", FORMATS, "check the file, or convert it") from None
-        except (OSError, SyntaxError, EOFError, struct.error, IndexError) as error:
-            got = f"{name}, which is damaged or cut short ({error})"
+        except Exception as error:
+            reason = " ".join(str(error).split())[:100] or type(error).__name__
+            got = f"{name}, which is damaged or cut short ({reason})"
             raise wrong("photo", got, "a whole image", "copy it again from where it came") from None
 
 
@@ -57,6 +77,17 @@ def check_size(size: tuple[int, int], name: str, most: int = MOST) -> None:
     width, height = size
     if width * height > most:
         raise huge(f"{name} of {width} × {height} pixels", most)
+    if max(size) > SIDE:  # each row has its price too, and so has a row of millions
+        got = f"{name} of {width} × {height} pixels"
+        raise wrong("photo", got, f"sides of at most {SIDE:,}", "cut it into parts, or reduce it first")
+
+
+def check_tiles(image: "Image", name: str) -> None:
+    """Raises where a TIFF has tiles that are far larger than itself: each is decoded whole."""
+    tags = getattr(image, "tag_v2", {})
+    sides = [tags.get(tag, 0) for tag in TILES]
+    if any(not isinstance(side, int) or side > SIDE for side in sides) or sides[0] * sides[1] > MOST:
+        raise wrong("photo", f"{name} with tiles of {sides[0]} × {sides[1]}", "smaller ones", "convert it to PNG")
 
 
 def huge(got: str, most: int) -> Exception:
@@ -65,14 +96,27 @@ def huge(got: str, most: int) -> Exception:
 
 def in_color(image: "Image") -> "Image":
     """Upright as the camera says, on white where it is transparent, in RGB."""
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
-    image = ImageOps.exif_transpose(image)
+    image.load()
+    ImageOps.exif_transpose(image, in_place=True)
+    if image.mode.startswith("I;16"):
+        image = image.convert("I").point(lambda value: value / 256).convert("L")  # Pillow would cut off at 255
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        image = image.convert("RGBA")
-        white = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(white, image)
-    return image.convert("RGB")
+        return on_white(image if image.mode == "RGBA" else image.convert("RGBA"))
+    return image if type(image).__name__ == "Image" and image.mode == "RGB" else image.convert("RGB")
+
+
+def on_white(image: "Image") -> "Image":
+    """What is clear is white. Some rows at a time: the image is large enough twice."""
+    from PIL import Image
+
+    found = Image.new("RGB", image.size, "white")
+    for top in range(0, image.height, STRIP):
+        strip = image.crop((0, top, image.width, min(image.height, top + STRIP)))
+        white = Image.new("RGBA", strip.size, "white")
+        found.paste(Image.alpha_composite(white, strip).convert("RGB"), (0, top))
+    return found
 
 
 def squeezed(image: "Image", pixels: int) -> "Image":

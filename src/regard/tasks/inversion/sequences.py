@@ -69,7 +69,7 @@ def sets_of(data: Data) -> Sets:
         if len(rows) < data.held_out
     ]
     held_out = {name: tensors(rows, data.rule) for name, rows in tests.items()}
-    return Sets(training, tensors(validation, data.rule), held_out, notes)
+    return Sets(training, tensors(validation, data.rule), held_out, notes, endless=True)
 
 
 def named(low: int, high: int) -> str:

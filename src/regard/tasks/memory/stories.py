@@ -109,7 +109,7 @@ def sets_of(data: Data) -> Sets:
     """New stories in each epoch; tests by the number of facts that are needed."""
     tests = {name: tensors(told(data, data.held_out, (2, place), place), data) for place, name in enumerate(KINDS)}
     validation = tensors(told(data, data.held_out, (1,)), data)
-    return Sets(lambda epoch: tensors(told(data, data.items, (0, epoch)), data), validation, tests)
+    return Sets(lambda epoch: tensors(told(data, data.items, (0, epoch)), data), validation, tests, endless=True)
 
 
 def parsed(text: str, data: Data) -> tuple[Story, Tensors]:

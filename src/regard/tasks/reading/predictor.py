@@ -7,16 +7,18 @@ from typing import Any, cast
 
 import torch
 
+from regard.datasets.cleaning import clean, decoded
 from regard.errors import wrong
 from regard.recording import Recording
-from regard.tasks.data.reading import located, unzipped
+from regard.tasks.data.fingerprints import check_held_out
+from regard.tasks.data.reading import check_file, located, unzipped
 from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
 from regard.tasks.reading.answering import Answered, answer
 from regard.tasks.reading.config import FACTS, ReadingConfig
 from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.model import SpanReader
 from regard.tasks.reading.pages import Page, page_of
-from regard.tasks.reading.questions import Question
+from regard.tasks.reading.questions import Question, fingerprint
 from regard.tasks.reading.scoring import scores, sums
 from regard.tasks.reading.squad import joined, read_articles
 from regard.tasks.reading.task import open_questions, word_table
@@ -29,8 +31,8 @@ AROUND = 12  # words beside the answer that are shown
 class ReadingPredictor:
     """Says how good a reader is, and what it answers to one question."""
 
-    def __init__(self, config: ReadingConfig, lexicon: Lexicon, model: SpanReader) -> None:
-        self.config, self.lexicon, self.model = config, lexicon, model
+    def __init__(self, config: ReadingConfig, lexicon: Lexicon, model: SpanReader, run: Path | None = None) -> None:
+        self.config, self.lexicon, self.model, self.run = config, lexicon, model, run
 
     def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
         return {name: self.report(some) for name, some in self.held_out(data, split).items()}
@@ -43,6 +45,8 @@ class ReadingPredictor:
         if place is not None and place.is_file() and place != Path(own.questions):
             return {place.name: joined(read_articles(place)[0])}
         questions = open_questions(replace(own, questions=data))
+        if self.run is not None and data == own.questions and not questions.endless:
+            check_held_out("questions", fingerprint(questions), self.run)
         return questions.tests if split == "test" else {"validation": questions.validation}
 
     def report(self, questions: Sequence[Question]) -> Report:
@@ -59,7 +63,7 @@ class ReadingPredictor:
         if len(words) != 2:
             fix = 'write the question in quotes: passage.txt "who …?"'
             raise wrong("question", f"{len(words)} names", "a file with the passage and a question", fix)
-        return self.prediction(Question(words[1], passage_in(Path(words[0])), (), words[0]))
+        return self.prediction(Question(clean(words[1], "question"), passage_in(Path(words[0])), (), words[0]))
 
     def prediction(self, question: Question) -> Prediction:
         self.check(question)
@@ -94,12 +98,9 @@ class ReadingPredictor:
 def passage_in(path: Path) -> str:
     """The text of a file."""
     if not path.is_file():
-        got = f"{path}, which is a folder" if path.is_dir() else f"no file {path}"
-        raise wrong("passage", got, "a text file", "check the path")
-    try:
-        return unzipped(path).decode("utf-8")
-    except UnicodeDecodeError:
-        raise wrong("passage", f"{path.name}, which is no UTF-8", "a text file", "convert it with iconv") from None
+        check_file(path, "passage")
+        raise wrong("passage", f"no file {path}", "a text file", "check the path")
+    return decoded(unzipped(path), path.name)
 
 
 def looked(page: Page, found: Answered) -> Recording | None:
@@ -135,4 +136,4 @@ def load(config: ReadingConfig, run: Path, weights: Path | None = None) -> Readi
     def build() -> SpanReader:
         return SpanReader(config.reader, word_table(config, lexicon, None))
 
-    return ReadingPredictor(config, lexicon, cast(SpanReader, trained(build, config.training, run, weights)))
+    return ReadingPredictor(config, lexicon, cast(SpanReader, trained(build, config.training, run, weights)), run)

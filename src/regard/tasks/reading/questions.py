@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.errors import wrong
 from regard.tasks.data.fingerprints import digest
+from regard.tasks.data.parts import repeated, sizes
 
 
 class Answer(NamedTuple):
@@ -65,6 +66,21 @@ def checked(question: Question) -> Question:
             got = f"{answer.text!r} at character {answer.begin}, where the passage has {there!r}"
             raise wrong(f"answer of question {question.name}", got, "words of the passage", "correct answer_start")
     return question
+
+
+def about(questions: Questions) -> list[str]:
+    """How many questions each part has, and how many passages of files are in two of them."""
+    learned, tests = questions.training(0), questions.tests
+    counts = {name: len(some) for name, some in tests.items()}
+    notes = [sizes("questions", len(learned), len(questions.validation), counts, endless=questions.endless)]
+    if not questions.endless:
+        held_out = {"validation": passages(questions.validation)} | {n: passages(some) for n, some in tests.items()}
+        notes += repeated("passages", passages(learned), held_out)
+    return notes
+
+
+def passages(questions: Sequence[Question]) -> set[str]:
+    return {question.passage for question in questions}
 
 
 def fingerprint(questions: Questions) -> str:

@@ -18,7 +18,7 @@ from regard.tasks.reading.facts import Facts
 from regard.tasks.reading.lexicon import PADDING, Lexicon
 from regard.tasks.reading.model import Pointed, SpanReader
 from regard.tasks.reading.pages import Batch, Page, batch_of, page_of, pages_of, placed
-from regard.tasks.reading.questions import Questions, fingerprint
+from regard.tasks.reading.questions import Questions, about, fingerprint
 from regard.tasks.reading.scoring import scores, sums
 from regard.tasks.reading.squad import read_squad
 from regard.tasks.reading.vectors import Vectors, read_vectors
@@ -43,7 +43,7 @@ class Reading:
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the questions."""
-        return (*self.questions.notes, *self.pages(0)[1])
+        return (*about(self.questions), *self.questions.notes, *self.pages(0)[1])
 
     def model(self) -> SpanReader:
         return SpanReader(self.config.reader, word_table(self.config, self.lexicon, self.vectors))

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy
 import torch
 
+from regard.datasets.cleaning import in_short
 from regard.errors import wrong
 from regard.shapes import Float, Tensor
-from regard.tasks.data.reading import located
+from regard.tasks.data.reading import check_file, located
 
 
 class Vectors(NamedTuple):
@@ -26,12 +27,13 @@ def read_vectors(path: Path) -> Vectors:
     A folder may be given instead, if it has one such file.
     """
     file = only_file(located(path))
+    check_file(file, "vectors")
     try:
         found = list(from_arrays(file) if file.suffix == ".npz" else from_text(file))
         return Vectors([word for word, _ in found], torch.from_numpy(numpy.stack([row for _, row in found])))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
         fix = "use a file of GloVe, such as glove.6B.100d.txt"
-        raise wrong("vectors", f"{file.name} ({error})", "a word and its numbers in each line", fix) from None
+        raise wrong("vectors", f"{file.name} ({in_short(error)})", "a word and its numbers in each line", fix) from None
 
 
 def only_file(place: Path) -> Path:

@@ -93,6 +93,10 @@ class Regression(Tabular):
         error = (model.attend(inputs, others).output - values).square().sum()
         return Loss(error, len(own))
 
+    def contents(self, tensors: Tensors) -> list[str]:
+        """The number of a point is no part of it."""
+        return super().contents(tensors[1:])
+
     def sums(self, model: Kernel, batch: Tensors) -> Mapping[str, float]:
         """Squared errors of all three, in the units of the values."""
         _, inputs, values = batch

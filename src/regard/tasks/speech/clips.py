@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.shapes import Float, Tensor
 from regard.tasks.data.fingerprints import digest
+from regard.tasks.data.parts import repeated, sizes
 
 
 class Clip(NamedTuple):
@@ -44,9 +45,25 @@ class Recorded:
     tests: Mapping[str, Sequence[Clip]]
     notes: Sequence[str] = ()
     endless: bool = False
+    cut: bool = False  # whether what is held out was chosen among them
 
     def training(self, epoch: int) -> Sequence[Clip]:
         return self.train
+
+
+def about(sounds: Sounds) -> list[str]:
+    """How many clips each part has, and how many of those from files sound the same as one that is trained on."""
+    learned, tests = sounds.training(0), sounds.tests
+    counts = {name: len(clips) for name, clips in tests.items()}
+    notes = [sizes("clips", len(learned), len(sounds.validation), counts, endless=sounds.endless)]
+    if not sounds.endless:
+        held_out = {"validation": sounds.validation, **tests}
+        notes += repeated("clips", map(heard_as, learned), {name: map(heard_as, own) for name, own in held_out.items()})
+    return notes
+
+
+def heard_as(clip: Clip) -> str:
+    return digest([clip.samples.numpy().tobytes()])
 
 
 def fingerprint(sounds: Sounds) -> str:

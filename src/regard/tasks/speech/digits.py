@@ -2,8 +2,6 @@
 
 import io
 import re
-import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -13,6 +11,7 @@ from typing import NamedTuple
 
 import torch
 
+from regard.datasets.archives import content, opened
 from regard.errors import wrong
 from regard.shapes import Float, Tensor
 from regard.tasks.speech.clips import Clip
@@ -132,14 +131,10 @@ def read_digits(place: Path, rate: int) -> list[Recording]:
     archive = archive_of(place)
     if archive is None:
         return [recording(path.name, read_sound(path, rate).samples) for path in recordings_of(place)]
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            names = sorted(name for name in opened.namelist() if NAME.fullmatch(Path(name).name))
-            return [
-                recording(Path(name).name, decoded(io.BytesIO(opened.read(name)), name, rate).samples) for name in names
-            ]
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise wrong(archive.name, f"a damaged archive ({error})", "a whole zip file", "fetch it again") from None
+    with opened(archive) as packed:
+        names = sorted(name for name in packed.namelist() if NAME.fullmatch(Path(name).name))
+        sounds = ((name, io.BytesIO(content(packed, name, archive))) for name in names)
+        return [recording(Path(name).name, decoded(sound, name, rate).samples) for name, sound in sounds]
 
 
 def archive_of(place: Path) -> Path | None:

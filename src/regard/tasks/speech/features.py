@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
+import torch.nn.functional as F
 
+from regard.bounds import most
 from regard.errors import wrong
 from regard.shapes import Float, Tensor
 
 RANGE = 1e-6  # of power: what is fainter than this part of the loudest, 60 dB below it, is silence
+BLOCK = most("sound", "block")  # samples that are converted to another rate at once
+MARGIN = 2**13  # samples on both sides of a block, faded
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +99,41 @@ def mel(frequency: float) -> float:
 def converted(samples: Float[Tensor, " sample"], rate: int, wanted: int) -> Float[Tensor, " converted"]:
     """The same sound at another rate: what both can hold of its spectrum stays, the rest is left out.
 
+    A long sound is converted block by block, so that the memory it takes beside itself does not grow with it.
+
     >>> converted(torch.ones(400), 16000, 8000).shape
     torch.Size([200])
     """
     if rate == wanted or not len(samples):
         return samples
-    common = math.gcd(rate, wanted)
-    groups = math.ceil(len(samples) / (rate // common))
-    return stretched(samples, groups * rate // common, groups * wanted // common)[: round(len(samples) * wanted / rate)]
+    before, after = rate // math.gcd(rate, wanted), wanted // math.gcd(rate, wanted)
+    groups = math.ceil(len(samples) / before)
+    block = math.ceil(BLOCK / before)  # groups of a block
+    if groups <= block:
+        found = stretched(samples, groups * before, groups * after)
+    else:
+        starts = range(0, groups, block)
+        found = torch.cat([converted_block(samples, before, after, start, block) for start in starts])
+    return found[: round(len(samples) * wanted / rate)]
+
+
+def converted_block(
+    samples: Float[Tensor, " sample"], before: int, after: int, start: int, groups: int
+) -> Float[Tensor, " converted"]:
+    """Some groups of `before` samples as groups of `after`, from the group `start` on.
+
+    The spectrum of a part that begins and ends at once rings. So the part has margins on both sides that are faded in
+    and out, and cut off behind.
+    """
+    margin = math.ceil(MARGIN / before)
+    begin, end = (start - margin) * before, (start + groups + margin) * before
+    part = samples[max(0, begin) : end]
+    part = F.pad(part, (max(0, -begin), end - max(0, begin) - len(part)))
+    fade = torch.ones(end - begin, dtype=samples.dtype)
+    rise = torch.sin(torch.linspace(0, math.pi / 2, margin * before, dtype=samples.dtype)).square()
+    fade[: len(rise)], fade[-len(rise) :] = rise, rise.flip(0)
+    whole = stretched(part * fade, end - begin, (groups + 2 * margin) * after)
+    return whole[margin * after : (margin + groups) * after]
 
 
 def stretched(samples: Float[Tensor, " sample"], before: int, after: int) -> Float[Tensor, " stretched"]:

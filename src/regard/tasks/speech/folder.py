@@ -33,7 +33,8 @@ def read_folder(place: Path, rate: int) -> Recorded:
             fix = "record more, or sort them into the folders train, validation and test"
             raise wrong("data", f"no sound for {name} in {place}", "some of each", fix)
     tests = {"test": clips["test"]}
-    return Recorded(clips["train"], clips["validation"], tests, (*notes, *shortened(heard)))
+    chosen = not any(is_sorted(place, files))
+    return Recorded(clips["train"], clips["validation"], tests, (*notes, *shortened(heard)), cut=chosen)
 
 
 def transcripts(place: Path, files: Sequence[Path]) -> tuple[Mapping[Path, str], list[str]]:
@@ -75,15 +76,19 @@ def beside(path: Path) -> str:
 
 def splits(place: Path, files: Sequence[Path]) -> list[str]:
     """Where each file belongs: by the folder it lies in, or by its name where there are no such folders."""
-    folders = [path.relative_to(place).parts[0] for path in files]
-    if any(folder in SPLITS for folder in folders):
-        return [SPLITS.get(folder, "train") for folder in folders]
+    if any(is_sorted(place, files)):
+        return [SPLITS.get(path.relative_to(place).parts[0], "train") for path in files]
     # In the order of a hash, a tenth each: the same on every machine, and some of each even of few.
     order = sorted(files, key=lambda path: hashlib.blake2b(str(path.relative_to(place)).encode()).digest())
     share = max(1, len(files) // 10)
     names = dict.fromkeys(order, "train") | dict.fromkeys(order[:share], "test")
     names |= dict.fromkeys(order[share : 2 * share], "validation")
     return [names[path] for path in files]
+
+
+def is_sorted(place: Path, files: Sequence[Path]) -> list[bool]:
+    """Which files lie in the folder of a split."""
+    return [path.relative_to(place).parts[0] in SPLITS for path in files]
 
 
 def shortened(notes: Sequence[str]) -> tuple[str, ...]:

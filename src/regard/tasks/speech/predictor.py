@@ -11,9 +11,10 @@ from regard.draw.chapters import Sound
 from regard.errors import wrong
 from regard.models import Model
 from regard.tasks.data import Vocabulary
+from regard.tasks.data.fingerprints import check_held_out
 from regard.tasks.data.vocabularies import load as load_vocabulary
 from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
-from regard.tasks.speech.clips import Clip
+from regard.tasks.speech.clips import Clip, Recorded, fingerprint
 from regard.tasks.speech.config import SpeechConfig
 from regard.tasks.speech.features import log_mel
 from regard.tasks.speech.heard import Frames, note_on_missed
@@ -30,8 +31,10 @@ NOTE = "error: insertions, deletions and replacements, in percent of the symbols
 class SpeechPredictor:
     """Says how good a listener is, and what it hears in one file."""
 
-    def __init__(self, config: SpeechConfig, vocabulary: Vocabulary, model: Model[Any]) -> None:
-        self.config, self.vocabulary, self.model = config, vocabulary, model
+    def __init__(
+        self, config: SpeechConfig, vocabulary: Vocabulary, model: Model[Any], run: Path | None = None
+    ) -> None:
+        self.config, self.vocabulary, self.model, self.run = config, vocabulary, model, run
 
     def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
         return {name: self.report(clips) for name, clips in self.sets(data, split).items()}
@@ -40,6 +43,8 @@ class SpeechPredictor:
         """The clips to be tested on, by the names of their sets."""
         named = self.config.data if data is None else replace(self.config.data, sounds=data)
         sounds = open_sounds(named, self.config.features.rate)
+        if self.run is not None and data is None and isinstance(sounds, Recorded) and sounds.cut:
+            check_held_out("sounds", fingerprint(sounds), self.run)
         return sounds.tests if split == "test" else {"validation": sounds.validation}
 
     def report(self, clips: Sequence[Clip]) -> Report:
@@ -109,4 +114,4 @@ def load(config: SpeechConfig, run: Path, weights: Path | None = None) -> Speech
     """The listener of a run folder, ready to be asked."""
     vocabulary = load_vocabulary(run, VOCABULARY)
     model = trained(lambda: build(config, symbols=len(vocabulary)), config.training, run, weights)
-    return SpeechPredictor(config, vocabulary, cast(Model[Any], model))
+    return SpeechPredictor(config, vocabulary, cast(Model[Any], model), run)

@@ -1,17 +1,24 @@
 """Sound from files: what soundfile reads, in one channel, at the rate that is wanted."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from regard.errors import InputError, missing, wrong
+from regard.bounds import check_file, most
+from regard.errors import InputError, RegardError, missing, wrong
 from regard.shapes import Float, Tensor
 from regard.tasks.speech.features import converted
 
 FAINT = 1e-5  # of full scale: below the smallest step of 16 bits
-LONGEST = 600.0  # seconds: a file of hours would fill the memory before anything could be said about it
-MOST = 2**26  # numbers of all channels, 256 MB: ten minutes in stereo at 48 kHz; silence of gigabytes is a small FLAC
+LONGEST = float(most("sound", "seconds"))  # a file of hours would fill the memory first
+BLOCK = most("sound", "block")
+# How files of the formats that we mean begin, and what soundfile calls them; the library itself opens thirty more.
+BEGINNINGS = (b"RIFF", b"RIFX", b"RF64", b"fLaC", b"OggS", b"ID3")
+FORMATS = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3")
 
 
 class Sound(NamedTuple):
@@ -24,49 +31,93 @@ class Sound(NamedTuple):
 def read_sound(path: Path, rate: int) -> Sound:
     """A sound file as samples at `rate`, several channels averaged."""
     try:
+        check_file("sound", path, most("sound", "bytes"))
         with path.open("rb") as file:
             return decoded(file, path.name, rate)
     except OSError as error:
         raise wrong("sound", f"{path} ('{error.strerror}')", "a file that can be read", "check the path") from None
 
 
-def decoded(file: BinaryIO, name: str, rate: int, *, longest: float = LONGEST) -> Sound:
+def decoded(file: BufferedIOBase, name: str, rate: int, *, longest: float = LONGEST) -> Sound:
     """The same from an open file of at most so many seconds, which may lie in an archive."""
-    try:
-        with package().SoundFile(file) as opened:
-            check_length(opened, name, longest)
-            samples = torch.from_numpy(opened.read(dtype="float32", always_2d=True))
-            own = int(opened.samplerate)
-    except RuntimeError as error:
-        # libsndfile's own words are an internal code; the name of the file is what helps.
-        raise no_sound(name, error) from None
+    check_beginning(file, name)
+    with reading(name):
+        opened = package().SoundFile(file)
+    with opened:
+        check_header(opened, name, longest)
+        own, channels = int(opened.samplerate), int(opened.channels)
+        samples = averaged(opened, name)
     notes = []
-    if samples.shape[1] > 1:
-        notes.append(f"{name}: {samples.shape[1]} channels, averaged")
+    if channels > 1:
+        notes.append(f"{name}: {channels} channels, averaged")
     if own != rate:
         notes.append(f"{name}: {own} samples a second, converted to {rate}")
-    mono = converted(samples.mean(1), own, rate)
+    check_audible(samples, name)
+    mono = converted(samples, own, rate)
     check_audible(mono, name)
     return Sound(mono, tuple(notes))
 
 
-def no_sound(name: str, error: Exception) -> InputError:
-    reason = str(error).partition(": ")[2] or str(error)
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Says in one sentence what a damaged file makes of the library: it is the file that is wrong, whatever is raised.
+
+    libsndfile's own words are an internal code; the name of the file is what helps.
+    """
+    try:
+        yield
+    except RegardError:
+        raise
+    except Exception as error:
+        raise no_sound(name, error) from None
+
+
+def averaged(opened: Any, name: str) -> Float[Tensor, " sample"]:
+    """The mean of all channels, decoded some samples at a time: a header may claim more than there is."""
+    frames = max(1, BLOCK // opened.channels)
+    parts, left = [], int(opened.frames)
+    while left > 0:
+        with reading(name):
+            part = torch.from_numpy(opened.read(min(frames, left), dtype="float32", always_2d=True))
+        if not len(part):
+            break
+        parts.append(part.mean(1))
+        left -= len(part)
+    return torch.cat(parts) if parts else torch.zeros(0)
+
+
+def no_sound(name: str, error: Exception | str) -> InputError:
+    reason = " ".join((str(error).partition(": ")[2] or str(error)).split())[:100]
     fix = "convert it, for example with ffmpeg -i FILE sound.wav"
-    return wrong("sound", f"{name} ({reason.strip().rstrip('.')})", "a sound file: wav, flac, ogg or mp3", fix)
+    return wrong("sound", f"{name} ({reason.rstrip('.')})", "a sound file: wav, flac, ogg or mp3", fix)
 
 
-def check_length(opened: Any, name: str, longest: float) -> None:
+def check_beginning(file: BufferedIOBase, name: str) -> None:
+    """Raises where the first bytes are of another kind of file, before the library sees them."""
+    start = file.tell()
+    beginning = file.read(4)
+    file.seek(start)
+    mpeg = len(beginning) > 1 and beginning[0] == 0xFF and beginning[1] >= 0xE0
+    if not (mpeg or beginning.startswith(BEGINNINGS)):
+        raise no_sound(name, "Format not recognised")
+
+
+def check_header(opened: Any, name: str, longest: float) -> None:
     """Raises by what the header says, before anything is read."""
+    if opened.format not in FORMATS:
+        raise no_sound(name, f"which is {opened.format}")
+    fix = "keep one channel at 16,000 samples a second, for example with ffmpeg -i FILE -ac 1 -ar 16000 sound.wav"
+    for quantity, found in (("rate", opened.samplerate), ("channels", opened.channels)):
+        if not 1 <= found <= most("sound", quantity):
+            got = f"{name} of {found:,} {'samples a second' if quantity == 'rate' else quantity}"
+            raise wrong("sound", got, f"1 to {most('sound', quantity):,}", fix)
     seconds = opened.frames / opened.samplerate
     if seconds > longest:
-        fix = "cut it into sentences"
-        raise wrong("sound", f"{name} of {seconds:.0f} seconds", f"at most {longest:.0f}", fix)
+        raise wrong("sound", f"{name} of {seconds:.0f} seconds", f"at most {longest:.0f}", "cut it into sentences")
     numbers = opened.frames * opened.channels
-    if numbers > MOST:
+    if numbers > most("sound", "samples"):
         got = f"{name} of {numbers:,} samples in {opened.channels} channels"
-        fix = "keep one channel at 16,000 samples a second, for example with ffmpeg -i FILE -ac 1 -ar 16000 sound.wav"
-        raise wrong("sound", got, f"at most {MOST:,}", fix)
+        raise wrong("sound", got, f"at most {most('sound', 'samples'):,}", fix)
 
 
 def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:

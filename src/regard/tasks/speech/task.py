@@ -10,7 +10,7 @@ from regard.tasks.data import Vocabulary, batches
 from regard.tasks.data.fingerprints import check_same, keep
 from regard.tasks.data.vocabularies import build as build_vocabulary
 from regard.tasks.data.vocabularies import load
-from regard.tasks.speech.clips import Clip, Sounds, fingerprint
+from regard.tasks.speech.clips import Clip, Sounds, about, fingerprint
 from regard.tasks.speech.config import SpeechConfig
 from regard.tasks.speech.heard import Batch, Heard, heard, note_on_missed
 from regard.tasks.speech.model import build
@@ -39,7 +39,12 @@ class Speech:
         """What is worth knowing about the sounds."""
         limit = self.config.learning.limit
         missed = note_on_missed(self.to_measure, self.config.features, limit)
-        return (*self.sounds.notes, *self.heard(0).notes, *(f"validation: {note}" for note in missed))
+        return (
+            *about(self.sounds),
+            *self.sounds.notes,
+            *self.heard(0).notes,
+            *(f"validation: {note}" for note in missed),
+        )
 
     def model(self) -> Model[Any]:
         return build(self.config, symbols=len(self.vocabulary))

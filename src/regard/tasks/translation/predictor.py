@@ -5,8 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from regard.datasets.cleaning import clean
 from regard.errors import wrong
-from regard.tasks.data import Pair, open_text
+from regard.tasks.data import Corpus, Pair, fingerprint, open_text
+from regard.tasks.data.fingerprints import check_held_out
 from regard.tasks.predicting import Map, Prediction, Report, Split
 from regard.tasks.translation import scoring
 from regard.tasks.translation.config import TranslationConfig
@@ -19,11 +21,12 @@ from regard.tasks.translation.translator import Translator
 class TranslationPredictor:
     """Says how good a translator is, and what it says to one sentence."""
 
-    def __init__(self, translator: Translator) -> None:
-        self.translator = translator
+    def __init__(self, translator: Translator, run: Path | None = None) -> None:
+        self.translator, self.run = translator, run
 
     def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
-        return {name: self.report(pairs) for name, pairs in sets_of(self.translator.config, data, split).items()}
+        sets = sets_of(self.translator.config, data, split, self.run)
+        return {name: self.report(pairs) for name, pairs in sets.items()}
 
     def report(self, pairs: Sequence[Pair]) -> Report:
         """BLEU, chrF and exact matches, with sacrebleu's signatures."""
@@ -35,8 +38,8 @@ class TranslationPredictor:
         return Report(scored.sentences, metrics, [f"{name} {one.signature}" for name, one in scored.figures.items()])
 
     def predict(self, words: Sequence[str]) -> Prediction:
-        text = " ".join(words) if words else first_source(self.translator.config)
-        if not text.strip():
+        text = clean(" ".join(words), "sentence") if words else first_source(self.translator.config)
+        if not text:
             raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
         one = self.translator.translate([text], Search(), attention=True)[0]
         said = one.best[0]
@@ -54,11 +57,15 @@ def drawn(said: Said, source: Sequence[str]) -> Any:
     return alignment(said.weights.cpu().numpy(), source, said.tokens)
 
 
-def sets_of(config: TranslationConfig, data: str | None, split: Split) -> Mapping[str, Sequence[Pair]]:
-    """The pairs to compare with, by the names of their sets."""
+def sets_of(
+    config: TranslationConfig, data: str | None, split: Split, run: Path | None = None
+) -> Mapping[str, Sequence[Pair]]:
+    """The pairs to compare with, by the names of their sets. Those that a run cut off must still be the same."""
     if data:
         return sets_to_test(replace(config.data, text=data))
     text = open_text(config.data)
+    if run is not None and isinstance(text, Corpus) and text.cut:
+        check_held_out("pairs", fingerprint(text), run)
     return text.tests if split == "test" else {"validation": text.validation}
 
 
@@ -69,4 +76,4 @@ def first_source(config: TranslationConfig) -> str:
 
 def load(config: TranslationConfig, run: Path, weights: Path | None = None) -> TranslationPredictor:
     """The translator of a run folder, ready to be asked."""
-    return TranslationPredictor(Translator.load(config, run, weights))
+    return TranslationPredictor(Translator.load(config, run, weights), run)

@@ -1,6 +1,6 @@
 """Translation as something that can be trained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from regard.tasks.data import (
     save_both,
 )
 from regard.tasks.data.fingerprints import check_same, keep
+from regard.tasks.data.parts import sizes
 from regard.tasks.translation.config import TranslationConfig
 from regard.tasks.translation.numbered import Batch, Numbered, alike, numbered
 from regard.tasks.translation.scoring import scores, sums
@@ -32,6 +33,7 @@ class Translation:
     def __init__(self, config: TranslationConfig, text: ParallelText, vocabularies: Vocabularies) -> None:
         self.config, self.text, self.vocabularies = config, text, vocabularies
         self.numbered = lru_cache(maxsize=1)(self.numbered_now)
+        self.held_out = lru_cache(maxsize=1)(self.held_out_now)
 
     @property
     def goal(self) -> Goal:
@@ -40,7 +42,18 @@ class Translation:
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the text."""
-        return (*self.text.notes, *self.numbered(0).notes)
+        tests = {name: len(pairs) for name, pairs in self.text.tests.items()}
+        endless = self.config.data.text in ENDLESS
+        counted = sizes("pairs", len(self.text.training(0)), len(self.text.validation), tests, endless=endless)
+        return (counted, *self.text.notes, *self.numbered(0).notes, *self.losses())
+
+    def losses(self) -> Iterator[str]:
+        """Notes on characters that the vocabularies do not give back."""
+        pairs, both = self.text.training(0), self.vocabularies
+        lost = [{*both.source.lost(pair.source), *both.target.lost(pair.target)} for pair in pairs]
+        for character in sorted(set().union(*lost)):
+            count = sum(character in some for some in lost)
+            yield f"{count:,} of the {len(pairs):,} pairs have {character}, which stands for a blank: it is read as one"
 
     def model(self) -> Model[Any]:
         return build(self.config.model, source=len(self.vocabularies.source), target=len(self.vocabularies.target))
@@ -48,6 +61,11 @@ class Translation:
     def numbered_now(self, epoch: int) -> Numbered:
         """The training pairs of an epoch; files have the same in each."""
         return numbered(self.text.training(epoch), self.vocabularies, self.config.learning.limit)
+
+    def held_out_now(self) -> Numbered:
+        """The validation pairs that are measured, as far as they are within the limit; one sentence where none is."""
+        pairs = self.text.validation[: self.config.measure.most]
+        return numbered(pairs, self.vocabularies, self.config.learning.limit) if pairs else Numbered([], [])
 
     def epoch(self, number: int, part: Part) -> Sequence[Batch]:
         pairs = self.numbered(number if self.config.data.text in ENDLESS else 0)
@@ -59,13 +77,14 @@ class Translation:
         return Loss(losses.total, losses.tokens)
 
     def measure(self, model: Any, part: Part) -> Mapping[str, float]:
-        held_out = part.of(self.text.validation[: self.config.measure.most])
-        return self.surprise(model, held_out) | self.quality(model, held_out)
+        pairs = part.of(self.text.validation[: self.config.measure.most])
+        # The share is of those within the limit: a share of all pairs might have none of them.
+        held_out = Numbered(part.of(self.held_out().sources), part.of(self.held_out().targets))
+        return self.surprise(model, held_out) | self.quality(model, pairs)
 
-    def surprise(self, model: Any, pairs: Sequence[Pair]) -> dict[str, float]:
+    def surprise(self, model: Any, held_out: Numbered) -> dict[str, float]:
         """How unlikely the right translations are to the model."""
         counted, device = {"surprise": 0.0, "tokens": 0.0}, next(model.parameters()).device
-        held_out = numbered(pairs, self.vocabularies, self.config.learning.limit) if pairs else Numbered([], [])
         lengths = [max(both) for both in held_out.lengths]
         for chosen in alike(lengths, self.config.learning.budget):
             losses = model.loss(*(tensor.to(device) for tensor in held_out.batch(chosen)))

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import torch
 
+from regard.datasets.cleaning import clean
 from regard.models import Model, build
 from regard.tasks.data import Vocabularies, load_both
 from regard.tasks.predicting import trained, weights_of
@@ -34,8 +35,12 @@ class Translator:
         return cls(config, vocabularies, cast(Model[Any], model))
 
     def translate(self, texts: Sequence[str], search: Search, *, attention: bool = False) -> list[Translated]:
-        """Translations in the order of the texts. A text of nothing but blanks has a translation of nothing."""
-        blank = {place for place, text in enumerate(texts) if not text.strip()}
+        """Translations in the order of the texts, cleaned as those that were learned from.
+
+        A text of nothing but blanks has a translation of nothing.
+        """
+        texts = [clean(text) for text in texts]
+        blank = {place for place, text in enumerate(texts) if not text}
         full = [text for place, text in enumerate(texts) if place not in blank]
         with torch.inference_mode():
             found = iter(self.found(full, self.fitted(search), attention=attention))

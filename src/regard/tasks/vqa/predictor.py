@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from regard.datasets.cleaning import clean
 from regard.draw.chapters import Regions
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary
@@ -80,7 +81,7 @@ class Oracle:
 
     def checked(self, question: str) -> str:
         """The words of a question; raises where there are none, too many, or some that nobody has taught it."""
-        text = plain(question)
+        text = plain(clean(question, "question"))
         words, limit = text.split(), self.config.data.limit
         if not words:
             raise wrong("question", "no words", "a question", "write it in quotes behind the image")

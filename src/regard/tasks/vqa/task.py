@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary, VocabularyConfig, pad
 from regard.tasks.data.fingerprints import check_same, digest, keep
+from regard.tasks.data.parts import repeated, sizes
 from regard.tasks.data.shuffling import shuffled
 from regard.tasks.data.vocabularies import load as load_vocabulary
 from regard.tasks.data.vocabulary import count_tokens
@@ -39,8 +40,11 @@ class Vqa:
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the data."""
-        known = self.exhibition.training
-        return (f"{len(known.names)} images with {len(known.questions)} questions to learn from",)
+        known, checked, test = self.exhibition
+        learned = f"{len(known.names):,} images with {len(known.questions):,} questions to learn from"
+        counted = sizes("questions", len(known.questions), len(checked.questions), {"test": len(test.questions)})
+        held_out = {"validation": looks(checked), "test": looks(test)}
+        return (counted, learned, *repeated("images", looks(known), held_out))
 
     def model(self) -> Answerer:
         return answerer(self.config, len(self.vocabulary), len(self.answers))
@@ -102,6 +106,11 @@ class Vqa:
         self.vocabulary.save(folder / VOCABULARY, QUESTIONS)
         (folder / ANSWERS).write_text(json.dumps(self.answers, ensure_ascii=False), encoding="utf-8")
         keep(folder, fingerprint(self.exhibition))
+
+
+def looks(gallery: Gallery) -> list[str]:
+    """A short name for the pixels of each image."""
+    return [digest([image.tobytes()]) for image in gallery.pixels]
 
 
 def numbered(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:

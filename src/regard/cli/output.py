@@ -1,0 +1,51 @@
+"""What a command answers, on standard output: as it is, or a sentence on why it cannot be written."""
+
+import contextlib
+import json
+import os
+import sys
+from typing import Any
+
+from regard.errors import wrong
+
+
+def check_streams() -> None:
+    """Raises where nothing could be answered; what is for people only is written in any encoding."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
+    if sys.stdout is None:
+        fix = "give it a terminal, a file or a pipe: regard … > answers.txt"
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
+        raise wrong("output", "standard output, which is closed", "somewhere to write the answer", fix)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):  # not one of Python's own
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def say(text: str) -> None:
+    """Writes an answer as it is: one with `\\xe9` for é would be another answer."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError as error:
+        got = f"{encoding}, which has no {text[error.start]!a}"
+        raise wrong("output", got, "an encoding for all text", "set PYTHONIOENCODING=utf-8") from None
+    sys.stdout.write(f"{text}\n")
+
+
+def say_json(values: Any) -> None:
+    """Writes one object on a line: in plain characters where others could not be written."""
+    text = json.dumps(values, ensure_ascii=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(values)
+    sys.stdout.write(f"{text}\n")
+
+
+def abandon() -> None:
+    """Nothing more goes out: whoever was reading has gone, or there is no room, and exit would only fail again."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

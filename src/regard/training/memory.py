@@ -1,0 +1,71 @@
+"""Whether the machine has the memory that a model needs: asked before the system ends the process for it."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from torch import nn
+
+from regard.errors import InputError, wrong
+from regard.training.config import leaves
+from regard.training.settings import RunConfig
+
+COPIES = 4  # weights, gradients and two moments
+REPEATED = ("layers", "decoder_layers", "hops")  # numbers of modules, which cost time to build even if they are small
+MOST = 10_000
+
+
+def build_within_memory(build: Callable[[], nn.Module], config: RunConfig) -> nn.Module:
+    """A model whose training fits in the memory of this machine, or one sentence."""
+    for name, value in leaves(config):
+        if name.rpartition(".")[2] in REPEATED and isinstance(value, int) and value > MOST:
+            raise wrong(name, value, f"at most {MOST:,}", f"give {name} a smaller value")
+    try:
+        with limited(memory_of_machine()):
+            model = build()
+    except MemoryError:
+        raise too_large("more memory than there is") from None
+    except (RuntimeError, TypeError, OverflowError) as error:
+        if any(word in str(error).lower() for word in ("allocate memory", "overflow", "too large", "too big")):
+            raise too_large("more memory than there is") from None
+        raise
+    needed = COPIES * sum(parameter.nbytes for parameter in model.parameters())
+    if needed > (memory_of_machine() or needed):
+        raise too_large(f"{needed / 2**30:,.1f} GiB for weights, gradients and moments")
+    return model
+
+
+def too_large(need: str) -> InputError:
+    there = memory_of_machine() / 2**30
+    return wrong("model", f"one that needs {need}", f"at most {there:,.1f} GiB", "make its sizes smaller")
+
+
+def memory_of_machine() -> int:
+    """The bytes of memory that this machine has; 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0
+
+
+@contextlib.contextmanager
+def limited(memory: int) -> Iterator[None]:
+    """Lets the process grow by so many bytes and no more, where the system can see to that (Linux)."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (ImportError, OSError):
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * os.sysconf("SC_PAGE_SIZE") + memory
+    if not memory or (soft != resource.RLIM_INFINITY and soft < wanted):
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -1,0 +1,109 @@
+"""Connections that cost nothing but a place: those that ask for nothing, and those that never read an answer."""
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from regard.bounds import most
+
+
+class Connection(H11Protocol):
+    """A connection with two clocks: one until the whole head of a request is there, one while an answer is not taken.
+
+    uvicorn has a clock between two requests only, and the first byte stops it. Where there are too many connections,
+    the one that has been silent for longest gives way, of the address that has the most of them: who asks something as
+    soon as there is a connection never waits for those who do not.
+    """
+
+    MOST = most("server", "connections")
+    SILENCE = most("server", "silence")
+    UNREAD = most("server", "unread")
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.since = self.loop.time()
+        self.silence: asyncio.TimerHandle | None = None
+        self.unread: asyncio.TimerHandle | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is no request on it that is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def address(self) -> str:
+        return self.client[0] if self.client else ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.make_room()
+        self.watch()
+
+    def make_room(self) -> None:
+        """Close the connection that has been silent for longest, where there are too many."""
+        if len(self.connections) <= self.MOST:
+            return
+        others = (one for one in self.connections if isinstance(one, Connection) and one is not self)
+        silent = [one for one in others if one.is_silent and not one.transport.is_closing()]
+        crowd = Counter(one.address for one in silent)
+        if silent:
+            max(silent, key=lambda one: (crowd[one.address], -one.since)).drop()
+
+    def watch(self) -> None:
+        """Start the clock where a request is waited for, and stop it where one is there."""
+        if not self.is_silent:
+            stop(self.silence)
+            self.silence = None
+        elif self.silence is None:
+            self.since = self.loop.time()
+            self.silence = self.loop.call_later(self.SILENCE, self.drop)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        self.watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self.watch()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self.unread is None:
+            self.unread = self.loop.call_later(self.UNREAD, self.drop)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        stop(self.unread)
+        self.unread = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        stop(self.silence)
+        stop(self.unread)
+        super().connection_lost(exc)
+
+    def drop(self) -> None:
+        """End it at once: nobody is there to be told."""
+        self.transport.abort()
+
+
+def stop(timer: asyncio.TimerHandle | None) -> None:
+    """Cancel a clock, if it runs."""
+    if timer is not None:
+        timer.cancel()
+
+
+def raise_file_limit() -> None:
+    """Let this process have as many files open as connections may be, where the system lets us: each takes one."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * Connection.MOST
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        reachable = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(ValueError, OSError):  # then it is as it was
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, reachable), hard))

@@ -1,0 +1,213 @@
+"""One hostile case of a kind: made, given to the library or the server, and judged."""
+
+import io
+import json
+import logging
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from regard.errors import InputError
+from regard.recording import Recording
+from regard.recording.file import read
+from regard.tasks.images import open_photo
+from regard.tasks.speech.sound import decoded
+from regard.web.answers import HANDLERS
+from regard.web.limits import Limits
+from regard.web.routes import Routes
+from regard.web.runs import Runs
+from regard.web.store import Files
+from tests.hostile.mutations import VALUES, as_json, images, mutated, mutated_json, sounds
+from tests.recording.made import every_kind
+from tests.web.tiny_runs import SMALL, make_run, untrained
+
+BINARY = {"Content-Type": "application/octet-stream"}
+LIMITS = Limits(characters=200, tokens=24, beam=3, kept=2**26, seconds=20.0)
+GIVEN = {"captioning": 0, "speech": 1}
+
+
+class Shown(logging.Handler):
+    """Remembers what a terminal would show of a fault."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.faults: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info or record.levelno >= logging.ERROR:
+            self.faults.append(f"{record.getMessage()} {record.exc_info[1] if record.exc_info else ''!r}")
+
+
+class Hostile:
+    """Runs, a server of them, and the good files that the bad ones are made of."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.runs = {name: make_run(place / name, name) for name in ("transformer", "bahdanau")}
+        self.runs |= {task: untrained(place / task, task) for task in SMALL}
+        self.copies = place / "copies"
+        for name, run in self.runs.items():
+            shutil.copytree(run, self.copies / name)
+        self.images, self.sounds, self.recordings = images(), sounds(), [self.recording()]
+        self.served = Runs(self.runs, LIMITS)
+        routes = Routes(self.served, Files({}, 1), LIMITS)
+        app = Starlette(routes=routes.all(), exception_handlers=HANDLERS)
+        self.client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
+        self.shown = Shown()
+        for name in ("regard.web", "asyncio", "uvicorn.error"):
+            logging.getLogger(name).addHandler(self.shown)
+            logging.getLogger(name).propagate = False
+
+    def recording(self) -> bytes:
+        recording = Recording(every_kind(), metadata={"a": [1, "看"]}, notes=["a note"])
+        recording.label([str(number) for number in range(5)], None)
+        recording.save(self.place / "good")
+        return (self.place / "good").read_bytes()
+
+    @property
+    def kinds(self) -> dict[str, Callable[[Random], None]]:
+        return {
+            "image": self.image,
+            "sound": self.sound,
+            "recording": self.recorded,
+            "run folder": self.folder,
+            "body": self.body,
+        }
+
+    def image(self, random: Random) -> None:
+        content = mutated(random.choice(self.images), random)
+        if random.random() < 0.1:
+            self.judge(self.client.post("/api/runs/captioning/ask", content=content, headers=BINARY))
+        else:
+            refused_or(lambda: open_photo(content, "a", most=LIMITS.pixels))
+
+    def sound(self, random: Random) -> None:
+        content = mutated(random.choice(self.sounds), random)
+        if random.random() < 0.1:
+            self.judge(self.client.post("/api/runs/speech/ask", content=content, headers=BINARY))
+        else:
+            refused_or(lambda: decoded(io.BytesIO(content), "a", 8000, longest=LIMITS.listening))
+
+    def recorded(self, random: Random) -> None:
+        content = random.choice(self.recordings)
+        content = mutated(content, random) if random.random() < 0.5 else mutated_header(content, random)
+        if random.random() < 0.3:
+            answer = self.judge(self.client.post("/api/recordings", content=content, headers=BINARY))
+            if answer.status_code == 200:
+                self.look(answer.json(), random)
+        else:
+            path = self.place / "file"
+            path.write_bytes(content)
+            refused_or(lambda: read(path, LIMITS.upload))
+
+    def look(self, found: dict[str, Any], random: Random) -> None:
+        """What was let in can be looked at."""
+        for number, _ in list(enumerate(found["sites"]))[:4]:
+            for part in ("labels", "table", "rows", "weight", "tile"):
+                own = {"up": 0, "across": 0, "row": 0, "column": 0} if part in ("tile", "weight") else {}
+                query = {"site": number, "head": random.choice(["mean", 0, 1]), **own}
+                self.judge(self.client.get(f"/api/recordings/{found['recording']}/{part}", params=query))
+
+    def folder(self, random: Random) -> None:
+        """A file of a run is damaged, the run is asked, and the file is as it was."""
+        name = random.choice(list(self.runs))
+        files = [path for path in sorted((self.copies / name).rglob("*")) if path.is_file() and path.stat().st_size]
+        own = random.choice(files)
+        path = self.runs[name] / own.relative_to(self.copies / name)
+        content = own.read_bytes()
+        damaged = mutated(content, random)
+        if own.suffix == ".json" and random.random() < 0.5:
+            damaged = as_json(mutated_json(json.loads(content), random))
+        elif own.suffix == ".toml" and random.random() < 0.7:
+            damaged = mutated_lines(content, random)
+        path.write_bytes(damaged)
+        self.served[name].opened = None
+        try:
+            state = self.judge(self.client.get("/api/state")).json()["runs"]
+            broken = [run["name"] for run in state if "error" in run]
+            assert set(broken) <= {name}, f"{broken} are broken because {name} is"
+            self.ask(name, random)
+        finally:
+            path.write_bytes(content)
+            self.served[name].opened = None
+
+    def ask(self, name: str, random: Random) -> None:
+        if name in GIVEN:
+            content = (self.images, self.sounds)[GIVEN[name]][0]
+            self.judge(self.client.post(f"/api/runs/{name}/ask", content=content, headers=BINARY))
+        elif name == "reading":
+            path = f"/api/runs/{name}/ask?question=who%3F"
+            self.judge(self.client.post(path, content=b"Anna lives in Rome.", headers=BINARY))
+        else:
+            path = random.choice(["/api/translate", "/api/attention"])
+            more = {"target": "two"} if path.endswith("attention") else {"beam": 2}
+            self.judge(self.client.post(path, json={"run": name, "text": "one two", **more}))
+
+    def body(self, random: Random) -> None:
+        question = {"run": "transformer", "text": "one two", "beam": 2, "seed": 1, "temperature": 0.5, "masked": [0]}
+        path = random.choice(["/api/translate", "/api/attention", "/api/files/x", "/api/runs/reading/ask"])
+        if path.endswith("attention"):
+            question = {"run": "bahdanau", "text": "one", "target": "two"}
+        content = as_json(mutated_json(question, random))
+        content = mutated(content, random) if random.random() < 0.5 else content
+        kind = random.choice(["application/json"] * 6 + ["text/plain", "application/octet-stream", "x" * 200])
+        query = {random.choice(["question", "example", "start", "a"]): str(random.choice(VALUES))[:300]}
+        query = {name: text.encode("utf-8", "replace").decode() for name, text in query.items()}
+        params = query if random.random() < 0.3 else {}
+        self.judge(self.client.post(path, content=content, headers={"Content-Type": kind}, params=params))
+
+    def judge(self, answer: Any) -> Any:
+        """No fault, nothing in the terminal, and a sentence where it is refused."""
+        assert not self.shown.faults, self.shown.faults.pop()
+        assert answer.status_code < 500, f"{answer.status_code}: {answer.text[:300]}"
+        assert "error of its own" not in answer.text, answer.text[-300:]
+        assert str(self.place) not in answer.text, answer.text[:300]
+        if answer.status_code != 200:
+            is_sentence(answer.json()["error"])
+        return answer
+
+
+def refused_or(work: Callable[[], object]) -> None:
+    """Do it, or be told why not in one sentence."""
+    try:
+        work()
+    except InputError as error:
+        is_sentence(str(error))
+
+
+def is_sentence(text: str) -> None:
+    assert ": got " in text, text[:300]
+    assert "; fix: " in text, text[:300]
+    assert "\n" not in text, text[:300]
+
+
+def mutated_header(content: bytes, random: Random) -> bytes:
+    """A recording with another header and the same numbers."""
+    (size,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + size])
+    about = json.loads(header["__metadata__"]["regard"])
+    if random.random() < 0.7:
+        header["__metadata__"]["regard"] = json.dumps(mutated_json(about, random))
+    else:
+        header = mutated_json(header, random)
+    text = as_json(header)
+    return struct.pack("<Q", len(text)) + text + content[8 + size :]
+
+
+def mutated_lines(content: bytes, random: Random) -> bytes:
+    """A configuration in which some lines say something else, are missing, or are there twice."""
+    found = []
+    for line in content.decode().splitlines():
+        chance = random.random()
+        name, equals, _ = line.partition(" = ")
+        if chance < 0.06 and equals:
+            value = random.choice(VALUES)
+            line = f"{name} = {value if isinstance(value, int | float) and value is not True else json.dumps(value)}"
+        found += [] if 0.06 <= chance < 0.08 else [line, line] if 0.08 <= chance < 0.09 else [line]
+    return "\n".join(found).encode("utf-8", "replace")

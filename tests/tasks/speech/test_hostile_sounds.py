@@ -1,0 +1,124 @@
+"""Sounds whose headers claim anything: each is decoded within its bounds, or answered with one sentence before work."""
+
+import io
+import math
+import os
+import struct
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from regard.bounds import most
+from regard.errors import InputError
+from regard.tasks.speech import features
+from regard.tasks.speech.features import converted
+from regard.tasks.speech.sound import decoded, read_sound
+
+RATE = 8000
+
+
+def wav(rate: int = RATE, channels: int = 1, bits: int = 16, claimed: int | None = None, data: bytes = b"") -> bytes:
+    """A wav file with a header of one's choice."""
+    data = data or (np.sin(np.arange(50)) * 9000).astype("<i2").tobytes()
+    align = channels * bits // 8
+    head = struct.pack("<HHIIHH", 1, channels, rate, min(rate * align, 2**32 - 1), align, bits)
+    size = len(data) if claimed is None else claimed
+    body = b"WAVEfmt " + struct.pack("<I", len(head)) + head + b"data" + struct.pack("<I", size) + data
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def written(kind: str, **more: object) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, np.sin(np.arange(9000) / 9) / 2, RATE, format=kind, **more)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("rate", [400_000_009, 192_001, 2**31 - 1, 10**6 + 3])
+def test_a_rate_that_nobody_records_at_is_refused_before_any_work(rate: int) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=rf"sound: got a of {rate:,} samples a second, expected 1 to 192,000; fix"):
+            decoded(io.BytesIO(wav(rate)), "a", RATE)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_channels_and_samples_are_counted_before_any_work() -> None:
+    with pytest.raises(InputError, match="sound: got a of 33 channels, expected 1 to 32; fix: keep one channel"):
+        decoded(io.BytesIO(wav(channels=33, data=bytes(6600))), "a", RATE)
+    long = written("FLAC")
+    with pytest.raises(InputError, match=r"sound: got a of 1 seconds, expected at most 1; fix: cut it into sentences"):
+        decoded(io.BytesIO(long), "a", RATE, longest=0.9)
+
+
+@pytest.mark.parametrize("rate", [7999, 191_999, 11_025, 1, 3])
+def test_no_rate_takes_more_memory_than_its_samples(rate: int) -> None:
+    """Rates without a common divisor are converted too; the padding is at most one second."""
+    sound = decoded(io.BytesIO(wav(rate)), "a", RATE, longest=60.0)
+    assert abs(len(sound.samples) - 50 * RATE / rate) <= 1
+
+
+@pytest.mark.parametrize("kind", ["AIFF", "AU", "CAF", "W64", "NIST", "SVX", "IRCAM"])
+def test_formats_that_nobody_asked_for_are_not_opened(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = written(kind)
+    monkeypatch.setattr(soundfile, "SoundFile", None)
+    with pytest.raises(InputError, match=r"sound: got a \(Format not recognised\), expected a sound file: wav, flac"):
+        decoded(io.BytesIO(content), "a", RATE)
+
+
+@pytest.mark.parametrize(("kind", "more"), [("WAV", {}), ("FLAC", {}), ("OGG", {}), ("MP3", {}), ("RF64", {})])
+def test_formats_that_are_meant_are_opened(kind: str, more: dict[str, object]) -> None:
+    assert len(decoded(io.BytesIO(written(kind, **more)), "a", RATE).samples) >= 9000
+
+
+@pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
+def test_a_file_that_is_cut_short_is_decoded_or_refused(kind: str) -> None:
+    content = written(kind)
+    for cut in range(0, len(content), max(1, len(content) // 23)):
+        try:
+            decoded(io.BytesIO(content[:cut]), "a", RATE)
+        except InputError as error:
+            said = str(error)
+            assert "\n" not in said
+            assert said.startswith("sound: got a")
+
+
+def test_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.wav")
+    with pytest.raises(InputError, match=r"sound: got .*a\.wav, which is no plain file, expected a file; fix: copy"):
+        read_sound(tmp_path / "a.wav", RATE)
+    with (tmp_path / "b.wav").open("wb") as sparse:
+        sparse.truncate(most("sound", "bytes") + 1)
+    with pytest.raises(InputError, match=r"sound: got .*b\.wav of 536,870,913 bytes, expected at most 536,870,912"):
+        read_sound(tmp_path / "b.wav", RATE)
+
+
+@pytest.mark.parametrize(("rate", "wanted"), [(44100, 8000), (8000, 16000), (8001, 8000)])
+def test_blocks_are_the_whole(rate: int, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = torch.arange(3 * rate, dtype=torch.float64) / rate
+    ends = torch.sin(math.pi * times / 3).square()  # nothing begins or ends at once: that is the only difference
+    sound = (torch.sin(2 * math.pi * 440 * times) + torch.sin(2 * math.pi * 3000 * times)) * ends
+    whole = converted(sound, rate, wanted)
+    monkeypatch.setattr(features, "BLOCK", 7919)
+    assert torch.allclose(converted(sound, rate, wanted), whole, atol=1e-5)
+
+
+def test_converting_takes_memory_of_blocks() -> None:
+    """The Fourier transform of the whole would take several times the sound."""
+    sizes: list[int] = []
+    stretched = features.stretched
+
+    def noticed(samples: torch.Tensor, before: int, after: int) -> torch.Tensor:
+        sizes.append(before)
+        return stretched(samples, before, after)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(features, "stretched", noticed)
+        converted(torch.ones(3 * features.BLOCK), 16000, 8000)
+    assert len(sizes) == 3
+    assert max(sizes) <= features.BLOCK + 2 * features.MARGIN + 2

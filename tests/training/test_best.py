@@ -1,0 +1,90 @@
+"""Which weights are called best, and what is said when the goal did not choose them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from toy_training import Toy, events_of, toy_config
+
+from regard.training import Evaluated, Goal, Noted, average, checkpoints, train, unpack
+from regard.training.checkpoint import best_first, read_tensors
+
+
+class Scored(Toy):
+    """A task with the metrics that it is given, one evaluation after the other."""
+
+    goal = Goal("bleu", "higher")
+    bleu: tuple[float, ...] = (0.0,) * 5
+    losses: tuple[float | None, ...] = (3.0, 2.0, 1.0, 1.5, 2.5)
+
+    def metrics(self, sums: dict[str, float]) -> dict[str, float]:
+        self.count = getattr(self, "count", -2) + 1  # the first is the rehearsal
+        loss = self.losses[max(0, self.count)]
+        return {"bleu": self.bleu[max(0, self.count)]} | ({} if loss is None else {"loss": loss})
+
+
+def published(folder: Path) -> int:
+    """The step whose weights are called best."""
+    best = unpack(folder / "weights.safetensors")
+    same = [
+        path
+        for path in checkpoints(folder)
+        if all(torch.equal(tensor, best[name]) for name, tensor in read_tensors(path, "weights").items())
+    ]
+    assert len(same) == 1
+    return int(same[0].name)
+
+
+def scored(folder: Path, bleu: tuple[float, ...], losses: tuple[float | None, ...]) -> list[object]:
+    task = type("Given", (Scored,), {"bleu": bleu, "losses": losses})
+    config = toy_config(folder)
+    return list(train(task(config), config))
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("bleu", "losses", "step", "marks"),
+    [
+        ((0, 0, 0, 0, 0), (3, 2, 1, 1.5, 2.5), 24, "TTT.."),
+        ((0, 0, 0, 0, 0), (1, 1, 1, 1, 1), 40, "TTTTT"),
+        ((0, 0, 0, 0, 0), (None,) * 5, 40, "TTTTT"),
+        ((1, 5, 5, 2, 5), (3, 2, 4, 1, 2), 40, "TT..T"),
+        ((1, 5, 5, 2, 5), (3, 2, 4, 1, NAN), 16, "TT..."),
+        ((NAN, 0, 0, NAN, 0), (1, 3, 2, 0, 4), 24, ".TT.."),
+        ((5, 4, 3, 2, 1), (5, 4, 3, 2, 1), 8, "T...."),
+    ],
+)
+def test_ties_go_to_the_lower_loss_and_then_to_the_later_step(
+    tmp_path: Path, bleu: tuple[float, ...], losses: tuple[float | None, ...], step: int, marks: str
+) -> None:
+    events = scored(tmp_path / "run", tuple(map(float, bleu)), losses)
+    assert "".join("T" if event.best else "." for event in events if isinstance(event, Evaluated)) == marks
+    assert published(tmp_path / "run") == step
+    assert int(best_first(tmp_path / "run", Scored.goal)[0].name) == step
+    assert int(average(tmp_path / "run", 1, "best", Scored.goal, tmp_path / "mean.safetensors")[0].name) == step
+
+
+def notes(events: list[object]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Noted)]
+
+
+def test_a_goal_that_never_moved_is_told_at_the_end_and_by_resume(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    told = "bleu was 0 at all 5 evaluations: the loss chose the best; train longer, or choose another goal"
+    events = scored(folder, (0.0,) * 5, (3.0, 2.0, 1.0, 1.5, 2.5))
+    assert notes(events) == [told]
+    assert isinstance(events[-2], Noted)
+    config = toy_config(folder)
+    assert notes(list(train(Scored(config), config, resume=folder))) == [told]
+
+
+def test_a_goal_that_was_never_a_number_is_told(tmp_path: Path) -> None:
+    told = "bleu was no number at all 5 evaluations: none is called best; train longer, or choose another goal"
+    assert notes(scored(tmp_path / "run", (NAN,) * 5, (1.0,) * 5)) == [told]
+
+
+def test_a_goal_that_moved_once_or_was_measured_once_is_not_told(tmp_path: Path) -> None:
+    assert notes(scored(tmp_path / "run", (0.0, 0.0, 0.0, 0.0, 0.1), (1.0,) * 5)) == []
+    assert notes(events_of(tmp_path / "once", training__stop__steps=8)) == []

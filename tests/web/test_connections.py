@@ -1,0 +1,199 @@
+"""A real server, and clients that say nothing, say it slowly, never read, leave, or come in crowds."""
+
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_runs import make_run
+
+from regard.web.app import application, listening, server
+from regard.web.connections import Connection, raise_file_limit
+from regard.web.limits import Limits
+
+HEAD = "HTTP/1.1\r\nHost: localhost\r\n"
+FOLLOWERS = 5
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """The address of a server in a thread, with little patience."""
+    run = make_run(tmp_path_factory.mktemp("served") / "run", "plain")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "SILENCE", 0.6)
+        patch.setattr(Connection, "UNREAD", 0.6)
+        patch.setattr(Connection, "MOST", 40)
+        connection = listening("127.0.0.1", 0)
+        running = server(application([run], limits=Limits(followers=FOLLOWERS, patience=2.0)))
+        thread = threading.Thread(target=running.run, args=([connection],), daemon=True)
+        thread.start()
+        yield connection.getsockname()[:2]
+        running.should_exit = True
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def errors() -> Iterator[list[logging.LogRecord]]:
+    """What is logged, as the terminal of the server would show it."""
+    found: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = found.append  # type: ignore[method-assign]
+    loggers = [logging.getLogger(name) for name in ("uvicorn.error", "regard.web", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    yield found
+    for logger in loggers:
+        logger.removeHandler(handler)
+
+
+def connected(address: tuple[str, int], text: str = "") -> socket.socket:
+    client = socket.create_connection(address, timeout=60)
+    client.sendall(text.encode())
+    return client
+
+
+def answer(client: socket.socket) -> str:
+    """All that comes until the server closes."""
+    parts = []
+    try:
+        while part := client.recv(2**16):
+            parts.append(part)
+    except ConnectionResetError:
+        pass
+    return b"".join(parts).decode("latin-1")
+
+
+def asked(address: tuple[str, int], text: str) -> str:
+    with connected(address, text) as client:
+        return answer(client)
+
+
+def is_served(address: tuple[str, int]) -> bool:
+    return asked(address, f"GET /api/state {HEAD}Connection: close\r\n\r\n").startswith("HTTP/1.1 200")
+
+
+def test_silence_ends(served: tuple[str, int]) -> None:
+    with connected(served) as nothing, connected(served, f"GET / {HEAD}") as half:
+        start = time.monotonic()
+        assert (answer(nothing), answer(half)) == ("", "")
+        assert 0.3 < time.monotonic() - start < 50
+
+
+def test_a_head_that_comes_byte_by_byte_has_the_same_time(served: tuple[str, int]) -> None:
+    """Each byte stops the clock of uvicorn; ours goes on until the head is whole. Also behind a request that was."""
+    for before in ("", f"GET /api/nothing {HEAD}\r\n"):
+        closed = pytest.raises((BrokenPipeError, ConnectionResetError))
+        with connected(served, before) as client, closed:
+            for _ in range(100):
+                client.sendall(b"G")
+                time.sleep(0.1)
+
+
+def test_silent_connections_lock_nobody_out(served: tuple[str, int]) -> None:
+    with ExitStack() as stack:
+        silent = [stack.enter_context(connected(served)) for _ in range(200)]
+        start = time.monotonic()
+        assert is_served(served)
+        assert time.monotonic() - start < 50
+        assert answer(silent[0]) == ""  # the oldest had to go
+
+
+def test_who_never_reads_is_dropped(served: tuple[str, int]) -> None:
+    """Many requests on one connection, and no answer is taken."""
+    with connected(served) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        question = f"GET /static/page/words.js {HEAD}\r\n".encode() * 200
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012
+            for _ in range(300):
+                client.sendall(question)
+                time.sleep(0.05)
+    assert is_served(served)
+
+
+def test_a_crowd_of_followers_does_not_pass_the_limit(served: tuple[str, int]) -> None:
+    with ExitStack() as stack:
+        question = f"GET /api/runs/run/metrics {HEAD}\r\n"
+        clients = [stack.enter_context(connected(served, question)) for _ in range(30)]
+        first = [client.recv(12).decode() for client in clients]
+        assert first.count("HTTP/1.1 200") == FOLLOWERS
+        assert first.count("HTTP/1.1 503") == 30 - FOLLOWERS
+    deadline = time.monotonic() + 50
+    while time.monotonic() < deadline:  # the places of those who left are free again
+        with connected(served, question) as client:
+            if client.recv(12) == b"HTTP/1.1 200":
+                return
+        time.sleep(0.2)
+    pytest.fail("nobody can follow any more")
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/state", "/api/runs/run/metrics", "/api/recordings/x", "/api/recordings/x/tile", "/static/x"]
+)
+def test_the_head_of_any_answer_ends(served: tuple[str, int], path: str) -> None:
+    found = asked(served, f"HEAD {path} {HEAD}Connection: close\r\n\r\n")
+    assert found.startswith("HTTP/1.1 ")
+    assert found.endswith("\r\n\r\n")
+
+
+BODY = json.dumps({"run": "run", "text": "one two three"})
+LEAVING = {
+    "before the body": f"POST /api/translate {HEAD}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n",
+    "within the body": f"POST /api/translate {HEAD}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{{",
+    "within an upload": f"POST /api/recordings {HEAD}Content-Type: application/octet-stream\r\n"
+    "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+    "before the answer": f"POST /api/translate {HEAD}Content-Type: application/json\r\n"
+    f"Content-Length: {len(BODY)}\r\n\r\n{BODY}",
+    "within the curves": f"GET /api/runs/run/metrics {HEAD}\r\n",
+    "within the head": "GET / HT",
+}
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_who_leaves_makes_no_traceback(
+    served: tuple[str, int], name: str, errors: list[logging.LogRecord], capfd: Any
+) -> None:
+    for linger in (False, True):
+        client = connected(served, LEAVING[name])
+        if linger:  # a reset in place of a farewell
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        time.sleep(0.05)
+        client.close()
+    time.sleep(0.4)
+    assert is_served(served)
+    assert [record.getMessage() for record in errors if record.exc_info or record.levelno >= logging.ERROR] == []
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_who_follows_when_the_server_ends_makes_no_traceback(
+    tmp_path: Path, errors: list[logging.LogRecord], capfd: Any
+) -> None:
+    connection = listening("127.0.0.1", 0)
+    running = server(application([make_run(tmp_path / "run", "plain")]))
+    thread = threading.Thread(target=running.run, args=([connection],), daemon=True)
+    thread.start()
+    address = connection.getsockname()[:2]
+    with connected(address, f"GET /api/runs/run/metrics {HEAD}\r\n") as client:
+        assert client.recv(12) == b"HTTP/1.1 200"
+        running.should_exit = True
+        thread.join(60)
+    assert not thread.is_alive()
+    assert [record.getMessage() for record in errors if record.exc_info] == []
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_files_are_enough_for_the_connections() -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        raise_file_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(4 * Connection.MOST, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

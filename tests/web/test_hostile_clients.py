@@ -1,0 +1,375 @@
+"""Numbers, texts, tokens, recordings and run folders that mean harm: one sentence each, and the others are served."""
+
+import json
+import os
+import struct
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from starlette.testclient import TestClient
+from tiny_runs import LIMITS, make_run
+
+from regard.bounds import most
+from regard.recording import Recording
+from regard.recording.file import read
+from regard.web.answers import RefusedError
+from regard.web.app import application
+from regard.web.limits import Limits
+from regard.web.security import Access
+from regard.web.store import Store
+from regard.web.work import Ticket
+
+ASK = {"run": "transformer", "text": "one"}
+JSON = {"Content-Type": "application/json"}
+BINARY = {"Content-Type": "application/octet-stream"}
+
+
+def said(answer: Any) -> str:
+    """The one sentence, in the one wording."""
+    text: str = answer.json()["error"]
+    assert all(part in text for part in (": got ", ", expected ", "; fix: "))
+    assert "\n" not in text
+    return text
+
+
+# ---- numbers and bodies
+
+NUMBERS = ["1" + "0" * 400, "-1" + "0" * 400, "1" + "0" * 5000, "1e999", "-1e999", "NaN", "Infinity", "-Infinity", "-1",
+           "true", "null", '"1"', "[1]", "{}", "1e-999999", "5.0000001", "9" * 20]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["temperature", "length", "beam", "seed", "masked"])
+@pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
+def test_no_number_is_a_fault(client: TestClient, name: str, number: str) -> None:
+    body = json.dumps(ASK)[:-1] + f', "{name}": {number if name != "masked" else f"[{number}]"}}}'
+    for path in ("/api/translate", "/api/attention"):
+        answer = client.post(path, content=body, headers=JSON)
+        assert answer.status_code in (200, 400, 413), answer.text
+        if answer.status_code != 200:
+            said(answer)
+
+
+def test_a_temperature_of_400_digits_is_told(client: TestClient) -> None:
+    body = json.dumps(ASK | {"temperature": 10**400})
+    answer = client.post("/api/translate", content=body, headers=JSON)
+    assert answer.status_code == 400
+    assert said(answer) == (
+        "temperature: got an integer of many digits, expected a number from 0 to 5; fix: use 0"
+    )  # fmt: skip
+
+
+HOSTILE_BODIES = {
+    "twice": b'{"run": "plain", "run": "transformer", "text": "one"}',
+    "twice inside": b'{"run": "transformer", "text": "one", "masked": {"a": 1, "a": 2}}',
+    "deep lists": b'{"run": "transformer", "text": ' + b"[" * 1900 + b"]" * 1900 + b"}",
+    "deep objects": b'{"a":' * 700,
+    "utf-16": json.dumps(ASK).encode("utf-16"),
+    "latin-1": '{"run": "transformer", "text": "é"}'.encode("latin-1"),
+    "bom": b"\xef\xbb\xbf" + json.dumps(ASK).encode(),
+    "nul": b'{"run": "transformer", "text": "\x00"}',
+    "surrogates": b'{"run": "transformer", "text": "a\\udc80"}',
+    "a name of surrogates": b'{"run": "transformer", "text": "a", "\\ud800": 1}',
+    "a run of surrogates": b'{"run": "\\ud800", "text": "a"}',
+    "trailing": json.dumps(ASK).encode() + b"{}",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_BODIES)
+def test_no_body_is_a_fault(client: TestClient, name: str) -> None:
+    answer = client.post("/api/translate", content=HOSTILE_BODIES[name], headers=JSON)
+    assert answer.status_code == 400
+    said(answer)
+
+
+QUERIES = [
+    "site=0&site=1",
+    "site=1" + "0" * 400,
+    "site=-1",
+    "site=NaN",
+    "site=%ff",
+    "site=0&head=%ed%a0%80",
+    "site=0" * 9,
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_no_query_is_a_fault(client: TestClient, query: str) -> None:
+    name = client.post("/api/files/looked.safetensors").json()["recording"]
+    answer = client.get(f"/api/recordings/{name}/tile?{query}")
+    assert answer.status_code == 400
+    said(answer)
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "1e3", "²", "0x10", " 1 1", ""])
+def test_no_length_is_a_fault(client: TestClient, length: str) -> None:
+    headers = {**JSON, "Content-Length": length.encode("latin-1")}
+    answer = client.post("/api/translate", content=iter([json.dumps(ASK).encode()]), headers=headers)  # type: ignore[dict-item]
+    assert answer.status_code in (200, 400, 413)
+
+
+# ---- tokens
+
+
+@pytest.mark.parametrize("token", ["", " ", "\t", "a b", "ä", "x" * 201, "a\n"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_token_that_admits_everyone_or_nobody_is_refused(host: str, token: str) -> None:
+    with pytest.raises(ValueError, match=r"token: got .*, expected 1 to 200 printable .*; fix: leave --token out"):
+        Access.at(host, token=token)
+
+
+def test_an_empty_token_on_the_command_line_is_one_sentence(regard: Callable[..., Any], tmp_path: Path) -> None:
+    done = regard("serve", str(make_run(tmp_path / "run", "plain")), "--token", "")
+    assert done.code == 2
+    assert done.errors.startswith("regard: token: got an empty one, expected 1 to 200 printable characters of ASCII")
+
+
+# ---- recordings
+
+
+def sited(sites: int, letters: int = 0) -> Recording:
+    return Recording.of({f"{'x' * letters}{number}": torch.eye(1) for number in range(sites)})
+
+
+def test_names_and_sites_count_as_what_is_kept() -> None:
+    store = Store(1_000_000)
+    with pytest.raises(RefusedError, match=r"recording: got \d,\d{3},\d{3} bytes, expected at most 1,000,000"):
+        store.add("", sited(1000))
+    with pytest.raises(RefusedError, match="expected at most 1,000,000"):
+        store.add("", sited(100, letters=2500))
+    for _ in range(5):
+        store.add("", sited(400))
+    assert (len(store.kept), store.bytes <= 1_000_000) == (1, True)
+
+
+def test_what_is_kept_is_what_it_is_counted_for() -> None:
+    """The memory that many sites take is not more than what the store says of it."""
+    resource_page = os.sysconf("SC_PAGE_SIZE")
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource_page
+
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("no /proc")
+    store, before = Store(2**28), resident()
+    store.add("", sited(20_000, letters=50))
+    assert resident() - before < 1.5 * store.bytes
+
+
+def written(sites: int, **more: Any) -> bytes:
+    about = {"version": 1, "metadata": {}, "notes": [], "sites": [{"name": "a", "kind": "whole", **more}] * sites}
+    tensors = {f"{number}/weights": torch.ones(1, 1, 1) for number in range(sites)}
+    return save(tensors, metadata={"regard": json.dumps(about)})
+
+
+def test_sites_are_counted_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.recording.file.SITES", 5)
+    (tmp_path / "r").write_bytes(written(6))
+    with pytest.raises(ValueError, match=r"r: sites: got 6, expected at most 5; fix: use a file that Recording.save"):
+        Recording.load(tmp_path / "r")
+
+
+def test_loading_ends_with_its_time(tmp_path: Path) -> None:
+    (tmp_path / "r").write_bytes(written(300))
+    ticket, turns = Ticket(1000.0), []
+
+    def check() -> None:
+        turns.append(1)
+        if len(turns) == 50:
+            ticket.end = 0.0
+        ticket.check()
+
+    with pytest.raises(RefusedError, match="time: got more than 1000 s, expected an answer within them"):
+        read(tmp_path / "r", 2**20, between=check)
+    assert len(turns) == 50
+
+
+def test_an_upload_of_many_sites_ends_with_its_time() -> None:
+    limits = Limits(seconds=0.15)
+    with TestClient(application([], limits=limits), base_url="http://localhost") as client:
+        answer = client.post("/api/recordings", content=written(20_000), headers=BINARY)
+    assert answer.status_code == 503
+    assert said(answer).startswith("time: got more than 0.15 s")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"labels": {"queries": ["\ud800"], "keys": ["a"]}},
+        {"name": "\udfff"},
+        {"name": "x" * 5000},
+        {"kind": "\ud800"},
+        {"labels": {"queries": ["a"], "keys": ["a"], "\ud800": 1}},
+    ],
+    ids=["label", "name", "long-name", "kind", "key"],
+)
+def test_text_that_cannot_be_written_is_not_kept(client: TestClient, more: dict[str, Any]) -> None:
+    answer = client.post("/api/recordings", content=written(1, **more), headers=BINARY)
+    assert answer.status_code == 400
+    said(answer)
+
+
+def test_half_a_surrogate_pair_is_refused_when_it_is_labelled(tmp_path: Path) -> None:
+    recording = Recording.of({"a": torch.eye(1)})
+    with pytest.raises(ValueError, match="queries of a: got half a surrogate pair, expected text that can be written"):
+        recording.label(["\ud800"], ["b"])
+    recording.notes.append("\ud800")
+    with pytest.raises(ValueError, match=r"metadata: got something else \(.*surrogates not allowed\)"):
+        recording.save(tmp_path / "r")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_json_takes_more_memory_than_its_file_may(client: TestClient) -> None:
+    """Empty objects take forty times their text."""
+    text = json.dumps({"version": 1, "sites": [], "notes": [], "metadata": {"a": [{}] * 2000}}, separators=(",", ":"))
+    answer = client.post("/api/recordings", content=save({}, metadata={"regard": text}), headers=BINARY)
+    assert answer.status_code == 400
+    assert f"values, expected at most {LIMITS.upload // most('recording', 'value share'):,}" in said(answer)
+
+
+def test_messages_show_no_path_of_the_server(client: TestClient, place: Path) -> None:
+    for content in (b"", b"x" * 99, written(1, kind="none"), save({"a": torch.eye(2)})):
+        text = said(client.post("/api/recordings", content=content, headers=BINARY))
+        assert "what was given" in text
+        assert "tmp" not in text
+        assert str(place) not in text
+
+
+# ---- run folders
+
+
+def nested(run: Path) -> None:
+    (run / "config.toml").write_text("a = " + "[" * 100_000)
+
+
+def dotted(run: Path) -> None:
+    (run / "config.toml").write_text("a" + ".a" * 60_000 + " = 1")
+
+
+def quoted(run: Path) -> None:
+    (run / "config.toml").write_text("a = {" + "'a'." * 15_000 + "a = 1}")
+
+
+def surrogate(run: Path) -> None:
+    (run / "versions.json").write_text('{"format": "\\ud800"}')
+
+
+def brackets(run: Path) -> None:
+    (run / "versions.json").write_text("[" * 100_000)
+
+
+def fifo(run: Path) -> None:
+    (run / "config.toml").unlink()
+    os.mkfifo(run / "config.toml")
+
+
+def fifo_of_words(run: Path) -> None:
+    (run / "vocabulary" / "source.json").unlink()
+    os.mkfifo(run / "vocabulary" / "source.json")
+
+
+def loop(run: Path) -> None:
+    (run / "config.toml").unlink()
+    (run / "config.toml").symlink_to("config.toml")
+
+
+def folder(run: Path) -> None:
+    (run / "config.toml").unlink()
+    (run / "config.toml").mkdir()
+
+
+def gone(run: Path) -> None:
+    run.rename(run.with_name("elsewhere"))
+
+
+def latin(run: Path) -> None:
+    (run / "config.toml").write_bytes(b"a = '\xe9'")
+
+
+def crowded(run: Path) -> None:
+    for number in range(most("run folder", "entries")):
+        (run / str(number)).touch()
+
+
+def large(run: Path) -> None:
+    with (run / "config.toml").open("ab") as file:
+        file.truncate(2**30)
+
+
+def huge_number(run: Path) -> None:
+    text = (run / "config.toml").read_text()
+    (run / "config.toml").write_text(text.replace("held_out = ", "held_out = 1" + "0" * 400 + " # "))
+
+
+BAD = [nested, dotted, quoted, surrogate, brackets, fifo, loop, folder, gone, latin, crowded, large, huge_number]
+
+
+@pytest.mark.parametrize("damage", BAD, ids=lambda damage: damage.__name__)
+def test_one_bad_run_is_listed_as_broken_and_the_others_are_served(
+    tmp_path: Path, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, good = make_run(tmp_path / "bad", "plain"), make_run(tmp_path / "good", "plain")
+    with TestClient(application([bad, good]), base_url="http://localhost") as client:
+        damage(bad)
+        runs = {run["name"]: run for run in client.get("/api/state").json()["runs"]}
+        assert runs["good"]["ready"] is True
+        text = runs["bad"]["error"]
+        assert all(part in text for part in (": got ", ", expected ", "; fix: "))
+        answer = client.post("/api/attention", json={"run": "bad", "text": "one", "target": "one"})
+        assert 400 <= answer.status_code < 500
+        for one in (text, said(answer)):
+            assert str(tmp_path) not in one
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_a_bad_vocabulary_is_one_sentence_and_not_waited_for(tmp_path: Path) -> None:
+    bad = make_run(tmp_path / "bad", "plain")
+    fifo_of_words(bad)
+    with TestClient(application([bad]), base_url="http://localhost") as client:
+        answer = client.post("/api/attention", json={"run": "bad", "text": "one", "target": "one"})
+        assert "no plain file" in said(answer)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_run_that_may_not_be_read_is_one_sentence(tmp_path: Path) -> None:
+    bad = make_run(tmp_path / "bad", "plain")
+    with TestClient(application([bad]), base_url="http://localhost") as client:
+        bad.chmod(0)
+        assert "cannot be read" in client.get("/api/state").json()["runs"][0]["error"]
+        bad.chmod(0o700)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 3e38])
+def test_a_model_of_numbers_that_are_none_is_one_sentence(tmp_path: Path, value: float) -> None:
+    run = make_run(tmp_path / "run", "transformer")
+    tensors = load((run / "weights.safetensors").read_bytes())
+    broken = {name: torch.full_like(tensor, value) for name, tensor in tensors.items()}
+    (run / "weights.safetensors").write_bytes(save(broken))
+    with TestClient(application([run]), base_url="http://localhost") as client:
+        answer = client.post("/api/translate", json={"run": "run", "text": "one"})
+        assert "NaN" not in answer.text
+        assert "error of its own" not in answer.text
+        answer = client.post("/api/attention", json={"run": "run", "text": "one", "target": "one"})
+        assert answer.status_code in (200, 400, 409)
+
+
+def test_metrics_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", "plain")
+    (run / "metrics.jsonl").unlink()
+    os.mkfifo(run / "metrics.jsonl")
+    with TestClient(application([run]), base_url="http://localhost") as client:
+        assert "no plain file" in said(client.get("/api/runs/run/metrics"))
+
+
+def test_threads_are_none_the_more_afterwards() -> None:
+    assert threading.active_count() < 40
+
+
+def test_headers_of_any_claim_are_bounded() -> None:
+    content = struct.pack("<Q", 2**62) + b"{}"
+    with TestClient(application([]), base_url="http://localhost") as client:
+        assert client.post("/api/recordings", content=content, headers=BINARY).status_code == 400
