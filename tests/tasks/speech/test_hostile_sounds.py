@@ -127,9 +127,7 @@ def test_converting_takes_memory_of_blocks() -> None:
 def test_samples_whose_squares_are_no_numbers_are_refused() -> None:
     file = io.BytesIO()
     soundfile.write(file, np.full(900, 1e30, np.float32), RATE, format="WAV", subtype="FLOAT")
-    with pytest.raises(
-        InputError, match=r"sound: got a with samples up to 1e\+30, expected at most 16,777,216"
-    ):
+    with pytest.raises(InputError, match=r"sound: got a with samples up to 1e\+30, expected at most 16,777,216"):
         decoded(io.BytesIO(file.getvalue()), "a", RATE)
     times = np.arange(900) / 9
     file = io.BytesIO()
