@@ -7,6 +7,7 @@ the terms must not be much larger than the scores that count, which are about as
 
 import torch
 
+from regard.numerics.native import gate
 from regard.parts import Care
 from regard.scores.base import DotForm
 from regard.shapes import Tensor
@@ -19,7 +20,7 @@ LARGEST = 512.0  # above, the definition itself is so rough that chance decides 
 
 def is_traced() -> bool:
     """Return whether nothing may be decided by the content of a tensor: it is traced, or mapped by torch.func."""
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    return torch.compiler.is_compiling() or gate.is_mapped()
 
 
 def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
@@ -31,7 +32,7 @@ def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
     """
     if form.row is None or form.column is None or not form.row.numel() or not form.column.numel():
         return False
-    if is_traced():  # the plan was careful from the start
+    if is_traced() or not gate.known(form.query):  # the plan was careful from the start, or there are no digits
         return False
     with torch.no_grad():
         share = torch.finfo(form.query.dtype).eps / torch.finfo(own).eps

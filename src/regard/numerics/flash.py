@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from regard.errors import wrong
+from regard.numerics.native import gate
 from regard.shapes import Bool, Float, Tensor
 
 Asked = Float[Tensor, "batch head query dim"]
@@ -33,7 +34,7 @@ def flash(
     )
     # A row whose scores are all NaN comes out as zeros with a total of 0, as if it were empty.
     doubtful = total == 0
-    if torch.compiler.is_compiling() or bool(doubtful.any()):
+    if not gate.known(total) or bool(doubtful.any()):
         broken = doubtful & _has_broken_scores(query, key, bias)
         output, total = output.masked_fill(broken[..., None], float("nan")), total.masked_fill(broken, float("nan"))
     return output, total

@@ -150,7 +150,7 @@ def _weights_operator(scores: Tensor, allowed: Tensor | None, alpha: Tensor | No
 
 @_weights_operator.register_fake
 def _(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: int) -> Tensor:
-    return torch.empty(scores.shape, dtype=scores.dtype)
+    return torch.empty(scores.shape, dtype=scores.dtype, device=scores.device)
 
 
 @torch.library.custom_op("regard::simplex_gradients", mutates_args=(), schema=GRADIENTS)
@@ -161,4 +161,5 @@ def _gradients_operator(weights: Tensor, grad: Tensor, alpha: Tensor | None, rul
 
 @_gradients_operator.register_fake
 def _(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int) -> tuple[Tensor, Tensor]:
-    return torch.empty(weights.shape, dtype=weights.dtype), weights.new_empty(0 if alpha is None else alpha.shape)
+    by_scores = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device)
+    return by_scores, weights.new_empty(0 if alpha is None else alpha.shape)
