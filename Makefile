@@ -62,7 +62,8 @@ mutate: $(TEST_STAMP) ## change COUNT=150 lines, one at a time, and see whether 
 # The library is built with both sanitizers, in a cache of its own; their runtime has to be there before Python is.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1
 SANITIZED := tests/numerics tests/contracts/test_few.py tests/contracts/test_layout.py tests/contracts/test_leads.py
-UNSANITIZED := not compile and not traced and not graph and not native_py and not combination and not inductor
+# A compiler, or torch's, under a sanitizer takes minutes.
+UNSANITIZED := not compile and not traced and not graph and not generated
 sanitize: $(TEST_STAMP) ## the tests of our C++ loops under AddressSanitizer and UBSan
 	$(ONE_THREAD) REGARD_CXXFLAGS='$(SANITIZERS)' REGARD_CACHE=build/sanitized ASAN_OPTIONS=detect_leaks=0 \
 	    LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
