@@ -18,7 +18,7 @@ from regard.lowering import BACKENDS, Backend
 from regard.lowering.rules import REFUSALS
 from regard.masks import Mask
 from regard.normalizers import Normalizer
-from regard.numerics import noise
+from regard.numerics import native, noise
 from regard.operator import Attended, attend
 from regard.pairs import Pairs
 from regard.parts import Facts, Parts
@@ -276,7 +276,9 @@ def value_error(found: Attended, true: Truth) -> float:
 def able(parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64) -> list[Backend]:
     """The backends besides eager that can compute these parts, one for each code path (`rows` runs as `stream`)."""
     length, grad = (sizes.queries, sizes.keys), torch.is_grad_enabled()
-    facts = Facts(sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad)
+    native.library(build=False)  # as the operator does: what is there decides who is able
+    there = native.state()
+    facts = Facts(sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad, native=there)
     paths: dict[Run, Backend] = {}
     for backend in BACKENDS:
         if backend != "eager" and REFUSALS[backend](parts, facts) is None:

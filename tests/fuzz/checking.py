@@ -150,10 +150,11 @@ class Scene:
         slack = self.slack or Slack(0.0, 0.0, [0.0] * len(self.true.gradients))
         for factor in CLONES:
             slack = slack.worst(self._slack(narrow, factor), 8 * NARROWER if self.dtype == torch.float64 else 1.0)
+        self.counted = self._counted()
         if self.dtype != torch.float64:
-            pairs = zip(slack.gradients, self._noise(), strict=True)
-            slack = slack._replace(gradients=[error + KERNEL_NOISE * noise for error, noise in pairs])
-        self.slack, self.counted = slack, self._counted()
+            pairs, factor = zip(slack.gradients, self._noise(), strict=True), KERNEL_NOISE + self.counted
+            slack = slack._replace(gradients=[error + factor * noise for error, noise in pairs])
+        self.slack = slack
 
     def _counted(self) -> float:
         """The size of the largest score that counts: any order of summing it rounds so much of it."""

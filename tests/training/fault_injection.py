@@ -198,10 +198,10 @@ def vanisher(folder: Path) -> Fault:
 
 
 def changer(folder: Path) -> Fault:
-    """The file that an old checkpoint has its weights in becomes another under the hands of the run."""
+    """The weights of an old checkpoint, not of the only one, become others under the hands of the run."""
 
     def change(operation: str, path: str) -> None:
-        for old in checkpoints(folder)[:1]:
+        for old in checkpoints(folder)[:-1][:1]:
             weights = old / "weights.safetensors"
             content = weights.read_bytes()
             weights.unlink()  # the best weights may be the same file, by a link
@@ -376,7 +376,7 @@ def rank_faults(base: Path, kind: str, parallel: str, every: int, offset: int) -
             again, _ = group(room, parallel, 0, 0, fail)
             same = again == [0, 0] and (parallel != "ddp" or contents(room / "run") == expected)
             line = {"at": at, "rank": rank, "call": seen[at - 1], "codes": codes, "said": texts, "saved": saved}
-            yield line | {"same": same}
+            yield line | {"same": same, "again": [*again, said(room, "0"), said(room, "1")]}
 
 
 def main() -> None:

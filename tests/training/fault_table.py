@@ -28,7 +28,7 @@ MEANINGS = {
     "resume": "SIGKILL at each file operation of resuming a run that was killed while it deleted a checkpoint",
     "full": "no space left on the disk at each operation that needs some",
     "vanish": "the run folder is moved away before each file operation, and brought back later",
-    "change": "another process changes the weights of the oldest checkpoint before each file operation",
+    "change": "another process changes the weights of the oldest of several checkpoints before each file operation",
     "error": "an error in one of two processes at each call that concerns both",
     "death": "SIGKILL of one of two processes at each call that concerns both",
 }

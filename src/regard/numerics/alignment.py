@@ -120,9 +120,18 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[0], output)
+        ctx.save_for_forward(inputs[0], output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         decay, sums = ctx.saved_tensors
         from_end = _scan(decay.flip(-1).roll(1, -1), grad.flip(-1)).flip(-1)
         return from_end * pad(sums[..., :-1], (1, 0)), from_end
+
+    @staticmethod
+    def jvp(ctx: Any, by_decay: Tensor | None, by_inputs: Tensor | None) -> Tensor:
+        decay, sums = ctx.saved_tensors
+        change = torch.zeros_like(sums) if by_inputs is None else by_inputs
+        if by_decay is not None:
+            change = change + by_decay * pad(sums[..., :-1], (1, 0))
+        return _scan(decay, change)

@@ -146,6 +146,7 @@ class _Running(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(*inputs[:3])
+        ctx.save_for_forward(*inputs[:3])
         ctx.reverse = inputs[3]
 
     @staticmethod
@@ -158,6 +159,15 @@ class _Running(torch.autograd.Function):
             _run(key, query, grad, other) if wanted[2] else None,
             None,
         )
+
+    @staticmethod
+    def jvp(ctx: Any, *changes: Tensor | None) -> Tensor:
+        total = torch.zeros_like(ctx.saved_tensors[2])
+        for place, change in enumerate(changes[:3]):
+            if change is not None:  # linear in each of the three
+                query, key, value = (change if own == place else part for own, part in enumerate(ctx.saved_tensors))
+                total = total + _run(query, key, value, ctx.reverse)
+        return total
 
 
 def _by_chunks(query: Tensor, key: Tensor, value: Tensor, reverse: bool) -> Tensor:

@@ -110,6 +110,7 @@ class _Chunks(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[0], inputs[1], output)
+        ctx.save_for_forward(inputs[0], inputs[1])
         ctx.width = inputs[2]
 
     @staticmethod
@@ -123,6 +124,19 @@ class _Chunks(torch.autograd.Function):
         for offset in _offsets(scores, ctx.width):
             by_scores = by_scores - _share(scores, total, offset) * _moved(pull, -offset, 0.0)
         return by_weights, by_scores, None
+
+    @staticmethod
+    def jvp(ctx: Any, by_weights: Tensor | None, by_scores: Tensor | None, _width: None) -> Tensor:
+        weights, scores = ctx.saved_tensors
+        by_weights = torch.zeros_like(weights) if by_weights is None else by_weights
+        by_scores = torch.zeros_like(scores) if by_scores is None else by_scores
+        total, by_total, mixed = _chunk_totals(scores, ctx.width), torch.zeros_like(scores), torch.zeros_like(scores)
+        for offset in _offsets(scores, ctx.width):
+            by_total = by_total + _moved(_share(scores, total, offset) * by_scores, offset, 0.0)
+        for offset in _offsets(scores, ctx.width):
+            change = (by_scores - _moved(by_total, -offset, 0.0)) * _moved(weights, -offset, 0.0)
+            mixed = mixed + _share(scores, total, offset) * (change + _moved(by_weights, -offset, 0.0))
+        return mixed
 
 
 def _offsets(scores: Tensor, width: int) -> range:

@@ -47,7 +47,7 @@ from regard.training.toml import to_toml
 def create(folder: Path, config: RunConfig, task: Task[Any], lock: Lock) -> None:
     """Makes a new run folder, locked. Until it is complete, nothing has its name."""
     refuse_used(folder)
-    check_free(being_made(folder))
+    check_free(being_made(folder), folder)
     try:
         with storing("run", folder), appearing(folder) as temporary:
             temporary.mkdir()

@@ -84,15 +84,15 @@ def holding(run: Path) -> Iterator[list[str]]:
         lock.close()
 
 
-def check_free(run: Path) -> None:
-    """Raise a sentence that names who has the lock of a folder, if anybody has."""
+def check_free(run: Path, name: Path | None = None) -> None:
+    """Raise a sentence that names who has the lock of a folder, if anybody has; `name` is what it will be called."""
     try:
         file = open_regular(run / NAME, os.O_RDWR)
     except OSError:
         return  # there is no lock, or none that we could take: whoever needs it will say so
     with file:
         if not is_lockable(file):
-            raise in_use(run, read_holder(file, tries=3))
+            raise in_use(name or run, read_holder(file, tries=3))
 
 
 def open_and_lock(run: Path) -> IO[bytes]:

@@ -195,6 +195,8 @@ def rescue(session: Session, standing: Standing, error: Exception) -> Path | Non
         "taken": asdict(standing.taken) if standing.taken else None,
     }
     try:
+        if is_complete(path_of(session.run, standing.progress.step)):
+            return None  # the error came after the save, while the others were told
         if session.journal:
             session.journal.length()
         with torch.no_grad():
