@@ -162,10 +162,12 @@ class _Running(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, *changes: Tensor | None) -> Tensor:
-        given, total = ctx.saved_tensors, torch.zeros_like(ctx.saved_tensors[2])
+        given = list(ctx.saved_tensors)
+        total = torch.zeros_like(given[2])
         for place, change in enumerate(changes[:3]):
             if change is not None:  # linear in each of the three
-                total = total + _run(*given[:place], change, *given[place + 1 :], ctx.reverse)
+                own = [*given[:place], change, *given[place + 1 :]]
+                total = total + _run(own[0], own[1], own[2], ctx.reverse)
         return total
 
 
