@@ -140,7 +140,7 @@ def weigh(output: Tensor) -> Tensor:
     return (output * mixture.reshape(output.shape)).sum()
 
 
-def values_and_gradients(run: Callable[..., Tensor], tensors: list[Tensor], learned: Iterable[Tensor]) -> list[Any]:
+def values_and_gradients(run: Callable[..., Tensor], tensors: Iterable[Tensor], learned: Iterable[Tensor]) -> list[Any]:
     """The output, and the gradient to each tensor."""
     tensors = [tensor.detach().requires_grad_() for tensor in tensors]
     output = seeded(run, *tensors)
@@ -274,7 +274,8 @@ def check_autocast(row: Row) -> Outcome:
 
     def run(*given: Tensor) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16):
-            return module(*given)
+            output: Tensor = module(*given)
+            return output
 
     found = values_and_gradients(run, tensors, module.parameters())
     errors = {"value": (gap(found[:1], true[:1]), FLOAT), "gradient": (gap(found[1:], true[1:]), 10 * FLOAT)}
