@@ -99,7 +99,7 @@ def _by_rows(stop: Table, go_on: Table, previous: Row) -> Table:
 
 
 def _scan(decay: Tensor, inputs: Tensor) -> Tensor:
-    sums: Tensor = _Scan.apply(decay, inputs)  # type: ignore[no-untyped-call]
+    sums: Tensor = (_Scan if torch.compiler.is_compiling() else _ScanForward).apply(decay, inputs)  # type: ignore[no-untyped-call]
     return sums
 
 
@@ -120,13 +120,21 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[0], output)
-        ctx.save_for_forward(inputs[0], output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         decay, sums = ctx.saved_tensors
         from_end = _scan(decay.flip(-1).roll(1, -1), grad.flip(-1)).flip(-1)
         return from_end * pad(sums[..., :-1], (1, 0)), from_end
+
+
+class _ScanForward(_Scan):
+    """The same with derivatives that are carried forward, which a compiler cannot trace."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _Scan.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(inputs[0], output)
 
     @staticmethod
     def jvp(ctx: Any, by_decay: Tensor | None, by_inputs: Tensor | None) -> Tensor:

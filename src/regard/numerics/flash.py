@@ -32,6 +32,8 @@ def flash(
     output, total = _forward(
         in_rows(query), in_rows(key), in_rows(value), 0.0, causal, attn_mask=_kind(bias, query), scale=scale
     )
+    if torch.compiler.is_exporting():  # other runtimes have a softmax of their own, and no totals
+        return output, total
     # A row whose scores are all NaN comes out as zeros with a total of 0, as if it were empty.
     doubtful = total == 0
     if not gate.known(total) or bool(doubtful.any()):

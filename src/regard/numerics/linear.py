@@ -127,7 +127,7 @@ def _running(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def _run(query: Tensor, key: Tensor, value: Tensor, reverse: bool) -> Tensor:
-    sums: Tensor = _Running.apply(query, key, value, reverse)  # type: ignore[no-untyped-call]
+    sums: Tensor = (_Running if torch.compiler.is_compiling() else _RunningForward).apply(query, key, value, reverse)  # type: ignore[no-untyped-call]
     return sums
 
 
@@ -146,7 +146,6 @@ class _Running(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(*inputs[:3])
-        ctx.save_for_forward(*inputs[:3])
         ctx.reverse = inputs[3]
 
     @staticmethod
@@ -159,6 +158,15 @@ class _Running(torch.autograd.Function):
             _run(key, query, grad, other) if wanted[2] else None,
             None,
         )
+
+
+class _RunningForward(_Running):
+    """The same with derivatives that are carried forward, which a compiler cannot trace."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _Running.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(*inputs[:3])
 
     @staticmethod
     def jvp(ctx: Any, *changes: Tensor | None) -> Tensor:

@@ -77,7 +77,7 @@ def chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allowed | No
     exact = _masked(scores, allowed)
     shape = torch.broadcast_shapes(weights.shape, exact.shape)
     weights, exact = weights.to(exact.dtype).expand(shape), exact.expand(shape)
-    mixed: Tensor = _Chunks.apply(weights, exact, width)  # type: ignore[no-untyped-call]
+    mixed: Tensor = (_Chunks if torch.compiler.is_compiling() else _ChunksForward).apply(weights, exact, width)  # type: ignore[no-untyped-call]
     return mixed.to(scores.dtype)
 
 
@@ -110,7 +110,6 @@ class _Chunks(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[0], inputs[1], output)
-        ctx.save_for_forward(inputs[0], inputs[1])
         ctx.width = inputs[2]
 
     @staticmethod
@@ -124,6 +123,15 @@ class _Chunks(torch.autograd.Function):
         for offset in _offsets(scores, ctx.width):
             by_scores = by_scores - _share(scores, total, offset) * _moved(pull, -offset, 0.0)
         return by_weights, by_scores, None
+
+
+class _ChunksForward(_Chunks):
+    """The same with derivatives that are carried forward, which a compiler cannot trace."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _Chunks.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(inputs[0], inputs[1])
 
     @staticmethod
     def jvp(ctx: Any, by_weights: Tensor | None, by_scores: Tensor | None, _width: None) -> Tensor:
