@@ -32,11 +32,11 @@ def flash(
     output, total = _forward(
         in_rows(query), in_rows(key), in_rows(value), 0.0, causal, attn_mask=_kind(bias, query), scale=scale
     )
-    if torch.compiler.is_exporting():  # other runtimes have a softmax of their own, and no totals
-        return output, total
     # A row whose scores are all NaN comes out as zeros with a total of 0, as if it were empty.
     doubtful = total == 0
-    if not gate.known(total) or bool(doubtful.any()):
+    known = gate.known(total)
+    # What is exported runs elsewhere, where a softmax is another one and there are no totals.
+    if bool(doubtful.any()) if known else not torch.compiler.is_exporting():
         broken = doubtful & _has_broken_scores(query, key, bias)
         output, total = output.masked_fill(broken[..., None], float("nan")), total.masked_fill(broken, float("nan"))
     return output, total
