@@ -67,7 +67,7 @@ UNSANITIZED := not compile and not traced and not graph and not generated
 sanitize: $(TEST_STAMP) ## the tests of our C++ loops under AddressSanitizer and UBSan
 	$(ONE_THREAD) REGARD_CXXFLAGS='$(SANITIZERS)' REGARD_CACHE=build/sanitized ASAN_OPTIONS=detect_leaks=0 \
 	    LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	    $(BIN)/python -m pytest -n 0 -x $(SANITIZED) --ignore tests/numerics/test_native.py -k '$(UNSANITIZED)' $(PYTEST_ARGS)
+	    $(BIN)/python -m pytest -n 0 -x $(SANITIZED) --ignore tests/compute/kernels/test_native.py -k '$(UNSANITIZED)' $(PYTEST_ARGS)
 
 coverage: $(TEST_STAMP) ## the same, with branch coverage of the algebra and its backends; takes twice as long
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term $(PYTEST_ARGS)

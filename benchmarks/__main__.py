@@ -10,7 +10,7 @@ from benchmarks import peers, report
 from benchmarks.claims import NAMES
 from benchmarks.results import FOLDER, Result, load
 from benchmarks.wording import outcome
-from regard.machine import QUIET, busy_elsewhere
+from regard.cli.machine import QUIET, busy_elsewhere
 
 ROOT = Path(__file__).parent.parent
 ASIDE = ROOT / "build" / "benchmarks"  # what is not for the tables

@@ -13,8 +13,8 @@ from benchmarks.recipes.running import today
 from benchmarks.results import FOLDER, write
 from benchmarks.worker import commit
 from regard.cli.compare import UNITS, What, figure
-from regard.machine import describe
-from regard.timing import spread
+from regard.cli.machine import describe
+from regard.compute.timing import spread
 
 NAMES: tuple[str, ...] = get_args(What)
 LAYERS = "layers"

@@ -9,7 +9,7 @@ from benchmarks.claim import Curve, Growth
 from benchmarks.measuring import Scale, stepped
 from benchmarks.memory import Wanted, weigh
 from benchmarks.results import CurveResult, Point
-from regard.timing import Budget, interleave, spread
+from regard.compute.timing import Budget, interleave, spread
 
 LAST = 4  # points that the slope is fitted to: at short lengths every backend is all overhead
 SLOW = 2.0  # seconds after which one call is enough: there is nothing left to warm up

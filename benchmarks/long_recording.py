@@ -22,10 +22,10 @@ import torch
 from benchmarks.contenders.observing import Long, Sizes, long_inputs
 from benchmarks.results import FOLDER, CaseResult, Check, Entry, Result, Setting, save
 from benchmarks.worker import commit
-from regard.machine import Watch, describe
-from regard.observing import observe
-from regard.recording import Recording
-from regard.timing import spread
+from regard.cli.machine import Watch, describe
+from regard.compute.timing import spread
+from regard.inspect.observe import observe
+from regard.inspect.recording import Recording
 
 ROOT = Path(__file__).parent.parent
 ASIDE = ROOT / "build" / "benchmarks"
@@ -64,9 +64,9 @@ MOVED = """async ({ how, seconds }) => {
 
 def observed(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     """The recording in a file, and how long it took to observe, and to draw a picture of it in Python."""
-    from regard.draw.alignment import alignment
-    from regard.draw.alignment import save as draw
-    from regard.draw.chapters import pooled_labels
+    from regard.inspect.draw.alignment import alignment
+    from regard.inspect.draw.alignment import save as draw
+    from regard.inspect.draw.chapters import pooled_labels
 
     model, (query, key) = Long(), long_inputs(Sizes(1, length, 64, 1))
     begin = time.perf_counter()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from benchmarks.claim import FASTEST, OURS, Bound, Contender, Timed, Weighed
 from benchmarks.results import CaseResult, Check, Entry
-from regard.timing import Budget, interleave, ratios, spread
+from regard.compute.timing import Budget, interleave, ratios, spread
 
 FULL = Budget(seconds=15.0, least=7, most=100, sample=0.05)
 QUICK = Budget(seconds=1.0, least=3, most=20, sample=0.01)

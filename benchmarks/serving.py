@@ -19,8 +19,8 @@ from pathlib import Path
 
 from benchmarks.results import FOLDER, CaseResult, Check, Entry, Result, Setting, save
 from benchmarks.worker import commit
-from regard.machine import Watch, describe
-from regard.timing import spread
+from regard.cli.machine import Watch, describe
+from regard.compute.timing import spread
 
 ROOT = Path(__file__).parent.parent
 ASIDE = ROOT / "build" / "benchmarks"

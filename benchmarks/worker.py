@@ -12,7 +12,7 @@ from benchmarks.claim import Claim, Timed
 from benchmarks.claims import find
 from benchmarks.measuring import Scale, time_case, weigh_case
 from benchmarks.results import CaseResult, Result, Setting, save
-from regard.machine import Watch, describe
+from regard.cli.machine import Watch, describe
 
 ROOT = Path(__file__).parent.parent
 

@@ -51,7 +51,6 @@ def work() -> None:
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     import torch
-
     from tests.observing.architectures import look_at
 
     torch.set_num_threads(1)

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from regard.describing import entries, families
+from regard.cli.describing import entries, families
 
 TARGET = Path(__file__).parent / "catalog.md"
 

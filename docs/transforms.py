@@ -17,11 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from regard import Capped, Dot, Gaussian, ScaledDot, Softmax, attend, catalog
-from regard.catalog import Sizes
+from regard import Capped, Dot, Gaussian, ScaledDot, Softmax, attend
+from regard.algebra import catalog
+from regard.algebra.catalog import Sizes
+from regard.compute.verify import difference, move_loose, worst
 from regard.errors import RegardError
 from regard.layers import Memory
-from regard.verify import difference, move_loose, worst
 
 TARGET = Path(__file__).parent / "transforms.md"
 SIZES = Sizes(query=4, key=4, value=3, lead=(2, 3), queries=5, keys=7)

@@ -34,12 +34,12 @@ from regard import (
     Sparsemax,
     Window,
 )
-from regard.aggregates import Choice, gumbel, one_hot
-from regard.biases.base import BiasForm
-from regard.catalog import READINGS, Sizes
-from regard.normalizers.base import NormalizerForm
-from regard.pairs import Pairs
-from regard.shapes import Tensor
+from regard.algebra.aggregates import Choice, gumbel, one_hot
+from regard.algebra.biases.base import BiasForm
+from regard.algebra.catalog import READINGS, Sizes
+from regard.algebra.normalizers.base import NormalizerForm
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Tensor
 from regard.testing import (
     check_aggregate,
     check_bias,

@@ -8,7 +8,7 @@ from torch import Tensor
 import regard
 from benchmarks.claim import Build, Contender
 from benchmarks.contenders.drawing import normal
-from regard.lowering import Backend
+from regard.compute.planning import Backend
 
 DIM = 64
 WINDOW = 256

@@ -10,7 +10,7 @@ from torch import Tensor
 import regard
 from benchmarks.claim import Build, Contender
 from benchmarks.contenders.drawing import normal
-from regard.pairs import Pairs
+from regard.algebra.pairs import Pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from benchmarks.claim import Contender
 from benchmarks.contenders.drawing import normal
-from regard.observing import observe
-from regard.recording import Seen
+from regard.inspect.observe import observe
+from regard.inspect.recording import Seen
 
 TOP = 8
 

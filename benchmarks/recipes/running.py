@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.recipes.recipe import Recipe, Run
 from benchmarks.results import write
 from benchmarks.worker import commit
-from regard.machine import describe
+from regard.cli.machine import describe
 
 # What a result repeats of its recipe, so that it can be read alone.
 COPIED = ("title", "task", "mechanism", "data", "metric", "unit", "least", "most", "published", "also", "wanted")

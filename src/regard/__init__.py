@@ -12,12 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.aggregates import Argmax, Baseline, Gumbel, GumbelStraight, Reading, Sample, Soft, reinforce
-    from regard.biases import ALiBi, Bias, Dense, Prior, Relative
-    from regard.errors import InputError, KindError, PlanError, RegardError
-    from regard.lowering import Plan, lower
-    from regard.masks import Around, Causal, Documents, Full, Lengths, Mask, Prefix, Table, Window
-    from regard.normalizers import (
+    from regard.algebra.aggregates import Argmax, Baseline, Gumbel, GumbelStraight, Reading, Sample, Soft, reinforce
+    from regard.algebra.biases import ALiBi, Bias, Dense, Prior, Relative
+    from regard.algebra.masks import Around, Causal, Documents, Full, Lengths, Mask, Prefix, Table, Window
+    from regard.algebra.normalizers import (
         ChunkwiseMonotonic,
         Entmax,
         Entmax15,
@@ -31,11 +29,8 @@ if TYPE_CHECKING:
         SoftmaxPlusOne,
         Sparsemax,
     )
-    from regard.observing import observe
-    from regard.operator import Attended, attend
-    from regard.parts import Facts, Parts
-    from regard.recording import Recording
-    from regard.scores import (
+    from regard.algebra.parts import Facts, Parts
+    from regard.algebra.scores import (
         Additive,
         Bilinear,
         Capped,
@@ -51,25 +46,30 @@ if TYPE_CHECKING:
         ScaledDot,
         Score,
     )
-    from regard.weights import Weights
+    from regard.compute.attend import Attended, attend
+    from regard.compute.planning import Plan, lower
+    from regard.compute.weights import Weights
+    from regard.errors import InputError, KindError, PlanError, RegardError
+    from regard.inspect.observe import observe
+    from regard.inspect.recording import Recording
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "aggregates": "Argmax Baseline Gumbel GumbelStraight Reading Sample Soft reinforce",
-    "biases": "ALiBi Bias Dense Prior Relative",
+    "algebra.aggregates": "Argmax Baseline Gumbel GumbelStraight Reading Sample Soft reinforce",
+    "algebra.biases": "ALiBi Bias Dense Prior Relative",
     "errors": "InputError KindError PlanError RegardError",
-    "lowering": "Plan lower",
-    "masks": "Around Causal Documents Full Lengths Mask Prefix Table Window",
-    "normalizers": "ChunkwiseMonotonic Entmax Entmax15 HardMonotonic LocalGaussian "
+    "compute.planning": "Plan lower",
+    "algebra.masks": "Around Causal Documents Full Lengths Mask Prefix Table Window",
+    "algebra.normalizers": "ChunkwiseMonotonic Entmax Entmax15 HardMonotonic LocalGaussian "
     "Monotonic Normalizer RowTotal Sigmoid Softmax SoftmaxPlusOne Sparsemax",
-    "observing": "observe",
-    "operator": "Attended attend",
-    "parts": "Facts Parts",
-    "recording": "Recording",
-    "scores": "Additive Bilinear Capped Concat Cosine Dot DotForm DotScore Features Gaussian "
+    "inspect.observe": "observe",
+    "compute.attend": "Attended attend",
+    "algebra.parts": "Facts Parts",
+    "inspect.recording": "Recording",
+    "algebra.scores": "Additive Bilinear Capped Concat Cosine Dot DotForm DotScore Features Gaussian "
     "Laplacian Location ScaledDot Score",
-    "weights": "Weights",
+    "compute.weights": "Weights",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

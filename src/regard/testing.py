@@ -9,14 +9,14 @@ whose tensors belong to some number of queries, keys or heads is checked with th
 
 from collections.abc import Iterable
 
-from regard.aggregates import Reading
-from regard.biases import Bias
-from regard.claims import find_false_claims
-from regard.masks import Mask
-from regard.normalizers import Normalizer
-from regard.parts import Parts
-from regard.scores import Score
-from regard.verify import SMALL, Case, Error, Part, choose_sizes, compare, verify_part
+from regard.algebra.aggregates import Reading
+from regard.algebra.biases import Bias
+from regard.algebra.masks import Mask
+from regard.algebra.normalizers import Normalizer
+from regard.algebra.parts import Parts
+from regard.algebra.scores import Score
+from regard.compute.claims import find_false_claims
+from regard.compute.verify import SMALL, Case, Error, Part, choose_sizes, compare, verify_part
 
 
 def check_score(score: Score) -> None:

@@ -9,7 +9,7 @@ from benchmarks import claims
 from benchmarks.claim import FASTEST, OURS, Timed, Weighed
 from benchmarks.claims import NAMES, find
 from benchmarks.measuring import Scale, _differences, stepped, time_case
-from regard.lowering import BACKENDS
+from regard.compute.planning import BACKENDS
 
 CASES = [(name, index) for name in NAMES for index in range(len(find(name).cases))]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regard import machine
+from regard.cli import machine
 
 
 def test_our_own_work_is_not_others_work() -> None:

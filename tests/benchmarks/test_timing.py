@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
+from regard.compute.timing import Budget, interleave, ratios, spread
 from regard.errors import InputError
-from regard.timing import Budget, interleave, ratios, spread
 
 
 def test_quartiles_are_those_of_the_sorted_samples() -> None:

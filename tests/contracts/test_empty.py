@@ -3,8 +3,10 @@
 import pytest
 import torch
 
-from regard import Lengths, Mask, Window, attend, catalog, verify
-from regard.verify import SMALL, Case, able, build
+from regard import Lengths, Mask, Window, attend
+from regard.algebra import catalog
+from regard.compute import verify
+from regard.compute.verify import SMALL, Case, able, build
 
 FAMILIES = [
     list(catalog.SCORES),

@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from regard import Causal, Mask, Prior, attend, catalog, verify
-from regard.masks import Table
-from regard.numerics import native
-from regard.verify import build
+from regard import Causal, Mask, Prior, attend
+from regard.algebra import catalog
+from regard.algebra.masks import Table
+from regard.compute import verify
+from regard.compute.kernels import native
+from regard.compute.verify import build
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="no compiler here")
 SIZES = [

@@ -5,9 +5,11 @@ import itertools
 import pytest
 import torch
 
-from regard import attend, catalog, verify
-from regard.lowering import Backend
-from regard.verify import Case, build, compare
+from regard import attend
+from regard.algebra import catalog
+from regard.compute import verify
+from regard.compute.planning import Backend
+from regard.compute.verify import Case, build, compare
 
 WIDE = verify.SMALL._replace(query=5, key=3)
 TALL = verify.SMALL._replace(queries=13, keys=7, lead=(3,))

@@ -27,10 +27,10 @@ from regard import (
     Window,
     attend,
 )
-from regard.backends import RUNS
+from regard.algebra.shapes import Tensor
+from regard.compute.backends import RUNS
 from regard.errors import PlanError
 from regard.layers import Attention, Mechanism
-from regard.shapes import Tensor
 
 B, H, L, S, D = 3, 4, 5, 7, 11
 NUMBERS = [0.5, 1.0, 2.0, 3.0]

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 import torch
 
-from regard import Causal, Cosine, Dot, Gaussian, Lengths, Mask, Window, attend, catalog, verify
+from regard import Causal, Cosine, Dot, Gaussian, Lengths, Mask, Window, attend
+from regard.algebra import catalog
+from regard.algebra.parts import Parts
+from regard.algebra.shapes import Tensor
+from regard.compute import verify
+from regard.compute.planning import Backend
+from regard.compute.verify import SMALL, able, build
 from regard.errors import PlanError
-from regard.lowering import Backend
-from regard.parts import Parts
-from regard.shapes import Tensor
-from regard.verify import SMALL, able, build
 
 pytestmark = pytest.mark.usefixtures("as_installed")
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]

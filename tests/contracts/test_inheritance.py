@@ -6,16 +6,18 @@ from typing import Any
 import pytest
 import torch
 
-from regard import Causal, Soft, Softmax, Window, attend, catalog, verify
-from regard.aggregates import Choice, Reading
+from regard import Causal, Soft, Softmax, Window, attend
+from regard.algebra import catalog
+from regard.algebra.aggregates import Choice, Reading
+from regard.algebra.masks import Mask
+from regard.algebra.normalizers import Normalizer
+from regard.algebra.pairs import Pairs
+from regard.algebra.parts import Parts
+from regard.algebra.scores import Dot, DotForm, Gaussian
+from regard.algebra.shapes import Tensor
+from regard.compute import verify
+from regard.compute.verify import SMALL, Case, build, compare
 from regard.layers import Attention, Mechanism
-from regard.masks import Mask
-from regard.normalizers import Normalizer
-from regard.pairs import Pairs
-from regard.parts import Parts
-from regard.scores import Dot, DotForm, Gaussian
-from regard.shapes import Tensor
-from regard.verify import SMALL, Case, build, compare
 
 pytestmark = pytest.mark.usefixtures("as_installed")
 PLAIN = Case("scaled-dot", "none", "causal-window", "softmax", "soft")

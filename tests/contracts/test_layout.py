@@ -9,10 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard import Mask, attend, biases, verify
-from regard.lowering import Backend
-from regard.parts import Parts
-from regard.verify import Case, build
+from regard import Mask, attend
+from regard.algebra import biases
+from regard.algebra.parts import Parts
+from regard.compute import verify
+from regard.compute.planning import Backend
+from regard.compute.verify import Case, build
 
 
 def _overlapping(numbers: Tensor) -> Tensor:

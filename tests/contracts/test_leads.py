@@ -4,13 +4,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard import catalog, verify
-from regard.numerics import native
-from regard.numerics.additive import additive_scores
-from regard.numerics.few import few
-from regard.numerics.fused import fused, fused_with_total
-from regard.numerics.monotonic import expected
-from regard.verify import Case, Leads, build
+from regard.algebra import catalog
+from regard.compute import verify
+from regard.compute.kernels import native
+from regard.compute.kernels.additive import additive_scores
+from regard.compute.kernels.few import few
+from regard.compute.kernels.fused import fused, fused_with_total
+from regard.compute.kernels.monotonic import expected
+from regard.compute.verify import Case, Leads, build
 
 SIZES = verify.SMALL
 LEADS: dict[str, Leads] = {

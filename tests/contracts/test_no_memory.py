@@ -14,15 +14,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import regard
+from regard.compute.kernels import few, native, noise, ragged, ranking, recurrent, summary
+from regard.compute.kernels.additive import additive_scores
+from regard.compute.kernels.dropout import added, dropout, rectified
+from regard.compute.kernels.flash import flash
+from regard.compute.kernels.monotonic import expected
+from regard.compute.kernels.native import gate
+from regard.compute.kernels.simplex import entmax, sparsemax
+from regard.compute.kernels.vocabulary import cross_entropy
 from regard.errors import RegardError
-from regard.numerics import few, native, noise, ragged, ranking, recurrent, summary
-from regard.numerics.additive import additive_scores
-from regard.numerics.dropout import added, dropout, rectified
-from regard.numerics.flash import flash
-from regard.numerics.monotonic import expected
-from regard.numerics.native import gate
-from regard.numerics.simplex import entmax, sparsemax
-from regard.numerics.vocabulary import cross_entropy
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="no compiler here")
 
@@ -32,7 +32,7 @@ import json, sys, torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from regard import attend, catalog, verify
 from regard.errors import RegardError
-from regard.numerics import native
+from regard.compute.kernels import native
 
 native.library()
 torch.set_num_threads(1)

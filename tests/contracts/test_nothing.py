@@ -6,7 +6,11 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from regard import InputError, Lengths, Mask, attend, catalog, verify
+from regard import InputError, Lengths, Mask, attend
+from regard.algebra import catalog
+from regard.algebra.shapes import Tensor
+from regard.compute import verify
+from regard.compute.verify import Case, able, build
 from regard.layers import (
     Attention,
     AttentionFlow,
@@ -18,8 +22,6 @@ from regard.layers import (
     Pooling,
     Rotary,
 )
-from regard.shapes import Tensor
-from regard.verify import Case, able, build
 
 FAMILIES = [
     list(catalog.SCORES),

@@ -5,22 +5,10 @@ import itertools
 import pytest
 import torch
 
-from regard import (
-    ALiBi,
-    Causal,
-    Dot,
-    Entmax15,
-    Gaussian,
-    Laplacian,
-    Lengths,
-    Softmax,
-    SoftmaxPlusOne,
-    Window,
-    attend,
-    verify,
-)
+from regard import ALiBi, Causal, Dot, Entmax15, Gaussian, Laplacian, Lengths, Softmax, SoftmaxPlusOne, Window, attend
+from regard.algebra.shapes import Tensor
+from regard.compute import verify
 from regard.errors import PlanError
-from regard.shapes import Tensor
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 SCORES = {

@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from regard import catalog, verify
-from regard.parts import Parts
-from regard.shapes import Tensor
-from regard.verify import Case, able, build
+from regard.algebra import catalog
+from regard.algebra.parts import Parts
+from regard.algebra.shapes import Tensor
+from regard.compute import verify
+from regard.compute.verify import Case, able, build
 
 SIZES = verify.SMALL._replace(query=17, key=17, value=13, queries=23, keys=37)
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]

@@ -12,10 +12,11 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
-from regard import Around, Causal, Gumbel, InputError, Window, attend, catalog
-from regard.lowering import spans
-from regard.numerics import native
-from regard.numerics.blocks import rows_per_block
+from regard import Around, Causal, Gumbel, InputError, Window, attend
+from regard.algebra import catalog
+from regard.compute.kernels import native
+from regard.compute.kernels.blocks import rows_per_block
+from regard.compute.planning import spans
 
 GENERATOR = Path(__file__).parents[2] / "docs" / "transforms.py"
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from regard import catalog, verify
+from regard.algebra import catalog
+from regard.algebra.shapes import Tensor
+from regard.compute import verify
+from regard.compute.attend import Attended
+from regard.compute.verify import SMALL, Case, Leads, build, pairwise
 from regard.errors import PlanError
-from regard.operator import Attended
-from regard.shapes import Tensor
-from regard.verify import SMALL, Case, Leads, build, pairwise
 from tests.contracts.test_leads import LEADS
 
 pytestmark = pytest.mark.usefixtures("as_installed")

@@ -24,12 +24,12 @@ from regard import (
     SoftmaxPlusOne,
     Sparsemax,
     attend,
-    catalog,
 )
+from regard.algebra import catalog
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Tensor
+from regard.compute.planning import Backend
 from regard.layers import Attention, Coverage, Mechanism, Memory, coverage_loss, unseen
-from regard.lowering import Backend
-from regard.pairs import Pairs
-from regard.shapes import Tensor
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]

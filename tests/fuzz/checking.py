@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from regard import verify
-from regard.aggregates import Soft
-from regard.catalog import Sizes
-from regard.definition import weigh
+from regard.algebra.aggregates import Soft
+from regard.algebra.catalog import Sizes
+from regard.algebra.definition import weigh
+from regard.algebra.pairs import Pairs
+from regard.algebra.parts import Parts
+from regard.algebra.terms import per_head
+from regard.compute import verify
+from regard.compute.attend import Attended, attend
+from regard.compute.planning import Backend
+from regard.compute.verify import Truth, cast_parts, truth
 from regard.errors import InputError, PlanError, RegardError
-from regard.lowering import Backend
-from regard.operator import Attended, attend
-from regard.pairs import Pairs
-from regard.parts import Parts
-from regard.terms import per_head
-from regard.verify import Truth, cast_parts, truth
 from tests.fuzz.trial import Trial, cut
 
 Tensors = Sequence[torch.Tensor]

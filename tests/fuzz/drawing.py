@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from regard import catalog
+from regard.algebra import catalog
 from tests.fuzz.trial import Trial
 
 Choice = TypeVar("Choice")

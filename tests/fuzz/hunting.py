@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from regard.numerics import native
+from regard.compute.kernels import native
 from tests.fuzz.checking import Failure, check_trial
 from tests.fuzz.drawing import draw_trial
 from tests.fuzz.script import write_script

@@ -12,10 +12,11 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from tests.recording.made import every_kind
 
 from regard.errors import InputError
-from regard.recording import Recording
-from regard.recording.file import read
+from regard.inspect.recording import Recording
+from regard.inspect.recording.file import read
 from regard.tasks.images import open_photo
 from regard.tasks.speech.sound import decoded
 from regard.web.answers import HANDLERS
@@ -24,7 +25,6 @@ from regard.web.routes import Routes
 from regard.web.runs import Runs
 from regard.web.store import Files
 from tests.hostile.mutations import VALUES, as_json, images, mutated, mutated_json, sounds
-from tests.recording.made import every_kind
 from tests.web.tiny_runs import SMALL, make_run, untrained
 
 BINARY = {"Content-Type": "application/octet-stream"}

@@ -59,12 +59,15 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("explain", "dot", "--queris", "3"), "Unknown option: --queris. Did you mean --queries?"),
     (("lst",), 'Unknown command "lst". Did you mean "list"?'),
     (("verify", "nowhere:Score"), "target: got 'nowhere:Score', expected a part of attention"),
-    (("verify", "regard.scores:Dott"), "target: got 'regard.scores:Dott', expected a part of"),
+    (("verify", "regard.algebra.scores:Dott"), "target: got 'regard.algebra.scores:Dott', expected a part of"),
     (
-        ("verify", "regard.pairs:Pairs"),
+        ("verify", "regard.algebra.pairs:Pairs"),
         "expected one of regard.Score, regard.Bias, regard.Mask, regard.Normalizer, regard.Reading; fix: subclass one",
     ),
-    (("verify", "regard.masks:Window"), "expected a class that needs no argument (Window.__init__() missing 2 req"),
+    (
+        ("verify", "regard.algebra.masks:Window"),
+        "expected a class that needs no argument (Window.__init__() missing 2 req",
+    ),
     (("verify", "regard:Causal", "--keys", "0"), "keys: got 0, expected at least 1; fix: name the number of keys"),
     (
         ("demo", "regression", "--output", "/no/such/place/x.png"),

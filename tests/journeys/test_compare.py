@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+from regard.compute.timing import Spread
 from regard.models.complexity import WIDTH, Cost, cost, curve, exponent, layers, longest_path
 from regard.tasks.comparing import COMPARISONS, compared
-from regard.timing import Spread
 
 Regard = Callable[..., Any]
 

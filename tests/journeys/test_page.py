@@ -12,7 +12,7 @@ import pytest
 import torch
 from serving import Server, shared, translators
 
-from regard.recording import Factored, Factors, Overview, Recording, Sketch
+from regard.inspect.recording import Factored, Factors, Overview, Recording, Sketch
 
 ASK = "view=translate&text=one+two+three"
 LONG = 32_768

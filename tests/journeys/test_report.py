@@ -10,10 +10,10 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from regard.draw.chapters import Chapter, Regions, Sound
-from regard.draw.colors import palette
-from regard.draw.report import report
-from regard.recording import Recording
+from regard.inspect.draw.chapters import Chapter, Regions, Sound
+from regard.inspect.draw.colors import palette
+from regard.inspect.draw.report import report
+from regard.inspect.recording import Recording
 
 SOURCE = ["the", "<script>window.hacked = 1</script>", "年", "שלום", "</s>"]
 TARGET = ["le", "<img src=x onerror=hack()>", "月"]

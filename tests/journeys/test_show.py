@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-
-from regard.recording import Recording
 from tests.draw.test_report import unpacked
+
+from regard.inspect.recording import Recording
 
 
 def contents(page: Path) -> dict[str, Any]:

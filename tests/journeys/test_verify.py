@@ -13,7 +13,7 @@ PARTS = """
 import torch
 from dataclasses import dataclass
 from regard import Bias, Dense, Mask, Normalizer, Prior, Reading, Softmax, Window
-from regard.aggregates import Choice
+from regard.algebra.aggregates import Choice
 
 class Recent(Bias):
     def forward(self, pairs):

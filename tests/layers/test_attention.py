@@ -4,16 +4,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard import catalog
-from regard.aggregates import Argmax, Sample
-from regard.biases import ALiBi, Relative
-from regard.catalog import Sizes
+from regard.algebra import catalog
+from regard.algebra.aggregates import Argmax, Sample
+from regard.algebra.biases import ALiBi, Relative
+from regard.algebra.catalog import Sizes
+from regard.algebra.masks import Causal, Full, Lengths, Mask
+from regard.algebra.normalizers import Normalizer, Softmax, Sparsemax
+from regard.algebra.scores import Additive, Bilinear, Dot, Gaussian, ScaledDot
+from regard.compute.attend import attend
 from regard.errors import InputError
 from regard.layers import Attention, Mechanism, Memory, Packed, Projections, Rotary
-from regard.masks import Causal, Full, Lengths, Mask
-from regard.normalizers import Normalizer, Softmax, Sparsemax
-from regard.operator import attend
-from regard.scores import Additive, Bilinear, Dot, Gaussian, ScaledDot
 
 B, H, L, S, D = 2, 3, 5, 7, 11
 SIZE, SOURCE = H * D, 13

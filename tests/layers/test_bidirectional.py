@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.algebra.masks import Lengths
+from regard.algebra.scores import Dot
 from regard.layers import AttentionFlow, CoAttention, Trilinear
-from regard.masks import Lengths
-from regard.scores import Dot
 
 B, T, J, D, E, K = 2, 7, 5, 11, 13, 17
 EMPTY = torch.zeros(())

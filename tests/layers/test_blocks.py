@@ -4,6 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from regard.algebra.masks import Causal, Lengths, Mask
+from regard.algebra.normalizers import Sparsemax
+from regard.algebra.scores import Gaussian
 from regard.layers import (
     Attention,
     DecoderBlock,
@@ -16,9 +19,6 @@ from regard.layers import (
     Rotary,
 )
 from regard.layers.blocks import DecoderState
-from regard.masks import Causal, Lengths, Mask
-from regard.normalizers import Sparsemax
-from regard.scores import Gaussian
 
 B, H, L, S, D, W = 2, 3, 5, 7, 10, 13
 SIZE, HIDDEN = H * D, 37

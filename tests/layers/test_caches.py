@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard import ALiBi, Causal, InputError, KindError, Lengths, Mask, Window
+from regard.algebra.shapes import Tensor
 from regard.layers import Attention, Learned, Mechanism, Memory, Rotary, Sinusoidal
-from regard.shapes import Tensor
 
 B, H, L, D = 3, 2, 5, 8
 LENGTHS = torch.tensor([5, 2, 0])

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.algebra.masks import Causal, Full, Mask
+from regard.algebra.normalizers import Softmax, Sparsemax
+from regard.algebra.scores import Dot
 from regard.errors import InputError, KindError
 from regard.layers import Attention, Mechanism, Packed, Projections, Rotary
-from regard.masks import Causal, Full, Mask
-from regard.normalizers import Softmax, Sparsemax
-from regard.scores import Dot
 
 B, H, L, S, D, K, V = 2, 3, 5, 7, 11, 13, 17
 SIZE = H * D

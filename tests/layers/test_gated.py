@@ -7,12 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from regard.algebra.masks import Full, Lengths
+from regard.algebra.normalizers import Sparsemax
+from regard.algebra.scores import Additive
 from regard.errors import InputError
 from regard.layers import GatedHeads, Mechanism
 from regard.layers.gated import GatedState
-from regard.masks import Full, Lengths
-from regard.normalizers import Sparsemax
-from regard.scores import Additive
 
 B, K, T, D, N, OUT, STEPS = 2, 3, 7, 5, 11, 13, 4
 

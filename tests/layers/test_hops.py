@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
+from regard.algebra.masks import Lengths
+from regard.algebra.normalizers import Sparsemax
 from regard.errors import InputError
 from regard.layers import Hops, Mechanism, Memory
-from regard.masks import Lengths
-from regard.normalizers import Sparsemax
 
 B, L, S, D, N = 2, 3, 7, 11, 5
 

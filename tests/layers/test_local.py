@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
+from regard.algebra.masks import Lengths
+from regard.algebra.scores import Dot
 from regard.errors import InputError
 from regard.layers import Attention, Center, Local, Mechanism, Projections, monotonic_window
-from regard.masks import Lengths
-from regard.scores import Dot
 
 B, H, L, S, D, R = 2, 3, 5, 13, 11, 3
 

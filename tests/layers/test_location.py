@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
+from regard.algebra.masks import Lengths
+from regard.algebra.scores import Additive
 from regard.errors import InputError
 from regard.layers import Attention, Coverage, LocationAware, Mechanism, Projections, coverage_loss, unseen
-from regard.masks import Lengths
-from regard.scores import Additive
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 

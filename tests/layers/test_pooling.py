@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from regard import catalog
-from regard.catalog import Sizes
+from regard.algebra import catalog
+from regard.algebra.catalog import Sizes
+from regard.algebra.masks import Lengths
+from regard.algebra.normalizers import Sparsemax
+from regard.algebra.scores import Gaussian
 from regard.layers import Mechanism, Pooling
-from regard.masks import Lengths
-from regard.normalizers import Sparsemax
-from regard.scores import Gaussian
 
 B, Q, S, D, E = 2, 3, 7, 11, 13
 

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from regard.algebra.masks import Causal
 from regard.errors import InputError
 from regard.layers import Attention, Learned, Rotary, Sinusoidal, rotation, sinusoids
-from regard.masks import Causal
 
 B, L, D = 2, 7, 10
 

@@ -8,7 +8,7 @@ SCRIPT = """
 import torch
 from torch import nn
 from regard.layers import Attention, DecoderBlock, FeedForward, Pooling, Rotary
-from regard.masks import Causal, Lengths
+from regard.algebra.masks import Causal, Lengths
 
 B, H, L, S, D = 2, 3, 5, 7, 4
 SIZE = H * D

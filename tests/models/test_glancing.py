@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.aggregates import Choice, Reading
+from regard.algebra.aggregates import Choice, Reading
+from regard.algebra.pairs import Pairs
+from regard.inspect.observe import observe
 from regard.layers import Attention
 from regard.layers.projections import Projections, dense
 from regard.models import Beam, Encoded, Marks, beam, greedy
 from regard.models.decoders.glancing import READINGS, Glancing
 from regard.models.decoders.recurrent import Bahdanau
 from regard.models.words import Words
-from regard.observing import observe
-from regard.pairs import Pairs
 from regard.tasks.captioning.config import Learning
 from regard.tasks.captioning.learning import drawn, unevenness
 

@@ -8,6 +8,10 @@ import torch
 from torch import nn
 
 from regard import ALiBi, Argmax, Bias, ChunkwiseMonotonic, Dense, Monotonic, Prior, Relative, Softmax, Sparsemax
+from regard.algebra.normalizers import LocalGaussian
+from regard.algebra.pairs import Pairs
+from regard.algebra.scores import Dot
+from regard.algebra.shapes import Tensor
 from regard.errors import InputError
 from regard.layers import Attention, Local, LocationAware, Mechanism, Rotary
 from regard.layers.blocks import DecoderBlock
@@ -19,10 +23,6 @@ from regard.models.decoders.glancing import Glancing
 from regard.models.decoders.reading import Along, Attentive, Aware, Everywhere, Near, Reader, Walking
 from regard.models.decoders.transformer import TransformerDecoder
 from regard.models.words import Words
-from regard.normalizers import LocalGaussian
-from regard.pairs import Pairs
-from regard.scores import Dot
-from regard.shapes import Tensor
 
 B, S, T, D = 3, 5, 4, 7
 

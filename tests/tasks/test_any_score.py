@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.catalog import NORMALIZERS, SCORES
+from regard.algebra.catalog import NORMALIZERS, SCORES
 from regard.errors import InputError
 from regard.tasks import kit
 from regard.training import Part

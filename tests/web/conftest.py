@@ -9,7 +9,7 @@ import torch
 from jaxtyping import config
 from starlette.testclient import TestClient
 
-from regard.recording import Recording
+from regard.inspect.recording import Recording
 from regard.web.app import application
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -9,7 +9,7 @@ import torch
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, WORDS, events_of
 
-from regard.recording import Recording
+from regard.inspect.recording import Recording
 from regard.tasks import config_of
 from regard.tasks.translation import Search, Translator
 

@@ -10,7 +10,7 @@ import torch
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS
 
-from regard.recording import Recording
+from regard.inspect.recording import Recording
 from regard.web.answers import RefusedError
 from regard.web.app import application, url
 from regard.web.security import Access, Guard

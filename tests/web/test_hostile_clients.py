@@ -14,9 +14,9 @@ from safetensors.torch import load, save
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
-from regard.bounds import most
-from regard.recording import Recording
-from regard.recording.file import read
+from regard.datasets.bounds import most
+from regard.inspect.recording import Recording
+from regard.inspect.recording.file import read
 from regard.web.answers import RefusedError
 from regard.web.app import application
 from regard.web.limits import Limits
@@ -167,7 +167,7 @@ def written(sites: int, **more: Any) -> bytes:
 
 
 def test_sites_are_counted_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.recording.file.SITES", 5)
+    monkeypatch.setattr("regard.inspect.recording.file.SITES", 5)
     (tmp_path / "r").write_bytes(written(6))
     with pytest.raises(ValueError, match=r"r: sites: got 6, expected at most 5; fix: use a file that Recording.save"):
         Recording.load(tmp_path / "r")

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
-from regard.recording import Recording
+from regard.inspect.recording import Recording
 from regard.web.app import application, listening, url
 from regard.web.security import HEADERS, Access
 

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
-from regard.recording import Difference, Factored, Factors, Recording, Sketch
+from regard.inspect.recording import Difference, Factored, Factors, Recording, Sketch
 from regard.web import recordings
 from regard.web.answers import HANDLERS, Json, RefusedError
 from regard.web.limits import Limits

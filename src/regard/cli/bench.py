@@ -10,7 +10,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from regard.timing import Spread
+    from regard.compute.timing import Spread
 
 Run = Callable[[], object]
 
@@ -37,7 +37,8 @@ def bench(*, seconds: float = 15.0, threads: int | None = None) -> None:
     """
     import torch
 
-    from regard import machine, timing
+    from regard.cli import machine
+    from regard.compute import timing
 
     if threads is not None:
         torch.set_num_threads(threads)
@@ -135,7 +136,7 @@ def _normalizers() -> Iterator[Pair]:
     import torch
 
     import regard
-    from regard.pairs import Pairs
+    from regard.algebra.pairs import Pairs
 
     scores, pairs = _draw(4, 8, 256, 256), Pairs(256, 256)
     allowed = regard.Full().allowed(pairs)

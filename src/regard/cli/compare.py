@@ -60,8 +60,8 @@ def compare(
 
 def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_json: bool) -> None:
     """Measures each kind at each length, beside its formulas."""
-    from regard.draw.alignment import save
-    from regard.draw.complexity import complexity
+    from regard.inspect.draw.alignment import save
+    from regard.inspect.draw.complexity import complexity
     from regard.models.complexity import curves
 
     if len(lengths) < 2 or min(lengths) < 2:

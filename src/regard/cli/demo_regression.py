@@ -11,8 +11,8 @@ def regression(output: Path, seed: int) -> None:
     """Fit a noisy curve by attention three ways and draw what each prediction looked at."""
     import numpy as np
 
-    from regard.draw.regression import regression as drawn
-    from regard.estimators import KERNELS, KernelRegressor
+    from regard.inspect.draw.regression import regression as drawn
+    from regard.layers.estimators import KERNELS, KernelRegressor
     from regard.tasks.data.points import curve_at
 
     random = np.random.default_rng(seed)

@@ -161,8 +161,8 @@ def examples(models: Mapping[str, Trained], pairs: "Sequence[Pair]") -> Table:
 
 def picture(one: Trained, pairs: "Sequence[Pair]", output: Path, console: Console) -> None:
     """Draws where the model looked, for the longest of the short sentences it got right."""
-    from regard.draw.alignment import alignment, save
-    from regard.draw.terminal import heat_map
+    from regard.inspect.draw.alignment import alignment, save
+    from regard.inspect.draw.terminal import heat_map
 
     right = [place for place, fine in enumerate(one.right(pairs)) if fine and len(pairs[place].source) <= SHORT]
     place = max(right or [0], key=lambda place: len(pairs[place].source))

@@ -55,8 +55,8 @@ def explain(
     reading
         A reading of the catalog.
     """
-    from regard.describing import entry
-    from regard.planning import plan_of
+    from regard.cli.describing import entry
+    from regard.cli.planning import plan_of
 
     console = Console(highlight=False, soft_wrap=True)
     names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "reading": reading}

@@ -12,7 +12,7 @@ def show(family: str | None = None) -> None:
     family
         Only this one: score, bias, mask, normalizer or reading.
     """
-    from regard.describing import entries, families
+    from regard.cli.describing import entries, families
 
     console = Console()
     for name in families(family):

@@ -5,7 +5,7 @@ import select
 import sys
 from collections.abc import Iterator, Sequence
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.datasets.cleaning import decoded
 from regard.errors import InputError, wrong
 

@@ -42,7 +42,7 @@ def show(
         console.print(f"page: {html}", markup=False)
         return
     if output is None and prediction.map is not None:
-        from regard.draw.terminal import heat_map
+        from regard.inspect.draw.terminal import heat_map
 
         console.print(heat_map(*prediction.map, console.width), soft_wrap=True)
         return
@@ -59,14 +59,14 @@ def placed(output: Path | None, html: Path | None) -> tuple[Path | None, Path | 
 
 def picture(prediction: "Prediction", output: Path) -> None:
     """Writes the picture of where the model looked."""
-    from regard.draw.alignment import save
+    from regard.inspect.draw.alignment import save
 
     save(prediction.draw(), output)
 
 
 def page(prediction: "Prediction", path: Path) -> None:
     """Writes a report of where the model looked."""
-    from regard.draw.report import report, save_report
+    from regard.inspect.draw.report import report, save_report
 
     chapter = prediction.chapter()
     if chapter is None:

@@ -32,8 +32,8 @@ def show(
     """
     if length < 2:
         raise wrong("--length", length, "at least 2", "write --length 60")
-    from regard.draw.alignment import save
-    from regard.draw.positions import positions
+    from regard.inspect.draw.alignment import save
+    from regard.inspect.draw.positions import positions
     from regard.layers.positions import rotation, sinusoids
 
     table = sinusoids(length, dim)

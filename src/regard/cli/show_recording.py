@@ -9,7 +9,7 @@ from regard.cli.show import placed
 from regard.errors import nearest, wrong
 
 if TYPE_CHECKING:
-    from regard.recording import Recording
+    from regard.inspect.recording import Recording
 
 
 TERMINAL, PICTURE = (120, 240), (1000, 1000)  # cells at most
@@ -38,13 +38,13 @@ def show(
     html
         A page to look through: every attention and head of the recording.
     """
-    from regard.recording import Recording
+    from regard.inspect.recording import Recording
 
     output, html = placed(output, html)
     found, console = Recording.load(recording), Console(highlight=False)
     if html is not None:
-        from regard.draw.chapters import Chapter
-        from regard.draw.report import report, save_report
+        from regard.inspect.draw.chapters import Chapter
+        from regard.inspect.draw.report import report, save_report
 
         own = found if site is None else found.select(chosen(found, site, several=True))
         save_report(report([Chapter(recording.stem, own)], recording.stem), html)
@@ -65,8 +65,8 @@ def chosen(recording: "Recording", site: str | None, *, several: bool = False) -
 
 def draw(recording: "Recording", site: str, head: int | None, output: Path | None, console: Console) -> None:
     """One attention, as a picture or in the terminal; a long one by the largest weights of its cells."""
-    from regard.draw.chapters import pooled_labels
-    from regard.recording import Difference
+    from regard.inspect.draw.chapters import pooled_labels
+    from regard.inspect.recording import Difference
 
     seen, labels = recording[site], recording.labels.get(site)
     if head is not None and not 1 <= head <= seen.heads:
@@ -77,13 +77,13 @@ def draw(recording: "Recording", site: str, head: int | None, output: Path | Non
     rows = pooled_labels(None if labels is None else labels.queries, seen.queries, table.shape[0])
     columns = pooled_labels(None if labels is None else labels.keys, seen.keys, table.shape[1])
     if output is None:
-        from regard.draw.terminal import heat_map
+        from regard.inspect.draw.terminal import heat_map
 
         console.print(title, markup=False)
         names = columns or numbers(seen.keys), rows or numbers(seen.queries)
         console.print(heat_map(table.tolist(), *names, console.width), soft_wrap=True)
         return
-    from regard.draw.alignment import alignment, save
+    from regard.inspect.draw.alignment import alignment, save
 
     kind = "difference" if isinstance(seen, Difference) else "weights"
     # Weights of a long attention are all small: its largest is the darkest.

@@ -64,11 +64,11 @@ def show(
 def draw(one: "Translated", weights: "Tensor", output: Path | None, console: Console) -> None:
     """The best translation as a picture, or in the terminal."""
     if output is None:
-        from regard.draw.terminal import heat_map
+        from regard.inspect.draw.terminal import heat_map
 
         console.print(heat_map(weights.tolist(), one.source, one.best[0].tokens, console.width), soft_wrap=True)
         return
-    from regard.draw.alignment import save
+    from regard.inspect.draw.alignment import save
     from regard.tasks.translation.predictor import drawn
 
     save(drawn(one.best[0], one.source), output)
@@ -77,8 +77,8 @@ def draw(one: "Translated", weights: "Tensor", output: Path | None, console: Con
 
 def page(translator: "Translator", one: "Translated", sentence: str, path: Path) -> None:
     """Writes a report of all hypotheses, the best first."""
-    from regard.draw.chapters import Chapter
-    from regard.draw.report import report, save_report
+    from regard.inspect.draw.chapters import Chapter
+    from regard.inspect.draw.report import report, save_report
     from regard.tasks.translation.looking import looked
 
     chapters = [Chapter(said.text, looked(translator, one.numbers, said.numbers), said.score) for said in one.best]

@@ -11,7 +11,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from regard.verify import Error, Part
+    from regard.compute.verify import Error, Part
 
 
 def verify(
@@ -38,8 +38,8 @@ def verify(
     heads
         The number of heads that your part is made for.
     """
-    from regard import verify as checks
-    from regard.claims import find_false_claims
+    from regard.compute import verify as checks
+    from regard.compute.claims import find_false_claims
 
     console = Console()
     false: list[str] = []
@@ -64,7 +64,7 @@ def verify(
 
 def table_of(errors: "Sequence[Error]") -> Table:
     """The worst error of each backend and each score."""
-    from regard.verify import worst
+    from regard.compute.verify import worst
 
     table = Table("backend", "score", "paths", "worst value", "worst gradient", box=None, pad_edge=False)
     groups: dict[tuple[str, str], list[Error]] = {}
@@ -78,8 +78,8 @@ def table_of(errors: "Sequence[Error]") -> Table:
 
 def load(target: str) -> "Part":
     """A part from `package.module:Name`: an instance, or a class that needs no argument, or a width, or heads."""
+    from regard.compute.verify import KINDS
     from regard.errors import wrong
-    from regard.verify import KINDS
 
     module, _, name = target.partition(":")
     sys.path.insert(0, "")
@@ -98,10 +98,10 @@ def load(target: str) -> "Part":
 
 def construct(target: str, kind: type) -> object:
     """An instance of a class that needs no argument; a score may want a width, and a bias the number of heads."""
-    from regard.biases import Bias
+    from regard.algebra.biases import Bias
+    from regard.algebra.scores import Score
+    from regard.compute.verify import SMALL
     from regard.errors import wrong
-    from regard.scores import Score
-    from regard.verify import SMALL
 
     number = {Score: SMALL.query, Bias: SMALL.heads}
     for arguments in ((), *((own,) for base, own in number.items() if issubclass(kind, base))):

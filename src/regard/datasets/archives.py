@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.datasets.cleaning import in_short
 from regard.errors import InputError, RegardError, wrong
 

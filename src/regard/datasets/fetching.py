@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.datasets.files import File
 from regard.datasets.redirects import opener
 from regard.errors import RegardError, sentence

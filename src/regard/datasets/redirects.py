@@ -4,7 +4,7 @@ import urllib.request
 from typing import Any
 from urllib.parse import urlsplit
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.datasets.files import File
 
 REDIRECTS = most("download", "redirects")

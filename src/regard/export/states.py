@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import torch
 
+from regard.algebra.masks import Lengths
+from regard.algebra.shapes import Tensor
 from regard.errors import wrong
 from regard.layers.attention import Attention
 from regard.layers.memory import Memory
-from regard.masks import Lengths
 from regard.models.decoders.convolutional import ConvolutionalDecoder, ConvolutionalState, Source
 from regard.models.decoders.reading import Seen, Summary, Walking
 from regard.models.decoders.recurrent import RecurrentDecoder, RecurrentState
@@ -22,7 +23,6 @@ from regard.models.interface import Decoder, Encoded
 from regard.models.past import Growing, Past
 from regard.models.recurrence import Hidden
 from regard.models.selecting import Shared
-from regard.shapes import Tensor
 
 ROW, SOURCE, SAID = "batch", "source", "said"
 

@@ -3,15 +3,15 @@
 import torch
 from torch import nn
 
+from regard.algebra.masks import Full, Mask, Window, differs_by_head, place_heads
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.attend import Attended
 from regard.errors import wrong
 from regard.layers.convert import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import FULL, Memory, both, check_memory, check_sequence, harmless
 from regard.layers.positions import Rotary, Start, check_start
 from regard.layers.projections import Heads, Packed, Projections
-from regard.masks import Full, Mask, Window, differs_by_head, place_heads
-from regard.operator import Attended
-from regard.shapes import Float, Tensor
 
 
 class Attention(nn.Module):

@@ -5,14 +5,14 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from regard.algebra.masks import Mask, Table
+from regard.algebra.scores import Dot, DotForm, DotScore, Score
+from regard.algebra.scores.additive import small
+from regard.algebra.shapes import Bool, Float, Keys, Queries, Scores, Tensor
+from regard.compute.attend import Attended, attend
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import FULL, both, cleaned
 from regard.layers.projections import dense
-from regard.masks import Mask, Table
-from regard.operator import Attended, attend
-from regard.scores import Dot, DotForm, DotScore, Score
-from regard.scores.additive import small
-from regard.shapes import Bool, Float, Keys, Queries, Scores, Tensor
 
 LOWEST = float("-inf")
 DOT = Dot()

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from torch import nn
 
+from regard.algebra.masks import Causal, Mask
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.kernels.dropout import added, dropout, rectified
+from regard.compute.weights import Weights
 from regard.layers.attention import Attention
 from regard.layers.memory import FULL, Memory, harmless
 from regard.layers.projections import dense
-from regard.masks import Causal, Mask
-from regard.numerics.dropout import added, dropout, rectified
-from regard.shapes import Float, Tensor
-from regard.weights import Weights
 
 Stream = Float[Tensor, "*lead length size"]
 CAUSAL = Causal()

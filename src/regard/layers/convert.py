@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
+from regard.algebra.shapes import Tensor, describe
 from regard.errors import wrong, wrong_kind
 from regard.layers.projections import Heads, Packed, Projections, dense
-from regard.shapes import Tensor, describe
 
 
 def from_multihead(module: nn.MultiheadAttention) -> Heads:

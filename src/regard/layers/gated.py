@@ -28,16 +28,16 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from regard.algebra.masks import Mask
+from regard.algebra.normalizers import Softmax
+from regard.algebra.scores import Additive
+from regard.algebra.scores.additive import small
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.attend import Attended
 from regard.errors import wrong
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import FULL, Memory, cleaned
 from regard.layers.projections import dense, split
-from regard.masks import Mask
-from regard.normalizers import Softmax
-from regard.operator import Attended
-from regard.scores import Additive
-from regard.scores.additive import small
-from regard.shapes import Float, Tensor
 
 
 class GatedState(NamedTuple):

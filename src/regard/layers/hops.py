@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from torch import nn
 
+from regard.algebra.masks import Mask
+from regard.algebra.scores import Dot
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.attend import Attended
 from regard.errors import wrong
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import FULL, Memory, both, check_memory
 from regard.layers.projections import dense
-from regard.masks import Mask
-from regard.operator import Attended
-from regard.scores import Dot
-from regard.shapes import Float, Tensor
 
 
 class Hopped(NamedTuple):

@@ -3,14 +3,14 @@
 import torch
 from torch import nn
 
+from regard.algebra.masks import Around, Mask
+from regard.algebra.normalizers import LocalGaussian, Softmax
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.attend import Attended
 from regard.errors import wrong
 from regard.layers.attention import Attention
 from regard.layers.memory import Memory
 from regard.layers.projections import dense
-from regard.masks import Around, Mask
-from regard.normalizers import LocalGaussian, Softmax
-from regard.operator import Attended
-from regard.shapes import Float, Tensor
 
 
 def monotonic_window(queries: int, *, radius: int, start: int = 0) -> Mask:

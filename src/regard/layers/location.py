@@ -6,10 +6,10 @@ additive score does the rest. The weights so far are passed in and out, never st
 
 from torch import nn
 
+from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
 from regard.layers.memory import Memory
 from regard.layers.projections import dense
-from regard.shapes import Float, Tensor
 
 
 def unseen(memory: Memory) -> Float[Tensor, "*lead key"]:

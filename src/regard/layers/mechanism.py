@@ -2,14 +2,14 @@
 
 from torch import nn
 
-from regard.aggregates import Reading, Soft
-from regard.biases import Bias
-from regard.masks import Full, Mask
-from regard.normalizers import Normalizer, Softmax
-from regard.operator import Attended, attend
-from regard.scores import ScaledDot, Score
-from regard.shapes import Queries, Tensor, Values, WideKeys
-from regard.terms import Term
+from regard.algebra.aggregates import Reading, Soft
+from regard.algebra.biases import Bias
+from regard.algebra.masks import Full, Mask
+from regard.algebra.normalizers import Normalizer, Softmax
+from regard.algebra.scores import ScaledDot, Score
+from regard.algebra.shapes import Queries, Tensor, Values, WideKeys
+from regard.algebra.terms import Term
+from regard.compute.attend import Attended, attend
 
 FULL = Full()
 
@@ -22,7 +22,7 @@ class Mechanism(nn.Module):
     What is left out is the scaled dot product, no bias, softmax, and the soft reading. A mechanism is not changed;
     `replaced` makes another one that shares the other parts.
 
-    >>> from regard.normalizers import Sparsemax
+    >>> from regard.algebra.normalizers import Sparsemax
     >>> type(Mechanism(normalizer=Sparsemax()).score).__name__
     'ScaledDot'
     """

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from regard.algebra.masks import Full, Lengths, Mask, Table, as_mask
+from regard.algebra.shapes import Float, Int, Integer, Keys, Tensor, Values, check_floats, describe
 from regard.errors import wrong, wrong_kind
-from regard.masks import Full, Lengths, Mask, Table, as_mask
-from regard.shapes import Float, Int, Integer, Keys, Tensor, Values, check_floats, describe
 
 FULL = Full()
 

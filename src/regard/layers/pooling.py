@@ -3,13 +3,13 @@
 import torch
 from torch import nn
 
+from regard.algebra.masks import Mask
+from regard.algebra.scores import Dot
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.attend import Attended
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import FULL, cleaned
 from regard.layers.projections import part
-from regard.masks import Mask
-from regard.operator import Attended
-from regard.scores import Dot
-from regard.shapes import Float, Tensor
 
 
 class Pooling(nn.Module):

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
+from regard.algebra.shapes import Float, Tensor, check_lead, describe
 from regard.errors import wrong, wrong_kind
-from regard.shapes import Float, Tensor, check_lead, describe
 
 Start = int | Tensor  # the position of the first vector: one for all sequences, or one for each
 

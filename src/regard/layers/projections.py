@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch.nn.functional as F
 from torch import nn
 
+from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
-from regard.shapes import Float, Tensor
 
 Sequence = Float[Tensor, "..."]
 

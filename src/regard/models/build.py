@@ -4,9 +4,11 @@ from typing import Any, cast
 
 from torch import nn
 
-from regard import catalog
-from regard.biases import Bias
-from regard.catalog import Sizes
+from regard.algebra import catalog
+from regard.algebra.biases import Bias
+from regard.algebra.catalog import Sizes
+from regard.algebra.normalizers import Normalizer, SequentialNormalizer
+from regard.algebra.scores import Additive, Score
 from regard.errors import wrong
 from regard.layers.attention import Attention
 from regard.layers.blocks import DecoderBlock, EncoderBlock, FeedForward, Post, Pre, Residual
@@ -38,8 +40,6 @@ from regard.models.interface import Decoder, Encoder
 from regard.models.model import Model
 from regard.models.recurrence import Cells
 from regard.models.words import Words
-from regard.normalizers import Normalizer, SequentialNormalizer
-from regard.scores import Additive, Score
 
 
 def build(config: ModelConfig, *, source: int, target: int) -> Model[Any]:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.operator import attend
-from regard.timing import Spread, spread
+from regard.compute.attend import attend
+from regard.compute.timing import Spread, spread
 
 WIDTH = 3  # positions under the filter of the convolution
 ROUNDS = 7

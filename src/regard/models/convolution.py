@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from regard.numerics.dropout import dropout
-from regard.shapes import Float, Tensor
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.kernels.dropout import dropout
 
 HALF = sqrt(0.5)  # keeps the variance where two streams meet
 

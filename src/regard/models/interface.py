@@ -8,9 +8,9 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import nn
 
-from regard.masks import Full, Lengths, Mask
-from regard.shapes import Float, Int, Tensor
-from regard.weights import Weights
+from regard.algebra.masks import Full, Lengths, Mask
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.weights import Weights
 
 State = TypeVar("State")
 

@@ -5,10 +5,10 @@ from typing import Generic, NamedTuple, TypeVar
 import torch
 from torch import nn
 
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.kernels.vocabulary import cross_entropy
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded, Encoder
-from regard.numerics.vocabulary import cross_entropy
-from regard.shapes import Float, Int, Tensor
 
 State = TypeVar("State")
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from regard.masks import Causal, Mask, Table
+from regard.algebra.masks import Causal, Mask, Table
+from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.models.selecting import regrouped
-from regard.shapes import Bool, Float, Int, Tensor
 
 ROOM = 16  # slots that are made in advance, at least
 CROWDED = 64  # slots from which it is worth looking for dead ones

@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.shapes import Float, Int, Tensor
+from regard.algebra.shapes import Float, Int, Tensor
 
 
 def mean(states: Float[Tensor, "batch source width"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch width"]:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from regard.numerics import recurrent
-from regard.numerics.dropout import dropout
-from regard.shapes import Float, Int, Tensor
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.kernels import recurrent
+from regard.compute.kernels.dropout import dropout
 
 Cells = nn.GRU | nn.LSTM
 

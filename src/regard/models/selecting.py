@@ -6,8 +6,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 
 import torch
 
+from regard.algebra.shapes import Int, Tensor, describe
 from regard.errors import wrong_kind
-from regard.shapes import Int, Tensor, describe
 
 Tree = TypeVar("Tree")
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import torch
 
+from regard.algebra.shapes import Float, Int, Tensor
 from regard.models.interface import Alignment, Draw
-from regard.shapes import Float, Int, Tensor
 
 SPARE = 8  # a stretch ends when one row in so many has nothing more to say: a new one costs a little, too
 

@@ -2,9 +2,9 @@
 
 from torch import nn
 
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.kernels.dropout import dropout
 from regard.layers.positions import Learned, Sinusoidal, Start
-from regard.numerics.dropout import dropout
-from regard.shapes import Float, Int, Tensor
 
 
 class Words(nn.Module):

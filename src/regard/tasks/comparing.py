@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from regard.compute.timing import Spread, spread
 from regard.tasks.registry import kit
-from regard.timing import Spread, spread
 from regard.training import train
 
 SHARED = {"training.threads": "1"}  # so that seconds can be compared

@@ -2,9 +2,9 @@
 
 from typing import cast
 
-from regard import catalog
-from regard.aggregates import Reading
-from regard.catalog import Sizes
+from regard.algebra import catalog
+from regard.algebra.aggregates import Reading
+from regard.algebra.catalog import Sizes
 from regard.layers.mechanism import Mechanism
 from regard.models.build import normalizer_of, score_of
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.draw.chapters import Chapter, Regions, Sound
 from regard.errors import InputError, wrong
-from regard.recording import Recording
+from regard.inspect.draw.chapters import Chapter, Regions, Sound
+from regard.inspect.recording import Recording
 from regard.training import Training, restore, unpack
 from regard.training.folder import how_to_go_on
 from regard.training.runtime import chosen
@@ -37,7 +37,7 @@ class Map(NamedTuple):
 
     def drawn(self, title: str = "") -> Any:
         """The same as a figure."""
-        from regard.draw.alignment import alignment
+        from regard.inspect.draw.alignment import alignment
 
         return alignment(np.array(self.weights), self.columns, self.rows, title)
 

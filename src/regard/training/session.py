@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.compute.kernels import native
 from regard.errors import RegardError
-from regard.numerics import native
 from regard.training.checkpoint import (
     begin,
     choose_checkpoint,

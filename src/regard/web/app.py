@@ -8,7 +8,7 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.errors import wrong
 from regard.web.answers import HANDLERS
 from regard.web.connections import Connection, raise_file_limit

@@ -2,7 +2,7 @@
 
 from regard.datasets.cleaning import clean
 from regard.errors import wrong
-from regard.recording import Recording
+from regard.inspect.recording import Recording
 from regard.tasks.data.vocabulary import SPECIAL, UNKNOWN
 from regard.tasks.translation import Translator
 from regard.tasks.translation.looking import looked

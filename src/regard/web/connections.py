@@ -7,7 +7,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 
 
 class Connection(H11Protocol):

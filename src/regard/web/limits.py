@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, fields
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.errors import wrong
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.errors import sentence, wrong
 from regard.web.answers import RefusedError
 from regard.web.events import Event

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import wrong
-from regard.recording import Recording, Seen, Sketch
+from regard.inspect.recording import Recording, Seen, Sketch
 from regard.web.bodies import Fields
 from regard.web.store import Kept
 from regard.web.work import Ticket

@@ -11,10 +11,10 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.errors import sentence
-from regard.recording import Recording
-from regard.recording.file import read as read_recording
+from regard.inspect.recording import Recording
+from regard.inspect.recording.file import read as read_recording
 from regard.tasks.predicting import Prediction
 from regard.web import recordings
 from regard.web.answers import RefusedError, answer_json, refuse

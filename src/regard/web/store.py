@@ -8,9 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.bounds import most
-from regard.recording import Recording
-from regard.recording.file import read
+from regard.datasets.bounds import most
+from regard.inspect.recording import Recording
+from regard.inspect.recording.file import read
 from regard.web.answers import refuse
 
 NOTES = most("recording", "served notes")  # of a recording that are kept

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.datasets.cleaning import clean
 from regard.errors import wrong
 from regard.models.search import ROOT, Beam, Branch, Sampling, watch

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from regard.bounds import check_file, most
+from regard.datasets.bounds import check_file, most
 from regard.errors import InputError, RegardError, wrong
 from regard.tasks.predicting import WEIGHTS
 from regard.tasks.speech.features import Features

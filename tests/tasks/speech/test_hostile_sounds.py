@@ -12,7 +12,7 @@ import pytest
 import soundfile
 import torch
 
-from regard.bounds import most
+from regard.datasets.bounds import most
 from regard.errors import InputError
 from regard.tasks.speech import features
 from regard.tasks.speech.features import converted

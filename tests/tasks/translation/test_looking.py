@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.draw.chapters import Chapter
-from regard.draw.report import contents, report
 from regard.errors import InputError
+from regard.inspect.draw.chapters import Chapter
+from regard.inspect.draw.report import contents, report
 from regard.models import build
 from regard.tasks.data import Vocabularies
 from regard.tasks.data.vocabulary import Tokens

@@ -7,6 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.attend import Attended
+from regard.compute.kernels.dropout import dropout
 from regard.layers.attention import Attention
 from regard.layers.memory import Memory
 from regard.layers.projections import dense
@@ -15,9 +18,6 @@ from regard.models.decoders.parts import check_source
 from regard.models.interface import Advanced, Averaged, Decoder, Encoded, Taught
 from regard.models.selecting import Shared
 from regard.models.words import Words
-from regard.numerics.dropout import dropout
-from regard.operator import Attended
-from regard.shapes import Float, Int, Tensor
 
 
 class Source(NamedTuple):

@@ -2,8 +2,12 @@
 
 import torch
 
-from regard.aggregates import Argmax, Gumbel, GumbelStraight, Reading, Sample, Soft
-from regard.definition import weigh
+from regard.algebra.aggregates import Argmax, Gumbel, GumbelStraight, Reading, Sample, Soft
+from regard.algebra.definition import weigh
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.kernels import noise
+from regard.compute.watching import tell
 from regard.layers.attention import Attention
 from regard.layers.memory import Memory
 from regard.layers.projections import dense
@@ -11,10 +15,6 @@ from regard.models.decoders.parts import check_alone, check_source, drop_weights
 from regard.models.decoders.reading import Looked, Overview, Reader, Seen
 from regard.models.interface import Draw, Encoded, Written
 from regard.models.selecting import Shared
-from regard.numerics import noise
-from regard.pairs import Pairs
-from regard.shapes import Float, Tensor
-from regard.watching import tell
 
 BEST = Argmax()
 

@@ -1,16 +1,16 @@
 """Which parts an attention to a source may have: no part is ever left out, and what has no meaning there is refused."""
 
-from regard.aggregates import Soft
-from regard.checks import check
-from regard.definition import dropped
+from regard.algebra.aggregates import Soft
+from regard.algebra.definition import dropped
+from regard.algebra.normalizers import LocalGaussian, SequentialNormalizer
+from regard.algebra.pairs import Pairs
+from regard.algebra.parts import Parts
+from regard.algebra.shapes import Tensor
+from regard.compute.checks import check
+from regard.compute.kernels import noise
 from regard.errors import wrong
 from regard.layers.attention import Attention
 from regard.layers.memory import Memory
-from regard.normalizers import LocalGaussian, SequentialNormalizer
-from regard.numerics import noise
-from regard.pairs import Pairs
-from regard.parts import Parts
-from regard.shapes import Tensor
 
 
 def check_source(attention: Attention, *, walks: bool = False) -> None:

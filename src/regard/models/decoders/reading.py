@@ -9,21 +9,21 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from regard.definition import score_pairs
+from regard.algebra.definition import score_pairs
+from regard.algebra.masks import Around
+from regard.algebra.normalizers import ChunkwiseMonotonic, SequentialNormalizer
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.attend import Attended
+from regard.compute.watching import tell
 from regard.errors import wrong, wrong_kind
 from regard.layers.attention import Attention
 from regard.layers.local import Local
 from regard.layers.location import Coverage, LocationAware
 from regard.layers.memory import Memory
-from regard.masks import Around
 from regard.models.decoders.parts import check_alone, check_source, drop_weights, parts_of
 from regard.models.interface import Alignment, Averaged, Draw, Encoded, Written
 from regard.models.selecting import Shared
-from regard.normalizers import ChunkwiseMonotonic, SequentialNormalizer
-from regard.operator import Attended
-from regard.pairs import Pairs
-from regard.shapes import Float, Int, Tensor
-from regard.watching import tell
 
 
 class Seen(NamedTuple):

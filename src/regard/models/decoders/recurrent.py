@@ -7,14 +7,14 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.kernels.dropout import dropout
 from regard.layers.projections import dense
 from regard.models.decoders.reading import Overview, Reader, Seen
 from regard.models.interface import Advanced, Decoder, Encoded, InTurn, Taught
 from regard.models.recurrence import Cells, Hidden, run, step
 from regard.models.stretches import Stretches
 from regard.models.words import Words
-from regard.numerics.dropout import dropout
-from regard.shapes import Float, Int, Tensor
 
 
 class RecurrentState(NamedTuple):

@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 
 from torch import nn
 
+from regard.algebra.shapes import Float, Int, Tensor
 from regard.layers.attention import Attention
 from regard.layers.blocks import DecoderBlock, DecoderState
 from regard.layers.memory import Memory
@@ -14,7 +15,6 @@ from regard.models.interface import Advanced, Alignment, Averaged, Decoder, Enco
 from regard.models.past import Growing, Past
 from regard.models.selecting import Shared
 from regard.models.words import Words
-from regard.shapes import Float, Int, Tensor
 
 
 class TransformerState(NamedTuple):

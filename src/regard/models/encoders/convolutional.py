@@ -6,12 +6,12 @@ from typing import cast
 import torch.nn.functional as F
 from torch import nn
 
+from regard.algebra.shapes import Int, Tensor
 from regard.layers.memory import cleaned
 from regard.layers.projections import dense
 from regard.models.convolution import HALF, GatedConvolution
 from regard.models.interface import Encoded, Encoder
 from regard.models.pooling import mean
-from regard.shapes import Int, Tensor
 
 
 class ConvolutionalEncoder(Encoder):

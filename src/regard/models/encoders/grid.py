@@ -3,13 +3,13 @@
 import torch
 from torch import nn
 
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.kernels.dropout import dropout
 from regard.layers.memory import cleaned
 from regard.layers.positions import Learned
 from regard.layers.projections import dense
 from regard.models.interface import Encoded, Encoder
 from regard.models.pooling import mean
-from regard.numerics.dropout import dropout
-from regard.shapes import Float, Int, Tensor
 
 MIDDLE = 0.5  # of pixels that go from 0 to 1
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from torch import nn
 
+from regard.algebra.masks import Lengths
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.kernels.dropout import dropout
 from regard.errors import wrong
 from regard.layers.memory import cleaned
-from regard.masks import Lengths
 from regard.models.interface import Encoded, Encoder
 from regard.models.recurrence import Cells, run
-from regard.numerics.dropout import dropout
-from regard.shapes import Float, Int, Tensor
 
 
 class PyramidalEncoder(Encoder):

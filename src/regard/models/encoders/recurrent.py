@@ -2,10 +2,10 @@
 
 from torch import nn
 
+from regard.algebra.shapes import Int, Tensor
 from regard.layers.memory import cleaned
 from regard.models.interface import Encoded, Encoder
 from regard.models.recurrence import Cells, run
-from regard.shapes import Int, Tensor
 
 
 class RecurrentEncoder(Encoder):

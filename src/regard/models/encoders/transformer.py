@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from torch import nn
 
+from regard.algebra.shapes import Int, Tensor
 from regard.layers.blocks import EncoderBlock
 from regard.models.interface import Encoded, Encoder
 from regard.models.pooling import mean
-from regard.shapes import Int, Tensor
 
 
 class TransformerEncoder(Encoder):

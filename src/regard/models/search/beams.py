@@ -5,13 +5,13 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
+from regard.algebra.shapes import Bool, Float, Int, Tensor
+from regard.compute.kernels.ranking import rank
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded
 from regard.models.search.hypothesis import Found, Hypothesis, Marks, Moment, Walk, followed, limits, looked_at
 from regard.models.search.scoring import Scoring, covering
 from regard.models.selecting import select
-from regard.numerics.ranking import rank
-from regard.shapes import Bool, Float, Int, Tensor
 
 SPARE = 8  # rows are removed when one in so many is finished: removing costs a copy
 

@@ -6,9 +6,9 @@ from typing import NamedTuple, TypeAlias
 
 import torch
 
+from regard.algebra.shapes import Float, Int, Tensor
 from regard.errors import wrong
 from regard.models.interface import Alignment
-from regard.shapes import Float, Int, Tensor
 
 
 @dataclass(frozen=True, slots=True)

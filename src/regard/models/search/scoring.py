@@ -5,8 +5,8 @@ from typing import Literal
 
 import torch
 
+from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.errors import wrong
-from regard.shapes import Bool, Float, Int, Tensor
 
 LEAST = 1e-10  # coverage of a position that was never looked at
 

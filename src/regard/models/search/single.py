@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from regard.algebra.shapes import Bool, Float, Int, Tensor
+from regard.compute.kernels import noise
+from regard.compute.kernels.ranking import rank
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded
 from regard.models.search.beams import SPARE
 from regard.models.search.hypothesis import Found, Hypothesis, Marks, Moment, Walk, followed, limits, looked_at
 from regard.models.selecting import select
-from regard.numerics import noise
-from regard.numerics.ranking import rank
-from regard.shapes import Bool, Float, Int, Tensor
 
 
 class Pick(NamedTuple):

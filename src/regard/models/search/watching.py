@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import torch
 
+from regard.algebra.shapes import Float, Int, Tensor
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded
 from regard.models.search.beams import Beam, Hunt
 from regard.models.search.hypothesis import Marks, Moment, Walk, limits
 from regard.models.search.scoring import Scoring, covering
 from regard.models.search.single import Path, Sampling, best_of, draw_of
-from regard.shapes import Float, Int, Tensor
 
 ROOT = -1  # what the first branches grow from
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
+from regard.algebra.shapes import Float, Tensor
 from regard.models import Beam, Encoded, Hypothesis, Model, Scoring, beam, greedy
 from regard.models.encoders.grid import GridEncoder
 from regard.models.search import best_of
-from regard.shapes import Float, Tensor
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.marks import MARKS
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import torch
 
+from regard.algebra.shapes import Tensor
 from regard.datasets import KNOWN, find
 from regard.errors import wrong
-from regard.shapes import Tensor
 from regard.tasks.captioning import scenes
 from regard.tasks.captioning.captions import Table, captions_of, found
 from regard.tasks.captioning.config import Images

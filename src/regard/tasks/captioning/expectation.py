@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import torch
 
-from regard.aggregates import Choice, Reading
+from regard.algebra.aggregates import Choice, Reading
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Distribution, Float, Int, Tensor
 from regard.errors import wrong
 from regard.models import Encoded, Model, Taught
 from regard.models.decoders.glancing import Glancing
 from regard.models.encoders.grid import GridEncoder
-from regard.pairs import Pairs
-from regard.shapes import Distribution, Float, Int, Tensor
 from regard.tasks.captioning.captioning import seen
 
 MOST = 5000  # ways of looking

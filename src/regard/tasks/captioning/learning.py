@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.aggregates import Baseline, reinforce
+from regard.algebra.aggregates import Baseline, reinforce
+from regard.algebra.shapes import Bool, Float, Int, Tensor
+from regard.compute.kernels.vocabulary import cross_entropy
 from regard.models import Model, Taught
-from regard.numerics.vocabulary import cross_entropy
-from regard.shapes import Bool, Float, Int, Tensor
 from regard.tasks.captioning.captioning import seen
 from regard.tasks.captioning.config import Learning
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.draw.chapters import Regions
+from regard.algebra.shapes import Tensor
 from regard.errors import wrong
+from regard.inspect.draw.chapters import Regions
 from regard.models import Beam, Model
-from regard.shapes import Tensor
 from regard.tasks.captioning.building import build
 from regard.tasks.captioning.captioning import Told, plan_of, tell
 from regard.tasks.captioning.collections import Album, Collection, album_of, open_album
@@ -86,7 +86,7 @@ class Captioner:
 
 def drawn(photo: "Image", one: Told) -> Any:
     """The image once for each word, with where it was looked for."""
-    from regard.draw.overlay import overlay
+    from regard.inspect.draw.overlay import overlay
 
     if one.weights is None:
         raise nowhere("captioner", "its image", "soft")

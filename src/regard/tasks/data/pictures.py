@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.bounds import check_file, most
+from regard.datasets.bounds import check_file, most
 from regard.errors import wrong
 
 FILES = {

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from regard.bounds import most
 from regard.datasets import KNOWN, REGARD_DATA, find
+from regard.datasets.bounds import most
 from regard.datasets.cleaning import clean, decoded
 from regard.errors import wrong
 from regard.tasks.data.pairs import Pair

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.catalog import Sizes
+from regard.algebra.catalog import Sizes
 from regard.layers.gated import GatedHeads
 from regard.layers.pooling import Pooling
 from regard.tasks.digits.config import Model

@@ -67,7 +67,7 @@ def mapped(seen: Seen) -> Map | None:
 
 def drawn(picture: Tensor, seen: Seen) -> Any:
     """The picture, and what of it each glimpse looked at."""
-    from regard.draw.glimpses import glimpses
+    from regard.inspect.draw.glimpses import glimpses
 
     if seen.weights is None:
         raise nowhere("network", "its picture", "gated")

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.nn.functional import pad
 
+from regard.algebra.shapes import Float, Tensor
 from regard.errors import missing
-from regard.shapes import Float, Tensor
 
 
 class Stage(NamedTuple):

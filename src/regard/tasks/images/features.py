@@ -18,10 +18,10 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.kernels.native.cache import folder as cache_folder
 from regard.datasets.archives import content, opened, whole
 from regard.errors import InputError, wrong
-from regard.numerics.native.cache import folder as cache_folder
-from regard.shapes import Float, Tensor
 from regard.tasks.images.efficientnet import HEAD, SHRINKING, pretrained, weights_name
 from regard.tasks.images.photos import as_tensor, open_photo, squeezed
 from regard.training.storage import locked

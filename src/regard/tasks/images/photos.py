@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from regard.bounds import check_file, most
+from regard.algebra.shapes import Float, Tensor
+from regard.datasets.bounds import check_file, most
 from regard.errors import RegardError, missing, wrong
-from regard.shapes import Float, Tensor
 
 if TYPE_CHECKING:
     from PIL.Image import Image

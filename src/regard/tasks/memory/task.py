@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.catalog import Sizes
+from regard.algebra.catalog import Sizes
+from regard.algebra.masks import Mask
 from regard.layers.hops import Hops
 from regard.layers.memory import Memory as Facts
-from regard.masks import Mask
 from regard.tasks.mechanisms import mechanism_of
 from regard.tasks.memory.config import MemoryConfig, Model
 from regard.tasks.memory.stories import LONGEST, WORDS, sets_of

@@ -51,7 +51,7 @@ class NextVectorPredictor:
 
     def drawn(self, first: int) -> Any:
         """Where the last vector of several sequences looked: a row each, from the one that was asked for."""
-        from regard.draw.alignment import alignment
+        from regard.inspect.draw.alignment import alignment
 
         vectors, right = (tensor[first : first + SHOWN] for tensor in next(iter(self.task.sets.tests.values())))
         with torch.no_grad():

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.aggregates import Argmax
-from regard.catalog import Sizes
+from regard.algebra.aggregates import Argmax
+from regard.algebra.catalog import Sizes
+from regard.compute.attend import Attended
 from regard.layers.positions import Sinusoidal
-from regard.operator import Attended
 from regard.tasks.data.sequences import RULES, Sequences, from_file
 from regard.tasks.mechanisms import mechanism_of
 from regard.tasks.next_vector.config import Data, Model, NextVectorConfig

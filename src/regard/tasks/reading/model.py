@@ -5,15 +5,15 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from regard.catalog import Sizes
+from regard.algebra.catalog import Sizes
+from regard.algebra.masks import Lengths
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.kernels.dropout import dropout
 from regard.layers.bidirectional import AttentionFlow, Flow
 from regard.layers.projections import dense
-from regard.masks import Lengths
 from regard.models.build import score_of
 from regard.models.pooling import mean
 from regard.models.recurrence import Cells, run
-from regard.numerics.dropout import dropout
-from regard.shapes import Float, Int, Tensor
 from regard.tasks.reading.config import Reader
 
 LOWEST = float("-inf")

@@ -9,7 +9,7 @@ import torch
 
 from regard.datasets.cleaning import clean, decoded
 from regard.errors import wrong
-from regard.recording import Recording
+from regard.inspect.recording import Recording
 from regard.tasks.data.fingerprints import check_held_out
 from regard.tasks.data.reading import check_file, located, unzipped
 from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy
 import torch
 
+from regard.algebra.shapes import Float, Tensor
 from regard.datasets.cleaning import in_short
 from regard.errors import wrong
-from regard.shapes import Float, Tensor
 from regard.tasks.data.reading import check_file, located
 
 

@@ -67,7 +67,7 @@ class RegressionPredictor:
 
     def drawn(self) -> Any:
         """All fits, and the weights of each."""
-        from regard.draw.regression import regression
+        from regard.inspect.draw.regression import regression
 
         known = self.task.known
         _, inputs, values = next(iter(known.sets.tests.values()))

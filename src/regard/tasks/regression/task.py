@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.catalog import Sizes
+from regard.algebra.catalog import Sizes
+from regard.algebra.masks import Full, Mask
+from regard.compute.attend import Attended
 from regard.errors import wrong
-from regard.masks import Full, Mask
-from regard.operator import Attended
 from regard.tasks.data.points import Points, curve, curve_at, diabetes, from_csv
 from regard.tasks.mechanisms import mechanism_of
 from regard.tasks.regression.config import Data, Model, RegressionConfig

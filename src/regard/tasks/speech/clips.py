@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from regard.shapes import Float, Tensor
+from regard.algebra.shapes import Float, Tensor
 from regard.tasks.data.fingerprints import digest
 from regard.tasks.data.parts import repeated, sizes
 

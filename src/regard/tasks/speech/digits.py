@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import torch
 
+from regard.algebra.shapes import Float, Tensor
 from regard.datasets.archives import content, opened
 from regard.errors import wrong
-from regard.shapes import Float, Tensor
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.features import stretched
 from regard.tasks.speech.sound import decoded, read_sound

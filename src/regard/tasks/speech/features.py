@@ -7,9 +7,9 @@ from functools import lru_cache
 import torch
 import torch.nn.functional as F
 
-from regard.bounds import most
+from regard.algebra.shapes import Float, Tensor
+from regard.datasets.bounds import most
 from regard.errors import wrong
-from regard.shapes import Float, Tensor
 
 RANGE = 1e-6  # of power: what is fainter than this part of the loudest, 60 dB below it, is silence
 BLOCK = most("sound", "block")  # samples that are converted to another rate at once

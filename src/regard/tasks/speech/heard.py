@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.shapes import Float
+from regard.algebra.shapes import Float
 from regard.tasks.data import BEGIN, END, PADDING, Vocabulary, fitting, pad
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.features import Features, log_mel

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import torch
 
-from regard.draw.chapters import Sound
 from regard.errors import wrong
+from regard.inspect.draw.chapters import Sound
 from regard.models import Model
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.fingerprints import check_held_out
@@ -102,7 +102,7 @@ class SpeechPredictor:
 
     def drawn(self, frames: Frames, found: Transcribed) -> Any:
         """The spectrogram, and under it where each symbol was heard."""
-        from regard.draw.listening import listening
+        from regard.inspect.draw.listening import listening
 
         if found.weights is None:
             raise nowhere("model", "the sound", "location")

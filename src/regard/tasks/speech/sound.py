@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.bounds import check_file, most
+from regard.algebra.shapes import Float, Tensor
+from regard.datasets.bounds import check_file, most
 from regard.errors import InputError, RegardError, missing, wrong
-from regard.shapes import Float, Tensor
 from regard.tasks.speech.features import converted
 
 LOUD = 2.0**24  # of full scale: the squares of what is far louder are no numbers any more

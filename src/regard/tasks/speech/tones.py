@@ -6,8 +6,8 @@ from random import Random
 
 import torch
 
+from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
-from regard.shapes import Float, Tensor
 from regard.tasks.data.generated import Endless, Split, split_of
 from regard.tasks.speech.clips import Clip
 

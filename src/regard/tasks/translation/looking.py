@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError
+from regard.inspect.observe import observe
+from regard.inspect.recording import Recording, Seen, Whole
 from regard.models import Encoded
-from regard.observing import observe
-from regard.recording import Recording, Seen, Whole
 from regard.tasks.data import BEGIN, END
 from regard.tasks.predicting import nowhere
 from regard.tasks.translation.translator import Translator

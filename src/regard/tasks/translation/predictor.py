@@ -50,7 +50,7 @@ class TranslationPredictor:
 
 def drawn(said: Said, source: Sequence[str]) -> Any:
     """The alignment as a figure."""
-    from regard.draw.alignment import alignment
+    from regard.inspect.draw.alignment import alignment
 
     if said.weights is None:
         raise unseen()

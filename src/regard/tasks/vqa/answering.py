@@ -7,16 +7,16 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from regard.catalog import Sizes
+from regard.algebra.catalog import Sizes
+from regard.algebra.masks import Lengths
+from regard.algebra.shapes import Float, Int, Tensor
+from regard.compute.kernels.dropout import dropout
 from regard.layers import Attention, CoAttention
 from regard.layers.blocks import EncoderBlock, FeedForward, Pre
 from regard.layers.positions import Learned
 from regard.layers.projections import Projections, dense
-from regard.masks import Lengths
 from regard.models.encoders.grid import GridEncoder, SmallNetwork
 from regard.models.recurrence import run
-from regard.numerics.dropout import dropout
-from regard.shapes import Float, Int, Tensor
 from regard.tasks.mechanisms import mechanism_of
 from regard.tasks.vqa.config import AnswererConfig
 

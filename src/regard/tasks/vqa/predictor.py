@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from regard.datasets.cleaning import clean
-from regard.draw.chapters import Regions
 from regard.errors import wrong
+from regard.inspect.draw.chapters import Regions
 from regard.tasks.data import Vocabulary
 from regard.tasks.images import as_tensor, open_photo, reduced, squeezed
 from regard.tasks.images.photos import pillow
@@ -97,7 +97,7 @@ class Oracle:
 
 def drawn(photo: "Image", looks: np.ndarray, rows: Sequence[str], title: str) -> Any:
     """The image once for each look."""
-    from regard.draw.overlay import overlay
+    from regard.inspect.draw.overlay import overlay
 
     return overlay(np.asarray(photo), looks, rows, title=title)
 

@@ -1,0 +1,59 @@
+"""Relative position in buckets, as T5 has it."""
+
+import math
+
+import torch
+from torch import nn
+
+from regard.algebra.biases.base import Bias
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Float, Int, Tensor, check_lead
+from regard.errors import wrong
+
+
+def buckets(distance: Int[Tensor, "..."], count: int, farthest: int, *, causal: bool) -> Int[Tensor, "..."]:
+    """The bucket of each distance `key − query`: exact when near, logarithmic when far (Raffel et al. 2020, §2.1).
+
+    Causal: all buckets are for the past. Otherwise half of them are for the future.
+
+    >>> buckets(torch.tensor([-3, -1, 0, 1, 3]), 8, 16, causal=False).tolist()
+    [2, 1, 0, 5, 6]
+    """
+    if causal:
+        side, away = torch.zeros_like(distance), (-distance).clamp_min(0)
+    else:
+        count //= 2
+        side, away = (distance > 0).long() * count, distance.abs()
+    near = count // 2
+    share = torch.log(away.clamp_min(1).double() / near) / math.log(farthest / near)
+    far = (near + (share * (count - near)).long()).clamp_max(count - 1)
+    return side + torch.where(away < near, away, far)
+
+
+class Relative(Bias):
+    r"""A learned number for each head and each bucket of the distance.
+
+    $$ b_{ij} = t_{h,\,\beta(j - p_i)} $$
+
+    with $t$ = `table` and $\beta$ = `buckets`. Raffel et al. 2020, §2.1.
+
+    Lowers to: a dense float mask where no gradient is asked for; query blocks where one is, because fused kernels
+    give no gradient to a mask.
+    """
+
+    def __init__(self, heads: int, *, count: int = 32, farthest: int = 128, causal: bool = False) -> None:
+        super().__init__()
+        if count < 4 or count % 2:
+            raise wrong("count", count, "an even number of buckets, at least 4", "use 32, as T5 does")
+        near = count // 2 if causal else count // 4
+        if farthest <= near:
+            raise wrong("farthest", farthest, f"more than the {near} distances with a bucket of their own", "use 128")
+        self.count, self.farthest, self.causal = count, farthest, causal
+        self.table = nn.Parameter(torch.zeros(heads, count))
+
+    def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        own = buckets(pairs.column - pairs.position, self.count, self.farthest, causal=self.causal)
+        return self.table[:, own]
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_lead("bias", (self.table.shape[0],), lead)

@@ -1,0 +1,70 @@
+"""Biases that are given: one number for each key, or for each pair."""
+
+from regard.algebra.biases.base import Bias, BiasForm
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Float, Tensor, check_lead, check_tensor
+from regard.errors import wrong
+
+
+class Prior(Bias):
+    r"""What is known of each key before any query asks.
+
+    $$ b_{ij} = u_j $$
+
+    with $u$ = `prior`, `(*lead, keys)`, fixed or learned.
+
+    Lowers to: one more coordinate of the keys.
+    """
+
+    def __init__(self, prior: Float[Tensor, "*lead key"]) -> None:
+        super().__init__()
+        check_tensor("prior", prior)
+        self.prior = prior
+
+    def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        return self.prior[..., None, pairs.column[0]]
+
+    def form(self, *, causal: bool, shift_invariant: bool, keys: int) -> BiasForm:
+        return "column"
+
+    def column(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        return self.prior[..., pairs.column[0]]
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_lead("bias.prior", tuple(self.prior.shape[:-1]), lead)
+        if self.prior.shape[-1] != keys:
+            raise wrong(
+                "bias.prior",
+                f"{self.prior.shape[-1]} numbers",
+                f"keys={keys}",
+                "give one number for each key",
+            )
+
+
+class Dense(Bias):
+    r"""A number for each pair, written out.
+
+    $$ b_{ij} = t_{ij} $$
+
+    with $t$ = `table`, `(*lead, queries, keys)`, fixed or learned; −inf forbids the pair.
+
+    Lowers to: a dense float mask where no gradient is asked for; query blocks where one is.
+    """
+
+    def __init__(self, table: Float[Tensor, "*lead query key"]) -> None:
+        super().__init__()
+        check_tensor("table", table)
+        self.table = table
+
+    def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
+        return self.table[..., pairs.row[:, 0], :][..., pairs.column[0]]
+
+    @property
+    def columnwise(self) -> bool:
+        return False
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_lead("bias.table", tuple(self.table.shape[:-2]), lead)
+        if tuple(self.table.shape[-2:]) != (queries, keys):
+            got, expected = tuple(self.table.shape[-2:]), f"(queries, keys) = ({queries}, {keys})"
+            raise wrong("bias.table", got, expected, "give it one row for each query and one column for each key")

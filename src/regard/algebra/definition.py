@@ -1,0 +1,58 @@
+"""Attention as it is defined: the oracle of every backend, and the body of those that work in blocks of queries."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+
+from regard.algebra.aggregates import Choice
+from regard.algebra.masks import Full
+from regard.algebra.pairs import Pairs
+from regard.algebra.parts import Call, Parts
+from regard.algebra.shapes import Distribution, Tensor
+from regard.compute.kernels import noise
+from regard.compute.kernels.blocks import Read
+
+ScoreFunction = Callable[[Tensor, Tensor], Tensor]
+
+
+def weigh(
+    parts: Parts, score: ScoreFunction, query: Tensor, key: Tensor, pairs: Pairs, *, seed: Tensor | None
+) -> Choice:
+    """normalizer( score(q, k) + bias(i, j), mask(i, j) ), then the reading. `pairs` has all columns."""
+    scores = score_pairs(parts, score, query, key, pairs)
+    allowed = None if type(parts.mask) is Full else parts.mask.allowed(pairs)
+    weights = parts.normalizer(scores, allowed, pairs)
+    choice: Choice = parts.aggregate(weights, pairs, seed)
+    return choice
+
+
+def score_pairs(parts: Parts, score: ScoreFunction, query: Tensor, key: Tensor, pairs: Pairs) -> Tensor:
+    """score(q, k) + bias(i, j)."""
+    scores = score(query, key)
+    return scores if parts.bias is None else scores + parts.bias(pairs).to(scores.dtype)
+
+
+def read(call: Call, score: ScoreFunction, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs) -> Read:
+    """The weighted average of these pairs of a call, with dropout on the weights where it asks for it."""
+    weights, log_prob = weigh(call.parts, score, query, key, pairs, seed=call.seed)
+    return Read(dropped(weights, pairs, call.seed, call.dropout) @ value.to(weights.dtype), log_prob)
+
+
+def dropped(weights: Distribution, pairs: Pairs, seed: Tensor | None, rate: float) -> Distribution:
+    """Weights with a share `rate` of them dropped and the rest scaled up, by noise that knows its address."""
+    if not rate or seed is None:
+        return weights
+    # The reading draws from `seed` itself: dropout must not be correlated with the pick.
+    keep = noise.keep(seed + 1, weights.shape[:-2], pairs.row[:, 0], pairs.column[0], rate)
+    return weights * keep.to(weights.dtype)
+
+
+def widened(score: ScoreFunction) -> ScoreFunction:
+    """The score in its own precision, its result in at least float32, so that half precision is rounded once."""
+    return partial(_wide, score)
+
+
+def _wide(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+    scores = score(query, key)
+    return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores

@@ -1,0 +1,80 @@
+"""Normalizers whose rows follow one another: each query goes on from where the one before stopped."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from regard.algebra.normalizers.base import Normalizer, NormalizerForm
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor
+from regard.compute.kernels import monotonic
+from regard.errors import wrong
+
+Previous = Float[Tensor, "*#lead key"]
+
+
+class SequentialNormalizer(Normalizer):
+    """A row depends on the row before. A decoder steps with the weights of its last step as `previous`."""
+
+    form: ClassVar[NormalizerForm] = "sequential"
+    head_blind: ClassVar[bool] = True
+
+    @abstractmethod
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
+        """The rows that come after `previous`; None: the first query starts at the first key."""
+
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        return self.step(scores, allowed, previous=None)
+
+
+class Monotonic(SequentialNormalizer):
+    r"""The expected alignment of a walk along the keys that only goes forward: for training.
+
+    $$ w_{ij} = p_{ij} \sum_{k \le j} w_{i-1,k} \prod_{l=k}^{j-1} (1 - p_{il}), \qquad p_{ij} = \sigma(s_{ij}) $$
+
+    Raffel et al. 2017, eq. 8-11. Rows sum to one or less: a walk may run off the last key.
+
+    Lowers to: itself, row after row, each row by a scan over the keys.
+    """
+
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
+        return monotonic.expected(scores, allowed, previous)
+
+
+class HardMonotonic(SequentialNormalizer):
+    r"""The walk itself, decided at every key: for inference after training with `Monotonic`.
+
+    All weight on the first key at or after the previous choice with $\sigma(s_{ij}) \ge \tfrac12$; none if there is
+    none. Raffel et al. 2017, algorithm 1. It has no gradient.
+
+    Lowers to: itself, row after row.
+    """
+
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
+        return monotonic.hard(scores, allowed, previous)
+
+
+class ChunkwiseMonotonic(SequentialNormalizer):
+    r"""A soft look at the last `width` keys before the place where a monotonic walk stopped.
+
+    $$ w_{ij} = \sum_{k=j}^{j+c-1} \alpha_{ik} \frac{e^{s_{ij}}}{\sum_{l=k-c+1}^{k} e^{s_{il}}} $$
+
+    with $\alpha$ = the weights of `walk` on the same scores and $c$ = `width`. Chiu & Raffel 2018, eq. 10 (MoChA),
+    with one score for both steps. Pass `walk=HardMonotonic()` at inference. Stepping goes on from the walk, which
+    these weights do not tell, so a decoder steps the walk itself and calls `soft`.
+
+    Lowers to: itself, row after row.
+    """
+
+    def __init__(self, width: int, *, walk: SequentialNormalizer | None = None) -> None:
+        super().__init__()
+        if width < 1:
+            raise wrong("width", width, "at least 1", "use 1 for the walk alone, 4 or 8 for speech")
+        self.width = width
+        self.walk = Monotonic() if walk is None else walk
+
+    def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
+        return self.soft(self.walk.step(scores, allowed, previous=previous), scores, allowed)
+
+    def soft(self, walked: Distribution, scores: Scores, allowed: Allowed | None) -> Distribution:
+        """The soft look around where the walk stopped."""
+        return monotonic.chunkwise(walked, scores, self.width, allowed)

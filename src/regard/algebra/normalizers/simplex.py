@@ -1,0 +1,205 @@
+"""Normalizers whose rows stand alone."""
+
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from regard.algebra.normalizers.base import Normalizer, NormalizerForm
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor
+from regard.algebra.terms import check_setting, per_head
+from regard.compute.kernels import simplex
+from regard.compute.kernels.simplex import widened
+from regard.errors import wrong
+
+LARGEST_ALPHA = 100.0
+RANGE = "a number from 1 to 100"
+
+
+class Softmax(Normalizer):
+    r"""Shares in proportion to the exponential of the score.
+
+    $$ w_{ij} = \frac{e^{s_{ij} / \tau}}{\sum_{j' \text{ allowed}} e^{s_{ij'} / \tau}} $$
+
+    with $\tau$ = `temperature`, fixed or learned, one or one for each head.
+
+    Lowers to: itself; the temperature is the kernel's own scale.
+    """
+
+    form: ClassVar[NormalizerForm] = "softmax"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+
+    def __init__(self, temperature: float | Tensor = 1.0) -> None:
+        super().__init__()
+        check_setting("temperature", temperature)
+        if not isinstance(temperature, Tensor) and not temperature > 0:
+            raise wrong("temperature", temperature, "a number above 0", "use 1.0 for plain softmax, Argmax() for 0")
+        self.temperature = temperature
+
+    @classmethod
+    def learned(cls, temperature: float = 1.0, *, heads: int | None = None) -> "Softmax":
+        """With a temperature that is trained, one for each head where heads are given."""
+        return cls(nn.Parameter(torch.full((heads,) if heads else (), temperature)))
+
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
+            return simplex.softmax(scores, allowed)
+        return simplex.softmax(widened(scores) / per_head(self.temperature), allowed).to(scores.dtype)
+
+
+class SoftmaxPlusOne(Normalizer):
+    r"""Softmax that may attend to nothing.
+
+    $$ w_{ij} = \frac{e^{s_{ij}}}{1 + \sum_{j'} e^{s_{ij'}}} $$
+
+    Miller 2023 (*Attention is off by one*); the same as one more key of score 0 whose value is 0.
+
+    Lowers to: one zero key and value appended.
+    """
+
+    form: ClassVar[NormalizerForm] = "softmax-plus-one"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        return simplex.softmax_plus_one(scores, allowed)
+
+
+class Sparsemax(Normalizer):
+    r"""The nearest point of the simplex, most of whose coordinates are 0.
+
+    $$ w_i = \operatorname{argmin}_{p \in \Delta} \lVert p - s_i \rVert^2 $$
+
+    Martins & Astudillo 2016, eq. 2.
+
+    Lowers to: query blocks of whole rows.
+    """
+
+    form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = True
+
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        return simplex.sparsemax(scores, allowed)
+
+
+class Entmax15(Normalizer):
+    r"""Half way between softmax and sparsemax.
+
+    $$ w_{ij} = [s_{ij} / 2 - \tau_i]_+^2 $$
+
+    with $\tau_i$ such that the row sums to one. Peters et al. 2019, eq. 10 with α = 1.5.
+
+    Lowers to: query blocks of whole rows.
+    """
+
+    form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = True
+
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        return simplex.entmax15(scores, allowed)
+
+
+class Entmax(Normalizer):
+    r"""From softmax (α = 1) over sparsemax (α = 2) to sparser still, with α fixed or learned.
+
+    $$ w_{ij} = [(\alpha - 1) s_{ij} - \tau_i]_+^{1 / (\alpha - 1)} $$
+
+    with α = `alpha`, from 1 to 100, one or one for each head. Peters et al. 2019, eq. 10; learned: Correia et al. 2019.
+
+    Lowers to: query blocks of whole rows.
+    """
+
+    form: ClassVar[NormalizerForm] = "rows"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("alpha",)
+
+    def __init__(self, alpha: float | Tensor = 1.5) -> None:
+        super().__init__()
+        check_setting("alpha", alpha)
+        _check_alpha(alpha)
+        self.alpha = alpha
+
+    @classmethod
+    def learned(cls, alpha: float = 1.5, *, heads: int | None = None) -> "Entmax":
+        """With an α that is trained, one for each head where heads are given."""
+        return cls(nn.Parameter(torch.full((heads,) if heads else (), alpha)))
+
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        _check_alpha(self.alpha)  # again, since what is learned may have left the range
+        return simplex.entmax(scores, allowed, per_head(self.alpha))
+
+
+def _check_alpha(alpha: float | Tensor) -> None:
+    """Raise where α is out of range, as far as Python may look at it."""
+    if not isinstance(alpha, Tensor):
+        if not 1 <= alpha <= LARGEST_ALPHA:
+            raise wrong("alpha", alpha, RANGE, "use 1 for softmax, 1.5, or 2 for sparsemax")
+    elif alpha.numel() and _is_readable(alpha):
+        least, most = (end.item() for end in alpha.detach().aminmax())
+        if not (least >= 1 and most <= LARGEST_ALPHA):
+            fix = "clamp it after each step, or learn the argument of 1 + softplus"
+            raise wrong("alpha", most if least >= 1 else least, RANGE, fix)
+
+
+def _is_readable(tensor: Tensor) -> bool:
+    """Whether reading its numbers costs little and does not break what torch is tracing."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    real = type(tensor) in (Tensor, nn.Parameter) and torch._C._len_torch_dispatch_stack() == 0
+    return real and tensor.device.type == "cpu"
+
+
+class Sigmoid(Normalizer):
+    r"""Each pair for itself; nothing sums to one.
+
+    $$ w_{ij} = \sigma(s_{ij} + b) $$
+
+    with $b$ = `shift`, one or one for each head; Ramapuram et al. 2024 use $b = -\log n$, which makes a fresh row sum
+    to about one.
+
+    Lowers to: query blocks, elementwise.
+    """
+
+    form: ClassVar[NormalizerForm] = "elementwise"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+
+    by_head: ClassVar[tuple[str, ...]] = ("shift",)
+
+    def __init__(self, shift: float | Tensor = 0.0) -> None:
+        super().__init__()
+        check_setting("shift", shift)
+        self.shift = shift
+
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        return simplex.sigmoid(widened(scores) + per_head(self.shift), allowed).to(scores.dtype)
+
+
+class RowTotal(Normalizer):
+    r"""Scores over their sum: for scores that are never negative, such as products of positive features.
+
+    $$ w_{ij} = s_{ij} / \sum_{j'} s_{ij'} $$
+
+    and 0 where the sum is 0. Katharopoulos et al. 2020, eq. 3.
+
+    Lowers to: two matrix products reassociated, linear in the length, where the score has a dot form.
+    """
+
+    form: ClassVar[NormalizerForm] = "row-total"
+    whole_rows: ClassVar[bool] = False
+    head_blind: ClassVar[bool] = True
+
+    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+        return simplex.row_total(scores, allowed)

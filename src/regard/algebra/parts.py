@@ -1,0 +1,99 @@
+"""The parts of one attention, and the facts of one call: all that a plan depends on."""
+
+from collections.abc import Hashable
+from typing import Literal, NamedTuple
+
+import torch
+
+from regard.algebra.aggregates import Reading
+from regard.algebra.biases import Bias
+from regard.algebra.masks import Mask
+from regard.algebra.normalizers import Normalizer
+from regard.algebra.scores import Score
+from regard.algebra.shapes import Tensor
+from regard.algebra.terms import cast_module
+
+
+class Parts(NamedTuple):
+    """attention = aggregate( normalizer( score(q, k) + bias(i, j), mask(i, j) ), v )."""
+
+    score: Score
+    bias: Bias | None
+    mask: Mask
+    normalizer: Normalizer
+    aggregate: Reading
+
+    @property
+    def key(self) -> Hashable:
+        """What a plan may depend on."""
+        # Only beside a bias does it matter whether anything is learned, and finding out takes a while.
+        bias = None if self.bias is None else (self.bias.key, self.bias.wants_grad, self.normalizer.wants_grad)
+        return self.score.key, bias, self.mask.key, self.normalizer.key, self.aggregate.key
+
+    def cast(self, dtype: torch.dtype) -> "Parts":
+        """Return the parts with their float tensors in this dtype; gradients flow to the tensors themselves."""
+        score, bias, mask, normalizer, aggregate = self
+        bias = None if bias is None else cast_module(bias, dtype)
+        return Parts(
+            cast_module(score, dtype), bias, mask, cast_module(normalizer, dtype), cast_module(aggregate, dtype)
+        )
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Every tensor of the parts that a gradient may flow to."""
+        bias = () if self.bias is None else self.bias.tensors()
+        found = (*self.score.tensors(), *bias, *self.normalizer.tensors(), *self.aggregate.tensors())
+        return tuple({id(tensor): tensor for tensor in found}.values())
+
+
+Care = Literal["none", "digits", "range"]
+"""What the content of the tensors asks for: nothing, more digits than theirs, or a way on which nothing overflows."""
+
+
+class Facts(NamedTuple):
+    """The sizes and circumstances of one call; no tensors."""
+
+    lead: tuple[int, ...]
+    queries: int
+    keys: int
+    dim: int
+    value: int
+    dtype: torch.dtype = torch.float32
+    device: str = "cpu"
+    dropout: bool = False
+    grad: bool = False
+    traced: bool = False
+    mapped: bool = False  # by torch.func: vmap, grad and their kind
+    native: str = ""  # "loaded", or why the compiled library will never be; empty while it may be
+    care: Care = "none"
+
+
+class Call(NamedTuple):
+    """One attention to compute. `seed` addresses the noise of dropout and of random readings."""
+
+    parts: Parts
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    dropout: float = 0.0
+    seed: Tensor | None = None
+    asked: torch.dtype | None = None  # of the result, where it is computed in another dtype
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype that the caller's tensors have."""
+        return self.asked or self.value.dtype
+
+    @property
+    def queries(self) -> int:
+        """How many queries."""
+        return self.query.shape[-2]
+
+    @property
+    def keys(self) -> int:
+        """How many keys."""
+        return self.key.shape[-2]
+
+    def cast(self, dtype: torch.dtype) -> "Call":
+        """Return the same call in another dtype."""
+        query, key, value = self.query.to(dtype), self.key.to(dtype), self.value.to(dtype)
+        return Call(self.parts.cast(dtype), query, key, value, self.dropout, self.seed, self.dtype)

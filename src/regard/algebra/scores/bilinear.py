@@ -1,0 +1,54 @@
+"""Luong's *general* score, full or of low rank."""
+
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from regard.algebra.scores.base import DotForm, DotScore
+from regard.algebra.shapes import Queries, Scores, WideKeys
+from regard.errors import wrong
+
+
+class Bilinear(DotScore):
+    r"""An inner product through a learned matrix.
+
+    $$ s_{ij} = q_i^\top W k_j, \qquad W = A B^\top \text{ if a rank is given} $$
+
+    with $W$ = `weight` (query width × key width), $A$ = `left`, $B$ = `right`. Luong et al. 2015, eq. 8 (*general*).
+
+    Lowers to: a dot product with $q' = W^\top q$; of low rank with $q' = A^\top q$, $k' = B^\top k$.
+
+    >>> score = Bilinear(2, 3)
+    >>> score(torch.ones(1, 2), torch.ones(4, 3)).shape
+    torch.Size([1, 4])
+    """
+
+    head_blind: ClassVar[bool] = True
+
+    def __init__(self, query: int, key: int, *, rank: int | None = None) -> None:
+        super().__init__()
+        if rank is not None and not 1 <= rank <= min(query, key):
+            raise wrong("rank", rank, f"1 … {min(query, key)}", "use a rank below both widths, or none")
+        self.rank = rank
+        if rank is None:
+            self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(query, key)))
+        else:
+            self.left = nn.Parameter(nn.init.xavier_uniform_(torch.empty(query, rank)))
+            self.right = nn.Parameter(nn.init.xavier_uniform_(torch.empty(key, rank)))
+
+    def forward(self, query: Queries, key: WideKeys) -> Scores:
+        matrix = self.weight if self.rank is None else self.left @ self.right.T
+        return torch.einsum("...id,de,...je->...ij", query, matrix, key)
+
+    def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
+        if self.rank is None:
+            return DotForm(query @ self.weight, key)
+        return DotForm(query @ self.left, key @ self.right)
+
+    def check(self, query: Queries, key: WideKeys) -> None:
+        first, second = (self.weight.shape) if self.rank is None else (self.left.shape[0], self.right.shape[0])
+        for name, tensor, width in (("query", query, first), ("key", key, second)):
+            if tensor.shape[-1] != width:
+                fix = f"build Bilinear({query.shape[-1]}, {key.shape[-1]})"
+                raise wrong(name, f"width {tensor.shape[-1]}", f"the score's own {width}", fix)

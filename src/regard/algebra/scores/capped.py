@@ -1,0 +1,60 @@
+"""Scores kept in a range."""
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+import torch
+
+from regard.algebra.scores.base import Score
+from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
+from regard.algebra.terms import check_setting, per_head
+from regard.errors import wrong
+
+
+class Capped(Score):
+    r"""Any score, squeezed smoothly into $(-c, c)$.
+
+    $$ s'_{ij} = c \tanh(s_{ij} / c) $$
+
+    with $c$ = `cap`, one or one for each head. Bello et al. 2016 (*logit clipping*); Gemma 2.
+
+    Lowers to: query blocks.
+
+    >>> from regard.algebra.scores import Dot
+    >>> Capped(Dot(), cap=2.0)(torch.tensor([[1.0]]), torch.tensor([[1e6]]))
+    tensor([[2.]])
+    """
+
+    head_blind: ClassVar[bool] = True
+    by_head: ClassVar[tuple[str, ...]] = ("cap",)
+
+    def __init__(self, score: Score, cap: float | Tensor = 30.0) -> None:
+        super().__init__()
+        check_setting("cap", cap)
+        if not isinstance(cap, Tensor) and not cap > 0:
+            raise wrong("cap", cap, "a number above 0", "use 30.0 or 50.0, the usual ones")
+        self.score, self.cap = score, cap
+
+    @property
+    def counts_keys(self) -> bool:
+        return self.score.counts_keys
+
+    @property
+    def centers_keys(self) -> bool:
+        return self.score.centers_keys
+
+    @property
+    def key(self) -> Hashable:
+        return type(self), self.score.key
+
+    def forward(self, query: Queries, key: WideKeys) -> Scores:
+        cap, scores = per_head(self.cap), self.score(query, key)
+        table: Tensor = cap * torch.tanh(scores / cap)
+        return table
+
+    def stream(self, query: Queries, key: WideKeys) -> Scores:
+        cap = per_head(self.cap)
+        return cap * torch.tanh(self.score.stream(query, key) / cap)
+
+    def check(self, query: Queries, key: WideKeys) -> None:
+        self.score.check(query, key)

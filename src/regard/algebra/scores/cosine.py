@@ -1,0 +1,57 @@
+"""Cosine similarity."""
+
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from regard.algebra.scores.base import DotForm, DotScore
+from regard.algebra.shapes import Keys, Queries, Scores, Tensor
+from regard.algebra.terms import check_setting, per_head
+
+SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
+
+
+class Cosine(DotScore):
+    r"""The cosine of the angle between query and key, over a temperature.
+
+    $$ s_{ij} = \frac{q_i^\top k_j}{\tau \lVert q_i \rVert \lVert k_j \rVert} $$
+
+    with $\tau$ = `temperature`, fixed or learned, one or one for each head. Graves et al. 2014,
+    eq. 6 ($\beta = 1/\tau$).
+
+    Lowers to: a dot product of unit vectors.
+
+    >>> Cosine()(torch.tensor([[3.0, 0.0]]), torch.tensor([[5.0, 0.0], [0.0, 1.0]]))
+    tensor([[1., 0.]])
+    """
+
+    head_blind: ClassVar[bool] = True
+    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+
+    def __init__(self, temperature: float | Tensor = 1.0) -> None:
+        super().__init__()
+        check_setting("temperature", temperature)
+        self.temperature = temperature
+
+    @classmethod
+    def learned(cls, temperature: float = 0.1, *, heads: int | None = None) -> "Cosine":
+        """With a temperature that is trained, one for each head where heads are given."""
+        return cls(nn.Parameter(torch.full((heads,) if heads else (), temperature)))
+
+    def forward(self, query: Queries, key: Keys) -> Scores:
+        shortest = shortest_of(query)
+        near, far = query.norm(dim=-1).clamp_min(shortest), key.norm(dim=-1).clamp_min(shortest)
+        cosines = query @ key.transpose(-1, -2) / near[..., :, None] / far[..., None, :]
+        out: Tensor = cosines / per_head(self.temperature)
+        return out
+
+    def dot_form(self, query: Queries, key: Keys) -> DotForm:
+        unit, shortest = nn.functional.normalize, shortest_of(query)
+        factor = 1.0 / per_head(self.temperature)
+        return DotForm(unit(query, dim=-1, eps=shortest), unit(key, dim=-1, eps=shortest), scale=factor)
+
+
+def shortest_of(vectors: Tensor) -> float:
+    """The length below which a vector has no direction, as a number that its dtype can hold (float16 has no 1e-12)."""
+    return max(SMALLEST, torch.finfo(vectors.dtype).tiny)

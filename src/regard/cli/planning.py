@@ -1,0 +1,67 @@
+"""The plan and the cost of a call that is described, not made."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, cast, runtime_checkable
+
+import torch
+
+from regard.algebra import catalog
+from regard.algebra.catalog import Sizes
+from regard.algebra.parts import Facts, Parts
+from regard.compute.planning import Backend, Plan, lower
+from regard.compute.planning.cost import Cost, cost_of
+from regard.errors import wrong
+
+DTYPES = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+@runtime_checkable
+class Described(Protocol):
+    """The sizes and circumstances of a call, in plain numbers and words."""
+
+    queries: int
+    keys: int
+    dim: int
+    value: int | None
+    batch: int
+    heads: int
+    dtype: str
+    dropout: float
+    backend: str
+
+
+class Planned(NamedTuple):
+    """A plan with its cost."""
+
+    plan: Plan
+    cost: Cost
+
+
+def plan_of(names: Mapping[str, str], call: Described) -> Planned:
+    """The plan for these parts of the catalog and a call of this size."""
+    facts = facts_of(call)
+    sizes = Sizes(call.dim, call.dim, facts.value, facts.lead, call.queries, call.keys)
+    built = [catalog.find(family, name) for family, name in names.items()]
+    made = [build() if family == "reading" else build(sizes) for family, build in zip(names, built, strict=True)]
+    parts = Parts(*made)  # type: ignore[arg-type]
+    plan = lower(parts, facts, backend=cast(Backend, call.backend))
+    return Planned(plan, cost_of(parts, facts, plan.backend))
+
+
+def facts_of(call: Described) -> Facts:
+    """The facts, or a sentence about the number that cannot be."""
+    for name in ("queries", "keys", "dim", "value", "batch", "heads"):
+        if (getattr(call, name) or 0) < 1 and (name, call.value) != ("value", None):
+            raise wrong(f"--{name}", getattr(call, name), "at least 1", f"write --{name} 1")
+    if call.dtype not in DTYPES:
+        raise wrong("--dtype", repr(call.dtype), f"one of {', '.join(DTYPES)}", "write float32")
+    if not 0 <= call.dropout < 1:
+        raise wrong("--dropout", call.dropout, "a rate from 0 to below 1", "write --dropout 0.1")
+    value = call.dim if call.value is None else call.value
+    lead, dropped = (call.batch, call.heads), call.dropout > 0
+    return Facts(lead, call.queries, call.keys, call.dim, value, DTYPES[call.dtype], "cpu", dropped, True)

@@ -1,0 +1,33 @@
+"""Blocks of queries whose scores come from the score's own fast derivation: any score, normalizer and reading.
+
+It serves two names. A plan says `stream` where the score or dropout keeps a fused kernel away, and `rows` where the
+normalizer or the reading needs the weights of whole rows.
+"""
+
+from functools import partial
+
+import torch
+
+from regard.algebra.definition import ScoreFunction, read, widened
+from regard.algebra.pairs import Pairs
+from regard.algebra.parts import Call
+from regard.algebra.shapes import Tensor
+from regard.compute.backends.result import Result
+from regard.compute.kernels.blocks import Read, Span, blocked
+from regard.compute.planning.spans import row_spans
+
+
+def run(call: Call) -> Result:
+    """The definition block by block, computed in at least float32 and rounded once at the end."""
+    block = partial(_block, call, widened(call.parts.score.stream))
+    spans = row_spans(call.parts, call.query, call.key)
+    recomputed = torch.is_grad_enabled() and not torch.compiler.is_compiling()
+    learned = call.parts.tensors() if recomputed else ()  # finding them takes a while
+    return Result(*blocked(block, spans, call.query, call.key, call.value, learned))
+
+
+def _block(call: Call, score: ScoreFunction, span: Span, query: Tensor, key: Tensor, value: Tensor) -> Read:
+    rows, columns = (span.start, span.stop), (span.first, span.last)
+    pairs = Pairs(call.queries, call.keys, rows=rows, columns=columns, device=query.device)
+    output, log_prob = read(call, score, query, key, value, pairs)
+    return Read(output.to(value.dtype), log_prob)

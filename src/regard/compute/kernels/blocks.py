@@ -1,0 +1,166 @@
+"""Attention in blocks of queries, recomputed in the backward pass: memory stays linear in the length."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from regard.algebra.shapes import Float, Tensor
+
+BLOCK = 2**22  # numbers in a table that need not be cut: 16 MB in float32
+PIECE = 2**21  # numbers in a block of one that must be: several such tables live at a time
+
+
+class Span(NamedTuple):
+    """The queries `start … stop − 1` and the keys `first … last − 1` that they may see."""
+
+    start: int
+    stop: int
+    first: int
+    last: int
+
+
+class Read(NamedTuple):
+    """What a block gives: the output of its queries, and the log-probability of their picks where they were drawn."""
+
+    output: Float[Tensor, "*lead query value"]
+    log_prob: Float[Tensor, "*lead query"] | None
+
+
+Run = Callable[[Span, Tensor, Tensor, Tensor], Read]
+
+
+def rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) -> int:
+    """How many queries fit a block, where each needs a table row of `per_row` numbers: all of them, or few.
+
+    >>> rows_per_block(2**18, 16), rows_per_block(2**18, 17)
+    (16, 8)
+    """
+    if per_row * queries <= budget:
+        return queries
+    return max(1, min(budget, PIECE) // max(1, per_row))
+
+
+def blocked(
+    run: Run, spans: Sequence[Span], query: Tensor, key: Tensor, value: Tensor, extras: Sequence[Tensor]
+) -> Read:
+    """`run` over every span, put together. `extras` are the other tensors that `run` reads and gradients flow to."""
+    # A single block fits the budget anyway: it may keep what its backward needs.
+    if len(spans) == 1 or torch.compiler.is_compiling() or not torch.is_grad_enabled():
+        return _joined([run(span, *_parts(span, query, key, value)) for span in spans])
+    first = run(spans[0], *(part.detach() for part in _parts(spans[0], query, key, value)))
+    if _reads_others(first, extras):
+        parts = ((span, *_parts(span, query, key, value)) for span in spans)
+        return _joined([checkpoint(run, *part, use_reentrant=False, preserve_rng_state=False) for part in parts])
+    first = Read(*(None if part is None else part.detach() for part in first))  # type: ignore[arg-type]
+    if not any(tensor.requires_grad for tensor in (query, key, value, *extras)):
+        return _joined([first, *(run(span, *_parts(span, query, key, value)) for span in spans[1:])])
+    output, log_prob = _Blocked.apply(run, spans, first, query, key, value, *extras)  # type: ignore[no-untyped-call]
+    return Read(output, log_prob)
+
+
+def _reads_others(read: Read, extras: Sequence[Tensor]) -> bool:
+    """Return whether a gradient flows to tensors that are not among `extras`: those that a function closes over.
+
+    `read` was made from inputs without a gradient, so that whatever its graph leads to belongs to the parts.
+    """
+    known = {id(tensor) for tensor in extras}
+    seen = {tensor.grad_fn for tensor in extras}
+    nodes = [tensor.grad_fn for tensor in read if tensor is not None]
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) not in known:
+            return True
+        nodes += [following for following, _ in node.next_functions]
+    return False
+
+
+def _parts(span: Span, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    keys = slice(span.first, span.last)
+    return query[..., span.start : span.stop, :], key[..., keys, :], value[..., keys, :]
+
+
+def _joined(reads: Sequence[Read]) -> Read:
+    if len(reads) == 1:
+        return reads[0]
+    output = torch.cat([read.output for read in reads], dim=-2)
+    drawn = [read.log_prob for read in reads if read.log_prob is not None]
+    return Read(output, torch.cat(drawn, dim=-1) if drawn else None)
+
+
+class _Blocked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, spans, first, query, key, value, *extras):  # type: ignore[no-untyped-def]
+        ctx.run, ctx.spans = run, spans
+        ctx.save_for_backward(query, key, value, *extras)
+        return tuple(_joined([first, *(run(span, *_parts(span, query, key, value)) for span in spans[1:])]))
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_log_prob):  # type: ignore[no-untyped-def]
+        query, key, value, *extras = ctx.saved_tensors
+        needed = ctx.needs_input_grad[3:]
+        if torch.is_grad_enabled():  # a second derivative is wanted, with all the memory that it takes
+            grads = _differentiable_gradients(ctx, (grad_output, grad_log_prob), needed)  # type: ignore[no-untyped-call]
+            return None, None, None, *grads
+        totals = [torch.zeros_like(t) if n else None for t, n in zip((query, key, value), needed[:3], strict=True)]
+        extra_totals = [torch.zeros_like(t) if n else None for t, n in zip(extras, needed[3:], strict=True)]
+        for span in ctx.spans:
+            block = [
+                t.detach().requires_grad_(n) for t, n in zip(_parts(span, query, key, value), needed, strict=False)
+            ]
+            grads = _block_gradients(ctx.run, span, block, extras, needed, grad_output, grad_log_prob)
+            _accumulate(_views(span, totals), grads[:3])
+            _accumulate(extra_totals, grads[3:])
+        return None, None, None, *totals, *extra_totals
+
+
+def _differentiable_gradients(ctx, grads, needed):  # type: ignore[no-untyped-def]
+    """The gradients as functions of the inputs, so that they have gradients in turn."""
+    query, key, value, *extras = ctx.saved_tensors
+    # Views of their own: if two inputs are one tensor, each gets its own part of the gradient.
+    query, key, value = (tensor.view_as(tensor) for tensor in (query, key, value))
+    read = _joined([ctx.run(span, *_parts(span, query, key, value)) for span in ctx.spans])
+    live = [(out, grad) for out, grad in zip(read, grads, strict=True) if out is not None and out.requires_grad]
+    inputs = [tensor for tensor, need in zip((query, key, value, *extras), needed, strict=True) if need]
+    outs, upstream = [out for out, _ in live], [grad for _, grad in live]
+    found = iter(torch.autograd.grad(outs, inputs, upstream, create_graph=True, allow_unused=True))
+    return [next(found) if need else None for need in needed]
+
+
+def _views(span: Span, totals: Sequence[Tensor | None]) -> list[Tensor | None]:
+    rows = [slice(span.start, span.stop), slice(span.first, span.last), slice(span.first, span.last)]
+    return [None if total is None else total[..., own, :] for total, own in zip(totals, rows, strict=True)]
+
+
+def _block_gradients(
+    run: Run,
+    span: Span,
+    block: Sequence[Tensor],
+    extras: Sequence[Tensor],
+    needed: Sequence[bool],
+    grad_output: Tensor,
+    grad_log_prob: Tensor | None,
+) -> list[Tensor | None]:
+    """The gradients of one block, computed anew; None where none is needed or none flows."""
+    with torch.enable_grad():
+        read = run(span, *block)
+    outs, grads = [read.output], [grad_output[..., span.start : span.stop, :]]
+    if read.log_prob is not None and grad_log_prob is not None:
+        outs, grads = [*outs, read.log_prob], [*grads, grad_log_prob[..., span.start : span.stop]]
+    live = [(out, grad) for out, grad in zip(outs, grads, strict=True) if out.requires_grad]
+    inputs = [tensor for tensor, need in zip((*block, *extras), needed, strict=True) if need]
+    if not live:
+        return [None] * len(needed)
+    found = iter(torch.autograd.grad([out for out, _ in live], inputs, [grad for _, grad in live], allow_unused=True))
+    return [next(found) if need else None for need in needed]
+
+
+def _accumulate(totals: Sequence[Tensor | None], grads: Sequence[Tensor | None]) -> None:
+    for total, grad in zip(totals, grads, strict=True):
+        if total is not None and grad is not None:
+            total += grad

@@ -1,0 +1,21 @@
+"""Our own C++ loops, compiled on the user's machine when they are first worth it.
+
+Every `.cpp` file beside this one goes into one shared library with a plain C interface: raw pointers and sizes, no
+torch headers, so that it compiles in seconds. To add a function: write `extern "C" int regard_name_float(...)` in a
+source file here, and bind it where it is used:
+
+    library = native.library()                       # None: no compiler, so run the plain torch form
+    run = library.function("regard_name_float", native.POINTER, native.POINTER, native.SIZE)
+
+Nothing happens at import. `library()` compiles once for each machine, and keeps the result in a cache folder that is
+named by what it was made from: sources, flags, compiler and processor.
+"""
+
+import ctypes
+
+from regard.compute.kernels.native.loading import Library, given_up, library, loaded, state
+
+POINTER = ctypes.c_void_p
+SIZE = ctypes.c_int64
+
+__all__ = ["POINTER", "SIZE", "Library", "given_up", "library", "loaded", "state"]

@@ -1,0 +1,1 @@
+"""Where attention looked: observe models, keep recordings, measure and draw them."""

@@ -1,0 +1,67 @@
+"""Where a model looked: one row for each query, one column for each key."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from regard.errors import wrong
+from regard.inspect.draw.axes import MOST, Axis, checked, entitle, label, lines_between, paint
+from regard.inspect.draw.colors import Kind
+from regard.inspect.draw.fonts import lettering
+
+CELL = 0.27  # inches
+LARGEST = 40.0  # inches: a picture of a page of text is still a picture
+FORMATS = (".png", ".svg", ".pdf")
+NO_FONT = "numbers stand for what no font here can write: install fonts-noto-cjk, or the extra zh"
+
+
+def alignment(
+    weights: Float[np.ndarray, "target source"],
+    source: Sequence[str] | None = None,
+    target: Sequence[str] | None = None,
+    title: str = "",
+    *,
+    kind: Kind = "weights",
+    largest: float = 1.0,
+) -> Figure:
+    """A heat map with every token written beside its row or above its column; white is 0, the darkest is `largest`.
+
+    Positions without tokens are numbered. Of more than a thousand, each cell shows the largest of several weights.
+    """
+    table = checked(weights)
+    rows, columns = Axis.of("target", target, table.shape[0]), Axis.of("source", source, table.shape[1])
+    letters = lettering([*rows.texts, *columns.texts, title])
+    width, height = (min(LARGEST, 1.6 + inches(axis)) for axis in (columns, rows))
+    figure = Figure(figsize=(width + 0.6, height), layout="constrained")
+    axes = figure.subplots()
+    picture = paint(axes, table, kind, largest)
+    legend = label(axes, rows, columns, letters)
+    lines_between(axes, *table.shape)
+    figure.colorbar(picture, ax=axes, shrink=0.8, label="weight" if kind == "weights" else "difference")
+    notes = [", ".join(legend), NO_FONT] if legend else []
+    if max(table.shape) > MOST:
+        notes.append("each cell is the largest of several")
+    entitle(figure, title, letters, notes)
+    return figure
+
+
+def inches(axis: Axis) -> float:
+    """The cells of an axis: smaller where there are too many to read all tokens, or none to be read."""
+    if axis.counted:
+        return 7.0
+    return axis.size * (CELL if axis.size <= 100 else max(0.01, 20.0 / axis.size))
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a picture in the format that its name ends in. The text in an SVG stays text."""
+    if path.suffix.lower() not in FORMATS:
+        fix = f"write {path.with_suffix('.png')}"
+        raise wrong("output", path, f"a name that ends in {', '.join(FORMATS)}", fix)
+    if not path.parent.is_dir():
+        raise wrong("output", path, "a folder that exists", f"make {path.parent} first")
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(path, dpi=150)

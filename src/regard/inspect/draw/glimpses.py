@@ -1,0 +1,37 @@
+"""Where each glimpse at a picture looked: what was not looked at is dark."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, UInt8
+from matplotlib.figure import Figure
+
+from regard.inspect.draw.overlay import lit
+
+COLUMN = 1.5  # inches
+
+
+def glimpses(
+    picture: Float[np.ndarray, "height width"],
+    weights: Float[np.ndarray, "steps heads rows columns"],
+    gates: Float[np.ndarray, "steps heads"] | None = None,
+) -> Figure:
+    """The picture on the left; then a row for each step and a column for each head, with how much its gate let in."""
+    steps, heads = weights.shape[:2]
+    figure = Figure(figsize=(COLUMN * (heads + 1), COLUMN * steps + 0.3), layout="constrained")
+    axes = figure.subplots(steps, heads + 1, squeeze=False)
+    image = np.repeat(255 * (1 - picture[..., None].clip(0, 1)), 3, axis=-1).round().astype(np.uint8)  # ink on paper
+    for step in range(steps):
+        show(axes[step][0], image)
+        axes[step][0].set_ylabel(f"glimpse {step + 1}", fontsize="small")
+        for head in range(heads):
+            axis = axes[step][head + 1]
+            show(axis, lit(image, weights[step, head]))
+            said = "" if gates is None else f", gate {gates[step, head]:.2f}"
+            axis.set_title(f"head {head + 1}{said}", fontsize="x-small")
+    return figure
+
+
+def show(axis: Any, image: UInt8[np.ndarray, "height width 3"]) -> None:
+    axis.imshow(image, interpolation="nearest")
+    axis.set(xticks=[], yticks=[])

@@ -1,0 +1,64 @@
+"""An image with where it was looked at: once for each word, the rest in shadow."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from regard.errors import wrong
+from regard.inspect.draw.fonts import lettering
+
+ACROSS = 5  # pictures in a line
+SIDE = 2.0  # inches
+SHADOW = 0.25  # how much of the light is left where nothing was looked at
+
+
+def overlay(
+    image: np.ndarray,
+    weights: np.ndarray,
+    words: Sequence[str],
+    *,
+    title: str = "",
+    grid: tuple[int, int] | None = None,
+) -> Figure:
+    """The image once as it is, then once for each word, bright where the weights of that word lie.
+
+    `weights` has a row for each word and a column for each region of a grid, from the top left on, which is square
+    unless its rows and columns are given. Each picture is lit by its own largest weight, which stands beside the word.
+    """
+    side = round(weights.shape[-1] ** 0.5)
+    down, across = grid or (side, side)
+    if weights.ndim != 2 or down * across != weights.shape[-1] or len(words) != len(weights):
+        got = f"weights of shape {weights.shape} for {len(words)} words"
+        shape = "a square grid" if grid is None else f"a grid of {down} × {across}"
+        raise wrong("weights", got, f"a row for each word over {shape}", "give one weight for each region")
+    letters = lettering([*words, title])
+    columns = min(ACROSS, len(words) + 1)
+    rows = -(-(len(words) + 1) // columns)
+    figure = Figure(figsize=(columns * SIDE, rows * (SIDE + 0.3)), layout="constrained")
+    figure.subplots(rows, columns, squeeze=False)
+    panels = figure.axes
+    for panel in panels:
+        panel.set_axis_off()
+    panels[0].imshow(image, interpolation="nearest")
+    for panel, word, row in zip(panels[1:], words, weights, strict=False):
+        panel.imshow(lit(image, row.reshape(down, across)), interpolation="nearest")
+        label = f"{letters.spelled(word)}  {row.max():.2f}"
+        panel.set_title(label, fontfamily=list(letters.families), fontsize=9, parse_math=False)
+    if title:
+        figure.suptitle(letters.spelled(title), parse_math=False, fontfamily=list(letters.families))
+    return figure
+
+
+def lit(image: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """The image in the light of a grid of weights, each over its own region.
+
+    >>> lit(np.full((2, 2, 3), 200, dtype=np.uint8), np.array([[0.0, 1.0]]).repeat(2, 0))[0, :, 0]
+    array([ 50, 200], dtype=uint8)
+    """
+    top = grid.max()
+    shares = grid / top if top > 0 else grid
+    rows = np.arange(image.shape[0]) * grid.shape[0] // image.shape[0]
+    columns = np.arange(image.shape[1]) * grid.shape[1] // image.shape[1]
+    light = SHADOW + (1 - SHADOW) * shares[rows][:, columns]
+    return np.asarray((image * light[..., None]).round(), dtype=np.uint8)

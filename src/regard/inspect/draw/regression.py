@@ -1,0 +1,41 @@
+"""A curve fitted by attention, and the weights that made it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from regard.inspect.draw.colors import color_map
+
+Array = NDArray[np.float64]
+COLORS = ("#888888", "#0072b2", "#d55e00")  # told apart in grey and by the color-blind (Okabe & Ito)
+LINES = (":", "--", "-")
+
+
+def regression(
+    points: tuple[Array, Array],
+    grid: Array,
+    truth: Array,
+    fits: Mapping[str, tuple[Array, Array]],
+    across: str = "x",
+) -> Figure:
+    """Truth, points and every fit on the left; the weights of each fit, new points down and known points across.
+
+    `across` says what the places of points and grid are.
+    """
+    figure = Figure(figsize=(4.2 + 2.6 * len(fits), 3.6), layout="constrained")
+    axes = figure.subplots(1, 1 + len(fits), width_ratios=[1.7] + [1.0] * len(fits))
+    curve = axes[0]
+    curve.plot(grid, truth, color="black", linewidth=1, label="truth")
+    curve.plot(*points, "o", color="black", alpha=0.35, markersize=4, label="training points")
+    for (name, (values, _)), color, line in zip(fits.items(), COLORS, LINES, strict=False):
+        curve.plot(grid, values, line, color=color, linewidth=2, label=name)
+    curve.set(xlabel=across, ylabel="y")
+    curve.legend(frameon=False, fontsize="small")
+    order = np.argsort(points[0])
+    for axis, (name, (_, weights)) in zip(axes[1:], fits.items(), strict=True):
+        picture = axis.imshow(weights[:, order], cmap=color_map(), aspect="auto", interpolation="nearest")
+        axis.set(title=name, xlabel="training points, sorted", ylabel="new points")
+        figure.colorbar(picture, ax=axis, shrink=0.8)
+    return figure

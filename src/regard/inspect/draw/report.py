@@ -1,0 +1,95 @@
+"""One file of HTML to look through recordings with: no network, no server, opened from disk or sent by mail."""
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.errors import wrong
+from regard.inspect.draw.bundle import script, static
+from regard.inspect.draw.chapters import Chapter, Shelf
+from regard.inspect.draw.packing import packed_within
+
+BUDGET = 800_000  # bytes of weights; with the page around them, less than a megabyte
+PAGE = """<!doctype html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<noscript>This report draws with JavaScript, which is off. 此报告需要启用 JavaScript。</noscript>
+<main id="report"></main>
+<script type="application/json" id="recording">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def report(
+    chapters: Sequence[Chapter], title: str, *, language: Literal["en", "zh"] | None = None, budget: int = BUDGET
+) -> str:
+    """The whole page. Weights are exact while they fit in `budget` bytes, else rounded, and the page says so.
+
+    >>> from regard.inspect.recording import Recording
+    >>> page = report([Chapter("", Recording.of({"map": [[0.25, 0.75]]}))], "a <title>")
+    >>> "a &lt;title&gt;" in page, "https:" in page
+    (True, False)
+    """
+    style, code = static("drawing.css") + static("report.css"), script("report.js")
+    data = contents(chapters, title, budget) | {"language": language}
+    # A token may be "</script>"; no sign that means anything to HTML is left in the data.
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    return PAGE.format(
+        language=language or "en",
+        policy=policy(style, code),
+        title=html.escape(title),
+        style=style,
+        data=text,
+        script=code,
+    )
+
+
+def contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET) -> dict[str, Any]:
+    """What the page shows, as `web/static/inspector.js` reads it."""
+    shelf = Shelf()
+    written = [shelf.chapter(chapter) for chapter in chapters]
+    if not any(chapter["sites"] for chapter in written):
+        said = "; ".join(shelf.notes) or "no attention at all"
+        raise wrong("recording", said, "at least one attention", "record a model that attends")
+    tables, bits = packed_within(shelf.tables, budget)
+    return {
+        "title": title,
+        "exact": bits,
+        "notes": shelf.notes,
+        "made": "regard",
+        "labels": shelf.labels,
+        "tables": tables,
+        "chapters": [chapter for chapter in written if chapter["sites"]],
+    }
+
+
+def policy(style: str, code: str) -> str:
+    """Nothing is loaded from anywhere, and nothing runs but the page's own script."""
+    styles, scripts = (f"'sha256-{digest(text)}'" for text in (style, code))
+    allowed = f"script-src {scripts}; style-src {styles}; img-src data:"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+
+
+def digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def save_report(page: str, path: Path) -> None:
+    """Writes the page."""
+    if not path.parent.is_dir():
+        raise wrong("output", path, "a folder that exists", f"make {path.parent} first")
+    path.write_text(page, encoding="utf-8", newline="\n")

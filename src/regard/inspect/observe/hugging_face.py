@@ -1,0 +1,106 @@
+"""Our operator as an attention implementation of transformers: `attn_implementation="regard"`.
+
+A model then computes with `attend`, in generation and with grouped heads too, and `output_attentions=True` gives
+weights although the fused path is not left. One layer can be given it alone, through its own config.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.algebra.biases import Bias, Dense
+from regard.algebra.masks import Causal, Full, Mask
+from regard.algebra.masks.convert import from_sdpa
+from regard.algebra.scores import Capped, ScaledDot, Score
+from regard.algebra.shapes import Tensor
+from regard.compute.attend import Attended, attend
+from regard.errors import wrong
+
+NAME = "regard"
+
+
+def register() -> None:
+    """Make the name known to transformers; twice is once.
+
+    Needs the extra `hf`.
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    AttentionInterface.register(NAME, attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+def attention(  # noqa: PLR0913  # as transformers has it
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    position_bias: Tensor | None = None,
+    softcap: float | None = None,
+    **others: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """What a layer of transformers calls: output (batch, queries, heads, dim), and weights where they are asked for."""
+    for name in ("s_aux", "cache"):
+        if others.get(name) is not None:
+            raise wrong(name, f"a {type(others[name]).__name__}", "none", "use attn_implementation='sdpa'")
+    mask, bias = _mask(module, query, key, attention_mask, is_causal), None
+    if attention_mask is not None and attention_mask.dtype != torch.bool:
+        bias = attention_mask
+    if position_bias is not None:
+        bias = position_bias if bias is None else bias + position_bias
+    attended = _attend(query, key, value, _score(query, scaling, softcap), mask, bias, dropout)
+    output = attended.output.transpose(1, 2).contiguous()
+    return output, attended.weights.dense() if wants_weights(module, others) else None
+
+
+def wants_weights(module: nn.Module, others: Mapping[str, Any]) -> bool:
+    """Whether somebody asked for the weights: by the argument, by the config, or by those who collect outputs.
+
+    Some models, GPT-2 among them, do not pass `output_attentions` on: what a forward pass collects is known to
+    transformers alone.
+    """
+    if others.get("output_attentions") or getattr(getattr(module, "config", None), "output_attentions", False):
+        return True
+    collector = getattr(sys.modules.get("transformers.utils.output_capturing"), "_active_collector", None)
+    collected = None if collector is None else collector.get()
+    return any(name.endswith("attentions") for name in collected or ())
+
+
+def _attend(
+    query: Tensor, key: Tensor, value: Tensor, score: Score, mask: Mask, bias: Tensor | None, dropout: float
+) -> Attended:
+    """The heads of a group share its keys by broadcasting where the mask and the bias do not tell heads apart."""
+    table: Bias | None = None if bias is None else Dense(bias)
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = (part.repeat_interleave(groups, dim=1) for part in (key, value))
+    return attend(query, key, value, score=score, bias=table, mask=mask, dropout=dropout)
+
+
+def _score(query: Tensor, scaling: float | None, softcap: float | None) -> Score:
+    width = query.shape[-1]
+    score: Score = ScaledDot()
+    if scaling is not None and abs(scaling * width**0.5 - 1) > 1e-12:
+        score = scaling * width**0.5 * score
+    return score if softcap is None else Capped(score, softcap)
+
+
+def _mask(module: nn.Module, query: Tensor, key: Tensor, given: Tensor | None, causal: bool | None) -> Mask:
+    """As transformers' own fused implementation reads it: a flag counts where there is no mask and several queries."""
+    if given is not None:
+        return from_sdpa(given) if given.dtype == torch.bool else Full()
+    flag = getattr(module, "is_causal", True) if causal is None else causal
+    if not flag or query.shape[2] == 1:
+        return Full()
+    if query.shape[2] != key.shape[2]:
+        fix = "pass an attention_mask"
+        raise wrong("keys", key.shape[2], f"{query.shape[2]}, as many as queries, under a causal flag", fix)
+    return Causal()

@@ -1,0 +1,95 @@
+"""What changed between two attentions of the same size."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.weights import Top
+from regard.errors import wrong
+from regard.inspect.recording.seen import ENOUGH, EVERY, MOST, Between, How, Seen, unhurried
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference(Seen):
+    """`second` − `first`, of everything: weights are from −1 to 1, entropies and masses are gains and losses.
+
+    >>> from regard.inspect.recording import Whole
+    >>> one, other = Whole(torch.tensor([[[1.0, 0.0]]])), Whole(torch.tensor([[[0.25, 0.75]]]))
+    >>> Difference(one, other).tile()
+    tensor([[-0.7500,  0.7500]])
+    """
+
+    first: Seen
+    second: Seen
+
+    def __post_init__(self) -> None:
+        if self.first.shape != self.second.shape:
+            expected = f"{self.first.shape}, as the first (heads, queries, keys)"
+            raise wrong("second", self.second.shape, expected, "compare two recordings of the same input")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.first.shape
+
+    def tile(self, head: int | None = None, rows: slice = EVERY, columns: slice = EVERY) -> Float[Tensor, "row column"]:
+        return self.second.tile(head, rows, columns) - self.first.tile(head, rows, columns)
+
+    def entropy(self) -> Float[Tensor, "head query"]:
+        return self.second.entropy() - self.first.entropy()
+
+    def received(self) -> Float[Tensor, "head key"]:
+        return self.second.received() - self.first.received()
+
+    def top(self, k: int, between: Between = unhurried) -> Top:
+        """The k largest changes of each query, by their size."""
+        self.count(k, self.keys)
+        if self.heads * self.queries * self.keys > 2 * MOST:
+            raise wrong(
+                "top", f"{self.shape} weights", f"at most {2 * MOST:,}", "compare fewer heads, or shorter inputs"
+            )
+        rows = max(1, ENOUGH // self.keys)
+        parts = [
+            [
+                self._top(head, slice(start, min(self.queries, start + rows)), k, between)
+                for start in range(0, self.queries, rows)
+            ]
+            for head in range(self.heads)
+        ]
+        joined = [[torch.cat(pieces) for pieces in zip(*part, strict=True)] for part in parts]
+        weights, keys = zip(*joined, strict=True)
+        return Top(torch.stack(weights), torch.stack(keys))
+
+    def picture(
+        self,
+        head: int | None = None,
+        rows: slice = EVERY,
+        columns: slice = EVERY,
+        *,
+        size: tuple[int, int] = (512, 512),
+        how: How = "mean",
+        between: Between = unhurried,
+    ) -> Float[Tensor, "height width"]:
+        """The change of the pictures: of each cell's mean, or of its largest weight."""
+        both = [
+            seen.picture(head, rows, columns, size=size, how=how, between=between) for seen in (self.first, self.second)
+        ]
+        finest = [max(sizes) for sizes in zip(*(one.shape for one in both), strict=True)]
+        # An overview may have fewer cells than the other picture: each then stands for several.
+        first, second = (F.interpolate(one[None, None], size=finest, mode="nearest")[0, 0] for one in both)
+        return second - first
+
+    def tensors(self) -> dict[str, Tensor]:
+        both = {"first": self.first, "second": self.second}
+        return {f"{name}/{part}": tensor for name, seen in both.items() for part, tensor in seen.tensors().items()}
+
+    def facts(self) -> Mapping[str, object]:
+        return {"kind": "difference", "first": dict(self.first.facts()), "second": dict(self.second.facts())}
+
+    def _top(self, head: int, rows: slice, k: int, between: Between) -> tuple[Tensor, Tensor]:
+        between()
+        change = self.tile(head, rows)
+        keys = change.abs().topk(k, dim=-1).indices
+        return change.gather(-1, keys), keys

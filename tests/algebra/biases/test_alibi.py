@@ -1,0 +1,87 @@
+"""Attention with linear biases."""
+
+import re
+
+import pytest
+import torch
+
+from regard import ALiBi, Causal, InputError, Lengths, Mask, Sigmoid, Softmax, SoftmaxPlusOne, Window, attend
+from regard.algebra.biases.alibi import slopes
+from regard.algebra.pairs import Pairs
+
+
+def test_the_slopes_of_eight_heads_are_the_papers() -> None:
+    """Press et al. 2022, §3: 1/2, 1/4, … 1/256; sixteen heads put a power of 2^0.5 between them."""
+    assert slopes(8).tolist() == [2.0**-n for n in range(1, 9)]
+    assert torch.allclose(slopes(16), torch.tensor([2.0 ** (-n / 2) for n in range(1, 17)], dtype=torch.float64))
+    ratios = slopes(5)[1:] / slopes(5)[:-1]
+    assert torch.allclose(ratios, torch.full((4,), 2.0 ** (-8 / 5), dtype=torch.float64))
+
+
+def test_the_numbers_fall_with_the_distance() -> None:
+    table = ALiBi(2)(Pairs(3, 3))  # slopes 1/16 and 1/256
+    distance = torch.tensor([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    assert torch.equal(table, torch.stack([-distance / 16, -distance / 256]).double())
+
+
+def test_the_last_query_sits_on_the_last_key() -> None:
+    assert (-16 * ALiBi(2)(Pairs(2, 5))[0]).tolist() == [[3, 2, 1, 0, 1], [4, 3, 2, 1, 0]]
+
+
+@pytest.mark.parametrize("mask", [Causal(), Causal() & Lengths(torch.tensor([[3], [7]])), Window(before=2, after=0)])
+def test_under_a_causal_softmax_a_number_for_each_key_says_the_same(mask: Mask) -> None:
+    bias, queries, keys = ALiBi(3), 5, 7
+    assert bias.form(causal=mask.causal, shift_invariant=True, keys=7) == "column"
+    scores = torch.randn(2, 3, queries, keys, dtype=torch.float64)
+    pairs = Pairs(queries, keys)
+    dense, column = scores + bias(pairs), scores + bias.column(pairs)[..., None, :]
+    allowed = mask.table(queries, keys)
+    found, true = Softmax()(column, allowed, pairs), Softmax()(dense, allowed, pairs)
+    assert torch.allclose(found, true, rtol=0, atol=1e-14)
+
+
+def test_a_column_never_overflows_far_along() -> None:
+    """It counts back from the last key, so that the numbers are those of the distance, not of the place."""
+    assert ALiBi(3).column(Pairs(1, 100_000)).max() == 0
+
+
+@pytest.mark.parametrize(
+    ("causal", "shift_invariant"), [(False, True), (True, False), (False, False)], ids=["ahead", "sigmoid", "both"]
+)
+def test_elsewhere_the_column_would_be_wrong_and_is_not_used(causal: bool, shift_invariant: bool) -> None:
+    assert ALiBi(3).form(causal=causal, shift_invariant=shift_invariant, keys=7) == "dense"
+
+
+@pytest.mark.parametrize("normalizer", [Softmax(), Sigmoid(), SoftmaxPlusOne()], ids=repr)
+@pytest.mark.parametrize("mask", [Causal(), Lengths(torch.tensor([[3], [7]]))], ids=["causal", "lengths"])
+def test_attend_adds_it_whatever_it_becomes(mask: Mask, normalizer: Softmax | Sigmoid | SoftmaxPlusOne) -> None:
+    query, key, value = (torch.randn(2, 3, n, 11, dtype=torch.float64) for n in (5, 7, 7))
+    scores = query @ key.mT / 11**0.5
+    distance = (torch.arange(7)[None, :] - (torch.arange(5)[:, None] + 2)).abs()
+    scores = (
+        scores - torch.tensor([2.0 ** (-8 * h / 3) for h in (1, 2, 3)], dtype=torch.float64)[:, None, None] * distance
+    )
+    weights = normalizer(scores, mask.table(5, 7), Pairs(5, 7))
+    found = attend(query, key, value, bias=ALiBi(3), mask=mask, normalizer=normalizer).output
+    assert torch.allclose(found, weights @ value, rtol=0, atol=1e-12)
+
+
+def test_slopes_are_no_parameters_and_no_state() -> None:
+    assert list(ALiBi(3).parameters()) == []
+    assert ALiBi(3).state_dict() == {}
+
+
+def test_no_heads_is_one_sentence() -> None:
+    sentence = "heads: got 0, expected at least 1; fix: pass the number of heads of the layer"
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        ALiBi(0)
+
+
+def test_other_heads_are_one_sentence() -> None:
+    sentence = (
+        "bias: got lead axes (4,), expected axes that broadcast to (2, 3); "
+        "fix: give it size-1 axes where it is shared, for example lengths[:, None] for (batch, heads)"
+    )
+    query = torch.ones(2, 3, 5, 7)
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        attend(query, query, query, bias=ALiBi(4))

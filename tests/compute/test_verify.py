@@ -1,0 +1,90 @@
+"""The oracle itself: it sees NaN, shapes and every pair of names."""
+
+import itertools
+
+import pytest
+import torch
+
+from regard import DotForm, DotScore
+from regard.algebra import catalog
+from regard.algebra.shapes import Tensor
+from regard.compute import verify
+from regard.compute.kernels import native
+from regard.compute.verify import SMALL, Case, Error, build, compare, difference, pairwise, worst
+
+pytestmark = pytest.mark.usefixtures("as_installed")
+CASE = Case("dot", "none", "full", "softmax", "soft")
+
+
+def test_the_worst_is_nan_wherever_it_stands() -> None:
+    """max() passes over a NaN that does not come first: gradients of NaN were once called right."""
+    nan = float("nan")
+    for order in itertools.permutations([0.0, nan, 1.0]):
+        assert worst(order) != worst(order)
+    assert worst([0.5, 2.0, 1.0]) == 2.0
+    assert worst([]) == 0.0
+
+
+@pytest.mark.parametrize(("value", "gradient", "right"), [(1e-11, 1e-9, True), (1e-9, 0.0, False), (0.0, 1e-7, False)])
+def test_an_error_is_right_if_both_are_small(value: float, gradient: float, right: bool) -> None:
+    assert Error(CASE, "sdpa", value, gradient).right == right
+    assert not Error(CASE, "sdpa", float("nan"), 0.0).right
+    assert not Error(CASE, "sdpa", 0.0, float("nan")).right
+
+
+def test_a_difference_is_relative_and_sees_shapes() -> None:
+    assert difference(torch.tensor([1000.0]), torch.tensor([1001.0])) == pytest.approx(1 / 1001)
+    assert difference(torch.tensor([0.0]), torch.tensor([0.5])) == 0.5  # small numbers count as they are
+    assert difference(None, torch.tensor([2.0])) == 1.0
+    assert difference(None, None) == 0.0
+    assert difference(torch.zeros(2, 1), torch.zeros(2)) == float("inf")
+    assert difference(torch.tensor([float("nan")]), torch.tensor([1.0])) != 0.0
+
+
+class NaNGradient(DotScore):
+    """Right in value; NaN in the gradient to the keys, which is not the first that is compared."""
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        return query @ key.transpose(-1, -2)
+
+    def dot_form(self, query: Tensor, key: Tensor) -> DotForm:
+        return DotForm(query, key + 0 * (key - key).abs().sqrt())
+
+
+def test_a_gradient_of_nan_is_found() -> None:
+    errors = list(verify.verify_score(NaNGradient(), name="mine"))
+    assert any(not error.right for error in errors)
+
+
+def test_every_two_names_meet() -> None:
+    cases = pairwise()
+    families = [list(catalog.FAMILIES[family]) for family in verify.FAMILIES]
+    for i, j in itertools.combinations(range(len(families)), 2):
+        met = {(case[i], case[j]) for case in cases}
+        assert met == set(itertools.product(families[i], families[j]))
+    assert len(cases) < 1.5 * len(families[0]) * len(families[2])
+
+
+def test_the_product_is_everything() -> None:
+    count = sum(1 for _ in verify.product())
+    expected = 1
+    for family in verify.FAMILIES:
+        expected *= len(catalog.FAMILIES[family])
+    assert count == expected
+
+
+def test_each_path_is_compared_once() -> None:
+    """`rows` is `stream` under another name; `few` is there where there is a compiler."""
+    compiled = native.library() is not None
+    found = [error.backend for error in compare(CASE, build(CASE, SMALL), SMALL)]
+    assert found == ["sdpa", "local", "stream"] + ["few"] * compiled
+
+
+def test_the_weights_of_the_kernel_are_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From its totals, not by the definition once more."""
+    monkeypatch.setattr(
+        "regard.compute.weights._from_totals", lambda *args: torch.zeros(2, 3, 7, 11, dtype=torch.float64)
+    )
+    errors = {error.backend: error.right for error in compare(CASE, build(CASE, SMALL), SMALL)}
+    assert not errors["sdpa"]
+    assert errors["stream"]

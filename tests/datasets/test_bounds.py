@@ -1,0 +1,43 @@
+"""The table of bounds is the one that SECURITY.md lists and that the code uses."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from regard.datasets.bounds import BOUNDS, check_file, markdown, most
+from regard.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_security_md_lists_the_table_as_it_is() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    listed = text.partition("<!-- bounds -->\n")[2].partition("\n<!-- /bounds -->")[0]
+    assert listed == markdown(), "write what regard.datasets.bounds.markdown() returns between the two marks"
+
+
+def test_every_bound_is_used() -> None:
+    """By its name, or in a loop over names in the file that checks them."""
+    folder = ROOT / "src" / "regard"
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != "bounds.py")
+    used = set(re.findall(r"""most\(\s*["']([\w ]+)["'],\s*["']([\w ]+)["']""", text))
+    loops = {"run folder": "web/vetting.py", "sound": "tasks/speech/sound.py"}
+    for name, path in loops.items():
+        used |= {(name, quantity) for quantity in re.findall(r'"([\w ]+)"', (folder / path).read_text("utf-8"))}
+    table = {(name, quantity) for name, bounds in BOUNDS.items() for quantity in bounds}
+    assert table - used == set()
+
+
+def test_every_bound_is_more_than_nothing() -> None:
+    assert all(bound.most >= 1 and bound.unit for bounds in BOUNDS.values() for bound in bounds.values())
+    assert most("server", "connections") > most("server", "followers") + most("server", "waiting")
+
+
+def test_a_file_within_its_bound_passes(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(5))
+    check_file("thing", tmp_path / "a", 5)
+    with pytest.raises(InputError, match=r"thing: got b of 5 bytes, expected at most 4; fix: use a smaller one"):
+        check_file("thing", tmp_path / "a", 4, "b")
+    with pytest.raises(InputError, match=r"thing: got .*, which is no plain file, expected a file; fix: copy"):
+        check_file("thing", tmp_path, 5)

@@ -1,0 +1,264 @@
+"""Models of transformers, built small from their configs, as they are by default: against their own eager attention."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from tests.observing.checking import close, observed
+
+from regard import InputError, observe
+from regard.inspect.observe.hugging_face import register
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import transformers
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # transformers' own, which differ from release to release
+
+SMALL = {"vocab_size": 37, "attention_dropout": 0.1}
+LLAMA = {"hidden_size": 24, "intermediate_size": 19, "num_hidden_layers": 2, "num_attention_heads": 4}
+LLAMA |= {"num_key_value_heads": 2, "max_position_embeddings": 32, "pad_token_id": 0, **SMALL}
+PAIR = {"d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": 32, "pad_token_id": 0}
+PAIR |= {
+    f"{side}_{what}": n for side in ("encoder", "decoder") for what, n in (("attention_heads", 4), ("ffn_dim", 19))
+}
+
+
+def bert() -> Any:
+    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 19}
+    return transformers.BertModel(transformers.BertConfig(vocab_size=37, max_position_embeddings=32, **sizes))
+
+
+def gpt2() -> Any:
+    return transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=37, n_positions=32, n_embd=24, n_layer=2, n_head=4, pad_token_id=0)
+    )
+
+
+def t5() -> Any:
+    config = transformers.T5Config(vocab_size=37, d_model=24, d_kv=6, d_ff=19, num_layers=2, num_heads=4)
+    config.decoder_start_token_id = 0
+    return transformers.T5ForConditionalGeneration(config)
+
+
+def marian() -> Any:
+    return transformers.MarianMTModel(
+        transformers.MarianConfig(**SMALL, **PAIR, decoder_start_token_id=0, eos_token_id=1, forced_eos_token_id=None)
+    )
+
+
+def llama() -> Any:
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA))
+
+
+def vit() -> Any:
+    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 19}
+    return transformers.ViTModel(transformers.ViTConfig(image_size=8, patch_size=4, num_channels=3, **sizes))
+
+
+TOKENS = torch.tensor([[5, 6, 7, 8, 9], [11, 12, 13, 0, 0]])
+REAL = (TOKENS != 0).long()
+TARGET = torch.tensor([[3, 4, 5], [6, 7, 8]])
+TEXT = {"input_ids": TOKENS, "attention_mask": REAL}
+CASES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "bert": (bert, TEXT),
+    "gpt2": (gpt2, TEXT),
+    "gpt2 unpadded": (gpt2, {"input_ids": TOKENS}),
+    "t5": (t5, {**TEXT, "decoder_input_ids": TARGET}),
+    "marian": (marian, {**TEXT, "decoder_input_ids": TARGET}),
+    "llama": (llama, TEXT),
+    "llama unpadded": (llama, {"input_ids": TOKENS}),
+    "vit": (vit, {"pixel_values": torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))}),
+}
+NAMES = {
+    "bert": ["encoder.layer.0.attention.self", "encoder.layer.1.attention.self"],
+    "gpt2": ["transformer.h.0.attn", "transformer.h.1.attn"],
+    "llama": ["model.layers.0.self_attn", "model.layers.1.self_attn"],
+}
+
+
+def eager_weights(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
+    """By the model's own eager attention, in the order in which they are computed."""
+    before = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        output = model(**inputs, output_attentions=True)
+    model.set_attn_implementation(before)
+    if "encoder_attentions" in output:
+        pairs = zip(output.decoder_attentions, output.cross_attentions, strict=True)
+        return [*output.encoder_attentions, *(table for pair in pairs for table in pair)]
+    return list(output.attentions)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_model_in_its_default_attention(case: str) -> None:
+    build, inputs = CASES[case]
+    model = build().eval()
+    assert model.config._attn_implementation == "sdpa"
+    expected = eager_weights(model, inputs)
+    for item in range(2):
+        with torch.no_grad():
+            recording = observed(model, lambda: model(**inputs), item=item)
+        assert list(recording) == NAMES.get(case.split()[0], list(recording))
+        assert len(recording) == len(expected)
+        for seen, table in zip(recording.values(), expected, strict=True):
+            real = seen.dense().sum(-1) > 0.5  # the fused kernel gives zeros where a padded query sees nothing
+            close(seen.dense()[real], table[item][real])
+            assert real[:, : REAL[item].sum()].all()
+
+
+def test_a_model_in_training_is_seen_without_dropout_and_trains_the_same() -> None:
+    model = marian().train()
+    inputs = {**TEXT, "labels": TARGET, "decoder_input_ids": TARGET}
+
+    def gradients() -> Any:
+        return torch.autograd.grad(
+            model(**inputs).loss, [p for p in model.parameters() if p.requires_grad], allow_unused=True
+        )
+
+    recording = observed(model, lambda: [g for g in gradients() if g is not None])
+    first = recording["model.encoder.layers.0.self_attn"].dense()
+    torch.testing.assert_close(first.sum(-1), torch.ones(4, 5))
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+def test_a_model_in_eager_attention(training: bool) -> None:
+    model = llama()
+    model.set_attn_implementation("eager")
+    expected = eager_weights(model.eval(), TEXT)
+    recording = observed(model.train(training), lambda: model(**TEXT), item=1)
+    close(recording["model.layers.0.self_attn"].dense(), expected[0][1])
+
+
+def test_generation_step_by_step_is_one_matrix() -> None:
+    model = llama().eval()
+    start = TOKENS[:1]
+
+    def generate() -> torch.Tensor:
+        made: torch.Tensor = model.generate(start, max_new_tokens=4, do_sample=False, eos_token_id=None)
+        return made
+
+    recording = observed(model, generate)
+    said = generate()
+    name = "model.layers.1.self_attn"
+    assert [recording[n].shape for n in recording.matching(name)] == [(4, 5, 5), (4, 1, 6), (4, 1, 7), (4, 1, 8)]
+    whole = recording.stacked()
+    assert list(whole) == ["model.layers.0.self_attn", name]
+    close(whole[name].dense(), eager_weights(model, {"input_ids": said[:, :-1]})[1][0])
+    short = observed(model, generate, keep="statistics", top=2).stacked()[name]
+    close(short.entropy(), whole[name].entropy())
+    close(short.received(), whole[name].received())
+    assert torch.equal(short.top(1).keys, whole[name].top(1).keys)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_registered_implementation(case: str) -> None:
+    register()
+    build, inputs = CASES[case]
+    model = build().eval()
+    with torch.no_grad():
+        expected, tables = model(**inputs)[0], eager_weights(model, inputs)
+        model.set_attn_implementation("regard")
+        with observe(model, item=1) as recording:
+            output = model(**inputs)[0]
+    real = slice(None) if output.shape[1] != 5 else REAL[1].bool()
+    torch.testing.assert_close(output[1, real], expected[1, real], atol=2e-6, rtol=1e-5)
+    assert len(recording) == len(tables)
+    for seen, table in zip(recording.values(), tables, strict=True):
+        rows = seen.dense().sum(-1) > 0.5
+        close(seen.dense()[rows], table[1][rows])
+
+
+def test_one_layer_alone_and_generation_by_the_registered_implementation() -> None:
+    register()
+    model = llama().eval()
+    expected = model.generate(TOKENS[:1], max_new_tokens=4, do_sample=False, eos_token_id=None)
+    config = transformers.LlamaConfig(**LLAMA)
+    config._attn_implementation = "regard"
+    model.model.layers[1].self_attn.config = config
+    with observe(model) as recording:
+        made = model.generate(TOKENS[:1], max_new_tokens=4, do_sample=False, eos_token_id=None)
+    assert torch.equal(made, expected)
+    close(
+        recording.stacked()["model.layers.1.self_attn"].dense(),
+        eager_weights(llama_like(model), {"input_ids": made[:, :-1]})[1][0],
+    )
+
+
+def llama_like(model: Any) -> Any:
+    twin = llama().eval()
+    twin.load_state_dict(model.state_dict())
+    return twin
+
+
+def mistral() -> Any:
+    return transformers.MistralForCausalLM(transformers.MistralConfig(**LLAMA, sliding_window=3))
+
+
+def table(inputs: dict[str, Any], *, causal: bool) -> torch.Tensor:
+    """The padding mask of `inputs` with four axes: 0 where a key may be seen, −inf-like where not."""
+    allowed = inputs["attention_mask"][:, None, None, :].bool().expand(-1, 1, 5, -1)
+    allowed = allowed.tril() if causal else allowed
+    return torch.zeros(allowed.shape).masked_fill(~allowed, torch.finfo(torch.float32).min)
+
+
+ASKED = {**CASES, "mistral": (mistral, TEXT), "mistral unpadded": (mistral, {"input_ids": TOKENS})}
+ASKED |= {
+    f"{name} 4-D": (build, {**TEXT, "attention_mask": table(TEXT, causal=name != "bert")})
+    for name, build in (("bert", bert), ("gpt2", gpt2), ("llama", llama))
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_the_registered_implementation_gives_the_weights_that_are_asked_for(case: str) -> None:
+    register()
+    build, inputs = ASKED[case]
+    model = build().eval()
+    expected = eager_weights(model, inputs)
+    model.set_attn_implementation("regard")
+    with torch.no_grad():
+        output = model(**inputs, output_attentions=True)
+        assert not model(**inputs).get("attentions")
+    given = list(output.get("encoder_attentions") or output.attentions)
+    if "encoder_attentions" in output:
+        pairs = zip(output.decoder_attentions, output.cross_attentions, strict=True)
+        given += [one for pair in pairs for one in pair]
+    assert len(given) == len(expected)
+    for one, other in zip(given, expected, strict=True):
+        real = one.sum(-1) > 0.5  # a padded query that sees nothing has no weights
+        close(one[real], other[real])
+        assert real[0].all()
+
+
+@pytest.mark.parametrize("build", [gpt2, llama, mistral])
+def test_the_registered_implementation_gives_the_weights_of_each_step_of_a_cache(build: Callable[[], Any]) -> None:
+    register()
+    model = build().eval()
+    steps = {}
+    for name in ("eager", "regard"):
+        model.set_attn_implementation(name)
+        with torch.no_grad():
+            first = model(TOKENS[:1, :4], use_cache=True, output_attentions=True)
+            second = model(TOKENS[:1, 4:], past_key_values=first.past_key_values, output_attentions=True)
+        steps[name] = [*first.attentions, *second.attentions]
+    assert len(steps["regard"]) == 4
+    for one, other in zip(*steps.values(), strict=True):
+        close(one, other)
+
+
+def test_the_registered_implementation_gives_weights_when_asked_and_refuses_sinks() -> None:
+    register()
+    model = llama().eval()
+    expected = eager_weights(model, TEXT)
+    model.set_attn_implementation("regard")
+    with torch.no_grad():
+        given = model(**TEXT, output_attentions=True).attentions
+    for one, other in zip(given, expected, strict=True):
+        close(one[0], other[0])
+    from regard.inspect.observe.hugging_face import attention
+
+    q = torch.randn(1, 2, 3, 4)
+    with pytest.raises(InputError, match=r"^s_aux: got a Tensor, expected none; fix: use attn_implementation='sdpa'$"):
+        attention(torch.nn.Identity(), q, q, q, None, s_aux=q)

@@ -1,0 +1,50 @@
+"""Recordings for tests: every kind, of sizes that no two axes share."""
+
+import torch
+import torch.nn.functional as F
+
+from regard.inspect.recording import Difference, Factored, Factors, Overview, Sketch, Whole
+
+H, G, L, S, D = 4, 2, 5, 7, 3
+
+
+def weights(seed: int = 0) -> torch.Tensor:
+    """Rows that sum to 1."""
+    return torch.randn(H, L, S, generator=torch.Generator().manual_seed(seed)).softmax(-1)
+
+
+def sketch_of(table: torch.Tensor, step: tuple[int, int] = (2, 3), k: int = 2) -> Sketch:
+    """The sketch of written weights, by their definitions."""
+    mean = F.avg_pool2d(table, step, ceil_mode=True)
+    peak = F.max_pool2d(table, step, ceil_mode=True)
+    top = table.topk(k)
+    entropy = -(table * table.clamp_min(1e-30).log()).sum(-1)
+    return Sketch(entropy, table.sum(-2), top.values, top.indices, Overview(mean, peak, step))
+
+
+def factors(seed: int = 0, reach: int | None = 2) -> tuple[Factors, torch.Tensor]:
+    """Factors, and the weights that they stand for by the textbook."""
+    generator = torch.Generator().manual_seed(seed)
+    query, key = torch.randn(H, L, D, generator=generator), torch.randn(G, S, D, generator=generator)
+    bias = torch.randn(H, 1, S, generator=generator)
+    scores = query @ key.repeat_interleave(H // G, 0).mT + bias
+    if reach is not None:
+        scores = scores.masked_fill(torch.ones(L, S).triu(reach + 1).bool(), float("-inf"))
+    return Factors(query, key, scores.logsumexp(-1), bias, reach), scores.softmax(-1)
+
+
+def factored(seed: int = 0) -> Factored:
+    """All of it."""
+    own, table = factors(seed)
+    return Factored(sketch_of(table), own)
+
+
+def every_kind() -> dict[str, Whole | Sketch | Factored | Difference]:
+    """One of each."""
+    whole, other = Whole(weights()), Whole(weights(1))
+    return {
+        "whole": whole,
+        "sketch": sketch_of(weights(2)),
+        "factored": factored(3),
+        "difference": Difference(whole, other),
+    }
