@@ -65,7 +65,7 @@ SANITIZED := tests/numerics tests/contracts/test_few.py tests/contracts/test_lay
 # A compiler, or torch's, under a sanitizer takes minutes.
 UNSANITIZED := not compile and not traced and not graph and not generated
 sanitize: $(TEST_STAMP) ## the tests of our C++ loops under AddressSanitizer and UBSan
-	$(ONE_THREAD) REGARD_CXXFLAGS='$(SANITIZERS)' REGARD_CACHE=build/sanitized ASAN_OPTIONS=detect_leaks=0 \
+	$(ONE_THREAD) REGARD_CXXFLAGS='$(SANITIZERS)' REGARD_CACHE=$(CURDIR)/build/sanitized ASAN_OPTIONS=detect_leaks=0 \
 	    LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	    $(BIN)/python -m pytest -n 0 -x $(SANITIZED) --ignore tests/compute/kernels/test_native.py -k '$(UNSANITIZED)' $(PYTEST_ARGS)
 

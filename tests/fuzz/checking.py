@@ -111,16 +111,19 @@ class Scene:
         """What roundings of the gradient of the scores become in the gradients of all that the scores are made of.
 
         The gradient of one score is a weight times a difference. The definition may find that difference to be
-        exactly 0, of a row with one key for example, where a kernel finds a rounding of 0.
+        exactly 0, of a row with one key for example, where a kernel finds a rounding of 0. What is subtracted is the
+        same number for a whole row, so its rounding has one sign there, and signs of their own elsewhere.
         """
         weights, value = self.true.weights, self.wide[2].detach()
         signs = torch.randint(0, 2, weights.shape, generator=torch.Generator().manual_seed(5)) * 2 - 1
-        table = signs * weights * float(value.abs().max() if value.numel() else 0.0) * math.sqrt(self.trial.value)
+        size = float(value.abs().max() if value.numel() else 0.0) * math.sqrt(self.trial.value)
         wanted = [tensor for tensor in (*self.wide, *self.exact.tensors()) if tensor.requires_grad]
-        logits = self._logits()
-        slopes = torch.autograd.grad((logits * table).sum(), wanted, allow_unused=True)
-        eps = torch.finfo(self.dtype).eps
-        return [0.0 if slope is None or not slope.numel() else eps * float(slope.abs().max()) for slope in slopes]
+        noise = [0.0] * len(wanted)
+        for table in (signs * weights, signs[..., :1] * weights):
+            slopes = torch.autograd.grad((self._logits() * table * size).sum(), wanted, allow_unused=True)
+            found = [0.0 if slope is None or not slope.numel() else float(slope.abs().max()) for slope in slopes]
+            noise = [max(*both) for both in zip(found, noise, strict=True)]
+        return [torch.finfo(self.dtype).eps * largest for largest in noise]
 
     def _slack(self, dtype: torch.dtype, factor: float) -> Slack:
         """The errors of the definition on inputs that differ by a factor."""

@@ -270,6 +270,11 @@ def test_a_mask_that_does_not_fit_is_one_sentence(name: str) -> None:
         attend(torch.ones(2, 3, 5, 11), torch.ones(2, 3, 7, 11), torch.ones(2, 3, 7, 2), mask=mask)
 
 
+def test_documents_of_queries_and_keys_may_differ_in_their_lead() -> None:
+    mask = Documents(torch.zeros(2, 1, 7, dtype=torch.long), torch.zeros(1, 3, 5, dtype=torch.long))
+    assert mask.lead == (2, 3)
+
+
 def test_more_queries_than_keys_must_name_their_documents() -> None:
     sentence = "mask.queries: got None, expected documents of 7 queries; fix: pass Documents(keys, queries)"
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):

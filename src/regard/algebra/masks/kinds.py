@@ -254,8 +254,9 @@ class Documents(Mask):
 
     @property
     def lead(self) -> tuple[int, ...]:
-        own = [tuple(part.shape[:-1]) for part in (self.keys, self.queries) if part is not None]
-        return max(own, key=lambda lead: (len(lead), lead))
+        return tuple(
+            torch.broadcast_shapes(*(part.shape[:-1] for part in (self.keys, self.queries) if part is not None))
+        )
 
     def over_heads(self) -> Mask:
         parts = [part if part is None or part.dim() < 2 else part.unsqueeze(-2) for part in (self.keys, self.queries)]
