@@ -1,4 +1,4 @@
-"""Measure the claims: `python -m benchmarks [names …] [--quick]`. Let nothing else run meanwhile."""
+"""Measure the claims: `find_python -m benchmarks [names …] [--quick]`. Let nothing else run meanwhile."""
 
 import argparse
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 from benchmarks import peers, report
 from benchmarks.claims import NAMES
 from benchmarks.results import FOLDER, Result, load
-from benchmarks.wording import outcome
-from regard.cli.machine import QUIET, busy_elsewhere
+from benchmarks.wording import format_check
+from regard.cli.machine import QUIET, measure_other_load
 
 ROOT = Path(__file__).parent.parent
 ASIDE = ROOT / "build" / "benchmarks"  # what is not for the tables
@@ -22,12 +22,12 @@ def main() -> int:
     if given.list:
         print("\n".join(NAMES))
         return 0
-    refusal = _refusal(given)
+    refusal = _explain_refusal(given)
     if refusal:
         print(f"benchmarks: {refusal}", file=sys.stderr)
         return 2
     folder = ASIDE if given.quick or given.tiny else FOLDER
-    failed = [name for name in given.names or NAMES if not _measured(name, folder, given)]
+    failed = [name for name in given.names or NAMES if not _measure(name, folder, given)]
     if folder == FOLDER:
         report.write()
     if failed:
@@ -47,26 +47,26 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _refusal(given: argparse.Namespace) -> str:
+def _explain_refusal(given: argparse.Namespace) -> str:
     unknown = [name for name in given.names if name not in NAMES]
     if unknown:
         return f"names: got {', '.join(unknown)}, expected some of {', '.join(NAMES)}; fix: see --list"
-    if not peers.installed():
+    if not peers.is_installed():
         return "peers: got none, expected them in .venv-peers; fix: python -m benchmarks.peers"
-    others = busy_elsewhere()
+    others = measure_other_load()
     if others > QUIET and not (given.busy or given.quick or given.tiny):
         fix = "stop what else is running, or say --busy (the results will be marked)"
         return f"machine: got {others:.1f} cores busy with other work, expected at most {QUIET}; fix: {fix}"
     return ""
 
 
-def _measured(name: str, folder: Path, given: argparse.Namespace) -> bool:
+def _measure(name: str, folder: Path, given: argparse.Namespace) -> bool:
     """Measure one claim in the peers' environment, and say what came out; false where it does not hold."""
     threads = str(given.threads)
-    command = [str(peers.python()), "-m", "benchmarks.worker", name, str(folder), "--threads", threads]
+    command = [str(peers.find_python()), "-m", "benchmarks.worker", name, str(folder), "--threads", threads]
     command += ["--quick"] * given.quick + ["--tiny"] * given.tiny
     print(f"\n{name}", flush=True)
-    done = subprocess.run(command, cwd=ROOT, env=_environment(threads), check=False)
+    done = subprocess.run(command, cwd=ROOT, env=_build_environment(threads), check=False)
     if done.returncode:
         print(f"  failed with exit code {done.returncode}")
         return False
@@ -80,7 +80,7 @@ def _measured(name: str, folder: Path, given: argparse.Namespace) -> bool:
     return result.holds or bool(given.tiny)
 
 
-def _environment(threads: str) -> dict[str, str]:
+def _build_environment(threads: str) -> dict[str, str]:
     """Fixed threads, this tree's regard, peers that neither call home nor warn about it."""
     fixed = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
@@ -91,7 +91,7 @@ def _show(result: Result, *, judge: bool) -> None:
     for case in result.cases:
         print(f"  {case.name}")
         for check in case.checks:
-            print(f"    {outcome(check)}{'' if check.holds or not judge else '   NOT AS CLAIMED'}")
+            print(f"    {format_check(check)}{'' if check.holds or not judge else '   NOT AS CLAIMED'}")
         for name, reason in case.missing.items():
             print(f"    without {name}: {reason}")
     for curve in result.curves:

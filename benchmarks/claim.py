@@ -31,7 +31,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed(Generic[Problem]):
+class TimeCase(Generic[Problem]):
     """Contenders for the same problem. Those in `peers` count for the fastest, those in `also` are shown beside them.
 
     `tiny` is the same problem in milliseconds, for tests and for warming up. `limit` says what keeps ours from being
@@ -48,13 +48,13 @@ class Timed(Generic[Problem]):
     backward: bool = False
     limit: str = ""
 
-    def builds(self) -> dict[str, Build[Problem]]:
+    def list_builds(self) -> dict[str, Build[Problem]]:
         """Every contender by name, ours first."""
         return {OURS: self.ours, **self.peers, **self.also}
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed(Generic[Problem]):
+class MemoryCase(Generic[Problem]):
     """Peak memory of ours and of peers, each in a process of its own.
 
     A peer in `limited` is run with at most so many megabytes, because it might take all that the machine has.
@@ -72,7 +72,7 @@ class Weighed(Generic[Problem]):
     backward: bool = False
     limit: str = ""
 
-    def builds(self) -> dict[str, Build[Problem]]:
+    def list_builds(self) -> dict[str, Build[Problem]]:
         """Every contender by name, ours first."""
         return {OURS: self.ours, **self.peers, **self.also}
 
@@ -99,6 +99,6 @@ class Claim:
     """One or more cases under a title, measured in one process with this `environment`."""
 
     title: str
-    cases: tuple[Timed[Any] | Weighed[Any], ...] = ()
+    cases: tuple[TimeCase[Any] | MemoryCase[Any], ...] = ()
     growth: Growth | None = None
     environment: Mapping[str, str] = field(default_factory=dict)

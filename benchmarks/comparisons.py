@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from benchmarks.recipes.running import today
+from benchmarks.recipes.running import get_date
 from benchmarks.results import FOLDER, write
-from benchmarks.worker import commit
-from regard.cli.compare import UNITS, What, figure
-from regard.cli.machine import describe
-from regard.compute.timing import spread
+from benchmarks.worker import find_commit
+from regard.cli.compare import UNITS, What, format_number
+from regard.cli.machine import describe_machine
+from regard.compute.timing import summarize
 
 NAMES: tuple[str, ...] = get_args(What)
 LAYERS = "layers"
@@ -23,7 +23,7 @@ PICTURE = "compare-layers.svg"
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparisonResult:
     """What one comparison said, and where."""
 
     name: str
@@ -33,51 +33,51 @@ class Compared:
     found: dict[str, Any]
 
 
-def run(name: str, folder: Path = FOLDER, *more: str, lengths: tuple[int, ...] = LENGTHS) -> Compared:
+def run_comparison(name: str, folder: Path = FOLDER, *more: str, lengths: tuple[int, ...] = LENGTHS) -> ComparisonResult:
     """One comparison by its command, with one thread."""
     command = [sys.executable, "-m", "regard", "compare", name, "--json", *more]
     if name == LAYERS:
         command += ["--output", str(folder / PICTURE), *(f"--lengths={length}" for length in lengths)]
     done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE)
-    result = Compared(name, describe()._asdict(), today(), commit(), json.loads(done.stdout))
+    result = ComparisonResult(name, describe_machine()._asdict(), get_date(), find_commit(), json.loads(done.stdout))
     write(asdict(result), folder / f"compare-{name}.json")
     return result
 
 
-def results(folder: Path = FOLDER) -> list[Compared]:
+def load_results(folder: Path = FOLDER) -> list[ComparisonResult]:
     """What was compared so far."""
     paths = [folder / f"compare-{name}.json" for name in NAMES]
-    return [Compared(**json.loads(path.read_text(encoding="utf-8"))) for path in paths if path.is_file()]
+    return [ComparisonResult(**json.loads(path.read_text(encoding="utf-8"))) for path in paths if path.is_file()]
 
 
-def page(found: list[Compared]) -> str:
+def render_page(found: list[ComparisonResult]) -> str:
     """docs/compare.md, all of it."""
     head = "# Compared\n\n<!-- made by python -m benchmarks.report: do not edit -->\n"
     how = (
         "Each by one command, `regard compare NAME`, with one thread; recorded by `python -m benchmarks.comparisons`.\n"
     )
-    return "\n".join([head, how, *(layers(one) if one.name == LAYERS else mechanisms(one) for one in found)])
+    return "\n".join([head, how, *(render_layers(one) if one.name == LAYERS else render_mechanisms(one) for one in found)])
 
 
-def place(one: Compared) -> str:
+def describe_setting(one: ComparisonResult) -> str:
     """Where and when."""
     machine = one.machine
     versions = f"torch {machine['torch']}, Python {machine['python']}, {machine['system']}"
     return f"One core of {machine['processor']}; {versions}. {one.date}, commit {one.commit}."
 
 
-def mechanisms(one: Compared) -> str:
+def render_mechanisms(one: ComparisonResult) -> str:
     """A line for each mechanism."""
     rows = ["| | median | from | to | seconds of one core |", "|---|---|---|---|---|"]
     for row in one.found["rows"]:
         values = row["values"]
-        figures = (spread(values).median, min(values), max(values))
+        figures = (summarize(values).median, min(values), max(values))
         shown = " | ".join(f"{value:.4g}" for value in figures)
         rows.append(f"| {row['name']} | {shown} | {row['seconds']:.0f} |")
-    return "\n".join([f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", place(one), ""])
+    return "\n".join([f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", describe_setting(one), ""])
 
 
-def layers(one: Compared) -> str:
+def render_layers(one: ComparisonResult) -> str:
     """A table for each quantity, and the picture of all."""
     # Imported here: it needs torch, and nothing else in this file does.
     from regard.models.complexity import FORMULAS
@@ -88,11 +88,11 @@ def layers(one: Compared) -> str:
         columns = ["", "d", *(f"n = {length:,}" for length in lengths), "formula"]
         parts += [f"**{title}**", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         for name, curves in one.found["layers"].items():
-            figures = [figure(value / unit) for value in curves[quantity]]
+            figures = [format_number(value / unit) for value in curves[quantity]]
             formula = f"O({FORMULAS[name][quantity].text})"
             parts.append(f"| {' | '.join([name, str(one.found['widths'][name]), *figures, formula])} |")
         parts.append("")
-    parts += [f"![marks: measured; lines: the formulas](../benchmarks/results/{PICTURE})", "", place(one), ""]
+    parts += [f"![marks: measured; lines: the formulas](../benchmarks/results/{PICTURE})", "", describe_setting(one), ""]
     return "\n".join(parts)
 
 
@@ -110,7 +110,7 @@ def main() -> int:
     from benchmarks import report
 
     for name in given.names or NAMES:
-        print(mechanisms(run(name)) if name != LAYERS else layers(run(name)), flush=True)
+        print(render_mechanisms(run_comparison(name)) if name != LAYERS else render_layers(run_comparison(name)), flush=True)
         report.write()
     return 0
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import torch
 
-from benchmarks.contenders.observing import Long, Sizes, long_inputs
+from benchmarks.contenders.observing import LongAttention, Sizes, draw_long_inputs
 from benchmarks.results import FOLDER, CaseResult, Check, Entry, Result, Setting, save
-from benchmarks.worker import commit
-from regard.cli.machine import Watch, describe
-from regard.compute.timing import spread
+from benchmarks.worker import find_commit
+from regard.cli.machine import LoadMonitor, describe_machine
+from regard.compute.timing import summarize
 from regard.inspect.observe import observe
 from regard.inspect.recording import Recording
 
@@ -39,7 +39,7 @@ PAINTED = """() => {
 }"""
 
 # A hand that drags over the map, or turns the wheel there, each time a frame is drawn; the seconds between frames.
-MOVED = """async ({ how, seconds }) => {
+MOVE = """async ({ how, seconds }) => {
   const canvas = document.querySelector('.attention canvas.regard-heatmap-canvas');
   const box = canvas.getBoundingClientRect();
   const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
@@ -62,56 +62,56 @@ MOVED = """async ({ how, seconds }) => {
 }"""
 
 
-def observed(length: int, folder: Path) -> tuple[Path, list[Entry]]:
+def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     """The recording in a file, and how long it took to observe, and to draw a picture of it in Python."""
-    from regard.inspect.draw.alignment import alignment
-    from regard.inspect.draw.alignment import save as draw
-    from regard.inspect.draw.chapters import pooled_labels
+    from regard.inspect.draw.alignment import draw_alignment
+    from regard.inspect.draw.alignment import save_figure as draw
+    from regard.inspect.draw.chapters import pool_labels
 
-    model, (query, key) = Long(), long_inputs(Sizes(1, length, 64, 1))
+    model, (query, key) = LongAttention(), draw_long_inputs(Sizes(1, length, 64, 1))
     begin = time.perf_counter()
     with torch.no_grad(), observe(model, keep="tiles") as recording:
         model(query, key)
     seen = time.perf_counter()
-    table = recording["Long"].picture(0, how="max").numpy()
-    names = pooled_labels(None, length, len(table))
-    draw(alignment(table, names, names, largest=float(table.max())), folder / "first.png")
+    table = recording["Long"].downsample(0, how="max").numpy()
+    names = pool_labels(None, length, len(table))
+    draw(draw_alignment(table, names, names, largest=float(table.max())), folder / "first.png")
     drawn = time.perf_counter()
     Recording(recording).save(folder / "long.safetensors")
-    return folder / "long.safetensors", [once("observed", seen - begin), once("first picture, Python", drawn - seen)]
+    return folder / "long.safetensors", [build_single_entry("observed", seen - begin), build_single_entry("first picture, Python", drawn - seen)]
 
 
-def once(name: str, seconds: float) -> Entry:
+def build_single_entry(name: str, seconds: float) -> Entry:
     return Entry(name, seconds, seconds, seconds, 1)
 
 
-def many(name: str, seconds: list[float]) -> Entry:
-    found = spread(seconds)
+def build_entry(name: str, seconds: list[float]) -> Entry:
+    found = summarize(seconds)
     return Entry(name, found.median, found.low, found.high, len(seconds))
 
 
-def visited(page: Any, url: str, seconds: float) -> list[Entry]:
+def visit_page(page: Any, url: str, seconds: float) -> list[Entry]:
     """The first picture on the page, then frames and the script of a frame while a hand pans, and while it zooms."""
     begin = time.perf_counter()
     page.goto(f"{url}#view=recording&file=long.safetensors")
     page.wait_for_function(PAINTED, polling="raf")
-    entries = [once("first picture, page", time.perf_counter() - begin)]
+    entries = [build_single_entry("first picture, page", time.perf_counter() - begin)]
     for _ in range(6):
         page.keyboard.press("Tab")
-    scripted = scripting(page)
+    scripted = start_script_clock(page)
     for how in ("pan", "zoom"):
         page.evaluate("() => document.querySelector('.attention canvas').map.zoom(12)")
         before = scripted()
-        frames = page.evaluate(MOVED, {"how": how, "seconds": seconds})
+        frames = page.evaluate(MOVE, {"how": how, "seconds": seconds})
         entries += [
-            many(f"frame, {how}", frames),
-            once(f"script of a frame, {how}", (scripted() - before) / len(frames)),
+            build_entry(f"frame, {how}", frames),
+            build_single_entry(f"script of a frame, {how}", (scripted() - before) / len(frames)),
         ]
         page.evaluate("() => document.querySelector('.attention canvas').map.fit()")
     return entries
 
 
-def scripting(page: Any) -> Callable[[], float]:
+def start_script_clock(page: Any) -> Callable[[], float]:
     """A clock of the time that the page's scripts have run, on the processor."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -123,12 +123,12 @@ def scripting(page: Any) -> Callable[[], float]:
     return clock
 
 
-def measured(given: argparse.Namespace) -> list[Entry]:
+def measure(given: argparse.Namespace) -> list[Entry]:
     """Everything, once."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        file, entries = observed(given.length, Path(folder))
+        file, entries = observe_long(given.length, Path(folder))
         command = [sys.executable, "-m", "regard", "serve", str(file), "--port", "0"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         try:
@@ -136,7 +136,7 @@ def measured(given: argparse.Namespace) -> list[Entry]:
             chromium = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
             browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1280, "height": 900})
-            entries += visited(page, url, given.seconds)
+            entries += visit_page(page, url, given.seconds)
             browser.close()
         finally:
             server.terminate()
@@ -144,7 +144,7 @@ def measured(given: argparse.Namespace) -> list[Entry]:
     return entries
 
 
-def result(entries: list[Entry], given: argparse.Namespace, watch: Watch, load: float) -> Result:
+def build_result(entries: list[Entry], given: argparse.Namespace, watch: LoadMonitor, load: float) -> Result:
     """In the form that all measurements have."""
     checks = [
         Check(
@@ -162,7 +162,7 @@ def result(entries: list[Entry], given: argparse.Namespace, watch: Watch, load: 
     case = CaseResult(f"{given.length:,} × {given.length:,} weights", "s", entries, checks)
     quick = given.length < 32_768
     threads = torch.get_num_threads()
-    setting = Setting(*describe(), threads, load, watch.others(), date.today().isoformat(), commit(), quick)
+    setting = Setting(*describe_machine(), threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), quick)
     return Result("long_recording", "A long attention on the page", setting, [case])
 
 
@@ -172,8 +172,8 @@ def main() -> int:
     parser.add_argument("--length", type=int, default=32_768)
     parser.add_argument("--seconds", type=float, default=5.0, help="of panning, and of zooming")
     given = parser.parse_args()
-    load, watch = os.getloadavg()[0], Watch()
-    found = result(measured(given), given, watch, load)
+    load, watch = os.getloadavg()[0], LoadMonitor()
+    found = build_result(measure(given), given, watch, load)
     for entry in found.cases[0].entries:
         print(f"{entry.name}: {1000 * entry.median:,.1f} ms")
     print(save(found, ASIDE if found.setting.quick else FOLDER))

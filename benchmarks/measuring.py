@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from benchmarks.claim import FASTEST, OURS, Bound, Contender, Timed, Weighed
+from benchmarks.claim import FASTEST, OURS, Bound, Contender, TimeCase, MemoryCase
 from benchmarks.results import CaseResult, Check, Entry
-from regard.compute.timing import Budget, interleave, ratios, spread
+from regard.compute.timing import Budget, interleave, summarize_ratios, summarize
 
 FULL = Budget(seconds=15.0, least=7, most=100, sample=0.05)
 QUICK = Budget(seconds=1.0, least=3, most=20, sample=0.01)
@@ -27,7 +27,7 @@ class Scale(NamedTuple):
         return QUICK if self.quick or self.tiny else FULL
 
 
-def stepped(contender: Contender, *, backward: bool) -> Callable[[], Tensor]:
+def build_call(contender: Contender, *, backward: bool) -> Callable[[], Tensor]:
     """One call: the forward pass without a graph, or with its gradients for fixed upstream numbers."""
     if not backward:
 
@@ -49,27 +49,27 @@ def stepped(contender: Contender, *, backward: bool) -> Callable[[], Tensor]:
     return both
 
 
-def time_case(case: Timed[Any], scale: Scale) -> CaseResult:
+def time_case(case: TimeCase[Any], scale: Scale) -> CaseResult:
     """Time every contender that is installed."""
-    runs, missing = _built(case, case.tiny if scale.tiny else case.problem)
-    differences = _differences(runs, [peer for peer in case.peers if peer in runs])
+    runs, missing = _build_runs(case, case.tiny if scale.tiny else case.problem)
+    differences = _compute_differences(runs, [peer for peer in case.peers if peer in runs])
     samples = interleave(runs, scale.budget)
-    entries = [Entry(name, *spread(found), differences.get(name)) for name, found in samples.items()]
-    checks = [_check(bound, samples, tuple(case.peers)) for bound in case.bounds]
+    entries = [Entry(name, *summarize(found), differences.get(name)) for name, found in samples.items()]
+    checks = [_check_bound(bound, samples, tuple(case.peers)) for bound in case.bounds]
     return CaseResult(case.name, "s", entries, [check for check in checks if check is not None], missing, case.limit)
 
 
-def _built(case: Timed[Any], problem: Any) -> tuple[dict[str, Callable[[], Tensor]], dict[str, str]]:
+def _build_runs(case: TimeCase[Any], problem: Any) -> tuple[dict[str, Callable[[], Tensor]], dict[str, str]]:
     runs, missing = {}, {}
-    for name, build in case.builds().items():
+    for name, build in case.list_builds().items():
         try:
-            runs[name] = stepped(build(problem), backward=case.backward)
+            runs[name] = build_call(build(problem), backward=case.backward)
         except ImportError as error:
             missing[name] = str(error)
     return runs, missing
 
 
-def _differences(runs: Mapping[str, Callable[[], Tensor]], peers: Sequence[str]) -> dict[str, float]:
+def _compute_differences(runs: Mapping[str, Callable[[], Tensor]], peers: Sequence[str]) -> dict[str, float]:
     """How far each peer is from ours."""
     ours = runs[OURS]()
     largest = ours.abs().amax().item()
@@ -81,38 +81,38 @@ def _differences(runs: Mapping[str, Callable[[], Tensor]], peers: Sequence[str])
     return found
 
 
-def _check(bound: Bound, samples: Mapping[str, Sequence[float]], peers: Sequence[str]) -> Check | None:
+def _check_bound(bound: Bound, samples: Mapping[str, Sequence[float]], peers: Sequence[str]) -> Check | None:
     """The bound as found, or nothing where the peer it names is missing."""
     against = bound.against
     if against == FASTEST:
         present = [peer for peer in peers if peer in samples]
-        against = min(present, key=lambda peer: spread(samples[peer]).median, default="")
+        against = min(present, key=lambda peer: summarize(samples[peer]).median, default="")
     if against not in samples:
         return None
     if bound.least is not None:
-        value = ratios(samples[against], samples[OURS])
+        value = summarize_ratios(samples[against], samples[OURS])
         return Check(f"faster than {against}", *value[:3], "least", bound.least)
     if bound.most is None:
         raise ValueError(f"the bound against {bound.against} bounds nothing")
-    value = ratios(samples[OURS], samples[against])
+    value = summarize_ratios(samples[OURS], samples[against])
     return Check(f"the time of {against}", *value[:3], "most", bound.most)
 
 
-def weigh_case(claim: str, index: int, case: Weighed[Any], scale: Scale) -> CaseResult:
+def measure_memory_case(claim: str, index: int, case: MemoryCase[Any], scale: Scale) -> CaseResult:
     """Weigh every contender, each time in a fresh process."""
     # Imported here: that process imports this module.
-    from benchmarks.memory import Wanted, weigh
+    from benchmarks.memory import MemoryRequest, measure_memory
 
     entries = []
-    for name in case.builds():
-        wanted = Wanted(claim, index, name, tiny=scale.tiny, limit=case.limited.get(name, 0))
-        found = [weigh(wanted) for _ in range(1 if scale.quick or scale.tiny or wanted.limit else 3)]
+    for name in case.list_builds():
+        wanted = MemoryRequest(claim, index, name, tiny=scale.tiny, limit=case.limited.get(name, 0))
+        found = [measure_memory(wanted) for _ in range(1 if scale.quick or scale.tiny or wanted.limit else 3)]
         over = any(weight.over for weight in found)
-        entries.append(Entry(name, *spread([weight.megabytes for weight in found]), over=over))
-    return CaseResult(case.name, "MB", entries, _weight_checks(case, entries), limit=case.limit)
+        entries.append(Entry(name, *summarize([weight.megabytes for weight in found]), over=over))
+    return CaseResult(case.name, "MB", entries, _check_memory(case, entries), limit=case.limit)
 
 
-def _weight_checks(case: Weighed[Any], entries: Sequence[Entry]) -> list[Check]:
+def _check_memory(case: MemoryCase[Any], entries: Sequence[Entry]) -> list[Check]:
     ours = entries[0]
     found = {entry.name: entry for entry in entries}
     checks = []

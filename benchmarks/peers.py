@@ -1,4 +1,4 @@
-"""Install the libraries that we are compared with, in an environment of their own: `python -m benchmarks.peers`.
+"""Install the libraries that we are compared with, in an environment of their own: `find_python -m benchmarks.peers`.
 
 They are never dependencies of the package. regard itself is not installed there: it is imported from this tree.
 """
@@ -21,28 +21,28 @@ ALONE = ("OpenNMT-py", "joeynmt")
 OURS = ("ctranslate2", "num2words", "Babel")  # what regard itself translates with
 
 
-def python() -> Path:
+def find_python() -> Path:
     """The interpreter of that environment."""
     return FOLDER / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Whether the environment is there and is what the pins say."""
-    return python().exists() and STAMP.exists() and STAMP.read_text() == _wanted()
+    return find_python().exists() and STAMP.exists() and STAMP.read_text() == _compute_stamp()
 
 
 def install() -> None:
     """Make the environment; nothing is done where it is there."""
-    if installed():
+    if is_installed():
         return
-    if not python().exists():
+    if not find_python().exists():
         _create()
     _pip("install", *WHOLE, *OURS)
     _pip("install", "--no-deps", *ALONE)
-    STAMP.write_text(_wanted())
+    STAMP.write_text(_compute_stamp())
 
 
-def _wanted() -> str:
+def _compute_stamp() -> str:
     return hashlib.sha256(PINS.read_bytes() + repr((WHOLE, ALONE, OURS)).encode()).hexdigest()
 
 
@@ -52,13 +52,13 @@ def _create() -> None:
     except subprocess.CalledProcessError:
         # Some systems package venv without its own pip; the one at hand then installs it.
         venv.create(FOLDER, clear=True)
-        command = [sys.executable, "-m", "pip", "--python", str(python()), "install", "--quiet", "pip"]
+        command = [sys.executable, "-m", "pip", "--python", str(find_python()), "install", "--quiet", "pip"]
         subprocess.run(command, check=True)
 
 
 def _pip(*arguments: str) -> None:
     pins = {"PIP_CONSTRAINT": str(PINS), "PIP_BUILD_CONSTRAINT": str(PINS), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    command = [str(python()), "-m", "pip", arguments[0], "--quiet", *arguments[1:]]
+    command = [str(find_python()), "-m", "pip", arguments[0], "--quiet", *arguments[1:]]
     subprocess.run(command, check=True, env={**os.environ, **pins})
 
 

@@ -9,7 +9,7 @@ from benchmarks.claims import NAMES
 from benchmarks.recipes.running import TaskResult
 from benchmarks.recipes.running import load as load_task
 from benchmarks.results import FOLDER, CaseResult, CurveResult, Result, Setting, load
-from benchmarks.wording import amount, bound, measured, number, ratio, relative
+from benchmarks.wording import format_amount, format_bound, format_entry, format_number, format_ratio, format_relative
 
 ROOT = Path(__file__).parent.parent
 TASKS_BEGIN, TASKS_END = "<!-- tasks:begin -->", "<!-- tasks:end -->"
@@ -31,12 +31,12 @@ $ regard bench                                  # a quick table for your machine
 """
 
 
-def results(folder: Path = FOLDER) -> list[Result]:
+def load_results(folder: Path = FOLDER) -> list[Result]:
     """What is measured so far, in the order of the claims."""
     return [load(path) for name in (*NAMES, *PROGRAMS) if (path := folder / f"{name}.json").exists()]
 
 
-def summary(found: list[Result]) -> str:
+def render_summary(found: list[Result]) -> str:
     """One row for each bound."""
     if not found:
         return NOTHING
@@ -46,51 +46,51 @@ def summary(found: list[Result]) -> str:
             for check in case.checks:
                 says = "" if check.unit == "MB" else f" {check.says}"
                 mark = "" if check.holds else " ✗"
-                rows.append(f"| {result.title}, {case.name} | **{ratio(check)}**{says}{mark} | {bound(check)} |")
+                rows.append(f"| {result.title}, {case.name} | **{format_ratio(check)}**{says}{mark} | {format_bound(check)} |")
     return "\n".join(rows)
 
 
-def settings(found: list[Result]) -> str:
+def render_settings(found: list[Result]) -> str:
     """Where it was measured; each distinct place once."""
-    lines = dict.fromkeys(place(result.setting) for result in found)
+    lines = dict.fromkeys(describe_setting(result.setting) for result in found)
     return "\n".join(lines)
 
 
-def place(setting: Setting) -> str:
+def describe_setting(setting: Setting) -> str:
     """One setting in words."""
     cores = f"{setting.threads} threads on {setting.cores} cores of {setting.processor}"
     versions = f"torch {setting.torch}, Python {setting.python}, {setting.system}"
     return f"{cores}; {versions}."
 
 
-def moment(setting: Setting) -> str:
+def describe_time(setting: Setting) -> str:
     """When, from which code, and what else was running."""
     busy = f"load average {setting.load:.2f}, others kept {setting.others:.2f} cores busy"
     loud = "" if setting.quiet else " **The machine was busy: these times are not to be trusted.**"
     return f"{setting.date}, commit {setting.commit}; {busy}.{loud}"
 
 
-def block(found: list[Result]) -> str:
+def render_block(found: list[Result]) -> str:
     """What stands in the README between its two marks."""
-    place = f"\n\nRatios are medians with quartiles; {settings(found)}" if found else ""
+    place = f"\n\nRatios are medians with quartiles; {render_settings(found)}" if found else ""
     more = "How it was measured, and every peer: [docs/benchmarks.md](docs/benchmarks.md)."
-    return f"{BEGIN}\n{summary(found)}{place}\n\n{more}\n{END}"
+    return f"{BEGIN}\n{render_summary(found)}{place}\n\n{more}\n{END}"
 
 
-def readme(text: str, found: list[Result]) -> str:
+def replace_block(text: str, found: list[Result]) -> str:
     """The README with the block replaced, or put at the end of it."""
     if BEGIN not in text:
-        return f"{text.rstrip()}\n\n{HEADING}\n\n{block(found)}\n"
+        return f"{text.rstrip()}\n\n{HEADING}\n\n{render_block(found)}\n"
     before, rest = text.split(BEGIN, 1)
-    return before + block(found) + rest.split(END, 1)[1]
+    return before + render_block(found) + rest.split(END, 1)[1]
 
 
-def task_results(folder: Path = FOLDER) -> list[TaskResult]:
+def load_task_results(folder: Path = FOLDER) -> list[TaskResult]:
     """What the recipes of the tasks have reached so far."""
     return [load_task(path) for path in sorted(folder.glob("tasks-*.json"))]
 
 
-def task_row(result: TaskResult) -> str:
+def render_task_row(result: TaskResult) -> str:
     """One line: what was reached, what others reached, and how long it took; other figures beside the first."""
     missed = {name: f" ✗ (≥ {least:g} wanted)" for name, least in result.missed.items()}
     beside = "; ".join(f"{name}: {value:.4g}{missed.get(name, '')}" for name, value in result.beside.items())
@@ -101,94 +101,94 @@ def task_row(result: TaskResult) -> str:
     return f"| {result.task} | {result.mechanism} | {result.data} | {reached} | {result.published} | {minutes} |"
 
 
-def task_block(found: list[TaskResult]) -> str:
+def render_task_block(found: list[TaskResult]) -> str:
     """What stands in the README between the marks of the tasks."""
-    rows = ["| task | mechanism | data | ours | published | time |", "|---|---|---|---|---|---|", *map(task_row, found)]
+    rows = ["| task | mechanism | data | ours | published | time |", "|---|---|---|---|---|---|", *map(render_task_row, found)]
     how = "Each by one command, `python -m benchmarks.recipes NAME --data FOLDER`; configurations and seeds are in"
     where = "[benchmarks/results](benchmarks/results). Times are of the clock, beside other work on the same two cores."
     return f"{TASKS_BEGIN}\n{chr(10).join(rows)}\n\n{how}\n{where}\n{TASKS_END}"
 
 
-def with_tasks(text: str, found: list[TaskResult]) -> str:
+def replace_task_block(text: str, found: list[TaskResult]) -> str:
     """The README with the table of the tasks replaced, or put before what was measured."""
     if not found:
         return text
     if TASKS_BEGIN in text:
         before, rest = text.split(TASKS_BEGIN, 1)
-        return before + task_block(found) + rest.split(TASKS_END, 1)[1]
+        return before + render_task_block(found) + rest.split(TASKS_END, 1)[1]
     before, heading, rest = text.partition(f"{HEADING}\n")
-    return f"{before}{TASKS_HEADING}\n\n{task_block(found)}\n\n{heading}{rest}"
+    return f"{before}{TASKS_HEADING}\n\n{render_task_block(found)}\n\n{heading}{rest}"
 
 
-def page(found: list[Result]) -> str:
+def render_page(found: list[Result]) -> str:
     """docs/benchmarks.md, all of it."""
-    head = f"# Benchmarks\n\n<!-- made by python -m benchmarks.report: do not edit -->\n\n{HOW}\n{summary(found)}\n"
-    return "\n".join([head, *(_section(result) for result in found)])
+    head = f"# Benchmarks\n\n<!-- made by python -m benchmarks.report: do not edit -->\n\n{HOW}\n{render_summary(found)}\n"
+    return "\n".join([head, *(_render_section(result) for result in found)])
 
 
-def _section(result: Result) -> str:
-    parts = [f"## {result.title}", f"{place(result.setting)} {moment(result.setting)}"]
-    parts += [_case(case) for case in result.cases]
+def _render_section(result: Result) -> str:
+    parts = [f"## {result.title}", f"{describe_setting(result.setting)} {describe_time(result.setting)}"]
+    parts += [_render_case(case) for case in result.cases]
     if result.curves:
-        parts.append(_growth(result))
+        parts.append(_render_growth(result))
     return "\n\n".join(parts) + "\n"
 
 
-def _case(case: CaseResult) -> str:
+def _render_case(case: CaseResult) -> str:
     kind = "time" if case.unit == "s" else "peak memory"
     rows = [f"**{case.name}**", "", f"| | × ours | {kind} | difference from ours |", "|---|---|---|---|"]
     for entry in case.entries:
         apart = "–" if entry.difference is None else f"{entry.difference:.0e}"
-        rows.append(f"| {entry.name} | {relative(entry, case)} | {measured(entry, case.unit)} | {apart} |")
+        rows.append(f"| {entry.name} | {format_relative(entry, case)} | {format_entry(entry, case.unit)} | {apart} |")
     rows += [f"| {name} | | not measured: {reason} | |" for name, reason in case.missing.items()]
     if case.limit and not case.holds:
         rows += ["", f"What bounds it: {case.limit}"]
     return "\n".join(rows)
 
 
-def _growth(result: Result) -> str:
+def _render_growth(result: Result) -> str:
     """The exponents, and the picture that was drawn with them."""
     head = (
         "One head of width 64, forward and backward unless it says forward; sdpa and eager: scaled dot product; local:"
         " a window of 256; linear: causal features; stream: additive; rows: sparsemax; flex: uncompiled, as torch runs"
         " it on a CPU. The exponent is the slope over the last four lengths."
     )
-    rows = ["| backend | time | memory | longest | there |", "|---|---|---|---|---|", *map(_curve, result.curves)]
+    rows = ["| backend | time | memory | longest | there |", "|---|---|---|---|---|", *map(_render_curve, result.curves)]
     picture = f"![time and memory against the length](../benchmarks/results/{result.claim}.svg)"
     return "\n\n".join([head, "\n".join(rows), picture])
 
 
-def _curve(curve: CurveResult) -> str:
+def _render_curve(curve: CurveResult) -> str:
     last = curve.points[-1]
     name = curve.backend if curve.backward else f"{curve.backend}, forward"
     slopes = f"n^{curve.time_exponent:.2f} | n^{curve.memory_exponent:.2f}"
-    return f"| {name} | {slopes} | {last.length:,} | {amount(last.seconds, 's')}, {number(last.megabytes)} MB |"
+    return f"| {name} | {slopes} | {last.length:,} | {format_amount(last.seconds, 's')}, {format_number(last.megabytes)} MB |"
 
 
-def wanted(root: Path = ROOT) -> dict[Path, str]:
+def render_files(root: Path = ROOT) -> dict[Path, str]:
     """What the files should be."""
-    found = results()
+    found = load_results()
     text = (root / "README.md").read_text(encoding="utf-8")
-    text = with_tasks(readme(text, found), task_results())
+    text = replace_task_block(replace_block(text, found), load_task_results())
     docs = root / "docs"
     return {
         root / "README.md": text,
-        docs / "benchmarks.md": page(found),
-        docs / "compare.md": comparisons.page(comparisons.results()),
+        docs / "benchmarks.md": render_page(found),
+        docs / "compare.md": comparisons.render_page(comparisons.load_results()),
     }
 
 
-def stale(root: Path = ROOT) -> list[Path]:
+def find_stale(root: Path = ROOT) -> list[Path]:
     """The files that differ from the results."""
     return [
-        path for path, text in wanted(root).items() if not path.exists() or path.read_text(encoding="utf-8") != text
+        path for path, text in render_files(root).items() if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
 
 
 def write(root: Path = ROOT) -> None:
     """Write those that differ."""
-    for path, text in wanted(root).items():
-        if path in stale(root):
+    for path, text in render_files(root).items():
+        if path in find_stale(root):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
@@ -200,9 +200,9 @@ def main() -> int:
     if not parser.parse_args().check:
         write()
         return 0
-    for path in stale():
+    for path in find_stale():
         print(f"{path.name}: differs from benchmarks/results; fix: python -m benchmarks.report", file=sys.stderr)
-    return 1 if stale() else 0
+    return 1 if find_stale() else 0
 
 
 if __name__ == "__main__":

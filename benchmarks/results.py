@@ -122,7 +122,7 @@ class Result:
 
 def save(result: Result, folder: Path) -> Path:
     """Write down a claim."""
-    return write(_short(asdict(result)), folder / f"{result.claim}.json", indent=2)
+    return write(_round_values(asdict(result)), folder / f"{result.claim}.json", indent=2)
 
 
 def write(values: dict[str, Any], path: Path, indent: int = 1) -> Path:
@@ -156,10 +156,10 @@ def load(path: Path) -> Result:
     return Result(found["claim"], found["title"], Setting(**found["setting"]), cases, curves)
 
 
-def _short(value: Any) -> Any:
+def _round_values(value: Any) -> Any:
     """Numbers to five digits: more would only be noise in the history."""
     if isinstance(value, dict):
-        return {name: _short(part) for name, part in value.items()}
+        return {name: _round_values(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_short(part) for part in value]
+        return [_round_values(part) for part in value]
     return float(f"{value:.5g}") if isinstance(value, float) else value

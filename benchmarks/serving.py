@@ -18,9 +18,9 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks.results import FOLDER, CaseResult, Check, Entry, Result, Setting, save
-from benchmarks.worker import commit
-from regard.cli.machine import Watch, describe
-from regard.compute.timing import spread
+from benchmarks.worker import find_commit
+from regard.cli.machine import LoadMonitor, describe_machine
+from regard.compute.timing import summarize
 
 ROOT = Path(__file__).parent.parent
 ASIDE = ROOT / "build" / "benchmarks"
@@ -29,7 +29,7 @@ PAGE = 2**20
 
 
 @dataclass
-class Seen:
+class ClientLog:
     """What all clients have seen."""
 
     seconds: list[float] = field(default_factory=list)  # of whole answers
@@ -41,7 +41,7 @@ class Seen:
         return sum(count for status, count in self.statuses.items() if status not in ("200", "503"))
 
 
-async def asked(port: int, body: bytes) -> tuple[str, bytes]:
+async def send_request(port: int, body: bytes) -> tuple[str, bytes]:
     """One request on a connection of its own: its status, and all of its answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head = f"POST /api/translate HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
@@ -52,11 +52,11 @@ async def asked(port: int, body: bytes) -> tuple[str, bytes]:
     return answer[9:12].decode(), answer
 
 
-async def client(port: int, body: bytes, end: float, seen: Seen) -> None:
+async def run_client(port: int, body: bytes, end: float, seen: ClientLog) -> None:
     """One of many, until the end."""
     while (start := time.monotonic()) < end:
         try:
-            status, answer = await asked(port, body)
+            status, answer = await send_request(port, body)
         except OSError as error:
             status, answer = type(error).__name__, b""
         if status == "200" and b"event: done" not in answer:
@@ -68,7 +68,7 @@ async def client(port: int, body: bytes, end: float, seen: Seen) -> None:
             await asyncio.sleep(1.0)
 
 
-async def weighed(process: int, end: float, seen: Seen) -> None:
+async def track_memory(process: int, end: float, seen: ClientLog) -> None:
     """The memory of the server, ten times a second."""
     begin = time.monotonic()
     while (now := time.monotonic()) < end:
@@ -77,22 +77,22 @@ async def weighed(process: int, end: float, seen: Seen) -> None:
         await asyncio.sleep(0.1)
 
 
-async def visited(port: int, process: int, given: argparse.Namespace) -> Seen:
+async def run_clients(port: int, process: int, given: argparse.Namespace) -> ClientLog:
     """All clients at once."""
-    seen = Seen()
+    seen = ClientLog()
     body = json.dumps({"run": Path(given.run).resolve().name, "text": given.text, "beam": given.beam}).encode()
-    await asked(port, body)  # opens the model
+    await send_request(port, body)  # opens the model
     end = time.monotonic() + given.seconds
-    clients = [client(port, body, end, seen) for _ in range(given.clients)]
-    await asyncio.gather(*clients, weighed(process, end, seen))
+    clients = [run_client(port, body, end, seen) for _ in range(given.clients)]
+    await asyncio.gather(*clients, track_memory(process, end, seen))
     return seen
 
 
-def result(seen: Seen, given: argparse.Namespace, watch: Watch, load: float) -> Result:
+def build_result(seen: ClientLog, given: argparse.Namespace, watch: LoadMonitor, load: float) -> Result:
     """In the form that all measurements have."""
     settled = [megabytes for when, megabytes in seen.memory if when > given.seconds / 10]
     growth = max(0.0, settled[-1] - settled[0])
-    answered = spread(seen.seconds)
+    answered = summarize(seen.seconds)
     entry = Entry("answered", answered.median, answered.low, answered.high, len(seen.seconds), None, False)
     check = Check("of growth", growth, growth, growth, "most", GROWTH, "MB")
     counts = {f"status {status}": str(count) for status, count in sorted(seen.statuses.items())}
@@ -100,7 +100,7 @@ def result(seen: Seen, given: argparse.Namespace, watch: Watch, load: float) -> 
         f"{given.clients} clients for {given.seconds:g} s, beam {given.beam}", "s", [entry], [check], counts
     )
     quick = given.seconds < 60
-    setting = Setting(*describe(), given.threads, load, watch.others(), date.today().isoformat(), commit(), quick)
+    setting = Setting(*describe_machine(), given.threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), quick)
     return Result("serving", "Translations served to many clients at once", setting, [case])
 
 
@@ -124,9 +124,9 @@ def main() -> int:
     try:
         line = server.stdout.readline() if server.stdout else ""
         port = int(re.findall(r":(\d+)/", line)[0])
-        load, watch = os.getloadavg()[0], Watch()
-        seen = asyncio.run(visited(port, server.pid, given))
-        found = result(seen, given, watch, load)
+        load, watch = os.getloadavg()[0], LoadMonitor()
+        seen = asyncio.run(run_clients(port, server.pid, given))
+        found = build_result(seen, given, watch, load)
     finally:
         server.terminate()
         server.wait(20)

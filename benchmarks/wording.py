@@ -3,10 +3,10 @@
 from benchmarks.results import CaseResult, Check, Entry, Unit
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Three digits.
 
-    >>> number(57.312), number(0.9712), number(1234.5)
+    >>> format_number(57.312), format_number(0.9712), format_number(1234.5)
     ('57.3', '0.971', '1,234')
     """
     if value >= 100:
@@ -14,67 +14,67 @@ def number(value: float) -> str:
     return f"{value:.{2 - (value >= 10) + (value < 1)}f}"
 
 
-def amount(value: float, unit: Unit) -> str:
+def format_amount(value: float, unit: Unit) -> str:
     """Seconds or megabytes, in the unit that suits them.
 
-    >>> amount(0.00592, "s"), amount(8192, "MB")
+    >>> format_amount(0.00592, "s"), format_amount(8192, "MB")
     ('5.92 ms', '8,192 MB')
     """
     if unit == "MB":
-        return f"{number(value)} MB"
+        return f"{format_number(value)} MB"
     for scale, name in ((1.0, "s"), (1e-3, "ms")):
         if value >= scale:
-            return f"{number(value / scale)} {name}"
-    return f"{number(value / 1e-6)} µs"
+            return f"{format_number(value / scale)} {name}"
+    return f"{format_number(value / 1e-6)} µs"
 
 
-def measured(entry: Entry, unit: Unit) -> str:
+def format_entry(entry: Entry, unit: Unit) -> str:
     """An entry's amount with its quartiles."""
     if entry.over:
-        return f"over {amount(entry.median, unit)}"
+        return f"over {format_amount(entry.median, unit)}"
     if entry.runs == 1:
-        return amount(entry.median, unit)
-    return f"{amount(entry.median, unit)} ({amount(entry.low, unit)} – {amount(entry.high, unit)})"
+        return format_amount(entry.median, unit)
+    return f"{format_amount(entry.median, unit)} ({format_amount(entry.low, unit)} – {format_amount(entry.high, unit)})"
 
 
-def ratio(check: Check) -> str:
+def format_ratio(check: Check) -> str:
     """What came out, with its quartiles.
 
-    >>> ratio(Check("faster than Keras", 57.3, 55.1, 58.0, "least", 40.0))
+    >>> format_ratio(Check("faster than Keras", 57.3, 55.1, 58.0, "least", 40.0))
     '57.3× (55.1 – 58.0)'
     """
     if check.unit == "s":
-        return f"{amount(check.value, 's')} ({amount(check.low, 's')} – {amount(check.high, 's')})"
+        return f"{format_amount(check.value, 's')} ({format_amount(check.low, 's')} – {format_amount(check.high, 's')})"
     unit = "×" if check.unit == "×" else " MB"
-    return f"{number(check.value)}{unit} ({number(check.low)} – {number(check.high)})"
+    return f"{format_number(check.value)}{unit} ({format_number(check.low)} – {format_number(check.high)})"
 
 
-def bound(check: Check) -> str:
+def format_bound(check: Check) -> str:
     """What must come out.
 
-    >>> bound(Check("megabytes", 180.0, 170.0, 190.0, "most", 250.0, "MB"))
+    >>> format_bound(Check("megabytes", 180.0, 170.0, 190.0, "most", 250.0, "MB"))
     '≤ 250 MB'
-    >>> bound(Check("for a frame", 0.02, 0.02, 0.02, "most", 1 / 30, "s"))
+    >>> format_bound(Check("for a frame", 0.02, 0.02, 0.02, "most", 1 / 30, "s"))
     '≤ 33.3 ms'
     """
     sign = "≥" if check.sense == "least" else "≤"
     if check.unit == "s":
-        return f"{sign} {amount(check.bound, 's')}"
+        return f"{sign} {format_amount(check.bound, 's')}"
     return f"{sign} {check.bound:g}{'×' if check.unit == '×' else ' MB'}"
 
 
-def outcome(check: Check) -> str:
+def format_check(check: Check) -> str:
     """The check in one line.
 
-    >>> outcome(Check("faster than Keras", 57.3, 55.1, 58.0, "least", 40.0))
+    >>> format_check(Check("faster than Keras", 57.3, 55.1, 58.0, "least", 40.0))
     '57.3× (55.1 – 58.0) faster than Keras, claimed ≥ 40×'
     """
     says = "" if check.unit == "MB" else f" {check.says}"
-    return f"{ratio(check)}{says}, claimed {bound(check)}"
+    return f"{format_ratio(check)}{says}, claimed {format_bound(check)}"
 
 
-def relative(entry: Entry, case: CaseResult) -> str:
+def format_relative(entry: Entry, case: CaseResult) -> str:
     """How many times ours it takes."""
     ours = case.entries[0].median
     sign = "over " if entry.over else ""
-    return f"{sign}{number(entry.median / ours)}×" if ours else "–"
+    return f"{sign}{format_number(entry.median / ours)}×" if ours else "–"

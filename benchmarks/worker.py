@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.claim import Claim, Timed
+from benchmarks.claim import Claim, TimeCase
 from benchmarks.claims import find
-from benchmarks.measuring import Scale, time_case, weigh_case
+from benchmarks.measuring import Scale, time_case, measure_memory_case
 from benchmarks.results import CaseResult, Result, Setting, save
-from regard.cli.machine import Watch, describe
+from regard.cli.machine import LoadMonitor, describe_machine
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,26 +22,26 @@ def measure(name: str, scale: Scale, threads: int) -> Result:
     claim = find(name)
     os.environ.update(claim.environment)
     torch.set_num_threads(threads)
-    load, watch = os.getloadavg()[0], Watch()
-    cases = [_case(name, claim, index, scale) for index in range(len(claim.cases))]
+    load, watch = os.getloadavg()[0], LoadMonitor()
+    cases = [_measure_case(name, claim, index, scale) for index in range(len(claim.cases))]
     curves = []
     if claim.growth is not None:
         # Imported here: only this claim starts from it.
-        from benchmarks.growing import grow
+        from benchmarks.growing import measure_growth
 
-        curves = grow(name, claim.growth, scale)
+        curves = measure_growth(name, claim.growth, scale)
     setting = Setting(
-        *describe(), threads, load, watch.others(), date.today().isoformat(), commit(), scale.quick or scale.tiny
+        *describe_machine(), threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), scale.quick or scale.tiny
     )
     return Result(name, claim.title, setting, cases, curves)
 
 
-def _case(name: str, claim: Claim, index: int, scale: Scale) -> CaseResult:
+def _measure_case(name: str, claim: Claim, index: int, scale: Scale) -> CaseResult:
     case = claim.cases[index]
-    return time_case(case, scale) if isinstance(case, Timed) else weigh_case(name, index, case, scale)
+    return time_case(case, scale) if isinstance(case, TimeCase) else measure_memory_case(name, index, case, scale)
 
 
-def commit() -> str:
+def find_commit() -> str:
     """The commit that is measured, with a plus where the code differs from it."""
     try:
         name = _git("rev-parse", "--short", "HEAD")

@@ -33,19 +33,19 @@ COLUMNS = "| architecture | class | sites | same bits | same weights | notes |\n
 def main() -> None:
     """Look at all of them and write the page; arguments are those to look at and print instead."""
     if sys.argv[1:] == ["--worker"]:
-        work()
+        run_worker()
         return
     from tests.observing.architectures import architectures
 
     names = sys.argv[1:] or architectures()
-    rows = sweep(names)
+    rows = examine_all(names)
     if sys.argv[1:]:
-        print(table(rows))
+        print(build_table(rows))
     else:
-        TARGET.write_text(page(rows), encoding="utf-8")
+        TARGET.write_text(build_page(rows), encoding="utf-8")
 
 
-def work() -> None:
+def run_worker() -> None:
     """Look at each architecture that is named on a line, and answer with a line of JSON."""
     import resource
 
@@ -63,23 +63,23 @@ def work() -> None:
         answers.flush()
 
 
-def sweep(names: list[str]) -> list[dict[str, Any]]:
+def examine_all(names: list[str]) -> list[dict[str, Any]]:
     """The rows of all; one that takes too long, or ends its process, is said to."""
     rows, worker = [], None
     for name in names:
-        worker = worker if worker is not None and worker.poll() is None else start()
-        row = ask(worker, name)
+        worker = worker if worker is not None and worker.poll() is None else start_worker()
+        row = examine(worker, name)
         if "identical" not in row:
             worker.kill()
             worker.wait()
         rows.append(row)
-        print(f"{len(rows)}/{len(names)} {name}: {state(row)} {row.get('why', '')}", file=sys.stderr, flush=True)
+        print(f"{len(rows)}/{len(names)} {name}: {classify(row)} {row.get('why', '')}", file=sys.stderr, flush=True)
     if worker is not None:
         worker.kill()
     return rows
 
 
-def start() -> subprocess.Popen[str]:
+def start_worker() -> subprocess.Popen[str]:
     """A process that waits for names; what it takes to load the libraries is no architecture's fault."""
     command = [sys.executable, "-W", "ignore", "-m", "docs.architectures", "--worker"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
@@ -89,7 +89,7 @@ def start() -> subprocess.Popen[str]:
     return worker  # type: ignore[no-any-return]
 
 
-def ask(worker: subprocess.Popen[str], name: str) -> dict[str, Any]:
+def examine(worker: subprocess.Popen[str], name: str) -> dict[str, Any]:
     """What the process says of one architecture."""
     given, got = worker.stdin, worker.stdout
     if given is None or got is None:
@@ -113,7 +113,7 @@ STATES = {
 }
 
 
-def state(row: dict[str, Any]) -> str:
+def classify(row: dict[str, Any]) -> str:
     """One word for a row."""
     if "identical" not in row or row["why"].startswith("not "):
         return "not built"
@@ -123,35 +123,35 @@ def state(row: dict[str, Any]) -> str:
     return "named" if named else "none"
 
 
-def page(rows: list[dict[str, Any]]) -> str:
+def build_page(rows: list[dict[str, Any]]) -> str:
     """The whole page."""
     import transformers
 
-    counts = {name: sum(state(row) == name for row in rows) for name in STATES}
+    counts = {name: sum(classify(row) == name for row in rows) for name in STATES}
     lines = [f"| {counts[name]} | **{name}**: {text} |" for name, text in STATES.items()]
     head = HEAD.format(version=transformers.__version__) + "\n".join(lines)
-    built = [row for row in rows if state(row) != "not built"]
-    rest = [f"| {row['name']} | {_cell(row['why'])} |" for row in rows if state(row) == "not built"]
+    built = [row for row in rows if classify(row) != "not built"]
+    rest = [f"| {row['name']} | {_escape(row['why'])} |" for row in rows if classify(row) == "not built"]
     lost = "\n".join(["## Not built", "", "| architecture | why |", "|---|---|", *rest])
-    return f"{head}\n\n## Built\n\n{table(built)}\n{lost}\n"
+    return f"{head}\n\n## Built\n\n{build_table(built)}\n{lost}\n"
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def build_table(rows: list[dict[str, Any]]) -> str:
     """The rows that were built, or the reasons of those that were not."""
-    return COLUMNS + "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
+    return COLUMNS + "".join(f"| {' | '.join(_build_cells(row))} |\n" for row in rows)
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    if state(row) == "not built":
-        return [row["name"], row.get("kind", ""), "", "", "", _cell(row["why"])]
+def _build_cells(row: dict[str, Any]) -> list[str]:
+    if classify(row) == "not built":
+        return [row["name"], row.get("kind", ""), "", "", "", _escape(row["why"])]
     bits = {True: "yes", False: "**no**", None: "–"}[row["identical"]]
     equal = f"{row['equal']} of {row['given']}" if row["given"] else "–"
     notes = [note.split(": not seen: ")[-1] for note in row["notes"] if not note.startswith("nothing")]
     said = "; ".join(dict.fromkeys([row["why"], *notes] if row["why"] else notes))
-    return [row["name"], row["kind"], str(row["sites"]), bits, equal, _cell(said) or state(row)]
+    return [row["name"], row["kind"], str(row["sites"]), bits, equal, _escape(said) or classify(row)]
 
 
-def _cell(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("|", "\\|")
 
 

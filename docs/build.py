@@ -3,20 +3,20 @@
 import sys
 from pathlib import Path
 
-from regard.cli.describing import entries, families
+from regard.cli.describing import describe_family, select_families
 
 TARGET = Path(__file__).parent / "catalog.md"
 
 
-def page() -> str:
+def build_page() -> str:
     """The whole catalog, a section for each family."""
     parts = ["# The catalog", "", "Generated from the docstrings by `make docs`; do not edit.", ""]
-    for family in families():
+    for family in select_families():
         parts += [f"## {family}", ""]
         seen: dict[str, list[str]] = {}
-        for entry in entries(family):
+        for entry in describe_family(family):
             seen.setdefault(entry.part, []).append(entry.name)
-        for entry in entries(family):
+        for entry in describe_family(family):
             names = seen.pop(entry.part, None)
             if names and entry.text:
                 parts += [f"### {entry.part}: {', '.join(f'`{name}`' for name in names)}", "", entry.text, ""]
@@ -25,7 +25,7 @@ def page() -> str:
 
 def main() -> None:
     """Write the page, or exit 1 where it differs."""
-    text = page()
+    text = build_page()
     if "--check" not in sys.argv:
         TARGET.write_text(text, encoding="utf-8")
     elif TARGET.read_text(encoding="utf-8") != text:

@@ -19,7 +19,7 @@ DESKTOP, PHONE = {"width": 1180, "height": 1040}, {"width": 360, "height": 780}
 READY = ".regard-grid button"
 
 
-def views(first: str, second: str, captioner: str) -> dict[str, tuple[dict[str, int], dict[str, str], str]]:
+def list_views(first: str, second: str, captioner: str) -> dict[str, tuple[dict[str, int], dict[str, str], str]]:
     """Each picture by its name: the size of the window, the state of the page, and what to wait for."""
     asked = {"text": TEXT, "run": first, "lang": "en", "theme": "light"}
     return {
@@ -35,7 +35,7 @@ def views(first: str, second: str, captioner: str) -> dict[str, tuple[dict[str, 
     }
 
 
-def taken(browser: Any, url: str, name: str, view: tuple[dict[str, int], dict[str, str], str]) -> None:
+def take_picture(browser: Any, url: str, name: str, view: tuple[dict[str, int], dict[str, str], str]) -> None:
     """One picture, in few colors so that it is small."""
     from PIL import Image
 
@@ -66,8 +66,8 @@ def main() -> None:
         url = re.findall(r"http\S+", server.stdout.readline() if server.stdout else "")[0]
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            for name, view in views(*(run.name for run in runs)).items():
-                taken(browser, url, name, view)
+            for name, view in list_views(*(run.name for run in runs)).items():
+                take_picture(browser, url, name, view)
             browser.close()
     finally:
         server.terminate()

@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from regard import Capped, Dot, Gaussian, ScaledDot, Softmax, attend
 from regard.algebra import catalog
 from regard.algebra.catalog import Sizes
-from regard.compute.verify import difference, move_loose, worst
+from regard.compute.verify import measure_difference, prepare_tensors, find_worst
 from regard.errors import RegardError
 from regard.layers import Memory
 
@@ -49,13 +49,13 @@ class Row(NamedTuple):
         return f"{self.family}: {self.name}"
 
 
-class Last:
+class LastCall:
     """The backend of the last call. Not kept in a module: export undoes what is written there."""
 
     backend = ""
 
 
-last = Last()
+last = LastCall()
 
 
 class Outcome(NamedTuple):
@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     note: str = ""
 
 
-def _row(family: str, name: str, make: Callable[..., object]) -> Row:
+def _build_row(family: str, name: str, make: Callable[..., object]) -> Row:
     argument = ARGUMENTS.get(family, family)
     return Row(family, name, lambda sizes: {argument: make() if family == "reading" else make(sizes)})
 
@@ -81,12 +81,12 @@ INLINE: Mapping[str, Callable[[Sizes], Options]] = {
 }
 
 ROWS: tuple[Row, ...] = (
-    *(_row(family, name, make) for family, made in catalog.FAMILIES.items() for name, make in made.items()),
+    *(_build_row(family, name, make) for family, made in catalog.FAMILIES.items() for name, make in made.items()),
     *(Row("built inline", name, build, inline=True) for name, build in INLINE.items()),
 )
 
 
-class Attend(nn.Module):
+class AttendModule(nn.Module):
     """A part in a module, as a model has it, or built at each call."""
 
     def __init__(self, row: Row, sizes: Sizes = SIZES, *, dtype: torch.dtype = torch.float64) -> None:
@@ -100,7 +100,7 @@ class Attend(nn.Module):
         if dtype != torch.get_default_dtype():  # torch cannot move a module under FakeTensorMode
             self.to(dtype)
         for part in self.parts:
-            move_loose(part, dtype)
+            prepare_tensors(part, dtype)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         options = dict(self.loose)
@@ -115,7 +115,7 @@ class Attend(nn.Module):
         last.backend = attended.plan.backend
         return attended.output
 
-    def defined(self) -> "Attend":
+    def copy_as_definition(self) -> "AttendModule":
         """The same by its definition."""
         other = copy.copy(self)
         other.backend = "eager"
@@ -132,7 +132,7 @@ def draw(
     return [tensor.to(dtype) for tensor in made]
 
 
-def seeded(run: Callable[..., Any], *given: Any) -> Any:
+def run_seeded(run: Callable[..., Any], *given: Any) -> Any:
     """Call with the random numbers at their start."""
     torch.default_generator.manual_seed(SEED)
     return run(*given)
@@ -147,14 +147,14 @@ def weigh(output: Tensor) -> Tensor:
 def values_and_gradients(run: Callable[..., Tensor], tensors: Iterable[Tensor], learned: Iterable[Tensor]) -> list[Any]:
     """The output, and the gradient to each tensor."""
     tensors = [tensor.detach().requires_grad_() for tensor in tensors]
-    output = seeded(run, *tensors)
+    output = run_seeded(run, *tensors)
     wanted = [*tensors, *learned]
     return [output, *torch.autograd.grad(weigh(output), wanted, allow_unused=True)]
 
 
-def gap(found: Iterable[Tensor | None], true: Iterable[Tensor | None]) -> float:
+def find_worst_difference(found: Iterable[Tensor | None], true: Iterable[Tensor | None]) -> float:
     """The worst difference."""
-    return worst(difference(a, b) for a, b in zip(found, true, strict=True))
+    return find_worst(measure_difference(a, b) for a, b in zip(found, true, strict=True))
 
 
 def judge(errors: Mapping[str, tuple[float, float]]) -> Outcome:
@@ -163,89 +163,89 @@ def judge(errors: Mapping[str, tuple[float, float]]) -> Outcome:
     return Outcome(defect="; ".join(wrong)) if wrong else Outcome(backend=last.backend)
 
 
-def compare(module: Attend, run: Callable[..., Tensor], tensors: list[Tensor], room: float = 0.0) -> Outcome:
+def compare(module: AttendModule, run: Callable[..., Tensor], tensors: list[Tensor], room: float = 0.0) -> Outcome:
     """Value and gradients of a way to run the module, against its definition; `room` is for noise in float32."""
-    true = values_and_gradients(module.defined(), tensors, module.parameters())
+    true = values_and_gradients(module.copy_as_definition(), tensors, module.parameters())
     found = values_and_gradients(run, tensors, module.parameters())
-    value, gradient = (gap(found[:1], true[:1]), VALUE + room), (gap(found[1:], true[1:]), GRADIENT + room)
+    value, gradient = (find_worst_difference(found[:1], true[:1]), VALUE + room), (find_worst_difference(found[1:], true[1:]), GRADIENT + room)
     return judge({"value": value, "gradient": gradient})
 
 
 def check_eager(row: Row) -> Outcome:
     """A plain call."""
-    module = Attend(row)
+    module = AttendModule(row)
     return compare(module, module, draw(SIZES))
 
 
 def check_vmap(row: Row) -> Outcome:
     """Over all tensors, over queries alone, and over a gradient."""
-    module, many = Attend(row), draw(SIZES, many=(3,))
-    defined, alone = module.defined(), [many[0], many[1][0], many[2][0]]
+    module, many = AttendModule(row), draw(SIZES, many=(3,))
+    defined, alone = module.copy_as_definition(), [many[0], many[1][0], many[2][0]]
     learned = torch.func.grad(lambda *tensors: weigh(module(*tensors)), (0, 1, 2))
 
     def true(*tensors: Tensor) -> list[Tensor]:
         return values_and_gradients(defined, [*tensors], ())
 
     singles = [true(*(tensor[i] for tensor in many)) for i in range(3)]
-    shared = torch.stack([seeded(defined, query, *alone[1:]) for query in many[0]])
+    shared = torch.stack([run_seeded(defined, query, *alone[1:]) for query in many[0]])
     with torch.no_grad():
-        both = seeded(torch.func.vmap(module, randomness="same"), *many)
-        queries = seeded(torch.func.vmap(module, (0, None, None), randomness="same"), *alone)
-    slopes = seeded(torch.func.vmap(learned, randomness="same"), *many)
-    wanted = [torch.stack([_or_zeros(s[i + 1], many[i][0]) for s in singles]) for i in range(3)]
+        both = run_seeded(torch.func.vmap(module, randomness="same"), *many)
+        queries = run_seeded(torch.func.vmap(module, (0, None, None), randomness="same"), *alone)
+    slopes = run_seeded(torch.func.vmap(learned, randomness="same"), *many)
+    wanted = [torch.stack([_fill_zeros(s[i + 1], many[i][0]) for s in singles]) for i in range(3)]
     return judge(
         {
-            "value": (gap([both], [torch.stack([single[0] for single in singles])]), VALUE),
-            "value of mapped queries": (gap([queries], [shared]), VALUE),
-            "gradient": (gap(slopes, wanted), GRADIENT),
+            "value": (find_worst_difference([both], [torch.stack([single[0] for single in singles])]), VALUE),
+            "value of mapped queries": (find_worst_difference([queries], [shared]), VALUE),
+            "gradient": (find_worst_difference(slopes, wanted), GRADIENT),
         },
     )
 
 
-def _or_zeros(gradient: Tensor | None, like: Tensor) -> Tensor:
+def _fill_zeros(gradient: Tensor | None, like: Tensor) -> Tensor:
     return torch.zeros_like(like) if gradient is None else gradient
 
 
 def check_grad(row: Row) -> Outcome:
     """torch.func.grad to the tensors and to the parameters; torch.func.jvp along a direction."""
-    module, tensors = Attend(row), draw(SIZES)
+    module, tensors = AttendModule(row), draw(SIZES)
     parameters = {name: parameter.detach() for name, parameter in module.named_parameters()}
 
     def loss(own: dict[str, Tensor], *given: Tensor) -> Tensor:
         return weigh(torch.func.functional_call(module, own, given))
 
-    true = values_and_gradients(module.defined(), tensors, module.parameters())
-    slopes, *rest = seeded(torch.func.grad(loss, (0, 1, 2, 3)), parameters, *tensors)
+    true = values_and_gradients(module.copy_as_definition(), tensors, module.parameters())
+    slopes, *rest = run_seeded(torch.func.grad(loss, (0, 1, 2, 3)), parameters, *tensors)
     found = [*rest, *slopes.values()]
-    errors = {"gradient": (gap(found, true[1:]), GRADIENT)}
+    errors = {"gradient": (find_worst_difference(found, true[1:]), GRADIENT)}
     if row.name not in STRAIGHT:
         along = draw(SIZES, seed=4)
         with torch.no_grad():
-            _, slope = seeded(lambda: torch.func.jvp(lambda *t: weigh(module(*t)), tuple(tensors), tuple(along)))
+            _, slope = run_seeded(lambda: torch.func.jvp(lambda *t: weigh(module(*t)), tuple(tensors), tuple(along)))
         wanted = sum((g * a).sum() for g, a in zip(true[1:4], along, strict=True) if g is not None)
-        errors["forward mode"] = (difference(slope, torch.as_tensor(wanted, dtype=slope.dtype)), GRADIENT)
+        errors["forward mode"] = (measure_difference(slope, torch.as_tensor(wanted, dtype=slope.dtype)), GRADIENT)
     return judge(errors)
 
 
 def check_second(row: Row) -> Outcome:
     """The product of the second derivative and a vector: differentiated twice, and as a difference of gradients."""
-    module, tensors = Attend(row), draw(SIZES)
+    module, tensors = AttendModule(row), draw(SIZES)
     along = draw(SIZES, seed=4)
     errors = {}
     if row.name not in STRAIGHT:
-        hessian = seeded(_hessian(lambda query: weigh(module(query, *tensors[1:]))), tensors[0])
+        hessian = run_seeded(_hessian(lambda query: weigh(module(query, *tensors[1:]))), tensors[0])
         alone = [along[0], torch.zeros_like(along[1]), torch.zeros_like(along[2])]
         product = torch.tensordot(hessian, along[0], along[0].dim())
-        errors["torch.func.hessian"] = (gap([product], _difference(module.defined(), tensors, alone)[:1]), SECOND)
-    true = (_second if row.name in STRAIGHT else _difference)(module.defined(), tensors, along)
-    errors["product"] = (gap(_second(module, tensors, along), true), SECOND)
+        errors["torch.func.hessian"] = (find_worst_difference([product], _differentiate_numerically(module.copy_as_definition(), tensors, alone)[:1]), SECOND)
+    true = (_compute_second_derivative if row.name in STRAIGHT else _differentiate_numerically)(module.copy_as_definition(), tensors, along)
+    errors["product"] = (find_worst_difference(_compute_second_derivative(module, tensors, along), true), SECOND)
     return judge(errors)
 
 
-def _difference(module: Attend, tensors: list[Tensor], along: list[Tensor], step: float = 1e-5) -> list[Tensor]:
+def _differentiate_numerically(module: AttendModule, tensors: list[Tensor], along: list[Tensor], step: float = 1e-5) -> list[Tensor]:
     """The change of the gradients along a direction, from the gradients a step ahead and a step behind."""
     ahead, behind = (
-        _slopes(module, [t + sign * step * a for t, a in zip(tensors, along, strict=True)]) for sign in (1, -1)
+        _compute_gradients(module, [t + sign * step * a for t, a in zip(tensors, along, strict=True)]) for sign in (1, -1)
     )
     return [(a - b) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
 
@@ -255,27 +255,27 @@ def _hessian(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]
     return torch.func.jacfwd(torch.func.jacrev(function), randomness="same")
 
 
-def _slopes(module: Attend, tensors: list[Tensor]) -> list[Tensor]:
+def _compute_gradients(module: AttendModule, tensors: list[Tensor]) -> list[Tensor]:
     made = values_and_gradients(module, tensors, ())[1:]
-    return [_or_zeros(gradient, tensor) for gradient, tensor in zip(made, tensors, strict=True)]
+    return [_fill_zeros(gradient, tensor) for gradient, tensor in zip(made, tensors, strict=True)]
 
 
-def _second(module: Attend, tensors: list[Tensor], along: list[Tensor]) -> list[Tensor]:
+def _compute_second_derivative(module: AttendModule, tensors: list[Tensor], along: list[Tensor]) -> list[Tensor]:
     own = [tensor.detach().requires_grad_() for tensor in tensors]
-    first = torch.autograd.grad(weigh(seeded(module, *own)), own, create_graph=True, allow_unused=True)
+    first = torch.autograd.grad(weigh(run_seeded(module, *own)), own, create_graph=True, allow_unused=True)
     product = sum((g * a).sum() for g, a in zip(first, along, strict=True) if g is not None)
     if not isinstance(product, Tensor) or not product.requires_grad:
         return [torch.zeros_like(tensor) for tensor in own]
     made = torch.autograd.grad(product, own, allow_unused=True)
-    return [_or_zeros(gradient, tensor) for gradient, tensor in zip(made, own, strict=True)]
+    return [_fill_zeros(gradient, tensor) for gradient, tensor in zip(made, own, strict=True)]
 
 
 def check_autocast(row: Row) -> Outcome:
     """float32 tensors under bfloat16 autocast, and a query that a linear layer has made bfloat16."""
-    module, exact = Attend(row, dtype=torch.float32), Attend(row)
+    module, exact = AttendModule(row, dtype=torch.float32), AttendModule(row)
     exact.load_state_dict({name: tensor.double() for name, tensor in module.state_dict().items()})
     tensors = draw(SIZES, dtype=torch.float32)
-    true = values_and_gradients(exact.defined(), [t.double() for t in tensors], exact.parameters())
+    true = values_and_gradients(exact.copy_as_definition(), [t.double() for t in tensors], exact.parameters())
 
     def run(*given: Tensor) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16):
@@ -283,12 +283,12 @@ def check_autocast(row: Row) -> Outcome:
             return output
 
     found = values_and_gradients(run, tensors, module.parameters())
-    errors = {"value": (gap(found[:1], true[:1]), FLOAT), "gradient": (gap(found[1:], true[1:]), 10 * FLOAT)}
+    errors = {"value": (find_worst_difference(found[:1], true[:1]), FLOAT), "gradient": (find_worst_difference(found[1:], true[1:]), 10 * FLOAT)}
     rounded = [tensor.bfloat16() for tensor in tensors]
-    wanted = seeded(exact.defined(), *(tensor.double() for tensor in rounded))
+    wanted = run_seeded(exact.copy_as_definition(), *(tensor.double() for tensor in rounded))
     with torch.autocast("cpu", torch.bfloat16):
-        half = seeded(module, rounded[0], tensors[1], tensors[2])
-    errors["value in bfloat16"] = (gap([half], [wanted]), HALF)
+        half = run_seeded(module, rounded[0], tensors[1], tensors[2])
+    errors["value in bfloat16"] = (find_worst_difference([half], [wanted]), HALF)
     if half.dtype != torch.bfloat16:
         return Outcome(defect=f"{half.dtype} for a query in bfloat16")
     return judge(errors)
@@ -296,9 +296,9 @@ def check_autocast(row: Row) -> Outcome:
 
 def check_fake(row: Row) -> Outcome:
     """Shapes and dtypes under FakeTensorMode, with parts made inside and outside of it; forward and backward."""
-    outside, tensors = Attend(row, dtype=torch.float32), draw(SIZES, dtype=torch.float32)
+    outside, tensors = AttendModule(row, dtype=torch.float32), draw(SIZES, dtype=torch.float32)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        inside = Attend(row, dtype=torch.float32)
+        inside = AttendModule(row, dtype=torch.float32)
         fake = [mode.from_tensor(tensor) for tensor in tensors]
         for module in (outside, inside):
             found = values_and_gradients(module, fake, module.parameters())
@@ -312,7 +312,7 @@ def check_fake(row: Row) -> Outcome:
 def check_meta(row: Row) -> Outcome:
     """Shapes and dtypes on the meta device; forward and backward."""
     with torch.device("meta"):
-        module = Attend(row)
+        module = AttendModule(row)
         tensors = [tensor.to("meta") for tensor in draw_on_cpu()]
         found = values_and_gradients(module, tensors, module.parameters())
     if found[0].shape != (*SIZES.lead, SIZES.queries, SIZES.value) or not found[0].is_meta:
@@ -328,11 +328,11 @@ def draw_on_cpu() -> list[Tensor]:
 
 def check_inference(row: Row) -> Outcome:
     """Value in inference mode, of tensors that were made outside and inside of it."""
-    module, tensors = Attend(row), draw(SIZES)
-    true = seeded(module.defined(), *tensors)
+    module, tensors = AttendModule(row), draw(SIZES)
+    true = run_seeded(module.copy_as_definition(), *tensors)
     with torch.inference_mode():
-        found, own = seeded(module, *tensors), seeded(module, *draw(SIZES))
-    return judge({"value": (gap([found], [true]), VALUE), "value of its own": (gap([own], [true]), VALUE)})
+        found, own = run_seeded(module, *tensors), run_seeded(module, *draw(SIZES))
+    return judge({"value": (find_worst_difference([found], [true]), VALUE), "value of its own": (find_worst_difference([own], [true]), VALUE)})
 
 
 def check_compile(row: Row, backend: str = "inductor") -> Outcome:
@@ -342,10 +342,10 @@ def check_compile(row: Row, backend: str = "inductor") -> Outcome:
 
     torch.compiler.reset()
     counters.clear()
-    module, outcome = Attend(row), Outcome()
+    module, outcome = AttendModule(row), Outcome()
     with config.patch(fallback_random=True):  # the random numbers that torch itself would draw
         compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
-        for sizes in list(fitting(module))[:2]:
+        for sizes in list(find_valid_sizes(module))[:2]:
             outcome = compare(module, compiled, draw(sizes), NOISE if row.family == "reading" else 0.0)
             if outcome.defect:
                 return outcome
@@ -362,7 +362,7 @@ def check_traced(row: Row) -> Outcome:
     return check_compile(row, "aot_eager")
 
 
-def fitting(module: Attend) -> Iterator[Sizes]:
+def find_valid_sizes(module: AttendModule) -> Iterator[Sizes]:
     """Sizes that the parts of the module can be used with: some hold a number for each query or key."""
     longer = SIZES._replace(queries=6, keys=11)
     for sizes in (SIZES, longer, SIZES._replace(queries=6), SIZES._replace(lead=(4, 3))):
@@ -373,12 +373,12 @@ def fitting(module: Attend) -> Iterator[Sizes]:
 
 def check_export(row: Row) -> Outcome:
     """torch.export, value alone."""
-    module, tensors = Attend(row), draw(SIZES)
+    module, tensors = AttendModule(row), draw(SIZES)
     with torch.no_grad():
-        true = seeded(module.defined(), *tensors)
+        true = run_seeded(module.copy_as_definition(), *tensors)
         program = torch.export.export(module, tuple(draw(SIZES, seed=5)))
-        found = seeded(program.module(), *tensors)
-    return judge({"value": (gap([found], [true]), VALUE)})
+        found = run_seeded(program.module(), *tensors)
+    return judge({"value": (find_worst_difference([found], [true]), VALUE)})
 
 
 Check = Callable[[Row], Outcome]
@@ -398,7 +398,7 @@ COLUMNS = ("eager", *SLOW, *(name for name in CHEAP if name != "eager"))
 DEFAULTS = ("score: scaled-dot", "bias: none", "mask: full", "normalizer: softmax", "reading: soft")  # one call
 
 
-def find(name: str, row: Row) -> Outcome:
+def run_check(name: str, row: Row) -> Outcome:
     """The outcome; our own sentences are refusals, anything else that is raised is a defect."""
     try:
         return CHECKS[name](row)
@@ -408,7 +408,7 @@ def find(name: str, row: Row) -> Outcome:
         return Outcome(defect=f"{type(error).__name__}: {str(error).strip() or 'nothing said'}")
 
 
-def cell(plain: Outcome, found: Outcome) -> str:
+def format_cell(plain: Outcome, found: Outcome) -> str:
     """What the table says: ✓ where it runs as a plain call does, else the backend that it runs on."""
     if found.defect:
         raise RuntimeError(found.defect)
@@ -438,20 +438,20 @@ gradient may run on `few` instead.
 """
 
 
-def page(found: Mapping[str, Mapping[str, Outcome]]) -> str:
+def build_page(found: Mapping[str, Mapping[str, Outcome]]) -> str:
     """The whole document, a table for each family."""
     lines = [HEAD]
     for family in dict.fromkeys(row.family for row in ROWS):
         lines += [f"## {family}", "", f"| | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
         for row in (row for row in ROWS if row.family == family):
             own = found[str(row)]
-            cells = [own["eager"].backend, *(cell(own["eager"], own[name]) for name in COLUMNS[1:])]
+            cells = [own["eager"].backend, *(format_cell(own["eager"], own[name]) for name in COLUMNS[1:])]
             lines.append(f"| `{row.name.replace('|', chr(92) + '|')}` | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def find_all(rows: Iterable[Row], names: Iterable[str], keep: Path | None) -> dict[str, dict[str, Outcome]]:
+def run_checks(rows: Iterable[Row], names: Iterable[str], keep: Path | None) -> dict[str, dict[str, Outcome]]:
     """Every outcome, with those that were kept; default parts make the same call and are compiled once."""
     kept = json.loads(keep.read_text(encoding="utf-8")) if keep is not None and keep.exists() else {}
     found = {row: {name: Outcome(*outcome) for name, outcome in own.items()} for row, own in kept.items()}
@@ -459,7 +459,7 @@ def find_all(rows: Iterable[Row], names: Iterable[str], keep: Path | None) -> di
         for row in rows:
             same = str(row) if name in CHEAP or str(row) not in DEFAULTS else DEFAULTS[0]
             known = found.get(same, {}).get(name)
-            outcome = known if known is not None and not known.defect else find(name, row)
+            outcome = known if known is not None and not known.defect else run_check(name, row)
             found.setdefault(str(row), {})[name] = outcome
             print(f"{row} | {name} | {' '.join(filter(None, outcome))}", file=sys.stderr, flush=True)
             if keep is not None:
@@ -475,11 +475,11 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="a file that keeps what was found")
     given = parser.parse_args()
     rows = [row for row in ROWS if given.only is None or row.name in given.only]
-    found = find_all(rows, given.transform or COLUMNS, given.results)
+    found = run_checks(rows, given.transform or COLUMNS, given.results)
     if given.only or given.transform:
         print(json.dumps(found))
     else:
-        TARGET.write_text(page(found), encoding="utf-8")
+        TARGET.write_text(build_page(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

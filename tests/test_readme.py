@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli import app
-from regard.tasks import TASKS, kit
+from regard.tasks import TASKS, import_task
 
 ROOT = Path(__file__).parent.parent
 READMES = ["README.md", "README.zh-CN.md"]
@@ -43,7 +43,7 @@ def test_the_trainings_of_a_page_are_understood(name: str, capsys: pytest.Captur
     """And the runs that it names have the names that trainings give them."""
     lines = re.findall(r"^\$ regard (train [a-z][^#\n]*)", text(name), re.MULTILINE)
     assert lines
-    folders = {str(kit(task).configured(None, (), {}).training.folder) for task in TASKS}
+    folders = {str(import_task(task).configure(None, (), {}).training.folder) for task in TASKS}
     for line in lines:
         app([*line.split(), "--print-config"], exit_on_error=False, print_error=False, result_action="return_value")
         config = tomllib.loads(capsys.readouterr().out)

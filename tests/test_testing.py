@@ -26,7 +26,7 @@ from regard import (
     Normalizer,
     Parts,
     Prior,
-    Reading,
+    Aggregate,
     Relative,
     Score,
     Soft,
@@ -34,16 +34,16 @@ from regard import (
     Sparsemax,
     Window,
 )
-from regard.algebra.aggregates import Choice, gumbel, one_hot
+from regard.algebra.aggregates import AggregateResult, draw_gumbel, one_hot
 from regard.algebra.biases.base import BiasForm
-from regard.algebra.catalog import READINGS, Sizes
+from regard.algebra.catalog import AGGREGATES, Sizes
 from regard.algebra.normalizers.base import NormalizerForm
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Tensor
 from regard.testing import (
     check_aggregate,
     check_bias,
-    check_lowering,
+    check_backends,
     check_mask,
     check_normalizer,
     check_part,
@@ -573,15 +573,15 @@ def test_wrong_biases_are_named(bias: Bias, sentence: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ aggregates
-class Sharper(Reading):
+class Sharper(Aggregate):
     """A right aggregate of somebody's own: squares, as shares of their row."""
 
     whole_rows: ClassVar[bool] = False
     head_blind: ClassVar[bool] = True
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         squares = weights.square()
-        return Choice(squares / squares.sum(-1, keepdim=True).clamp_min(1e-9))
+        return AggregateResult(squares / squares.sum(-1, keepdim=True).clamp_min(1e-9))
 
 
 class FalselySoft(Sharper):
@@ -593,36 +593,36 @@ class NeedsColumns(Sharper):
 
     whole_rows: ClassVar[bool] = False
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights / weights.shape[-1])
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights / weights.shape[-1])
 
 
 class NeedsRows(Sharper):
     """The largest of all rows is the measure."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights / weights.amax((-1, -2), keepdim=True))
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights / weights.amax((-1, -2), keepdim=True))
 
 
 class OneHeadLess(Sharper):
     head_blind: ClassVar[bool] = True
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights * (torch.arange(weights.shape[-3]) != 1)[:, None, None])
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights * (torch.arange(weights.shape[-3]) != 1)[:, None, None])
 
 
 class Smoothed(Sharper):
     """A little for every pair, also for hidden ones."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(0.9 * weights + 0.1 / pairs.keys)
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(0.9 * weights + 0.1 / pairs.keys)
 
 
 class Dice(Sharper):
     """Draws from torch's generator."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights * torch.rand_like(weights))
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights * torch.rand_like(weights))
 
 
 class OwnDice(Dice):
@@ -632,41 +632,41 @@ class OwnDice(Dice):
 class WithoutSeed(Sharper):
     """Draws by the seed, and does not say that it wants one."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights * (gumbel(weights, pairs, seed) > 0))
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights * (draw_gumbel(weights, pairs, seed) > 0))
 
 
 class LogOfNothing(Sharper):
     """−inf for a row that is empty."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         picked = one_hot(weights, weights > 0).to(weights.dtype)
-        return Choice(picked, (weights * picked).sum(-1).log())
+        return AggregateResult(picked, (weights * picked).sum(-1).log())
 
 
 class LogOfPairs(Sharper):
     """A log-probability for each pair."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights, weights.clamp_min(1e-9).log())
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights, weights.clamp_min(1e-9).log())
 
 
 class Infinite(Sharper):
     """Divides by nothing."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights / weights.sum(-1, keepdim=True))
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights / weights.sum(-1, keepdim=True))
 
 
 class Flat(Sharper):
     """Forgets the rows."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights.mean(-2))
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights.mean(-2))
 
 
-@pytest.mark.parametrize("aggregate", [Sharper(), *(make() for make in READINGS.values())], ids=repr)
-def test_right_aggregates_pass(aggregate: Reading) -> None:
+@pytest.mark.parametrize("aggregate", [Sharper(), *(make() for make in AGGREGATES.values())], ids=repr)
+def test_right_aggregates_pass(aggregate: Aggregate) -> None:
     check_aggregate(aggregate)
 
 
@@ -688,7 +688,7 @@ def test_right_aggregates_pass(aggregate: Reading) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_wrong_aggregates_are_named(aggregate: Reading, sentence: str) -> None:
+def test_wrong_aggregates_are_named(aggregate: Aggregate, sentence: str) -> None:
     with pytest.raises(AssertionError, match=sentence):
         check_aggregate(aggregate)
 
@@ -706,8 +706,8 @@ class LongSoftmax(Softmax):
 class LongArgmax(Argmax):
     """The same in an aggregate."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights * (1.0 if pairs.rows[0] < 100 else 0.5))
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights * (1.0 if pairs.rows[0] < 100 else 0.5))
 
 
 class LongBias(Recent):
@@ -718,7 +718,7 @@ class LongBias(Recent):
 
 
 @pytest.mark.parametrize("part", [LongSoftmax(), LongArgmax(), LongBias()], ids=repr)
-def test_parts_are_tried_in_several_blocks(part: Normalizer | Reading | Bias) -> None:
+def test_parts_are_tried_in_several_blocks(part: Normalizer | Aggregate | Bias) -> None:
     with pytest.raises(AssertionError, match="differs from the definition: value "):
         check_part(part)
 
@@ -730,7 +730,7 @@ def test_what_is_no_part_is_told_so() -> None:
 
 # ------------------------------------------------------------------------------------------------ parts together
 def test_right_parts_pass() -> None:
-    check_lowering(Parts(Gaussian(0.5), None, Causal(), Softmax(), Soft()))
+    check_backends(Parts(Gaussian(0.5), None, Causal(), Softmax(), Soft()))
 
 
 @pytest.mark.parametrize(
@@ -744,4 +744,4 @@ def test_right_parts_pass() -> None:
 )
 def test_wrong_parts_are_named(parts: Parts) -> None:
     with pytest.raises(AssertionError, match="differs from the definition: value "):
-        check_lowering(parts)
+        check_backends(parts)

@@ -1,7 +1,7 @@
 """Additive attention needs no tanh for each pair: forward and backward."""
 
-from benchmarks.claim import FASTEST, Bound, Claim, Timed
-from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, around, ours
+from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
+from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, without_scores, ours
 
 TINY = Sizes(batch=2, queries=5, keys=7, hidden=11)
 BOUNDS = (Bound(FASTEST, least=20),)
@@ -9,24 +9,24 @@ BOUNDS = (Bound(FASTEST, least=20),)
 CLAIM = Claim(
     "Additive attention, forward + backward",
     (
-        Timed(
+        TimeCase(
             "8 × 256 × 256, hidden 128",
             Sizes(batch=8, queries=256, keys=256, hidden=128),
             tiny=TINY,
             ours=ours,
             peers=PEERS,
-            also={AROUND: around},
+            also={AROUND: without_scores},
             limit=LIMIT,
             bounds=BOUNDS,
             backward=True,
         ),
-        Timed(
+        TimeCase(
             "1 × 1,024 × 1,024, hidden 128",
             Sizes(batch=1, queries=1024, keys=1024, hidden=128),
             tiny=TINY,
             ours=ours,
             peers=PEERS,
-            also={AROUND: around},
+            also={AROUND: without_scores},
             limit=LIMIT,
             bounds=BOUNDS,
             backward=True,

@@ -1,18 +1,18 @@
 """Additive attention needs no tanh for each pair: forward."""
 
-from benchmarks.claim import FASTEST, Bound, Claim, Timed
-from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, around, ours
+from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
+from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, without_scores, ours
 
 CLAIM = Claim(
     "Additive attention, forward",
     (
-        Timed(
+        TimeCase(
             "8 × 256 × 256, hidden 128",
             Sizes(batch=8, queries=256, keys=256, hidden=128),
             tiny=Sizes(batch=2, queries=5, keys=7, hidden=11),
             ours=ours,
             peers=PEERS,
-            also={AROUND: around},
+            also={AROUND: without_scores},
             limit=LIMIT,
             bounds=(Bound(FASTEST, least=40),),
         ),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from benchmarks.claim import Bound, Claim, Contender, Weighed
+from benchmarks.claim import Bound, Claim, Contender, MemoryCase
 from benchmarks.contenders.additive import Sizes, keras, ours, textbook
 
 HALF = "regard at half the length"
@@ -14,7 +14,7 @@ ARENAS = (
 )
 
 
-def half(sizes: Sizes) -> Contender:
+def build_half(sizes: Sizes) -> Contender:
     """Ours for half the queries and keys."""
     return ours(replace(sizes, queries=sizes.queries // 2, keys=sizes.keys // 2))
 
@@ -22,31 +22,31 @@ def half(sizes: Sizes) -> Contender:
 CLAIM = Claim(
     "Additive attention, peak memory",
     (
-        Weighed(
+        MemoryCase(
             "1 × 4,096 × 4,096, hidden 128, forward + backward",
             Sizes(batch=1, queries=4096, keys=4096, hidden=128),
             tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
             ours=ours,
             peers={"textbook": textbook, "Keras": keras},
-            also={HALF: half},
+            also={HALF: build_half},
             bounds=(Bound(HALF, most=2.0),),
             limit=ARENAS,
             limited={"textbook": LIMIT, "Keras": LIMIT},
             most=250,
             backward=True,
         ),
-        Weighed(
+        MemoryCase(
             "1 × 8,192 × 8,192, hidden 128, forward + backward",
             Sizes(batch=1, queries=8192, keys=8192, hidden=128),
             tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
             ours=ours,
             peers={},
-            also={HALF: half},
+            also={HALF: build_half},
             bounds=(Bound(HALF, most=2.0),),
             limit=ARENAS,
             backward=True,
         ),
-        Weighed(
+        MemoryCase(
             "1 × 1,024 × 1,024, hidden 128, forward + backward",
             Sizes(batch=1, queries=1024, keys=1024, hidden=128),
             tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),

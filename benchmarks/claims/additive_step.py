@@ -1,13 +1,13 @@
 """A single decoding step is as fast as the best peer's or faster."""
 
-from benchmarks.claim import FASTEST, Bound, Claim, Timed
+from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
 from benchmarks.contenders.additive import Sizes
 from benchmarks.contenders.additive_step import PEERS, layer, ours
 
 CLAIM = Claim(
     "Additive attention, one decoding step",
     (
-        Timed(
+        TimeCase(
             "32 × 1 query × 64 keys, padded, hidden 256",
             Sizes(batch=32, queries=1, keys=64, hidden=256),
             tiny=Sizes(batch=3, queries=1, keys=7, hidden=11),

@@ -1,6 +1,6 @@
 """Where no C++ compiler is found, the same form in blocks of torch operations."""
 
-from benchmarks.claim import FASTEST, Bound, Claim, Timed
+from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
 from benchmarks.contenders.additive import PEERS, Sizes, ours, tanh_alone
 
 SIZES = Sizes(batch=8, queries=256, keys=256, hidden=128)
@@ -15,7 +15,7 @@ LIMIT = (
 CLAIM = Claim(
     "Additive attention without a compiler",
     (
-        Timed(
+        TimeCase(
             "8 × 256 × 256, hidden 128, forward",
             SIZES,
             tiny=TINY,
@@ -25,7 +25,7 @@ CLAIM = Claim(
             limit=LIMIT,
             bounds=(Bound(FASTEST, least=4),),
         ),
-        Timed(
+        TimeCase(
             "8 × 256 × 256, hidden 128, forward + backward",
             SIZES,
             tiny=TINY,

@@ -3,7 +3,7 @@
 import torch
 
 import regard
-from benchmarks.claim import Bound, Claim, Timed
+from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders.normalizers import Sizes, ours, package
 
 PEER = "entmax_bisect"
@@ -17,7 +17,7 @@ learned = torch.linspace(1.25, 2.0, SIZES.heads).requires_grad_()
 CLAIM = Claim(
     "α-entmax",
     (
-        Timed(
+        TimeCase(
             "α = 1.75, 8 × 8 × 512 × 512, forward + backward",
             SIZES,
             tiny=TINY,
@@ -26,7 +26,7 @@ CLAIM = Claim(
             bounds=BOUNDS,
             backward=True,
         ),
-        Timed(
+        TimeCase(
             "α learned for each head, 8 × 8 × 512 × 512, forward + backward",
             SIZES,
             tiny=TINY,

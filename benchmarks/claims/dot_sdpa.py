@@ -1,6 +1,6 @@
 """Going through the algebra costs next to nothing over the bare function."""
 
-from benchmarks.claim import Bound, Claim, Timed
+from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders.dot import Sizes, dot, sdpa
 
 LIMIT = (
@@ -9,9 +9,9 @@ LIMIT = (
 )
 
 
-def case(length: int, *, backward: bool) -> Timed[Sizes]:
+def build_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
     """One length."""
-    return Timed(
+    return TimeCase(
         f"2 × 8 × {length:,} × {length:,}, dim 64, forward{' + backward' if backward else ''}",
         Sizes(batch=2, heads=8, length=length, dim=64),
         tiny=Sizes(batch=2, heads=3, length=5, dim=7),
@@ -26,10 +26,10 @@ def case(length: int, *, backward: bool) -> Timed[Sizes]:
 CLAIM = Claim(
     "Dot product against bare SDPA",
     (
-        case(256, backward=False),
-        case(256, backward=True),
-        case(1024, backward=False),
-        case(1024, backward=True),
-        case(2048, backward=False),
+        build_case(256, backward=False),
+        build_case(256, backward=True),
+        build_case(1024, backward=False),
+        build_case(1024, backward=True),
+        build_case(2048, backward=False),
     ),
 )

@@ -1,6 +1,6 @@
 """Nadaraya–Watson regression in one fused call, against `torch.cdist`."""
 
-from benchmarks.claim import Bound, Claim, Timed
+from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders.dot import Sizes, gaussian, gaussian_cdist
 
 TINY = Sizes(batch=2, heads=3, length=5, dim=7)
@@ -9,7 +9,7 @@ PEERS = {"torch.cdist": gaussian_cdist}
 CLAIM = Claim(
     "Gaussian attention against torch.cdist",
     (
-        Timed(
+        TimeCase(
             "2 × 8 × 1,024 × 1,024, dim 64, forward",
             Sizes(batch=2, heads=8, length=1024, dim=64),
             tiny=TINY,
@@ -17,7 +17,7 @@ CLAIM = Claim(
             peers=PEERS,
             bounds=(Bound("torch.cdist", least=4),),
         ),
-        Timed(
+        TimeCase(
             "2 × 8 × 256 × 256, dim 64, forward",
             Sizes(batch=2, heads=8, length=256, dim=64),
             tiny=TINY,

@@ -1,12 +1,12 @@
 """Nadaraya–Watson regression in one fused call, against the difference of each pair."""
 
-from benchmarks.claim import Bound, Claim, Timed
+from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders.dot import Sizes, gaussian, gaussian_written_out
 
 CLAIM = Claim(
     "Gaussian attention against the difference written out",
     (
-        Timed(
+        TimeCase(
             "2 × 8 × 256 × 256, dim 64, forward",
             Sizes(batch=2, heads=8, length=256, dim=64),
             tiny=Sizes(batch=2, heads=3, length=5, dim=7),

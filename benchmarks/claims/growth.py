@@ -2,21 +2,21 @@
 
 import regard
 from benchmarks.claim import Claim, Curve, Growth
-from benchmarks.contenders.growing import WINDOW, additive, backend
+from benchmarks.contenders.growing import WINDOW, build_additive_score, build_backend
 
 CLAIM = Claim(
     "Growth with the length",
     growth=Growth(
         {
-            "eager": Curve(backend("eager"), longest=8_192),
-            "sdpa": Curve(backend("sdpa")),
-            "local": Curve(backend("local", mask=regard.Window(before=WINDOW - 1, after=0))),
+            "eager": Curve(build_backend("eager"), longest=8_192),
+            "sdpa": Curve(build_backend("sdpa")),
+            "local": Curve(build_backend("local", mask=regard.Window(before=WINDOW - 1, after=0))),
             "linear": Curve(
-                backend("linear", score=regard.Features(), mask=regard.Causal(), normalizer=regard.RowTotal())
+                build_backend("linear", score=regard.FeatureDot(), mask=regard.Causal(), normalizer=regard.RowTotal())
             ),
-            "stream": Curve(backend("stream", score=additive())),
-            "rows": Curve(backend("rows", normalizer=regard.Sparsemax())),
-            "flex": Curve(backend("flex"), longest=8_192, backward=False),
+            "stream": Curve(build_backend("stream", score=build_additive_score())),
+            "rows": Curve(build_backend("rows", normalizer=regard.Sparsemax())),
+            "flex": Curve(build_backend("flex"), longest=8_192, backward=False),
         }
     ),
 )

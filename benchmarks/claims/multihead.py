@@ -1,14 +1,14 @@
 """The multi-head layer against torch's own without weights."""
 
-from benchmarks.claim import Bound, Claim, Timed
+from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders.multihead import Sizes, keras, ours, torch_plain, transformers, x_transformers
 
 TORCH = "nn.MultiheadAttention"
 
 
-def case(length: int) -> Timed[Sizes]:
+def build_case(length: int) -> TimeCase[Sizes]:
     """One length."""
-    return Timed(
+    return TimeCase(
         f"4 × {length:,} × 512, 8 heads, forward + backward",
         Sizes(batch=4, length=length, size=512, heads=8),
         tiny=Sizes(batch=2, length=5, size=12, heads=3),
@@ -19,4 +19,4 @@ def case(length: int) -> Timed[Sizes]:
     )
 
 
-CLAIM = Claim("Multi-head layer, weights not looked at", (case(256), case(1024)))
+CLAIM = Claim("Multi-head layer, weights not looked at", (build_case(256), build_case(1024)))

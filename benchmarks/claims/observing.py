@@ -1,7 +1,7 @@
 """Looking at a model while it runs, against not looking and against leaving the fused path to get weights."""
 
-from benchmarks.claim import Bound, Claim, Timed, Weighed
-from benchmarks.contenders.observing import Sizes, eager, long_observed, long_unobserved, observed, unobserved
+from benchmarks.claim import Bound, Claim, TimeCase, MemoryCase
+from benchmarks.contenders.observing import Sizes, gpt2_eager, long_observed, long_unobserved, gpt2_observed, gpt2_unobserved
 
 UNOBSERVED = "the same model, unobserved"
 EAGER = "transformers, eager with output_attentions"
@@ -13,26 +13,26 @@ LIMIT = 8_192  # megabytes, after which a peer is stopped
 CLAIM = Claim(
     "Observing GPT-2",
     (
-        Timed(
+        TimeCase(
             "1 × 1,024 × 768, 12 heads, 4 layers, entropy, mass and top 8, forward",
             GPT2,
             tiny=TINY,
-            ours=observed,
-            peers={EAGER: eager},
-            also={UNOBSERVED: unobserved},
+            ours=gpt2_observed,
+            peers={EAGER: gpt2_eager},
+            also={UNOBSERVED: gpt2_unobserved},
             bounds=(Bound(UNOBSERVED, most=1.3), Bound(EAGER, least=1.0)),
         ),
-        Weighed(
+        MemoryCase(
             "1 × 1,024 × 768, 12 heads, 4 layers, entropy, mass and top 8, peak memory",
             GPT2,
             tiny=TINY,
-            ours=observed,
-            peers={EAGER: eager},
-            also={UNOBSERVED: unobserved},
+            ours=gpt2_observed,
+            peers={EAGER: gpt2_eager},
+            also={UNOBSERVED: gpt2_unobserved},
             bounds=(Bound(EAGER, most=1.0),),
             limited={EAGER: LIMIT},
         ),
-        Weighed(
+        MemoryCase(
             "one self-attention of 32,768, entropy, mass, top 8 and tiles, peak memory",
             LONG,
             tiny=TINY,

@@ -1,6 +1,6 @@
 """A window is computed in time that is linear in the length."""
 
-from benchmarks.claim import FASTEST, Bound, Claim, Timed
+from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
 from benchmarks.contenders.dot import Sizes, window, window_dense, window_float, window_half
 
 HALF = "regard at 16,384"
@@ -9,7 +9,7 @@ TINY = Sizes(batch=2, heads=3, length=10, dim=7, window=3)
 CLAIM = Claim(
     "Window of 256 keys",
     (
-        Timed(
+        TimeCase(
             "length 16,384, 1 head, dim 64, forward + backward",
             Sizes(batch=1, heads=1, length=16_384, dim=64, window=256),
             tiny=TINY,
@@ -18,7 +18,7 @@ CLAIM = Claim(
             bounds=(Bound(FASTEST, least=20),),
             backward=True,
         ),
-        Timed(
+        TimeCase(
             "length 32,768, 1 head, dim 64, forward + backward",
             Sizes(batch=1, heads=1, length=32_768, dim=64, window=256),
             tiny=TINY,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import regard
 from benchmarks.claim import Contender
 from benchmarks.contenders.borrowing import borrow
-from benchmarks.contenders.drawing import leaves, linear, normal
+from benchmarks.contenders.drawing import collect_leaves, draw_linear, draw_normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,21 @@ class Sizes:
     hidden: int
 
 
-class Numbers:
+class AdditiveInputs:
     """What the contenders are given."""
 
     def __init__(self, sizes: Sizes) -> None:
-        self.query = normal(sizes.batch, sizes.queries, sizes.hidden, seed=1)
-        self.source = normal(sizes.batch, sizes.keys, sizes.hidden, seed=2)
-        self.near = linear(sizes.hidden, sizes.hidden, seed=3)
-        self.far = linear(sizes.hidden, sizes.hidden, seed=4)
-        self.weight = normal(sizes.hidden, seed=5)
+        self.query = draw_normal(sizes.batch, sizes.queries, sizes.hidden, seed=1)
+        self.source = draw_normal(sizes.batch, sizes.keys, sizes.hidden, seed=2)
+        self.near = draw_linear(sizes.hidden, sizes.hidden, seed=3)
+        self.far = draw_linear(sizes.hidden, sizes.hidden, seed=4)
+        self.weight = draw_normal(sizes.hidden, seed=5)
         self.lengths = torch.randint(1, sizes.keys + 1, (sizes.batch,), generator=torch.Generator().manual_seed(6))
 
 
 def ours(sizes: Sizes) -> Contender:
     """The operator, with the projections of the score."""
-    given = Numbers(sizes)
+    given = AdditiveInputs(sizes)
     score = regard.Additive(sizes.hidden, query=sizes.hidden, key=sizes.hidden)
     if score.query is None or score.source is None:
         raise TypeError("the score was built with widths and has no projections")
@@ -53,13 +53,13 @@ def ours(sizes: Sizes) -> Contender:
     def forward() -> Tensor:
         return regard.attend(given.query, given.source, given.source, score=score).output
 
-    return Contender(forward, leaves(given.query, given.source, score))
+    return Contender(forward, collect_leaves(given.query, given.source, score))
 
 
-class Textbook(nn.Module):
+class TextbookAttention(nn.Module):
     """Bahdanau's attention as textbooks write it (d2l, §11.3): every sum of a query and a key, then tanh."""
 
-    def __init__(self, given: Numbers) -> None:
+    def __init__(self, given: AdditiveInputs) -> None:
         super().__init__()
         self.near, self.far = given.near, given.far
         self.weight = nn.Linear(given.weight.numel(), 1, bias=False)
@@ -81,15 +81,15 @@ def masked_softmax(scores: Tensor, lengths: Tensor | None) -> Tensor:
 
 def textbook(sizes: Sizes) -> Contender:
     """Plain torch, from the definition."""
-    given = Numbers(sizes)
-    module = Textbook(given)
-    return Contender(lambda: module(given.query, given.source, None), leaves(given.query, given.source, module))
+    given = AdditiveInputs(sizes)
+    module = TextbookAttention(given)
+    return Contender(lambda: module(given.query, given.source, None), collect_leaves(given.query, given.source, module))
 
 
 def keras(sizes: Sizes) -> Contender:
     """Keras 3 on torch. Its layer has no projections, so torch's own are put before it."""
-    given = Numbers(sizes)
-    layer = keras_layer(given)
+    given = AdditiveInputs(sizes)
+    layer = build_keras_layer(given)
     near, far = given.near, given.far
 
     def forward() -> Tensor:
@@ -99,7 +99,7 @@ def keras(sizes: Sizes) -> Contender:
     return Contender(forward, (given.query, given.source, near.weight, far.weight, layer.scale.value))
 
 
-def keras_layer(given: Numbers) -> Any:
+def build_keras_layer(given: AdditiveInputs) -> Any:
     """The layer, with our weight."""
     layer = importlib.import_module("keras").layers.AdditiveAttention()
     layer([given.query, given.source, given.source])  # makes its variables
@@ -109,12 +109,12 @@ def keras_layer(given: Numbers) -> Any:
 
 def opennmt(sizes: Sizes) -> Contender:
     """OpenNMT-py's `GlobalAttention`, type mlp."""
-    given = Numbers(sizes)
-    module = opennmt_module(given)
-    return Contender(lambda: module(given.query, given.source)[0], leaves(given.query, given.source, module))
+    given = AdditiveInputs(sizes)
+    module = build_opennmt_module(given)
+    return Contender(lambda: module(given.query, given.source)[0], collect_leaves(given.query, given.source, module))
 
 
-def opennmt_module(given: Numbers) -> Any:
+def build_opennmt_module(given: AdditiveInputs) -> Any:
     """The module with our parameters. Its last projection is set to give the context back, which it computes anyway."""
     size = given.weight.numel()
     module = borrow("onmt.modules.global_attention").GlobalAttention(size, attn_type="mlp")
@@ -130,18 +130,18 @@ def opennmt_module(given: Numbers) -> Any:
 
 def joeynmt(sizes: Sizes) -> Contender:
     """JoeyNMT's `BahdanauAttention`, which reads for one query at a time, with the keys projected once."""
-    given = Numbers(sizes)
-    module = joeynmt_module(given)
+    given = AdditiveInputs(sizes)
+    module = build_joeynmt_module(given)
     mask = torch.ones(sizes.batch, 1, sizes.keys, dtype=torch.bool)
 
     def forward() -> Tensor:
         module.compute_proj_keys(given.source)
         return torch.cat([module(query, mask, given.source)[0] for query in given.query.split(1, dim=1)], dim=1)
 
-    return Contender(forward, leaves(given.query, given.source, module))
+    return Contender(forward, collect_leaves(given.query, given.source, module))
 
 
-def joeynmt_module(given: Numbers) -> Any:
+def build_joeynmt_module(given: AdditiveInputs) -> Any:
     """The module with our parameters."""
     size = given.weight.numel()
     module = borrow("joeynmt.attention").BahdanauAttention(size, size, size)
@@ -152,22 +152,22 @@ def joeynmt_module(given: Numbers) -> Any:
     return module
 
 
-def around(sizes: Sizes) -> Contender:
+def without_scores(sizes: Sizes) -> Contender:
     """What every contender does beside the scores, in bare torch: two projections, a softmax, a product."""
-    given = Numbers(sizes)
-    scores = normal(sizes.batch, sizes.queries, sizes.keys, seed=7)
+    given = AdditiveInputs(sizes)
+    scores = draw_normal(sizes.batch, sizes.queries, sizes.keys, seed=7)
 
     def forward() -> Tensor:
         projected = given.near(given.query), given.far(given.source)
         touched = projected[0][..., :1] + projected[1][..., :1].transpose(1, 2)  # so that their gradients flow
         return torch.softmax(scores + touched, dim=-1) @ given.source
 
-    return Contender(forward, leaves(given.query, given.source, given.near, given.far))
+    return Contender(forward, collect_leaves(given.query, given.source, given.near, given.far))
 
 
 def tanh_alone(sizes: Sizes) -> Contender:
     """The tanh of every sum and nothing else, a query of all samples at a time, so that it stays in the cache."""
-    given = Numbers(sizes)
+    given = AdditiveInputs(sizes)
 
     def forward() -> Tensor:
         made = given.source

@@ -9,19 +9,19 @@ from torch import nn
 import regard
 from benchmarks.claim import Contender
 from benchmarks.contenders.additive import (
-    Numbers,
+    AdditiveInputs,
     Sizes,
-    Textbook,
-    joeynmt_module,
-    keras_layer,
-    opennmt_module,
+    TextbookAttention,
+    build_joeynmt_module,
+    build_keras_layer,
+    build_opennmt_module,
 )
 from regard.layers import Attention, Mechanism, Projections
 
 
 def ours(sizes: Sizes) -> Contender:
     """The operator over keys that were projected before."""
-    given = Numbers(sizes)
+    given = AdditiveInputs(sizes)
     score = regard.Additive(sizes.hidden)
     score.weight = nn.Parameter(given.weight.detach().clone())
     key, mask = given.far(given.source).detach(), regard.Lengths(given.lengths)
@@ -30,7 +30,7 @@ def ours(sizes: Sizes) -> Contender:
 
 def layer(sizes: Sizes) -> Contender:
     """The same through the layer and its memory, as a decoder calls it."""
-    given = Numbers(sizes)
+    given = AdditiveInputs(sizes)
     score = regard.Additive(sizes.hidden)
     score.weight = nn.Parameter(given.weight.detach().clone())
     module = Attention(Projections(given.near, given.far), mechanism=Mechanism(score))
@@ -40,15 +40,15 @@ def layer(sizes: Sizes) -> Contender:
 
 def textbook(sizes: Sizes) -> Contender:
     """Plain torch, from the definition."""
-    given = Numbers(sizes)
-    module = Textbook(given)
+    given = AdditiveInputs(sizes)
+    module = TextbookAttention(given)
     return Contender(lambda: module(given.query, given.source, given.lengths))
 
 
 def keras(sizes: Sizes) -> Contender:
     """Keras 3 on torch, over keys that were projected before."""
-    given = Numbers(sizes)
-    module = keras_layer(given)
+    given = AdditiveInputs(sizes)
+    module = build_keras_layer(given)
     key = given.far(given.source).detach()
     real = torch.arange(sizes.keys)[None, :] < given.lengths[:, None]
     return Contender(lambda: module([given.near(given.query), given.source, key], mask=[None, real]))
@@ -56,15 +56,15 @@ def keras(sizes: Sizes) -> Contender:
 
 def opennmt(sizes: Sizes) -> Contender:
     """OpenNMT-py's `GlobalAttention`, type mlp."""
-    given = Numbers(sizes)
-    module = opennmt_module(given)
+    given = AdditiveInputs(sizes)
+    module = build_opennmt_module(given)
     return Contender(lambda: module(given.query, given.source, src_len=given.lengths)[0])
 
 
 def joeynmt(sizes: Sizes) -> Contender:
     """JoeyNMT's `BahdanauAttention`, over keys that were projected before."""
-    given = Numbers(sizes)
-    module = joeynmt_module(given)
+    given = AdditiveInputs(sizes)
+    module = build_joeynmt_module(given)
     module.compute_proj_keys(given.source)
     mask = (torch.arange(sizes.keys)[None, :] < given.lengths[:, None])[:, None, :]
     return Contender(lambda: module(given.query, mask, given.source)[0])

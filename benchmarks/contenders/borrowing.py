@@ -13,7 +13,7 @@ UNRELATED = {
 }
 
 
-class Blank(types.ModuleType):
+class BlankModule(types.ModuleType):
     """A module that has every name, each an empty class."""
 
     def __getattr__(self, name: str) -> Any:
@@ -24,7 +24,7 @@ class Blank(types.ModuleType):
 
 def borrow(name: str) -> Any:
     """The module of that name in one of those libraries. Who looks for what was missing later finds none."""
-    blank = {missing: Blank(missing) for missing in UNRELATED[name.partition(".")[0]] if not importable(missing)}
+    blank = {missing: BlankModule(missing) for missing in UNRELATED[name.partition(".")[0]] if not is_importable(missing)}
     sys.modules.update(blank)
     try:
         with warnings.catch_warnings():
@@ -35,7 +35,7 @@ def borrow(name: str) -> Any:
             del sys.modules[missing]
 
 
-def importable(name: str) -> bool:
+def is_importable(name: str) -> bool:
     """Whether a module is there with all that it needs."""
     try:
         importlib.import_module(name)

@@ -16,7 +16,7 @@ from benchmarks.contenders import translators
 from benchmarks.contenders.borrowing import borrow
 from benchmarks.contenders.text import BEGIN, END, PADDING, Batch, Text
 from benchmarks.contenders.translators import OpenVocabulary, Shape
-from regard.models.search import Beam, Marks, Scoring, beam
+from regard.models.search import BeamOptions, SpecialTokens, HypothesisScorer, beam_search
 
 NEVER = -1e9  # a bias for what is not to be said
 ALONE = "the vocabulary's matrix alone, in bare torch"
@@ -27,7 +27,7 @@ LIMIT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SearchProblem:
     """A model, the sentences of a batch, and how many tokens each is translated to."""
 
     shape: Shape
@@ -37,7 +37,7 @@ class Task:
     length: float = 1.0  # the penalty's exponent
 
 
-def searching(model: Any, find: Callable[[], Any]) -> Contender:
+def build_search(model: Any, find: Callable[[], Any]) -> Contender:
     """The search of a model that is not trained any more, as numbers: a row for each sentence."""
     model.eval()
 
@@ -47,30 +47,30 @@ def searching(model: Any, find: Callable[[], Any]) -> Contender:
     return Contender(forward, tuple(parameter for parameter in model.parameters() if parameter.requires_grad))
 
 
-def ours(task: Task) -> Contender:
+def ours(task: SearchProblem) -> Contender:
     """Our search. It has no least length: the end is made improbable, and is said where nothing else may be."""
     text, model = Text(task.batch), translators.ours(task.shape)
     with torch.no_grad():
         model.decoder.output.bias[END] = NEVER
-    plan, marks = Beam(task.width, scoring=Scoring(length=task.length)), Marks(BEGIN, END, (PADDING, BEGIN))
+    plan, marks = BeamOptions(task.width, scoring=HypothesisScorer(length_penalty=task.length)), SpecialTokens(BEGIN, END, (PADDING, BEGIN))
 
     def find() -> list[tuple[int, ...]]:
         encoded = model.encode(text.source, text.source_lengths)
-        found = beam(model.decoder, encoded, marks, task.steps - 1, plan=plan)
+        found = beam_search(model.decoder, encoded, marks, task.steps - 1, plan=plan)
         return [(*own[0].tokens, END) for own in found]
 
-    return searching(model, find)
+    return build_search(model, find)
 
 
-def joeynmt(task: Task) -> Contender:
+def joeynmt(task: SearchProblem) -> Contender:
     """JoeyNMT's `search`."""
     text, model = Text(task.batch), translators.joeynmt(task.shape)
-    batch, search = translators.joeynmt_batch(text), borrow("joeynmt.search").search
+    batch, search = translators.build_joeynmt_batch(text), borrow("joeynmt.search").search
     steps = {"max_output_length": task.steps, "min_output_length": task.steps}
-    return searching(model, lambda: search(model, batch, beam_size=task.width, beam_alpha=task.length, **steps)[0])
+    return build_search(model, lambda: search(model, batch, beam_size=task.width, beam_alpha=task.length, **steps)[0])
 
 
-def opennmt(task: Task) -> Contender:
+def opennmt(task: SearchProblem) -> Contender:
     """OpenNMT-py's `Translator`."""
     text, model = Text(task.batch), translators.opennmt(task.shape)
     words = OpenVocabulary(task.shape.vocabulary)
@@ -89,19 +89,19 @@ def opennmt(task: Task) -> Contender:
     def find() -> Tensor:
         return torch.stack([own[0] for own in translator.translate_batch(batch, False)["predictions"]])
 
-    return searching(model, find)
+    return build_search(model, find)
 
 
-def marian(task: Task) -> Contender:
+def marian(task: SearchProblem) -> Contender:
     """transformers' `generate` with Marian."""
     text, model = Text(task.batch), translators.marian(task.shape)
     steps = {"min_new_tokens": task.steps, "max_new_tokens": task.steps}
     how = {"num_beams": task.width, "length_penalty": task.length, "do_sample": False, "early_stopping": False}
     mask = (text.source != PADDING).long()
-    return searching(model, lambda: model.generate(text.source, attention_mask=mask, **steps, **how)[:, 1:])
+    return build_search(model, lambda: model.generate(text.source, attention_mask=mask, **steps, **how)[:, 1:])
 
 
-def vocabulary(task: Task) -> Contender:
+def vocabulary_product(task: SearchProblem) -> Contender:
     """What no search can leave out: the scores of all tokens for every hypothesis, at each step."""
     rows = len(Text(task.batch).source) * task.width
     states, output = torch.randn(rows, task.shape.size), torch.nn.Linear(task.shape.size, task.shape.vocabulary)
@@ -112,4 +112,4 @@ def vocabulary(task: Task) -> Contender:
             made = output(states)
         return made
 
-    return searching(output, find)
+    return build_search(output, find)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 import regard
 from benchmarks.claim import Contender
-from benchmarks.contenders.drawing import normal
+from benchmarks.contenders.drawing import draw_normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Sizes:
 def draw(sizes: Sizes) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value."""
     shape = (sizes.batch, sizes.heads, sizes.length, sizes.dim)
-    return normal(*shape, seed=1), normal(*shape, seed=2), normal(*shape, seed=3)
+    return draw_normal(*shape, seed=1), draw_normal(*shape, seed=2), draw_normal(*shape, seed=3)
 
 
 def dot(sizes: Sizes) -> Contender:
@@ -44,7 +44,7 @@ def sdpa(sizes: Sizes) -> Contender:
     return Contender(lambda: F.scaled_dot_product_attention(query, key, value), (query, key, value))
 
 
-def width(sizes: Sizes) -> float:
+def choose_width(sizes: Sizes) -> float:
     """A Gaussian that sees several keys: squared distances of standard normal numbers are about 2·dim."""
     return float(sizes.dim**-0.5)
 
@@ -52,7 +52,7 @@ def width(sizes: Sizes) -> float:
 def gaussian(sizes: Sizes) -> Contender:
     """Our Nadaraya–Watson regression."""
     query, key, value = draw(sizes)
-    score = regard.Gaussian(width=width(sizes))
+    score = regard.Gaussian(width=choose_width(sizes))
     return Contender(lambda: regard.attend(query, key, value, score=score).output, (query, key, value))
 
 
@@ -61,7 +61,7 @@ def gaussian_written_out(sizes: Sizes) -> Contender:
     query, key, value = draw(sizes)
 
     def forward() -> Tensor:
-        difference = (query.unsqueeze(-2) - key.unsqueeze(-3)) * width(sizes)
+        difference = (query.unsqueeze(-2) - key.unsqueeze(-3)) * choose_width(sizes)
         return torch.softmax(-(difference**2).sum(-1) / 2, dim=-1) @ value
 
     return Contender(forward, (query, key, value))
@@ -72,7 +72,7 @@ def gaussian_cdist(sizes: Sizes) -> Contender:
     query, key, value = draw(sizes)
 
     def forward() -> Tensor:
-        return torch.softmax(-((torch.cdist(query, key) * width(sizes)) ** 2) / 2, dim=-1) @ value
+        return torch.softmax(-((torch.cdist(query, key) * choose_width(sizes)) ** 2) / 2, dim=-1) @ value
 
     return Contender(forward, (query, key, value))
 
@@ -92,18 +92,18 @@ def window_half(sizes: Sizes) -> Contender:
 def window_dense(sizes: Sizes) -> Contender:
     """torch's function with a table of what is allowed."""
     query, key, value = draw(sizes)
-    table = _table(sizes)
+    table = _build_table(sizes)
     return Contender(lambda: F.scaled_dot_product_attention(query, key, value, attn_mask=table), (query, key, value))
 
 
 def window_float(sizes: Sizes) -> Contender:
     """torch's function with a table of zeros and minus infinities, which it need not convert at each call."""
     query, key, value = draw(sizes)
-    table = torch.zeros(sizes.length, sizes.length).masked_fill_(~_table(sizes), float("-inf"))
+    table = torch.zeros(sizes.length, sizes.length).masked_fill_(~_build_table(sizes), float("-inf"))
     return Contender(lambda: F.scaled_dot_product_attention(query, key, value, attn_mask=table), (query, key, value))
 
 
-def _table(sizes: Sizes) -> Tensor:
+def _build_table(sizes: Sizes) -> Tensor:
     index = torch.arange(sizes.length)
     distance = index[:, None] - index[None, :]
     return (distance >= 0) & (distance < sizes.window)

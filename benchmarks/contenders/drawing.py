@@ -4,21 +4,21 @@ import torch
 from torch import Tensor, nn
 
 
-def normal(*shape: int, seed: int) -> Tensor:
+def draw_normal(*shape: int, seed: int) -> Tensor:
     """Standard normal numbers that depend on shape and seed alone; gradients may be asked of them."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator).requires_grad_()
 
 
-def linear(inputs: int, outputs: int, *, seed: int) -> nn.Linear:
+def draw_linear(inputs: int, outputs: int, *, seed: int) -> nn.Linear:
     """A matrix that keeps the variance, without a bias."""
     made = nn.Linear(inputs, outputs, bias=False)
     with torch.no_grad():
-        made.weight.copy_(normal(outputs, inputs, seed=seed) * inputs**-0.5)
+        made.weight.copy_(draw_normal(outputs, inputs, seed=seed) * inputs**-0.5)
     return made
 
 
-def leaves(*parts: Tensor | nn.Module) -> tuple[Tensor, ...]:
+def collect_leaves(*parts: Tensor | nn.Module) -> tuple[Tensor, ...]:
     """The tensors and the parameters among them, each once."""
     found = [list(part.parameters()) if isinstance(part, nn.Module) else [part] for part in parts]
     return tuple({id(leaf): leaf for some in found for leaf in some if leaf.requires_grad}.values())

@@ -14,14 +14,14 @@ from torch import Tensor
 
 from benchmarks.claim import Contender
 from benchmarks.contenders import translators
-from benchmarks.contenders.decoding import Task
+from benchmarks.contenders.decoding import SearchProblem
 from benchmarks.contenders.text import Text
-from regard.export import Fast, export
+from regard.export import CTranslate2Translator, export
 from regard.layers.positions import sinusoids
 from regard.tasks.data import END, Vocabularies
-from regard.tasks.data.vocabulary import SPECIAL, Tokens
-from regard.tasks.translation import Search, TranslationConfig, Translator
-from regard.tasks.translation.config import Cutting
+from regard.tasks.data.vocabulary import SPECIAL, TokenVocabulary
+from regard.tasks.translation import TranslationSearchOptions, TranslationConfig, Translator
+from regard.tasks.translation.config import TranslationVocabulary
 
 PULL = 1.0  # of the end towards where it is wanted
 SHY = -6 / 128  # of its bias for each unit of the size, against ending elsewhere
@@ -30,41 +30,41 @@ NEVER = -1e4
 FOLDER = tempfile.TemporaryDirectory()
 
 
-def ours(task: Task) -> Contender:
+def ours(task: SearchProblem) -> Contender:
     """Our translator by CTranslate2: texts in numbers, the search, scores by our rule, and words again."""
-    search = Search(task.width, length=task.length, stop="full")  # as CTranslate2 does it, with nothing to make up for
-    fast, texts = exported(task), sentences(task)
-    return Contender(lambda: counted([one.best[0].tokens for one in fast.translate(texts, search)]))
+    search = TranslationSearchOptions(task.width, length_penalty=task.length, stop="full")  # as CTranslate2 does it, with nothing to make up for
+    fast, texts = export_once(task), list_sentences(task)
+    return Contender(lambda: count_tokens([one.best[0].tokens for one in fast.translate(texts, search)]))
 
 
-def direct(task: Task) -> Contender:
+def direct(task: SearchProblem) -> Contender:
     """CTranslate2's own `translate_batch`, given the words."""
-    engine, rows = exported(task).engine, [[*text.split(), SPECIAL[END]] for text in sentences(task)]
+    engine, rows = export_once(task).engine, [[*text.split(), SPECIAL[END]] for text in list_sentences(task)]
     how = {"beam_size": task.width, "length_penalty": task.length}
-    return Contender(lambda: counted([one.hypotheses[0] for one in engine.translate_batch(rows, **how)]))
+    return Contender(lambda: count_tokens([one.hypotheses[0] for one in engine.translate_batch(rows, **how)]))
 
 
-def sentences(task: Task) -> list[str]:
+def list_sentences(task: SearchProblem) -> list[str]:
     """The sources, a word for each number."""
     text = Text(task.batch)
     rows = zip(text.source.tolist(), text.source_lengths.tolist(), strict=True)
     return [" ".join(f"w{number}" for number in row[: length - 1]) for row, length in rows]
 
 
-def counted(hypotheses: list[list[str]]) -> Tensor:
+def count_tokens(hypotheses: list[list[str]]) -> Tensor:
     """How many tokens each has."""
     return torch.tensor([float(len(tokens)) for tokens in hypotheses])
 
 
 @functools.cache
-def exported(task: Task) -> Fast:
+def export_once(task: SearchProblem) -> CTranslate2Translator:
     """Our translator by CTranslate2, exported once."""
-    made, folder = translator(task), Path(FOLDER.name) / f"{task.shape.vocabulary}-{task.steps}"
+    made, folder = build_translator(task), Path(FOLDER.name) / f"{task.shape.vocabulary}-{task.steps}"
     export(made, folder, "ct2")
-    return Fast(made, folder)
+    return CTranslate2Translator(made, folder)
 
 
-def translator(task: Task) -> Translator:
+def build_translator(task: SearchProblem) -> Translator:
     """A model that ends, with its vocabulary."""
     torch.manual_seed(1)
     model = translators.ours(task.shape).eval()
@@ -74,6 +74,6 @@ def translator(task: Task) -> Translator:
         model.decoder.output.weight[END] = PULL * (places[task.steps] - places.mean(0))
         model.decoder.output.bias[END] = SHY * task.shape.size
         model.decoder.output.bias[:END] = NEVER
-    words = Tokens([f"w{number}" for number in range(len(SPECIAL), task.shape.vocabulary)], "blank")
-    config = TranslationConfig(vocabulary=Cutting(joint=True))
-    return Translator(replace(config, model=translators.configured(task.shape)), Vocabularies(words, words), model)
+    words = TokenVocabulary([f"w{number}" for number in range(len(SPECIAL), task.shape.vocabulary)], "blank")
+    config = TranslationConfig(vocabulary=TranslationVocabulary(joint=True))
+    return Translator(replace(config, model=translators.build_config(task.shape)), Vocabularies(words, words), model)

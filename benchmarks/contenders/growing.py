@@ -7,14 +7,14 @@ from torch import Tensor
 
 import regard
 from benchmarks.claim import Build, Contender
-from benchmarks.contenders.drawing import normal
+from benchmarks.contenders.drawing import draw_normal
 from regard.compute.planning import Backend
 
 DIM = 64
 WINDOW = 256
 
 
-def backend(
+def build_backend(
     name: Backend,
     *,
     score: regard.Score | None = None,
@@ -29,7 +29,7 @@ def backend(
 
     def build(length: int) -> Contender:
         shape = (1, 1, length, DIM)
-        inputs = [normal(*shape, seed=seed).requires_grad_(name != "flex") for seed in (1, 2, 3)]
+        inputs = [draw_normal(*shape, seed=seed).requires_grad_(name != "flex") for seed in (1, 2, 3)]
         query, key, value = inputs
 
         def forward() -> Tensor:
@@ -40,8 +40,8 @@ def backend(
     return build
 
 
-def additive() -> regard.Additive:
+def build_additive_score() -> regard.Additive:
     """The score of the stream, with numbers that do not depend on when it is built."""
     score = regard.Additive(DIM)
-    score.weight = torch.nn.Parameter(normal(DIM, seed=4).detach())
+    score.weight = torch.nn.Parameter(draw_normal(DIM, seed=4).detach())
     return score

@@ -1,7 +1,7 @@
 """Multi-head attention of a sequence with itself: our layer, torch's, and those of three libraries.
 
 All have the same four matrices and no bias other than zeros. The functions whose name ends in `_weights` also give the
-weights of each head, and those in `_looked` what is asked of them: the entropy and the five largest of each query.
+weights of each head, and those in `_build_summary` what is asked of them: the entropy and the five largest of each query.
 """
 
 import importlib
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.claim import Contender
-from benchmarks.contenders.drawing import leaves, normal
+from benchmarks.contenders.drawing import collect_leaves, draw_normal
 from regard.layers import Attention
 
 
@@ -27,78 +27,78 @@ class Sizes:
     heads: int
 
 
-def stock(sizes: Sizes) -> nn.MultiheadAttention:
+def build_torch_module(sizes: Sizes) -> nn.MultiheadAttention:
     """torch's own module; the parameters of all others come from it."""
     module = nn.MultiheadAttention(sizes.size, sizes.heads, batch_first=True)
     scale = sizes.size**-0.5
     with torch.no_grad():
-        module.in_proj_weight.copy_(normal(3 * sizes.size, sizes.size, seed=1) * scale)
-        module.out_proj.weight.copy_(normal(sizes.size, sizes.size, seed=2) * scale)
+        module.in_proj_weight.copy_(draw_normal(3 * sizes.size, sizes.size, seed=1) * scale)
+        module.out_proj.weight.copy_(draw_normal(sizes.size, sizes.size, seed=2) * scale)
     return module
 
 
-def sequence(sizes: Sizes) -> Tensor:
+def draw_sequence(sizes: Sizes) -> Tensor:
     """What reads itself."""
-    return normal(sizes.batch, sizes.length, sizes.size, seed=3)
+    return draw_normal(sizes.batch, sizes.length, sizes.size, seed=3)
 
 
 def ours(sizes: Sizes) -> Contender:
     """Our layer."""
-    layer, x = Attention.from_torch(stock(sizes)), sequence(sizes)
-    return Contender(lambda: layer.within(x)[0].output, leaves(x, layer))
+    layer, x = Attention.from_torch(build_torch_module(sizes)), draw_sequence(sizes)
+    return Contender(lambda: layer.attend_self(x)[0].output, collect_leaves(x, layer))
 
 
-def ours_looked(sizes: Sizes) -> Contender:
+def ours_summary(sizes: Sizes) -> Contender:
     """Our layer, looked at without leaving its fused call."""
-    layer, x = Attention.from_torch(stock(sizes)), sequence(sizes)
+    layer, x = Attention.from_torch(build_torch_module(sizes)), draw_sequence(sizes)
 
     def forward() -> Tensor:
-        attended, _ = layer.within(x)
+        attended, _ = layer.attend_self(x)
         attended.weights.summary(5)
         return attended.output
 
-    return Contender(forward, leaves(x, layer))
+    return Contender(forward, collect_leaves(x, layer))
 
 
 def torch_plain(sizes: Sizes) -> Contender:
     """`nn.MultiheadAttention(need_weights=False)`."""
-    return _plain(stock(sizes), sequence(sizes), lambda module, x: module(x, x, x, need_weights=False)[0])
+    return _build_plain(build_torch_module(sizes), draw_sequence(sizes), lambda module, x: module(x, x, x, need_weights=False)[0])
 
 
 def torch_weights(sizes: Sizes) -> Contender:
     """`nn.MultiheadAttention` with the weights of each head."""
-    return _plain(stock(sizes), sequence(sizes), lambda module, x: _torch_weights(module, x)[0])
+    return _build_plain(build_torch_module(sizes), draw_sequence(sizes), lambda module, x: _call_with_weights(module, x)[0])
 
 
-def torch_looked(sizes: Sizes) -> Contender:
+def torch_summary(sizes: Sizes) -> Contender:
     """The same, and entropy and largest weights computed from them."""
-    return _looked(stock(sizes), sequence(sizes), _torch_weights)
+    return _build_summary(build_torch_module(sizes), draw_sequence(sizes), _call_with_weights)
 
 
-def _torch_weights(module: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+def _call_with_weights(module: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     output, weights = module(x, x, x, need_weights=True, average_attn_weights=False)
     return output, weights
 
 
 def keras(sizes: Sizes) -> Contender:
     """Keras 3 on torch, `MultiHeadAttention`."""
-    layer, x = keras_layer(sizes), sequence(sizes)
-    return Contender(lambda: layer(x, x), leaves(x, layer))
+    layer, x = build_keras_layer(sizes), draw_sequence(sizes)
+    return Contender(lambda: layer(x, x), collect_leaves(x, layer))
 
 
 def keras_weights(sizes: Sizes) -> Contender:
     """The same with `return_attention_scores=True`."""
-    layer, x = keras_layer(sizes), sequence(sizes)
-    return Contender(lambda: layer(x, x, return_attention_scores=True)[0], leaves(x, layer))
+    layer, x = build_keras_layer(sizes), draw_sequence(sizes)
+    return Contender(lambda: layer(x, x, return_attention_scores=True)[0], collect_leaves(x, layer))
 
 
-def keras_layer(sizes: Sizes) -> Any:
+def build_keras_layer(sizes: Sizes) -> Any:
     """The layer with the stock module's matrices."""
     width = sizes.size // sizes.heads
     layer = importlib.import_module("keras").layers.MultiHeadAttention(sizes.heads, width)
-    x = sequence(sizes)
+    x = draw_sequence(sizes)
     layer(x, x)  # makes its variables
-    module = stock(sizes)
+    module = build_torch_module(sizes)
     for part, matrix in zip(layer.weights[:6:2], module.in_proj_weight.detach().chunk(3), strict=True):
         part.assign(matrix.T.reshape(sizes.size, sizes.heads, width))
     layer.weights[6].assign(module.out_proj.weight.detach().T.reshape(sizes.heads, width, sizes.size))
@@ -107,20 +107,20 @@ def keras_layer(sizes: Sizes) -> Any:
 
 def x_transformers(sizes: Sizes) -> Contender:
     """x-transformers' `Attention`, fused."""
-    return _plain(x_module(sizes, flash=True), sequence(sizes), lambda module, x: module(x))
+    return _build_plain(build_x_module(sizes, flash=True), draw_sequence(sizes), lambda module, x: module(x))
 
 
 def x_transformers_weights(sizes: Sizes) -> Contender:
     """The same with what it calls intermediates: the weights among them."""
-    module = x_module(sizes, flash=False)
-    return _plain(module, sequence(sizes), lambda module, x: module(x, return_intermediates=True)[0])
+    module = build_x_module(sizes, flash=False)
+    return _build_plain(module, draw_sequence(sizes), lambda module, x: module(x, return_intermediates=True)[0])
 
 
-def x_module(sizes: Sizes, *, flash: bool) -> Any:
+def build_x_module(sizes: Sizes, *, flash: bool) -> Any:
     """The module with the stock module's matrices."""
     attention = importlib.import_module("x_transformers.x_transformers").Attention
     module = attention(sizes.size, heads=sizes.heads, dim_head=sizes.size // sizes.heads, flash=flash)
-    given = stock(sizes)
+    given = build_torch_module(sizes)
     with torch.no_grad():
         for part, matrix in zip((module.to_q, module.to_k, module.to_v), given.in_proj_weight.chunk(3), strict=True):
             part.weight.copy_(matrix)
@@ -130,20 +130,20 @@ def x_module(sizes: Sizes, *, flash: bool) -> Any:
 
 def transformers(sizes: Sizes) -> Contender:
     """transformers' attention (that of Bart) by SDPA."""
-    return _plain(bart_module(sizes, "sdpa"), sequence(sizes), lambda module, x: module(x)[0])
+    return _build_plain(build_bart_module(sizes, "sdpa"), draw_sequence(sizes), lambda module, x: module(x)[0])
 
 
 def transformers_weights(sizes: Sizes) -> Contender:
     """The same in the eager implementation, the one that gives weights."""
-    return _plain(bart_module(sizes, "eager"), sequence(sizes), lambda module, x: module(x, output_attentions=True)[0])
+    return _build_plain(build_bart_module(sizes, "eager"), draw_sequence(sizes), lambda module, x: module(x, output_attentions=True)[0])
 
 
-def bart_module(sizes: Sizes, implementation: str) -> Any:
+def build_bart_module(sizes: Sizes, implementation: str) -> Any:
     """The module with the stock module's matrices."""
     bart = importlib.import_module("transformers.models.bart.modeling_bart")
     config = bart.BartConfig(d_model=sizes.size, attn_implementation=implementation)
     module = bart.BartAttention(sizes.size, sizes.heads, config=config)
-    given = stock(sizes)
+    given = build_torch_module(sizes)
     with torch.no_grad():
         parts = (module.q_proj, module.k_proj, module.v_proj)
         for part, matrix in zip(parts, given.in_proj_weight.chunk(3), strict=True):
@@ -154,11 +154,11 @@ def bart_module(sizes: Sizes, implementation: str) -> Any:
     return module
 
 
-def _plain(module: nn.Module, x: Tensor, call: Callable[[Any, Tensor], Tensor]) -> Contender:
-    return Contender(lambda: call(module, x), leaves(x, module))
+def _build_plain(module: nn.Module, x: Tensor, call: Callable[[Any, Tensor], Tensor]) -> Contender:
+    return Contender(lambda: call(module, x), collect_leaves(x, module))
 
 
-def _looked(module: nn.Module, x: Tensor, call: Callable[[Any, Tensor], tuple[Tensor, Tensor]]) -> Contender:
+def _build_summary(module: nn.Module, x: Tensor, call: Callable[[Any, Tensor], tuple[Tensor, Tensor]]) -> Contender:
     def forward() -> Tensor:
         output, weights = call(module, x)
         with torch.no_grad():
@@ -166,4 +166,4 @@ def _looked(module: nn.Module, x: Tensor, call: Callable[[Any, Tensor], tuple[Te
             weights.topk(5, dim=-1)
         return output
 
-    return Contender(forward, leaves(x, module))
+    return Contender(forward, collect_leaves(x, module))

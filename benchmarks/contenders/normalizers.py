@@ -9,7 +9,7 @@ from torch import Tensor
 
 import regard
 from benchmarks.claim import Build, Contender
-from benchmarks.contenders.drawing import normal
+from benchmarks.contenders.drawing import draw_normal
 from regard.algebra.pairs import Pairs
 
 
@@ -25,7 +25,7 @@ class Sizes:
 
 def draw(sizes: Sizes) -> Tensor:
     """The scores."""
-    return normal(sizes.batch, sizes.heads, sizes.queries, sizes.keys, seed=1)
+    return draw_normal(sizes.batch, sizes.heads, sizes.queries, sizes.keys, seed=1)
 
 
 def ours(normalizer: regard.Normalizer, *learned: Tensor) -> Build[Sizes]:
@@ -33,7 +33,7 @@ def ours(normalizer: regard.Normalizer, *learned: Tensor) -> Build[Sizes]:
 
     def build(sizes: Sizes) -> Contender:
         scores, pairs = draw(sizes), Pairs(sizes.queries, sizes.keys)
-        allowed = regard.Full().allowed(pairs)
+        allowed = regard.Full().allows(pairs)
         return Contender(lambda: normalizer(scores, allowed, pairs), (scores, *learned))
 
     return build
@@ -61,7 +61,7 @@ def softmax(sizes: Sizes) -> Contender:
     return Contender(lambda: torch.softmax(scores, dim=-1), (scores,))
 
 
-def copied(sizes: Sizes) -> Contender:
+def copy_scores(sizes: Sizes) -> Contender:
     """The scores times one: read once, written once, and the same for their gradient. No normalizer takes less."""
     scores = draw(sizes)
     return Contender(lambda: scores * 1.0, (scores,))

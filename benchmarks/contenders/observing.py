@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.claim import Contender
-from benchmarks.contenders.drawing import normal
+from benchmarks.contenders.drawing import draw_normal
 from regard.inspect.observe import observe
-from regard.inspect.recording import Seen
+from regard.inspect.recording import AttentionMap
 
 TOP = 8
 
@@ -27,7 +27,7 @@ class Sizes:
     layers: int = 1
 
 
-def gpt2(sizes: Sizes, implementation: str) -> tuple[Any, Tensor]:
+def build_gpt2(sizes: Sizes, implementation: str) -> tuple[Any, Tensor]:
     """The model, of the same numbers each time, and its tokens."""
     library = importlib.import_module("transformers")
     config = library.GPT2Config(
@@ -46,9 +46,9 @@ def gpt2(sizes: Sizes, implementation: str) -> tuple[Any, Tensor]:
     return model, torch.randint(64, (sizes.batch, sizes.length), generator=torch.Generator().manual_seed(2))
 
 
-def observed(sizes: Sizes) -> Contender:
+def gpt2_observed(sizes: Sizes) -> Contender:
     """The model as it is by default, its entropies, masses and largest weights recorded."""
-    model, tokens = gpt2(sizes, "sdpa")
+    model, tokens = build_gpt2(sizes, "sdpa")
 
     def forward() -> Tensor:
         with torch.no_grad(), observe(model, keep="statistics", top=TOP):
@@ -58,9 +58,9 @@ def observed(sizes: Sizes) -> Contender:
     return Contender(forward)
 
 
-def unobserved(sizes: Sizes) -> Contender:
+def gpt2_unobserved(sizes: Sizes) -> Contender:
     """The same, not looked at."""
-    model, tokens = gpt2(sizes, "sdpa")
+    model, tokens = build_gpt2(sizes, "sdpa")
 
     def forward() -> Tensor:
         with torch.no_grad():
@@ -70,9 +70,9 @@ def unobserved(sizes: Sizes) -> Contender:
     return Contender(forward)
 
 
-def eager(sizes: Sizes) -> Contender:
+def gpt2_eager(sizes: Sizes) -> Contender:
     """In eager attention, which gives the weights."""
-    model, tokens = gpt2(sizes, "eager")
+    model, tokens = build_gpt2(sizes, "eager")
 
     def forward() -> Tensor:
         with torch.no_grad():
@@ -82,7 +82,7 @@ def eager(sizes: Sizes) -> Contender:
     return Contender(forward)
 
 
-class Long(nn.Module):
+class LongAttention(nn.Module):
     """One self-attention over what it is given."""
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
@@ -92,13 +92,13 @@ class Long(nn.Module):
 
 def long_observed(sizes: Sizes) -> Contender:
     """Entropy, mass, the largest weights and factors for tiles, of attention whose weights fit nowhere."""
-    model, (query, key) = Long(), long_inputs(sizes)
+    model, (query, key) = LongAttention(), draw_long_inputs(sizes)
 
     def forward() -> Tensor:
         with torch.no_grad(), observe(model, keep="tiles", top=TOP) as recording:
             output: Tensor = model(query, key)
-        seen: Seen = recording["Long"]
-        seen.picture(0)
+        seen: AttentionMap = recording["Long"]
+        seen.downsample(0)
         seen.tile(0, slice(0, 64), slice(0, 64))
         return output
 
@@ -107,7 +107,7 @@ def long_observed(sizes: Sizes) -> Contender:
 
 def long_unobserved(sizes: Sizes) -> Contender:
     """The same, not looked at."""
-    model, (query, key) = Long(), long_inputs(sizes)
+    model, (query, key) = LongAttention(), draw_long_inputs(sizes)
 
     def forward() -> Tensor:
         with torch.no_grad():
@@ -117,7 +117,7 @@ def long_unobserved(sizes: Sizes) -> Contender:
     return Contender(forward)
 
 
-def long_inputs(sizes: Sizes) -> tuple[Tensor, Tensor]:
+def draw_long_inputs(sizes: Sizes) -> tuple[Tensor, Tensor]:
     """Queries, and keys that are the values too."""
     shape = sizes.batch, sizes.heads, sizes.length, sizes.size // sizes.heads
-    return normal(*shape, seed=3), normal(*shape, seed=4)
+    return draw_normal(*shape, seed=3), draw_normal(*shape, seed=4)

@@ -14,7 +14,7 @@ from benchmarks.contenders.translators import Shape
 LONGEST = 512
 
 
-class Stacked(nn.Module):
+class TutorialTransformer(nn.Module):
     """Around `nn.Transformer`."""
 
     def __init__(self, shape: Shape) -> None:
@@ -35,16 +35,16 @@ class Stacked(nn.Module):
         later = torch.triu(torch.ones(said.shape[1], said.shape[1], dtype=torch.bool), 1)
         hidden = source == PADDING
         masks = {"tgt_mask": later, "src_key_padding_mask": hidden, "memory_key_padding_mask": hidden}
-        made = self.stack(self.words(source), self.words(said), **masks, tgt_is_causal=True)
+        made = self.stack(self.embed(source), self.embed(said), **masks, tgt_is_causal=True)
         return F.linear(made, self.table.weight, self.bias)
 
-    def words(self, tokens: Tensor) -> Tensor:
+    def embed(self, tokens: Tensor) -> Tensor:
         """Vectors of tokens, with their positions."""
         vectors = self.table(tokens) * self.table.embedding_dim**0.5 + self.positions[: tokens.shape[1]]
         return cast(Tensor, self.dropout(vectors))
 
 
-class Looking(nn.Module):
+class TutorialRecurrent(nn.Module):
     """Around `nn.GRU`, with additive attention before each step of the decoder: the same parts as ours."""
 
     def __init__(self, shape: Shape) -> None:

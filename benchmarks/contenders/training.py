@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from benchmarks.claim import Contender
 from benchmarks.contenders import translators
 from benchmarks.contenders.borrowing import borrow
-from benchmarks.contenders.plain import Looking, Stacked
+from benchmarks.contenders.plain import TutorialRecurrent, TutorialTransformer
 from benchmarks.contenders.text import PADDING, Batch, Text
 from benchmarks.contenders.translators import Shape
-from regard.training.step import scale
+from regard.training.step import scale_gradients
 
 SMOOTHING, CLIP, RATE = 0.1, 1.0, 1e-4
 
@@ -31,7 +31,7 @@ class Update:
     batch: Batch
 
 
-def updating(model: nn.Module, tokens: int, loss: Callable[[], Tensor]) -> Contender:
+def build_update(model: nn.Module, tokens: int, loss: Callable[[], Tensor]) -> Contender:
     """The update, for a loss that is a sum over so many tokens."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, fused=True)
     model.train()
@@ -40,7 +40,7 @@ def updating(model: nn.Module, tokens: int, loss: Callable[[], Tensor]) -> Conte
         with torch.enable_grad():
             total = loss()
             total.backward()
-        scale(model.parameters(), 1 / tokens, CLIP)
+        scale_gradients(model.parameters(), 1 / tokens, CLIP)
         optimizer.step()
         optimizer.zero_grad()
         return total.detach() / tokens
@@ -52,15 +52,15 @@ def ours(wanted: Update) -> Contender:
     """Our model and its loss."""
     text, model = Text(wanted.batch), translators.ours(wanted.shape)
     sides = text.source, text.source_lengths, text.target, text.target_lengths
-    return updating(model, text.tokens, lambda: model.loss(*sides, smoothing=SMOOTHING).total)
+    return build_update(model, text.tokens, lambda: model.loss(*sides, smoothing=SMOOTHING).total)
 
 
 def plain(wanted: Update) -> Contender:
     """What a tutorial writes around `nn.Transformer`, or around `nn.GRU`."""
     text = Text(wanted.batch)
-    model = (Stacked if wanted.shape.kind == "transformer" else Looking)(wanted.shape)
+    model = (TutorialTransformer if wanted.shape.kind == "transformer" else TutorialRecurrent)(wanted.shape)
     said = text.target[:, :-1]
-    return updating(model, text.tokens, lambda: judged(model(text.source, text.source_lengths, said), text))
+    return build_update(model, text.tokens, lambda: compute_loss(model(text.source, text.source_lengths, said), text))
 
 
 def marian(wanted: Update) -> Contender:
@@ -69,17 +69,17 @@ def marian(wanted: Update) -> Contender:
     mask, said = (text.source != PADDING).long(), text.target[:, :-1]
 
     def loss() -> Tensor:
-        return judged(model(text.source, mask, decoder_input_ids=said, use_cache=False).logits, text)
+        return compute_loss(model(text.source, mask, decoder_input_ids=said, use_cache=False).logits, text)
 
-    return updating(model, text.tokens, loss)
+    return build_update(model, text.tokens, loss)
 
 
 def joeynmt(wanted: Update) -> Contender:
     """JoeyNMT's model and its loss."""
     text, model = Text(wanted.batch), translators.joeynmt(wanted.shape)
     model.loss_function = "crossentropy", SMOOTHING
-    batch = vars(translators.joeynmt_batch(text))
-    return updating(model, text.tokens, lambda: model(return_type="loss", **batch)[0])
+    batch = vars(translators.build_joeynmt_batch(text))
+    return build_update(model, text.tokens, lambda: model(return_type="loss", **batch)[0])
 
 
 def opennmt(wanted: Update) -> Contender:
@@ -93,10 +93,10 @@ def opennmt(wanted: Update) -> Contender:
         found: Tensor = compute(batch, *model(batch["src"], batch["tgt"], batch["srclen"]))[0]
         return found
 
-    return updating(model, text.tokens, loss)
+    return build_update(model, text.tokens, loss)
 
 
-def judged(logits: Tensor, text: Text) -> Tensor:
+def compute_loss(logits: Tensor, text: Text) -> Tensor:
     """The loss of a tutorial: scores of padding too, which are then ignored."""
     wanted, sums = text.target[:, 1:].flatten(), {"ignore_index": PADDING, "reduction": "sum"}
     return F.cross_entropy(logits.flatten(0, 1), wanted, label_smoothing=SMOOTHING, **sums)  # type: ignore[arg-type]

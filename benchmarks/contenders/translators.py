@@ -18,7 +18,7 @@ from torch import nn
 
 from benchmarks.contenders.borrowing import borrow
 from benchmarks.contenders.text import BEGIN, END, PADDING, UNKNOWN, Text
-from regard.models import PRESETS, ModelConfig, build
+from regard.models import PRESETS, ModelConfig, build_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Shape:
 
 def ours(shape: Shape) -> Any:
     """Our model."""
-    return build(configured(shape), source=shape.vocabulary, target=shape.vocabulary)
+    return build_model(build_config(shape), source=shape.vocabulary, target=shape.vocabulary)
 
 
-def configured(shape: Shape) -> ModelConfig:
+def build_config(shape: Shape) -> ModelConfig:
     """Our preset in this shape."""
     preset = PRESETS["bahdanau" if shape.kind == "recurrent" else "transformer-tiny"]
     blocks = replace(preset.transformer, layers=shape.layers, decoder_layers=shape.layers, heads=shape.heads)
@@ -47,7 +47,7 @@ def configured(shape: Shape) -> ModelConfig:
         size=shape.size,
         dropout=shape.dropout,
         recurrent=replace(preset.recurrent, hidden=shape.size),
-        reading=replace(preset.reading, hidden=shape.size),
+        reading=replace(preset.attention, hidden=shape.size),
         transformer=replace(blocks, hidden=2 * shape.size, hidden_dropout=shape.dropout),
     )
 
@@ -59,12 +59,12 @@ def joeynmt(shape: Shape) -> Any:
     special = SimpleNamespace(**marks, sep_token=None, sep_id=None, lang_tags=[])
     words = [str(number) for number in range(shape.vocabulary - len(names))]
     vocabulary = borrow("joeynmt.vocabulary").Vocabulary(words, special)
-    stack = _joeynmt_transformer(shape) if shape.kind == "transformer" else _joeynmt_recurrent(shape)
+    stack = _configure_joeynmt_transformer(shape) if shape.kind == "transformer" else _configure_joeynmt_recurrent(shape)
     tied = {"tied_embeddings": shape.kind == "transformer", "tied_softmax": True}
     return borrow("joeynmt.model").build_model({**tied, **stack}, vocabulary, vocabulary)
 
 
-def _joeynmt_transformer(shape: Shape) -> dict[str, Any]:
+def _configure_joeynmt_transformer(shape: Shape) -> dict[str, Any]:
     words = {"embedding_dim": shape.size, "scale": True, "dropout": shape.dropout}
     each = {
         "type": "transformer",
@@ -79,14 +79,14 @@ def _joeynmt_transformer(shape: Shape) -> dict[str, Any]:
     return {"encoder": each, "decoder": each}
 
 
-def _joeynmt_recurrent(shape: Shape) -> dict[str, Any]:
+def _configure_joeynmt_recurrent(shape: Shape) -> dict[str, Any]:
     words = {"embedding_dim": shape.size, "scale": False, "dropout": shape.dropout}
     each = {"type": "recurrent", "rnn_type": "gru", "embeddings": words, "hidden_size": shape.size, "num_layers": 1}
     reading = {"attention": "bahdanau", "input_feeding": True, "hidden_dropout": shape.dropout}
     return {"encoder": {**each, "bidirectional": True}, "decoder": {**each, **reading}}
 
 
-def joeynmt_batch(text: Text) -> Any:
+def build_joeynmt_batch(text: Text) -> Any:
     """The sentences as JoeyNMT has them."""
     batch = borrow("joeynmt.batch").Batch(
         src=text.source,

@@ -59,12 +59,12 @@ class Recipe:
     wanted: dict[str, float] = field(default_factory=dict)
 
 
-def names() -> list[str]:
+def list_recipes() -> list[str]:
     """Every recipe there is."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
-def read(name: str, folder: Path = FOLDER) -> Recipe:
+def read_recipe(name: str, folder: Path = FOLDER) -> Recipe:
     """The recipe of this name."""
     values = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
     shared = values.pop("fields", {})

@@ -11,15 +11,15 @@ from typing import Any
 
 from benchmarks.recipes.recipe import Recipe, Run
 from benchmarks.results import write
-from benchmarks.worker import commit
-from regard.cli.machine import describe
+from benchmarks.worker import find_commit
+from regard.cli.machine import describe_machine
 
 # What a result repeats of its recipe, so that it can be read alone.
 COPIED = ("title", "task", "mechanism", "data", "metric", "unit", "least", "most", "published", "also", "wanted")
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class RunResult:
     """One run: its whole configuration, what it took, and what evaluation said."""
 
     name: str
@@ -48,7 +48,7 @@ class TaskResult:
     machine: dict[str, Any]
     date: str
     commit: str
-    runs: list[Trained]
+    runs: list[RunResult]
     also: dict[str, str] = field(default_factory=dict)
     wanted: dict[str, float] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class TaskResult:
     @property
     def beside(self) -> dict[str, float]:
         """What else there is to know: further figures of the first run, and the result of the others."""
-        further = {name: figure(self.runs[0].metrics, path) for name, path in self.also.items()}
+        further = {name: find_figure(self.runs[0].metrics, path) for name, path in self.also.items()}
         return further | {run.name: run.value for run in self.runs[1:]}
 
     @property
@@ -79,42 +79,42 @@ class TaskResult:
         return self.within and not self.missed
 
 
-def result_of(recipe: Recipe, data: Path, runs: Path) -> TaskResult:
+def run_recipe(recipe: Recipe, data: Path, runs: Path) -> TaskResult:
     """Every run of a recipe, one after another."""
-    done = [trained(recipe, run, data, runs / f"{recipe.name}-{number}") for number, run in enumerate(recipe.runs)]
+    done = [train(recipe, run, data, runs / f"{recipe.name}-{number}") for number, run in enumerate(recipe.runs)]
     facts: dict[str, Any] = {name: getattr(recipe, name) for name in COPIED}
-    return TaskResult(recipe.name, **facts, machine=describe()._asdict(), date=today(), commit=commit(), runs=done)
+    return TaskResult(recipe.name, **facts, machine=describe_machine()._asdict(), date=get_date(), commit=find_commit(), runs=done)
 
 
-def today() -> str:
+def get_date() -> str:
     return date.today().isoformat()
 
 
-def trained(recipe: Recipe, run: Run, data: Path, folder: Path) -> Trained:
+def train(recipe: Recipe, run: Run, data: Path, folder: Path) -> RunResult:
     """Trains to the end, from the last checkpoint where there is one, and evaluates."""
     if (folder / "versions.json").is_file():
-        regard("resume", str(folder))
+        run_regard("resume", str(folder))
     else:
         fields = [word for name, value in run.fields.items() for word in (f"--{name}", str(value))]
         preset = ["--preset", run.preset] if run.preset else []
         sources = [str(data / name) for name in recipe.source]
-        regard("train", recipe.task, *sources, *preset, *fields, "--folder", str(folder))
-    metrics = json.loads(regard("evaluate", str(folder), *averaged(run, folder), *run.evaluate, "--json", shown=False))
-    config = without_paths(tomllib.loads((folder / "config.toml").read_text(encoding="utf-8")), data)
-    steps, seconds = taken(folder)
-    value = figure(metrics, recipe.metric)
-    return Trained(run.name, config, config["training"]["seed"], steps, seconds, metrics, value)
+        run_regard("train", recipe.task, *sources, *preset, *fields, "--folder", str(folder))
+    metrics = json.loads(run_regard("evaluate", str(folder), *average_checkpoints(run, folder), *run.evaluate, "--json", shown=False))
+    config = remove_paths(tomllib.loads((folder / "config.toml").read_text(encoding="utf-8")), data)
+    steps, seconds = read_training_cost(folder)
+    value = find_figure(metrics, recipe.metric)
+    return RunResult(run.name, config, config["training"]["seed"], steps, seconds, metrics, value)
 
 
-def averaged(run: Run, folder: Path) -> list[str]:
+def average_checkpoints(run: Run, folder: Path) -> list[str]:
     """The flags that choose the mean of the last checkpoints, made now, where the run asks for it."""
     if not run.average:
         return []
-    regard("average", str(folder), "--count", str(run.average))
+    run_regard("average", str(folder), "--count", str(run.average))
     return ["--weights", "averaged.safetensors"]
 
 
-def figure(metrics: dict[str, dict[str, Any]], name: str) -> float:
+def find_figure(metrics: dict[str, dict[str, Any]], name: str) -> float:
     """A number by its set and its name: `test.accuracy`; of translations, `test.bleu.score`."""
     found: Any = metrics
     for part in name.split("."):
@@ -122,14 +122,14 @@ def figure(metrics: dict[str, dict[str, Any]], name: str) -> float:
     return float(found)
 
 
-def taken(folder: Path) -> tuple[int, float]:
+def read_training_cost(folder: Path) -> tuple[int, float]:
     """Steps and seconds of training, from the run's own journal: resumed runs add up."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     stepped = [line for line in lines if line["event"] == "stepped"]
     return stepped[-1]["step"], sum(line["seconds"] for line in stepped)
 
 
-def without_paths(config: dict[str, Any], data: Path) -> dict[str, Any]:
+def remove_paths(config: dict[str, Any], data: Path) -> dict[str, Any]:
     """The configuration without where this machine keeps its data and its runs."""
     text = json.dumps(config).replace(str(data.resolve()) + "/", "").replace(str(data) + "/", "")
     cleaned: dict[str, Any] = json.loads(text)
@@ -137,7 +137,7 @@ def without_paths(config: dict[str, Any], data: Path) -> dict[str, Any]:
     return cleaned
 
 
-def regard(*arguments: str, shown: bool = True) -> str:
+def run_regard(*arguments: str, shown: bool = True) -> str:
     """A command of the package, in a process of its own; its output, or all of it on the screen."""
     command = [sys.executable, "-m", "regard", *arguments]
     done = subprocess.run(command, check=True, text=True, stdout=None if shown else subprocess.PIPE)
@@ -152,4 +152,4 @@ def save(result: TaskResult, folder: Path) -> Path:
 def load(path: Path) -> TaskResult:
     """Read it again."""
     found = json.loads(path.read_text(encoding="utf-8"))
-    return TaskResult(**{**found, "runs": [Trained(**run) for run in found["runs"]]})
+    return TaskResult(**{**found, "runs": [RunResult(**run) for run in found["runs"]]})

@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.algebra.aggregates import Argmax, Baseline, Gumbel, GumbelStraight, Reading, Sample, Soft, reinforce
+    from regard.algebra.aggregates import Argmax, Baseline, Gumbel, StraightThroughGumbel, Aggregate, Sample, Soft, reinforce
     from regard.algebra.biases import ALiBi, Bias, Dense, Prior, Relative
-    from regard.algebra.masks import Around, Causal, Documents, Full, Lengths, Mask, Prefix, Table, Window
+    from regard.algebra.masks import CenteredWindow, Causal, Documents, Full, Lengths, Mask, Prefix, Table, Window
     from regard.algebra.normalizers import (
         ChunkwiseMonotonic,
         Entmax,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         SoftmaxPlusOne,
         Sparsemax,
     )
-    from regard.algebra.parts import Facts, Parts
+    from regard.algebra.parts import CallFacts, Parts
     from regard.algebra.scores import (
         Additive,
         Bilinear,
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
         Dot,
         DotForm,
         DotScore,
-        Features,
+        FeatureDot,
         Gaussian,
         Laplacian,
         Location,
         ScaledDot,
         Score,
     )
-    from regard.compute.attend import Attended, attend
-    from regard.compute.planning import Plan, lower
+    from regard.compute.attend import AttentionResult, attend
+    from regard.compute.planning import Plan, make_plan
     from regard.compute.weights import Weights
     from regard.errors import InputError, KindError, PlanError, RegardError
     from regard.inspect.observe import observe
@@ -90,8 +90,8 @@ __all__ = [
     "ALiBi",
     "Additive",
     "Argmax",
-    "Around",
-    "Attended",
+    "CenteredWindow",
+    "AttentionResult",
     "Baseline",
     "Bias",
     "Bilinear",
@@ -107,12 +107,12 @@ __all__ = [
     "DotScore",
     "Entmax",
     "Entmax15",
-    "Facts",
-    "Features",
+    "CallFacts",
+    "FeatureDot",
     "Full",
     "Gaussian",
     "Gumbel",
-    "GumbelStraight",
+    "StraightThroughGumbel",
     "HardMonotonic",
     "InputError",
     "KindError",
@@ -128,7 +128,7 @@ __all__ = [
     "PlanError",
     "Prefix",
     "Prior",
-    "Reading",
+    "Aggregate",
     "Recording",
     "RegardError",
     "Relative",
@@ -145,7 +145,7 @@ __all__ = [
     "Weights",
     "Window",
     "attend",
-    "lower",
+    "make_plan",
     "observe",
     "reinforce",
 ]

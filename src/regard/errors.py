@@ -26,10 +26,10 @@ class StaleError(RegardError, RuntimeError):
     """Something is asked of a call whose tensors have changed since."""
 
 
-def sentence(name: str, got: object, expected: str, fix: str) -> str:
+def format_message(name: str, got: object, expected: str, fix: str) -> str:
     """The one wording.
 
-    >>> sentence("heads", 3, "a divisor of size=64", "use one of 1, 2, 4, 8")
+    >>> format_message("heads", 3, "a divisor of size=64", "use one of 1, 2, 4, 8")
     'heads: got 3, expected a divisor of size=64; fix: use one of 1, 2, 4, 8'
     """
     return f"{name}: got {got}, expected {expected}; fix: {fix}"
@@ -37,27 +37,27 @@ def sentence(name: str, got: object, expected: str, fix: str) -> str:
 
 def wrong(name: str, got: object, expected: str, fix: str) -> InputError:
     """A value error in the one wording, to be raised by the caller."""
-    return InputError(sentence(name, got, expected, fix))
+    return InputError(format_message(name, got, expected, fix))
 
 
 def wrong_kind(name: str, got: object, expected: str, fix: str) -> KindError:
     """A type error in the one wording, to be raised by the caller."""
-    return KindError(sentence(name, got, expected, fix))
+    return KindError(format_message(name, got, expected, fix))
 
 
-def missing(package: str, extra: str, otherwise: str = "") -> InputError:
+def missing_package(package: str, extra: str, otherwise: str = "") -> InputError:
     """A package that is not there, of an extra that brings it.
 
-    >>> str(missing("pillow", "vision"))
+    >>> str(missing_package("pillow", "vision"))
     "pillow: got no such package, expected it installed; fix: pip install 'regard[vision]'"
     """
     return wrong(package, "no such package", "it installed", f"pip install 'regard[{extra}]'{otherwise}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def find_nearest(name: str, known: Iterable[str]) -> str:
     """The known name that was most likely meant.
 
-    >>> nearest("haeds", ["size", "heads"])
+    >>> find_nearest("haeds", ["size", "heads"])
     'heads'
     """
     names = list(known)

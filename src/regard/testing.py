@@ -9,14 +9,14 @@ whose tensors belong to some number of queries, keys or heads is checked with th
 
 from collections.abc import Iterable
 
-from regard.algebra.aggregates import Reading
+from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Score
 from regard.compute.claims import find_false_claims
-from regard.compute.verify import SMALL, Case, Error, Part, choose_sizes, compare, verify_part
+from regard.compute.verify import SMALL, CatalogCase, Deviation, Part, choose_sizes, compare_backends, verify_part
 
 
 def check_score(score: Score) -> None:
@@ -42,7 +42,7 @@ def check_normalizer(
 
 
 def check_aggregate(
-    aggregate: Reading, *, queries: int | None = None, keys: int | None = None, heads: int | None = None
+    aggregate: Aggregate, *, queries: int | None = None, keys: int | None = None, heads: int | None = None
 ) -> None:
     """A choice gives no weight to what had none, follows from its seed alone, and every backend agrees."""
     check_part(aggregate, queries=queries, keys=keys, heads=heads)
@@ -53,18 +53,18 @@ def check_part(part: Part, *, queries: int | None = None, keys: int | None = Non
     sizes = choose_sizes(queries, keys, heads)
     for sentence in find_false_claims(part, sizes=sizes or SMALL):
         raise AssertionError(sentence)
-    _agree(verify_part(part, sizes=sizes))
+    _check_deviations(verify_part(part, sizes=sizes))
 
 
-def check_lowering(parts: Parts) -> None:
+def check_backends(parts: Parts) -> None:
     """Every backend that can compute these parts agrees with the definition."""
-    case = Case(*(type(part).__name__ for part in parts))
-    _agree(compare(case, parts, SMALL))
+    case = CatalogCase(*(type(part).__name__ for part in parts))
+    _check_deviations(compare_backends(case, parts, SMALL))
 
 
-def _agree(errors: Iterable[Error]) -> None:
+def _check_deviations(errors: Iterable[Deviation]) -> None:
     for error in errors:
-        if not error.right:
+        if not error.within_tolerance:
             raise AssertionError(
                 f"{error.case} by {error.backend} differs from the definition: "
                 f"value {error.value:.1e}, gradient {error.gradient:.1e}"

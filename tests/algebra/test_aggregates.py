@@ -10,19 +10,19 @@ from regard import (
     Argmax,
     Baseline,
     Gumbel,
-    GumbelStraight,
+    StraightThroughGumbel,
     InputError,
     Lengths,
     Mask,
     Prior,
-    Reading,
+    Aggregate,
     Sample,
     Soft,
     Softmax,
     attend,
     reinforce,
 )
-from regard.algebra.aggregates import Choice
+from regard.algebra.aggregates import AggregateResult
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Tensor
 from regard.compute.planning import Backend
@@ -37,7 +37,7 @@ def random_tensors() -> tuple[Tensor, Tensor, Tensor]:
     return query, key, value
 
 
-def drawn(count: int, reading: Reading, logits: Tensor = SHARES) -> tuple[Tensor, Tensor | None]:
+def drawn(count: int, reading: Aggregate, logits: Tensor = SHARES) -> tuple[Tensor, Tensor | None]:
     """Which of four keys each of `count` sequences reads when the weights are the softmax of `logits`."""
     blank = torch.zeros(count, 1, 2, dtype=torch.float64)
     keys, value = torch.zeros(count, 4, 2, dtype=torch.float64), torch.eye(4, dtype=torch.float64).expand(count, 4, 4)
@@ -47,7 +47,7 @@ def drawn(count: int, reading: Reading, logits: Tensor = SHARES) -> tuple[Tensor
 
 def test_soft_is_the_weights_themselves() -> None:
     weights = torch.rand(5, 7)
-    choice: Choice = Soft()(weights, Pairs(5, 7), None)
+    choice: AggregateResult = Soft()(weights, Pairs(5, 7), None)
     assert choice.weights is weights
     assert choice.log_prob is None
 
@@ -79,7 +79,7 @@ def test_a_hard_reading_is_exactly_one_hot() -> None:
     """Also where the gradient passes straight through: 1 − w + w must be 1 to the last digit."""
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
         weights = torch.softmax(torch.randn(211, 7), -1).to(dtype).requires_grad_()
-        for reading in (Argmax(), GumbelStraight(0.7)):
+        for reading in (Argmax(), StraightThroughGumbel(0.7)):
             hard = reading(weights, Pairs(211, 7), torch.tensor(3)).weights
             assert ((hard == 0) | (hard == 1)).all()
             assert (hard.sum(-1) == 1).all()
@@ -89,7 +89,7 @@ def test_a_cold_gumbel_is_the_straight_one_and_a_hot_one_sees_all_alike() -> Non
     weights = torch.softmax(torch.randn(5, 7, dtype=torch.float64), -1)
     weights = weights.masked_fill(torch.rand(5, 7) < 0.3, 0.0)
     pairs, seed = Pairs(5, 7), torch.tensor(11)
-    straight = GumbelStraight()(weights, pairs, seed).weights
+    straight = StraightThroughGumbel()(weights, pairs, seed).weights
     assert torch.allclose(Gumbel(1e-9)(weights, pairs, seed).weights, straight, rtol=0, atol=1e-12)
     some = (weights > 0).double()
     hot = Gumbel(1e9)(weights, pairs, seed).weights
@@ -109,8 +109,8 @@ def test_gumbel_is_the_softmax_of_logarithms_and_noise() -> None:
     assert torch.allclose(apart, apart[:, :1].expand_as(apart), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("reading", [Sample(), GumbelStraight(0.3)], ids=repr)
-def test_picks_are_as_frequent_as_their_weights(reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [Sample(), StraightThroughGumbel(0.3)], ids=repr)
+def test_picks_are_as_frequent_as_their_weights(reading: Aggregate) -> None:
     """Within five standard deviations of a binomial count: √(p (1 − p) / n)."""
     count = 20_000
     picks, _ = drawn(count, reading, SHARES.log())
@@ -133,8 +133,8 @@ def test_weights_that_sum_to_less_are_drawn_by_their_share() -> None:
     assert torch.allclose(choice.log_prob.exp()[:, 0], (choice.weights @ torch.tensor([0.25, 0.75]).double())[:, 0])
 
 
-@pytest.mark.parametrize("reading", [Argmax(), Gumbel(), GumbelStraight(), Sample()], ids=repr)
-def test_an_empty_row_reads_nothing(reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [Argmax(), Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
+def test_an_empty_row_reads_nothing(reading: Aggregate) -> None:
     query, key, value = random_tensors()
     attended = attend(query, key, value, mask=Lengths(torch.tensor([[0], [5]])), aggregate=reading)
     assert (attended.output[0] == 0).all()
@@ -147,8 +147,8 @@ def test_an_empty_row_reads_nothing(reading: Reading) -> None:
     assert all(torch.isfinite(grad).all() and (grad[0] == 0).all() for grad in grads)
 
 
-@pytest.mark.parametrize("reading", [Gumbel(), GumbelStraight(), Sample()], ids=repr)
-def test_the_seed_governs_the_draw(reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
+def test_the_seed_governs_the_draw(reading: Aggregate) -> None:
     query, key, value = (tensor.detach() for tensor in random_tensors())
     runs = []
     for seed in (1, 1, 2):
@@ -158,8 +158,8 @@ def test_the_seed_governs_the_draw(reading: Reading) -> None:
     assert not torch.equal(runs[0], runs[2])
 
 
-@pytest.mark.parametrize("reading", [Gumbel(), GumbelStraight(), Sample()], ids=repr)
-def test_the_weights_that_are_looked_at_later_are_those_that_were_drawn(reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
+def test_the_weights_that_are_looked_at_later_are_those_that_were_drawn(reading: Aggregate) -> None:
     query, key, value = (tensor.detach() for tensor in random_tensors())
     attended = attend(query, key, value, aggregate=reading)
     assert torch.allclose(attended.weights.dense() @ value, attended.output, rtol=0, atol=1e-13)
@@ -181,7 +181,7 @@ def test_reinforce_is_unbiased_by_enumeration() -> None:
     for value in (0.0, 1.7, -30.0):
         found = torch.zeros(4, dtype=torch.float64)
         for j in range(4):
-            loss, _ = reinforce(log_p[j], REWARDS[j], Baseline(value, seen=1))
+            loss, _ = reinforce(log_p[j], REWARDS[j], Baseline(value, batches=1))
             found += log_p[j].exp().detach() * torch.autograd.grad(loss, scores, retain_graph=True)[0]
         assert torch.allclose(found, true, rtol=0, atol=1e-12)
 
@@ -191,7 +191,7 @@ def variance(value: float) -> float:
     scores = SHARES.log().requires_grad_()
     log_p = torch.log_softmax(scores, 0)
     grads = [
-        torch.autograd.grad(reinforce(log_p[j], REWARDS[j], Baseline(value, seen=1))[0], scores, retain_graph=True)[0]
+        torch.autograd.grad(reinforce(log_p[j], REWARDS[j], Baseline(value, batches=1))[0], scores, retain_graph=True)[0]
         for j in range(4)
     ]
     table = torch.stack(grads)
@@ -211,7 +211,7 @@ def test_reinforce_through_attention_finds_the_gradient_of_the_expectation() -> 
     logits = SHARES.log().requires_grad_()
     picks, log_prob = drawn(count, Sample(), logits)
     assert log_prob is not None
-    loss, _ = reinforce(log_prob, picks.detach() @ REWARDS, Baseline(b, seen=1))
+    loss, _ = reinforce(log_prob, picks.detach() @ REWARDS, Baseline(b, batches=1))
     (found,) = torch.autograd.grad(loss, logits)
     p = SHARES / SHARES.sum()
     true = -p * (REWARDS - (p * REWARDS).sum())
@@ -236,12 +236,12 @@ def test_the_baseline_moves_by_its_decay() -> None:
         _, baseline = reinforce(torch.zeros(2), torch.tensor(rewards), baseline)
         found.append(baseline.value)
     assert found == pytest.approx([1.0, 1.2, 1.58])
-    assert baseline.seen == 3
+    assert baseline.batches == 3
 
 
 def test_the_advantage_is_measured_from_the_baseline_before() -> None:
     log_prob, reward = torch.tensor([-1.0, -2.0]), torch.tensor([4.0, 7.0])
-    loss, after = reinforce(log_prob, reward, Baseline(3.0, seen=5))
+    loss, after = reinforce(log_prob, reward, Baseline(3.0, batches=5))
     assert float(loss) == pytest.approx((1 * 1.0 + 4 * 2.0) / 2)
     assert after.value == pytest.approx(0.9 * 3 + 0.1 * 5.5)
     first, _ = reinforce(log_prob, reward, Baseline())
@@ -250,9 +250,9 @@ def test_the_advantage_is_measured_from_the_baseline_before() -> None:
 
 def test_the_entropy_term_rewards_looking_around() -> None:
     log_prob, reward = torch.tensor([-1.0]), torch.tensor([4.0])
-    plain, _ = reinforce(log_prob, reward, Baseline(3.0, seen=1))
+    plain, _ = reinforce(log_prob, reward, Baseline(3.0, batches=1))
     entropy = torch.tensor([0.5, 1.5])
-    found, _ = reinforce(log_prob, reward, Baseline(3.0, seen=1), entropy=entropy, bonus=0.1)
+    found, _ = reinforce(log_prob, reward, Baseline(3.0, batches=1), entropy=entropy, bonus=0.1)
     assert float(plain - found) == pytest.approx(0.1)
     logits = SHARES.log().requires_grad_()
     weights = torch.softmax(logits, 0)
@@ -272,7 +272,7 @@ def test_one_reward_a_sequence_must_say_so() -> None:
         reinforce(torch.zeros(5, 5), torch.zeros(5), Baseline())
 
 
-@pytest.mark.parametrize("reading", [Gumbel, GumbelStraight])
+@pytest.mark.parametrize("reading", [Gumbel, StraightThroughGumbel])
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
 def test_a_temperature_that_is_none_is_one_sentence(reading: type[Gumbel], temperature: float) -> None:
     sentence = f"temperature: got {temperature}, expected a number above 0; fix: start at 1.0 and anneal it"
@@ -280,8 +280,8 @@ def test_a_temperature_that_is_none_is_one_sentence(reading: type[Gumbel], tempe
         reading(temperature)
 
 
-@pytest.mark.parametrize("reading", [Gumbel(), GumbelStraight(), Sample()], ids=repr)
-def test_a_draw_without_a_seed_is_one_sentence(reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
+def test_a_draw_without_a_seed_is_one_sentence(reading: Aggregate) -> None:
     sentence = "^seed: got None, expected a seed for a random reading; fix: let attend\\(\\) draw it$"
     with pytest.raises(InputError, match=sentence):
         reading(torch.rand(2, 3), Pairs(2, 3), None)
@@ -290,6 +290,6 @@ def test_a_draw_without_a_seed_is_one_sentence(reading: Reading) -> None:
 def test_a_pick_stays_within_the_mask() -> None:
     mask = Mask.keep(torch.rand(5, 7) < 0.4)
     query, key, value = (tensor.detach() for tensor in random_tensors())
-    for reading in (Argmax(), Gumbel(), GumbelStraight(), Sample()):
+    for reading in (Argmax(), Gumbel(), StraightThroughGumbel(), Sample()):
         weights = attend(query, key, value, mask=mask, normalizer=Softmax(5.0), aggregate=reading).weights.dense()
         assert (weights[..., ~mask.table(5, 7)] == 0).all()

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from benchmarks import claims
-from benchmarks.claim import FASTEST, OURS, Timed, Weighed
+from benchmarks.claim import FASTEST, OURS, TimeCase, MemoryCase
 from benchmarks.claims import NAMES, find
-from benchmarks.measuring import Scale, _differences, stepped, time_case
+from benchmarks.measuring import Scale, _compute_differences, build_call, time_case
 from regard.compute.planning import BACKENDS
 
 CASES = [(name, index) for name in NAMES for index in range(len(find(name).cases))]
@@ -23,9 +23,9 @@ def test_every_file_is_a_claim() -> None:
 def test_bounds_name_contenders_that_exist(name: str, index: int) -> None:
     case = find(name).cases[index]
     for bound in case.bounds:
-        assert bound.against in case.builds() or (bound.against == FASTEST and case.peers)
+        assert bound.against in case.list_builds() or (bound.against == FASTEST and case.peers)
         assert (bound.least is None) != (bound.most is None)
-    if isinstance(case, Weighed):
+    if isinstance(case, MemoryCase):
         assert set(case.limited) <= set(case.peers)
 
 
@@ -33,13 +33,13 @@ def test_bounds_name_contenders_that_exist(name: str, index: int) -> None:
 def test_peers_compute_what_we_compute(name: str, index: int) -> None:
     case = find(name).cases[index]
     runs = {}
-    for contender, build in case.builds().items():
+    for contender, build in case.list_builds().items():
         try:
-            runs[contender] = stepped(build(case.tiny), backward=case.backward)
+            runs[contender] = build_call(build(case.tiny), backward=case.backward)
         except ImportError:  # a peer that only its own environment has
             continue
     peers = [peer for peer in case.peers if peer in runs]
-    _differences(runs, peers)
+    _compute_differences(runs, peers)
     for run in runs.values():
         run()
 
@@ -47,17 +47,17 @@ def test_peers_compute_what_we_compute(name: str, index: int) -> None:
 def test_a_peer_that_computes_something_else_is_found_out() -> None:
     runs = {OURS: lambda: torch.ones(3), "peer": lambda: torch.tensor([1.0, 1.0, 1.1])}
     with pytest.raises(ArithmeticError, match=r"^peer computes something else than regard: 1.0e-01 apart$"):
-        _differences(runs, ["peer"])
+        _compute_differences(runs, ["peer"])
 
 
 def test_a_missing_peer_is_said_and_the_others_run() -> None:
     case = find("gaussian_cdist").cases[0]
-    assert isinstance(case, Timed)
+    assert isinstance(case, TimeCase)
 
     def absent(sizes: object) -> None:
         raise ImportError("No module named 'absent'")
 
-    partial = Timed(case.name, case.problem, case.tiny, case.ours, {**case.peers, "absent": absent}, case.bounds)  # type: ignore[dict-item]
+    partial = TimeCase(case.name, case.problem, case.tiny, case.ours, {**case.peers, "absent": absent}, case.bounds)  # type: ignore[dict-item]
     found = time_case(partial, Scale(tiny=True))
     assert found.missing == {"absent": "No module named 'absent'"}
     assert [entry.name for entry in found.entries] == [OURS, "torch.cdist"]
@@ -79,4 +79,4 @@ def test_every_curve_runs(backend: str) -> None:
     growth = find("growth").growth
     assert growth is not None
     curve = growth.curves[backend]
-    assert stepped(curve.build(16), backward=curve.backward)().shape == (1, 1, 16, 64)
+    assert build_call(curve.build(16), backward=curve.backward)().shape == (1, 1, 16, 64)

@@ -6,7 +6,7 @@ from regard.cli import bench
 
 
 def test_every_pair_runs() -> None:
-    pairs = list(bench._pairs())
+    pairs = list(bench._build_pairs())
     assert len({(pair.what, pair.backward) for pair in pairs}) == len(pairs)
     for pair in pairs:
         pair.ours()
@@ -16,7 +16,7 @@ def test_every_pair_runs() -> None:
 def test_the_table_has_a_ratio_for_each_pair(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pair = bench.Pair("a sum", "the same", lambda: sum(range(9)), lambda: sum(range(9)), False)
+    pair = bench.BenchmarkPair("a sum", "the same", lambda: sum(range(9)), lambda: sum(range(9)), False)
     monkeypatch.setattr(bench, "_pairs", lambda: [pair])
     bench.bench(seconds=0.0)
     lines = capsys.readouterr().out.splitlines()

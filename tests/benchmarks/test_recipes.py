@@ -7,36 +7,36 @@ from pathlib import Path
 import pytest
 
 from benchmarks import comparisons, report
-from benchmarks.recipes.recipe import Recipe, Run, names, read
-from benchmarks.recipes.running import COPIED, TaskResult, Trained, figure, load, result_of, save, without_paths
-from regard.tasks import kit
+from benchmarks.recipes.recipe import Recipe, Run, list_recipes, read_recipe
+from benchmarks.recipes.running import COPIED, TaskResult, RunResult, find_figure, load, run_recipe, save, remove_paths
+from regard.tasks import import_task
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", list_recipes())
 def test_a_recipe_names_a_task_and_fields_that_exist(name: str) -> None:
-    recipe = read(name)
+    recipe = read_recipe(name)
     for run in recipe.runs:
         data = [f"/nowhere/{part}" for part in recipe.source]
-        config = kit(recipe.task).configured(run.preset, data, {key: str(value) for key, value in run.fields.items()})
+        config = import_task(recipe.task).configure(run.preset, data, {key: str(value) for key, value in run.fields.items()})
         assert config.task == recipe.task
 
 
 def result(value: float, **changes: object) -> TaskResult:
-    run = Trained("ours", {}, 1, 10, 90.0, {}, value)
+    run = RunResult("ours", {}, 1, 10, 90.0, {}, value)
     made = TaskResult("x", "t", "digits", "m", "d", "test.a", "%", 99.0, None, "98 % (A 2014)", {}, "", "", [run])
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
 
 
 def test_a_row_says_what_was_reached_and_what_was_missed() -> None:
-    assert report.task_row(result(99.25)) == "| digits | m | d | **99.25** % | 98 % (A 2014) | 1.5 min |"
-    assert "**98.5** % ✗ (≥ 99 wanted)" in report.task_row(result(98.5))
-    beside = [*result(99.5).runs, Trained("plain", {}, 1, 1, 1.0, {}, 97.0)]
-    assert "<br>plain: 97 |" in report.task_row(result(99.5, runs=beside))
-    tested = [Trained("ours", {}, 1, 1, 1.0, {"other": {"a": 4.0}}, 99.5), *beside[1:]]
-    assert "<br>another set: 4; plain: 97 |" in report.task_row(result(0, runs=tested, also={"another set": "other.a"}))
+    assert report.render_task_row(result(99.25)) == "| digits | m | d | **99.25** % | 98 % (A 2014) | 1.5 min |"
+    assert "**98.5** % ✗ (≥ 99 wanted)" in report.render_task_row(result(98.5))
+    beside = [*result(99.5).runs, RunResult("plain", {}, 1, 1, 1.0, {}, 97.0)]
+    assert "<br>plain: 97 |" in report.render_task_row(result(99.5, runs=beside))
+    tested = [RunResult("ours", {}, 1, 1, 1.0, {"other": {"a": 4.0}}, 99.5), *beside[1:]]
+    assert "<br>another set: 4; plain: 97 |" in report.render_task_row(result(0, runs=tested, also={"another set": "other.a"}))
     short = result(99.5, runs=beside, wanted={"plain": 97.5})
     assert not short.reached
-    assert "**99.5** %<br>plain: 97 ✗ (≥ 97.5 wanted) |" in report.task_row(short)
+    assert "**99.5** %<br>plain: 97 ✗ (≥ 97.5 wanted) |" in report.render_task_row(short)
     assert result(99.5, runs=beside, wanted={"plain": 97.0}).reached
     assert result(0.2, least=None, most=0.3).reached
     assert not result(0.4, least=None, most=0.3).reached
@@ -44,21 +44,21 @@ def test_a_row_says_what_was_reached_and_what_was_missed() -> None:
 
 def test_the_table_is_put_into_the_readme_once() -> None:
     text = "# title\n\n## Measured\n\nnumbers\n"
-    first = report.with_tasks(text, [result(99.5)])
+    first = report.replace_task_block(text, [result(99.5)])
     assert first.index("## Trained") < first.index("## Measured")
-    assert report.with_tasks(first, [result(99.5)]) == first
-    assert "98.5" in report.with_tasks(first, [result(98.5)])
-    assert report.with_tasks(text, []) == text
+    assert report.replace_task_block(first, [result(99.5)]) == first
+    assert "98.5" in report.replace_task_block(first, [result(98.5)])
+    assert report.replace_task_block(text, []) == text
 
 
 def test_a_recipe_is_trained_resumed_and_recorded(tmp_path: Path) -> None:
     fields = {"stop.steps": 3, "every.log": 1, "training.threads": 1}
     recipe = Recipe("small", "t", "regression", "m", "d", "test.learned", [Run("ours", fields=fields)], most=1e9)
-    first = result_of(recipe, tmp_path, tmp_path)
+    first = run_recipe(recipe, tmp_path, tmp_path)
     assert first.reached
     assert (first.runs[0].steps, first.runs[0].seed) == (3, 1)
     assert first.runs[0].config["training"]["folder"] == "small-0"
-    again = result_of(recipe, tmp_path, tmp_path)  # nothing is left to do, so nothing changes
+    again = run_recipe(recipe, tmp_path, tmp_path)  # nothing is left to do, so nothing changes
     assert again.runs == first.runs
     assert load(save(first, tmp_path)) == first
     assert all(getattr(first, name) == getattr(recipe, name) for name in COPIED)
@@ -67,7 +67,7 @@ def test_a_recipe_is_trained_resumed_and_recorded(tmp_path: Path) -> None:
 def test_the_mean_of_the_last_checkpoints_is_what_is_evaluated(tmp_path: Path) -> None:
     fields = {"stop.steps": 40, "every.evaluate": 10, "training.keep": 3, "training.threads": 1}
     runs = [Run("mean", fields=fields, average=3), Run("best", fields=fields)]
-    mean, best = result_of(Recipe("small", "t", "regression", "m", "d", "test.learned", runs), tmp_path, tmp_path).runs
+    mean, best = run_recipe(Recipe("small", "t", "regression", "m", "d", "test.learned", runs), tmp_path, tmp_path).runs
     assert (tmp_path / "small-0" / "averaged.safetensors").is_file()
     assert mean.value != best.value
 
@@ -76,29 +76,29 @@ def test_flags_of_every_run_are_written_once(tmp_path: Path) -> None:
     shared, own = 'fields = { "a" = 1, "b" = 2 }', 'fields = { "b" = 3 }'
     facts = "\n".join(f'{name} = "x"' for name in ("title", "task", "mechanism", "data", "metric"))
     (tmp_path / "r.toml").write_text(f'{facts}\n{shared}\n[[runs]]\nname = "one"\n{own}\n[[runs]]\nname = "two"\n')
-    assert [run.fields for run in read("r", tmp_path).runs] == [{"a": 1, "b": 3}, {"a": 1, "b": 2}]
+    assert [run.fields for run in read_recipe("r", tmp_path).runs] == [{"a": 1, "b": 3}, {"a": 1, "b": 2}]
 
 
 def test_figures_are_found_by_their_path() -> None:
-    assert figure({"test": {"bleu": {"score": 3.0}}}, "test.bleu.score") == 3
+    assert find_figure({"test": {"bleu": {"score": 3.0}}}, "test.bleu.score") == 3
 
 
 def test_no_path_of_this_machine_is_recorded(tmp_path: Path) -> None:
     config = {"data": {"source": f"{tmp_path}/mnist"}, "training": {"folder": "/home/a/b"}}
-    assert json.dumps(without_paths(config, tmp_path)) == '{"data": {"source": "mnist"}, "training": {"folder": "b"}}'
+    assert json.dumps(remove_paths(config, tmp_path)) == '{"data": {"source": "mnist"}, "training": {"folder": "b"}}'
 
 
 def test_a_comparison_is_recorded_and_its_page_made(tmp_path: Path) -> None:
     rows = [{"name": "soft", "values": [1.0, 3.0, 2.5], "seconds": 7.4}]
-    one = comparisons.Compared(
+    one = comparisons.ComparisonResult(
         "soft-hard", {}, "2026-01-02", "abc", {"title": "t: error on test, 3 seeds", "rows": rows}
     )
     machine = {"processor": "P", "torch": "2", "python": "3", "system": "S"}
-    text = comparisons.mechanisms(dataclasses.replace(one, machine=machine))
+    text = comparisons.render_mechanisms(dataclasses.replace(one, machine=machine))
     assert "t: error on test, 3 seeds.\n" in text
     assert "| soft | 2.5 | 1 | 3 | 7 |\n" in text
     assert "One core of P; torch 2, Python 3, S. 2026-01-02, commit abc." in text
-    found = comparisons.run("layers", tmp_path, "--parameters=64", lengths=(4, 8))
-    assert [found] == comparisons.results(tmp_path)
+    found = comparisons.run_comparison("layers", tmp_path, "--parameters=64", lengths=(4, 8))
+    assert [found] == comparisons.load_results(tmp_path)
     assert (tmp_path / comparisons.PICTURE).is_file()
-    assert "| 4 | 8 | O(n) |" in comparisons.page([found])
+    assert "| 4 | 8 | O(n) |" in comparisons.render_page([found])

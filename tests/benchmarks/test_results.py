@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import growing, peers, report, wording
-from benchmarks.growing import exponent
+from benchmarks.growing import estimate_exponent
 from benchmarks.results import CaseResult, Check, CurveResult, Entry, Point, Result, Setting, load, save
 
 SETTING = Setting("a processor", 2, "Linux x86_64", "3.11.7", "2.13.0", 2, 0.1, 0.02, "2026-11-15", "abc1234", False)
@@ -42,26 +42,26 @@ def test_a_bound_holds_on_its_side() -> None:
 
 def test_the_exponent_is_that_of_a_power() -> None:
     lengths = [256, 512, 1024, 2048, 4096, 8192]
-    assert exponent(lengths, [3e-9 * length**1.5 for length in lengths]) == pytest.approx(1.5)
-    assert math.isnan(exponent([256], [1.0]))
+    assert estimate_exponent(lengths, [3e-9 * length**1.5 for length in lengths]) == pytest.approx(1.5)
+    assert math.isnan(estimate_exponent([256], [1.0]))
 
 
 def test_the_readme_gets_its_block_once() -> None:
-    first = report.readme("# title\n\ntext\n", [RESULT])
+    first = report.replace_block("# title\n\ntext\n", [RESULT])
     assert first.startswith("# title\n\ntext\n\n## Measured\n\n<!-- benchmarks:begin -->\n")
-    assert report.readme(first, [RESULT]) == first
+    assert report.replace_block(first, [RESULT]) == first
     row = "| Additive, 2 × 3 × 5, forward | **50.0× (45.0 – 55.0)** faster than textbook | ≥ 40× |"
     assert row in first
 
 
 def test_only_the_block_is_replaced() -> None:
     text = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
-    assert report.readme(text, []) == f"before\n{report.block([])}\nafter\n"
-    assert report.NOTHING in report.readme(text, [])
+    assert report.replace_block(text, []) == f"before\n{report.render_block([])}\nafter\n"
+    assert report.NOTHING in report.replace_block(text, [])
 
 
 def test_the_page_has_every_contender() -> None:
-    page = report.page([RESULT])
+    page = report.render_page([RESULT])
     assert "| textbook | 50.0× | 100 ms (90.0 ms – 110 ms) | 2e-07 |" in page
     assert "| greedy | over 150× | over 300 ms | – |" in page
     assert "| absent | | not measured: No module named 'absent' | |" in page
@@ -70,22 +70,22 @@ def test_the_page_has_every_contender() -> None:
 
 def test_a_busy_machine_is_said_loudly() -> None:
     busy = Setting(*(getattr(SETTING, name) if name != "others" else 1.5 for name in SETTING.__slots__))
-    assert "**The machine was busy" in report.moment(busy)
-    assert "busy:" not in report.moment(SETTING)
+    assert "**The machine was busy" in report.describe_time(busy)
+    assert "busy:" not in report.describe_time(SETTING)
 
 
 def test_the_tables_are_as_measured() -> None:
-    assert report.stale() == [], "run python -m benchmarks.report"
+    assert report.find_stale() == [], "run python -m benchmarks.report"
 
 
 def test_a_changed_table_is_stale(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# title\n")
-    assert {path.name for path in report.stale(tmp_path)} == {"README.md", "benchmarks.md", "compare.md"}
+    assert {path.name for path in report.find_stale(tmp_path)} == {"README.md", "benchmarks.md", "compare.md"}
     report.write(tmp_path)
-    assert report.stale(tmp_path) == []
+    assert report.find_stale(tmp_path) == []
     readme = tmp_path / "README.md"
     readme.write_text(readme.read_text().replace(report.END, f"| better | **99×** | |\n{report.END}"))
-    assert report.stale(tmp_path) == [readme]
+    assert report.find_stale(tmp_path) == [readme]
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

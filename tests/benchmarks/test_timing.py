@@ -4,23 +4,23 @@ import gc
 
 import pytest
 
-from regard.compute.timing import Budget, interleave, ratios, spread
+from regard.compute.timing import Budget, interleave, summarize_ratios, summarize
 from regard.errors import InputError
 
 
 def test_quartiles_are_those_of_the_sorted_samples() -> None:
-    assert spread([5.0, 1.0, 3.0, 2.0, 4.0]) == (3.0, 2.0, 4.0, 5)
-    assert spread([7.0]) == (7.0, 7.0, 7.0, 1)
+    assert summarize([5.0, 1.0, 3.0, 2.0, 4.0]) == (3.0, 2.0, 4.0, 5)
+    assert summarize([7.0]) == (7.0, 7.0, 7.0, 1)
 
 
 def test_no_sample_has_no_median() -> None:
     with pytest.raises(InputError, match=r"^samples: got none, expected at least one; fix: measure something$"):
-        spread([])
+        summarize([])
 
 
 def test_a_ratio_is_taken_within_its_round() -> None:
     # The machine is ten times slower in the second round; the ratio does not notice.
-    assert ratios([6.0, 60.0, 6.0], [2.0, 20.0, 2.0]) == (3.0, 3.0, 3.0, 3)
+    assert summarize_ratios([6.0, 60.0, 6.0], [2.0, 20.0, 2.0]) == (3.0, 3.0, 3.0, 3)
 
 
 def test_contenders_take_turns() -> None:

@@ -7,8 +7,8 @@ import torch
 
 from benchmarks.claim import Contender
 from benchmarks.contenders import decoding, training
-from benchmarks.contenders.borrowing import Blank, borrow
-from benchmarks.contenders.decoding import Task
+from benchmarks.contenders.borrowing import BlankModule, borrow
+from benchmarks.contenders.decoding import SearchProblem
 from benchmarks.contenders.text import BEGIN, END, PADDING, Batch, Text
 from benchmarks.contenders.training import Update
 from benchmarks.contenders.translators import Shape
@@ -57,7 +57,7 @@ def test_an_update_learns(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_searches_say_as_many_tokens(kind: str) -> None:
-    task = Task(SHAPES[kind], Batch(60, vocabulary=211), steps=5)
+    task = SearchProblem(SHAPES[kind], Batch(60, vocabulary=211), steps=5)
     for build in [decoding.ours, *others(decoding, kind)]:
         contender = built(build, task)
         if contender is not None:
@@ -84,4 +84,4 @@ def test_what_is_borrowed_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> No
     assert borrow("json.decoder").__name__ == "json.decoder"
     with pytest.raises(ImportError):
         __import__("nowhere_to_be_found")
-    assert Blank("some").Anything.__name__ == "Anything"
+    assert BlankModule("some").Anything.__name__ == "Anything"

@@ -12,10 +12,10 @@ from regard import (
     Additive,
     ALiBi,
     Argmax,
-    Around,
+    CenteredWindow,
     Bilinear,
     Causal,
-    Features,
+    FeatureDot,
     Full,
     Gaussian,
     InputError,
@@ -56,13 +56,13 @@ CASES: dict[str, dict[str, Any]] = {
     "relative, no gradient": {"bias": Relative(H).requires_grad_(False), "mask": Window(before=2, after=2)},
     # without
     "local": {"mask": Window(before=1, after=2), "backend": "local"},
-    "around": {"mask": Around(torch.tensor([0.0, 1, 2, 9, 4]), 1), "backend": "local"},
+    "around": {"mask": CenteredWindow(torch.tensor([0.0, 1, 2, 9, 4]), 1), "backend": "local"},
     "plus one": {"normalizer": SoftmaxPlusOne(), "mask": Causal()},
     "local-p": {"normalizer": LocalGaussian(torch.linspace(0, 6, L, dtype=torch.float64), 1.5)},
     "additive": {"score": Additive(D, heads=H), "mask": Causal()},
     "laplacian": {"score": Laplacian()},
     "sparsemax": {"normalizer": Sparsemax(), "mask": Lengths(torch.tensor([[4], [0]]))},
-    "linear": {"score": Features(), "normalizer": RowTotal(), "mask": Causal()},
+    "linear": {"score": FeatureDot(), "normalizer": RowTotal(), "mask": Causal()},
     "monotonic": {"normalizer": Monotonic()},
     "argmax": {"aggregate": Argmax()},
 }
@@ -106,12 +106,12 @@ def test_every_view_of_the_weights_is_the_definitions(name: str) -> None:
     assert near(found.tile(slice(1, 4), slice(2, 7)), true[..., 1:4, 2:7])
     assert near(found.tile(slice(-1, None), slice(None, 3)), true[..., -1:, :3])
     assert near(found.entropy(), torch.special.entr(true).sum(-1))
-    assert near(found.received(), true.sum(-2))
+    assert near(found.received_weight(), true.sum(-2))
     assert near(found.top(3).weights, true.topk(3).values)
     assert near(true.gather(-1, found.top(3).keys), found.top(3).weights)
     summary = found.summary(3)
     assert near(summary.entropy, found.entropy())
-    assert near(summary.received, found.received())
+    assert near(summary.received, found.received_weight())
     assert near(summary.top.weights, found.top(3).weights)
 
 
@@ -134,7 +134,7 @@ def test_in_every_dtype_they_are_right_to_rounding(name: str, dtype: torch.dtype
     for part, whole in (
         (found.dense(), true),
         (found.tile(slice(None), slice(None)), true),
-        (found.received() / L, true.mean(-2)),
+        (found.received_weight() / L, true.mean(-2)),
     ):
         assert (part.double() - whole).abs().max() <= bound
 
@@ -156,7 +156,7 @@ def test_dense_weights_have_a_gradient_and_the_others_none(name: str) -> None:
     (grad,) = torch.autograd.grad((found.dense() * mixture).sum(), query)
     (true,) = torch.autograd.grad((definition(query, key, options) * mixture).sum(), query)
     assert torch.allclose(grad, true, rtol=0, atol=1e-9)
-    for part in (found.tile(slice(0, 2), slice(0, 2)), found.entropy(), found.received(), found.top(2).weights):
+    for part in (found.tile(slice(0, 2), slice(0, 2)), found.entropy(), found.received_weight(), found.top(2).weights):
         assert not part.requires_grad
     assert torch.is_grad_enabled()
 
@@ -169,7 +169,7 @@ def test_nothing_is_computed_before_it_is_asked_for(name: str, monkeypatch: pyte
         return lambda *args, **kwargs: calls.append(function.__name__) or function(*args, **kwargs)
 
     monkeypatch.setattr(weights, "weigh", counted(weights.weigh))
-    monkeypatch.setattr(weights, "_from_totals", counted(weights._from_totals))
+    monkeypatch.setattr(weights, "_from_totals", counted(weights._compute_log_weights))
     found = attend(*tensors(), **moved(CASES[name], torch.float64)).weights
     assert calls == []
     found.tile(slice(0, 1), slice(0, 1))
@@ -179,7 +179,7 @@ def test_nothing_is_computed_before_it_is_asked_for(name: str, monkeypatch: pyte
 def test_a_tile_costs_no_more_than_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a fused call only the rows and columns that are asked for are multiplied."""
     asked: list[tuple[int, ...]] = []
-    original = weights._from_totals
+    original = weights._compute_log_weights
 
     def spy(*args: Any) -> Tensor:
         made = original(*args)
@@ -196,9 +196,9 @@ def test_blocks_of_queries_make_no_difference(name: str, monkeypatch: pytest.Mon
     options = moved(CASES[name], torch.float64)
     query, key, value = tensors()
     found = attend(query, key, value, **options).weights
-    whole = found.entropy(), found.received(), *found.top(2)
+    whole = found.entropy(), found.received_weight(), *found.top(2)
     monkeypatch.setattr(weights, "BLOCK", 2)
-    parts = found.entropy(), found.received(), *found.top(2)
+    parts = found.entropy(), found.received_weight(), *found.top(2)
     for a, b in zip(parts, whole, strict=True):
         assert torch.allclose(a.double(), b.double(), rtol=0, atol=1e-13)
 

@@ -6,29 +6,29 @@ import torch
 from regard import Lengths, Mask, Window, attend
 from regard.algebra import catalog
 from regard.compute import verify
-from regard.compute.verify import SMALL, Case, able, build
+from regard.compute.verify import SMALL, CatalogCase, find_supported_backends, build_parts
 
 FAMILIES = [
     list(catalog.SCORES),
     list(catalog.BIASES),
     ["lengths"],
     list(catalog.NORMALIZERS),
-    list(catalog.READINGS),
+    list(catalog.AGGREGATES),
 ]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 BROKEN = [float("nan"), float("inf"), float("-inf")]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("case", verify.pairwise(FAMILIES), ids=str)
-def test_an_empty_row_is_zero_in_value_weight_and_gradient(case: Case, dtype: torch.dtype) -> None:
-    parts = build(case, SMALL, dtype=dtype)
-    for backend in ["eager", *able(parts, SMALL, dtype=dtype)]:
-        tensors = verify.inputs(SMALL, dtype=dtype)
-        attended = verify.run(parts, tensors, backend)
+@pytest.mark.parametrize("case", verify.choose_pairwise_cases(FAMILIES), ids=str)
+def test_an_empty_row_is_zero_in_value_weight_and_gradient(case: CatalogCase, dtype: torch.dtype) -> None:
+    parts = build_parts(case, SMALL, dtype=dtype)
+    for backend in ["eager", *find_supported_backends(parts, SMALL, dtype=dtype)]:
+        tensors = verify.draw_inputs(SMALL, dtype=dtype)
+        attended = verify.run_backend(parts, tensors, backend)
         assert (attended.output[-1] == 0).all(), backend
         assert (attended.weights.dense()[-1] == 0).all(), backend
-        grads = verify.gradients(parts, tensors, attended)
+        grads = verify.compute_gradients(parts, tensors, attended)
         for tensor, grad in zip(tensors, grads[:3], strict=True):
             if grad is not None:
                 assert (grad[-1] == 0).all(), (backend, tensor.shape)
@@ -37,39 +37,39 @@ def test_an_empty_row_is_zero_in_value_weight_and_gradient(case: Case, dtype: to
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
-@pytest.mark.parametrize("case", verify.pairwise(FAMILIES)[::2], ids=str)
-def test_what_padding_holds_does_not_matter(case: Case, broken: float) -> None:
-    parts = build(case, SMALL)
-    lengths = catalog.some_lengths(SMALL)
+@pytest.mark.parametrize("case", verify.choose_pairwise_cases(FAMILIES)[::2], ids=str)
+def test_what_padding_holds_does_not_matter(case: CatalogCase, broken: float) -> None:
+    parts = build_parts(case, SMALL)
+    lengths = catalog.make_lengths(SMALL)
     padding = torch.arange(SMALL.keys) >= lengths[..., None]
-    for backend in ["eager", *able(parts, SMALL)]:
-        query, key, value = verify.inputs(SMALL)
-        clean = verify.run(parts, (query, key, value), backend)
+    for backend in ["eager", *find_supported_backends(parts, SMALL)]:
+        query, key, value = verify.draw_inputs(SMALL)
+        clean = verify.run_backend(parts, (query, key, value), backend)
         hole = padding[..., None].expand_as(key)
         bad_key = key.detach().masked_fill(hole, broken).requires_grad_()
         bad_value = value.detach().masked_fill(padding[..., None].expand_as(value), broken).requires_grad_()
-        dirty = verify.run(parts, (query, bad_key, bad_value), backend)
+        dirty = verify.run_backend(parts, (query, bad_key, bad_value), backend)
         assert torch.allclose(dirty.output, clean.output, rtol=1e-12, atol=1e-12), backend
         for a, b in zip(
-            verify.gradients(parts, (query, bad_key, bad_value), dirty),
-            verify.gradients(parts, (query, key, value), clean),
+            verify.compute_gradients(parts, (query, bad_key, bad_value), dirty),
+            verify.compute_gradients(parts, (query, key, value), clean),
             strict=True,
         ):
-            assert verify.difference(a, b) <= verify.GRADIENT, backend
+            assert verify.measure_difference(a, b) <= verify.GRADIENT, backend
 
 
 @pytest.mark.parametrize("normalizer", [n for n in catalog.NORMALIZERS if "chunk" not in n and "monotonic" not in n])
 @pytest.mark.parametrize("mask", ["causal", "causal-window", "table", "around", "prefix", "documents"])
 def test_a_broken_key_reaches_only_the_queries_that_may_see_it(mask: str, normalizer: str) -> None:
-    case = Case("scaled-dot", "none", mask, normalizer, "soft")
-    parts = build(case, SMALL)
+    case = CatalogCase("scaled-dot", "none", mask, normalizer, "soft")
+    parts = build_parts(case, SMALL)
     seen = parts.mask.table(SMALL.queries, SMALL.keys).expand(*SMALL.lead, SMALL.queries, SMALL.keys)
     column = SMALL.keys - 3
-    for backend in ["eager", *able(parts, SMALL)]:
-        query, key, value = (tensor.detach() for tensor in verify.inputs(SMALL))
-        clean = verify.run(parts, (query, key, value), backend).output
+    for backend in ["eager", *find_supported_backends(parts, SMALL)]:
+        query, key, value = (tensor.detach() for tensor in verify.draw_inputs(SMALL))
+        clean = verify.run_backend(parts, (query, key, value), backend).output
         value[..., column, :] = float("nan")
-        dirty = verify.run(parts, (query, key, value), backend).output
+        dirty = verify.run_backend(parts, (query, key, value), backend).output
         exposed = seen[..., column]
         assert torch.isnan(dirty[exposed]).all(), backend
         assert torch.allclose(dirty[~exposed], clean[~exposed], rtol=1e-12, atol=1e-12), backend
@@ -87,7 +87,7 @@ def test_length_zero_of_a_single_sequence() -> None:
     attended = attend(query, key, key, mask=Lengths(torch.tensor(0)))
     assert (attended.output == 0).all()
     assert (attended.weights.entropy() == 0).all()
-    assert (attended.weights.received() == 0).all()
+    assert (attended.weights.received_weight() == 0).all()
 
 
 def test_one_query_one_key() -> None:

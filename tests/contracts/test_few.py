@@ -8,9 +8,9 @@ from regard.algebra import catalog
 from regard.algebra.masks import Table
 from regard.compute import verify
 from regard.compute.kernels import native
-from regard.compute.verify import build
+from regard.compute.verify import build_parts
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason="no compiler here")
+pytestmark = pytest.mark.skipif(native.load_library() is None, reason="no compiler here")
 SIZES = [
     catalog.Sizes(query=width, key=width, value=value, lead=(2, 3), queries=queries, keys=keys)
     for width, value, queries, keys in ((1, 1, 1, 1), (5, 3, 8, 2), (16, 33, 5, 31), (64, 81, 7, 40))
@@ -20,12 +20,12 @@ FAMILIES = [list(catalog.SCORES), list(catalog.BIASES), list(catalog.MASKS), ["s
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_every_size_agrees_with_the_definition(sizes: catalog.Sizes) -> None:
-    tensors, paths = verify.inputs(sizes), 0
-    for case in verify.pairwise(FAMILIES):
-        parts = build(case, sizes)
+    tensors, paths = verify.draw_inputs(sizes), 0
+    for case in verify.choose_pairwise_cases(FAMILIES):
+        parts = build_parts(case, sizes)
         with torch.no_grad():
-            if "few" in verify.able(parts, sizes):
-                error = verify.value_error(verify.run(parts, tensors, "few"), verify.truth(parts, tensors))
+            if "few" in verify.find_supported_backends(parts, sizes):
+                error = verify.measure_value_error(verify.run_backend(parts, tensors, "few"), verify.compute_reference(parts, tensors))
                 assert error <= verify.VALUE, case
                 paths += 1
     assert paths > 50

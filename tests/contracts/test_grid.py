@@ -9,23 +9,23 @@ from regard import attend
 from regard.algebra import catalog
 from regard.compute import verify
 from regard.compute.planning import Backend
-from regard.compute.verify import Case, build, compare
+from regard.compute.verify import CatalogCase, build_parts, compare_backends
 
 WIDE = verify.SMALL._replace(query=5, key=3)
 TALL = verify.SMALL._replace(queries=13, keys=7, lead=(3,))
 TWO_WIDTHS = ("additive", "concat", "bilinear", "low-rank", "location")
 
 
-def agree(case: Case, sizes: catalog.Sizes, dropout: float = 0.0) -> int:
+def agree(case: CatalogCase, sizes: catalog.Sizes, dropout: float = 0.0) -> int:
     """How many paths were compared."""
-    errors = list(compare(case, build(case, sizes), sizes, dropout=dropout))
-    wrong = [error for error in errors if not error.right]
+    errors = list(compare_backends(case, build_parts(case, sizes), sizes, dropout=dropout))
+    wrong = [error for error in errors if not error.within_tolerance]
     assert not wrong, wrong
     return len(errors)
 
 
-@pytest.mark.parametrize("case", verify.pairwise(), ids=str)
-def test_every_pair_of_parts_agrees_with_the_definition(case: Case) -> None:
+@pytest.mark.parametrize("case", verify.choose_pairwise_cases(), ids=str)
+def test_every_pair_of_parts_agrees_with_the_definition(case: CatalogCase) -> None:
     agree(case, verify.SMALL)
 
 
@@ -35,35 +35,35 @@ def test_every_pair_of_parts_agrees_with_the_definition(case: Case) -> None:
 def test_the_full_product_agrees_with_the_definition(score: str, normalizer: str) -> None:
     tiny = catalog.Sizes(query=3, key=3, value=2, lead=(2,), queries=3, keys=5)
     paths = sum(
-        agree(Case(score, "none", mask, normalizer, reading), tiny)
-        for mask, reading in itertools.product(catalog.MASKS, catalog.READINGS)
+        agree(CatalogCase(score, "none", mask, normalizer, reading), tiny)
+        for mask, reading in itertools.product(catalog.MASKS, catalog.AGGREGATES)
     )
     if catalog.NORMALIZERS[normalizer](tiny).form != "sequential":
-        assert paths >= len(catalog.MASKS) * len(catalog.READINGS)
+        assert paths >= len(catalog.MASKS) * len(catalog.AGGREGATES)
 
 
 @pytest.mark.parametrize(
-    "case", verify.pairwise([list(TWO_WIDTHS), *map(list, list(catalog.FAMILIES.values())[1:])]), ids=str
+    "case", verify.choose_pairwise_cases([list(TWO_WIDTHS), *map(list, list(catalog.FAMILIES.values())[1:])]), ids=str
 )
-def test_query_and_key_may_have_different_widths(case: Case) -> None:
+def test_query_and_key_may_have_different_widths(case: CatalogCase) -> None:
     agree(case, WIDE)
 
 
-@pytest.mark.parametrize("case", verify.pairwise()[::3], ids=str)
-def test_more_queries_than_keys_is_no_special_case(case: Case) -> None:
+@pytest.mark.parametrize("case", verify.choose_pairwise_cases()[::3], ids=str)
+def test_more_queries_than_keys_is_no_special_case(case: CatalogCase) -> None:
     agree(case, TALL)
 
 
-@pytest.mark.parametrize("case", verify.pairwise()[::2], ids=str)
-def test_dropout_drops_the_same_pairs_in_every_backend(case: Case) -> None:
+@pytest.mark.parametrize("case", verify.choose_pairwise_cases()[::2], ids=str)
+def test_dropout_drops_the_same_pairs_in_every_backend(case: CatalogCase) -> None:
     agree(case, verify.SMALL, dropout=0.3)
 
 
 @pytest.mark.parametrize("backend", ["eager", "stream", "rows"])
 def test_dropout_keeps_the_mean_and_varies_with_the_seed(backend: Backend) -> None:
-    parts = build(Case("dot", "none", "full", "softmax", "soft"), verify.SMALL)
-    tensors = verify.inputs(verify.SMALL)
-    plain = verify.run(parts, tensors, "eager").output
+    parts = build_parts(CatalogCase("dot", "none", "full", "softmax", "soft"), verify.SMALL)
+    tensors = verify.draw_inputs(verify.SMALL)
+    plain = verify.run_backend(parts, tensors, "eager").output
     runs = []
     for seed in range(200):
         torch.manual_seed(seed)

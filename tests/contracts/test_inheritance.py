@@ -8,7 +8,7 @@ import torch
 
 from regard import Causal, Soft, Softmax, Window, attend
 from regard.algebra import catalog
-from regard.algebra.aggregates import Choice, Reading
+from regard.algebra.aggregates import AggregateResult, Aggregate
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer
 from regard.algebra.pairs import Pairs
@@ -16,11 +16,11 @@ from regard.algebra.parts import Parts
 from regard.algebra.scores import Dot, DotForm, Gaussian
 from regard.algebra.shapes import Tensor
 from regard.compute import verify
-from regard.compute.verify import SMALL, Case, build, compare
+from regard.compute.verify import SMALL, CatalogCase, build_parts, compare_backends
 from regard.layers import Attention, Mechanism
 
 pytestmark = pytest.mark.usefixtures("as_installed")
-PLAIN = Case("scaled-dot", "none", "causal-window", "softmax", "soft")
+PLAIN = CatalogCase("scaled-dot", "none", "causal-window", "softmax", "soft")
 
 
 def redefine(part: Any, name: str, change: Any) -> Any:
@@ -34,29 +34,29 @@ def redefine(part: Any, name: str, change: Any) -> Any:
     return own(*(getattr(part, field.name) for field in dataclasses.fields(part)))
 
 
-def agree(case: Case, parts: Parts) -> None:
-    errors = list(compare(case, parts, SMALL))
+def agree(case: CatalogCase, parts: Parts) -> None:
+    errors = list(compare_backends(case, parts, SMALL))
     assert errors
-    assert all(error.right for error in errors), errors
-    tensors = verify.inputs(SMALL)
-    found = verify.run(parts, tensors, "auto")  # type: ignore[arg-type]
-    true = verify.run(parts, tensors, "eager")
-    assert verify.difference(found.output, true.output) <= verify.VALUE
+    assert all(error.within_tolerance for error in errors), errors
+    tensors = verify.draw_inputs(SMALL)
+    found = verify.run_backend(parts, tensors, "auto")  # type: ignore[arg-type]
+    true = verify.run_backend(parts, tensors, "eager")
+    assert verify.measure_difference(found.output, true.output) <= verify.VALUE
     dense = found.weights.dense()
-    assert verify.difference(dense @ tensors[2], found.output) <= verify.VALUE
+    assert verify.measure_difference(dense @ tensors[2], found.output) <= verify.VALUE
 
 
 @pytest.mark.parametrize("name", catalog.SCORES)
 def test_a_score_with_a_formula_of_its_own(name: str) -> None:
     case = PLAIN._replace(score=name)
-    parts = build(case, SMALL)
+    parts = build_parts(case, SMALL)
     agree(case, parts._replace(score=redefine(parts.score, "forward", lambda scores, *_: 0.1 * scores.square())))
 
 
 @pytest.mark.parametrize("name", [name for name in catalog.NORMALIZERS if name != "hard-monotonic"])
 def test_a_normalizer_with_a_formula_of_its_own(name: str) -> None:
     case = PLAIN._replace(normalizer=name)
-    parts = build(case, SMALL)
+    parts = build_parts(case, SMALL)
 
     def fade(weights: Tensor, scores: Tensor, allowed: Tensor | None, pairs: Pairs) -> Tensor:
         return weights / (1.0 + pairs.column % 3)
@@ -72,7 +72,7 @@ def test_a_normalizer_with_a_formula_of_its_own(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in catalog.BIASES if name != "none"])
 def test_a_bias_with_a_formula_of_its_own(name: str) -> None:
     case = PLAIN._replace(bias=name, mask="causal")
-    parts = build(case, SMALL)
+    parts = build_parts(case, SMALL)
     bias = redefine(parts.bias, "forward", lambda table, pairs: table + 0.1 * (pairs.row % 3) * (pairs.column % 2))
     agree(case, parts._replace(bias=bias))
 
@@ -80,7 +80,7 @@ def test_a_bias_with_a_formula_of_its_own(name: str) -> None:
 @pytest.mark.parametrize("name", catalog.MASKS)
 def test_a_mask_with_a_rule_of_its_own(name: str) -> None:
     case = PLAIN._replace(mask=name)
-    parts = build(case, SMALL)
+    parts = build_parts(case, SMALL)
     agree(
         case, parts._replace(mask=redefine(parts.mask, "allowed", lambda _, pairs: (pairs.row + pairs.column) % 2 == 0))
     )
@@ -89,10 +89,10 @@ def test_a_mask_with_a_rule_of_its_own(name: str) -> None:
 @pytest.mark.parametrize("name", ["soft", "argmax"])
 def test_an_aggregate_with_a_rule_of_its_own(name: str) -> None:
     case = PLAIN._replace(reading=name)
-    parts = build(case, SMALL)
+    parts = build_parts(case, SMALL)
 
-    def thin(choice: Choice, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(choice.weights * (pairs.column % 2))
+    def thin(choice: AggregateResult, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(choice.weights * (pairs.column % 2))
 
     agree(case, parts._replace(aggregate=redefine(parts.aggregate, "forward", thin)))
 
@@ -103,12 +103,12 @@ def test_a_subclass_may_claim_a_fast_form_of_its_own() -> None:
             return 2.0 * super().forward(query, key)
 
         def dot_form(self, query: Tensor, key: Tensor) -> DotForm:
-            return super().dot_form(query, key).times(2.0)
+            return super().dot_form(query, key).multiply(2.0)
 
     assert Double().form == "dot"
     case = PLAIN._replace(score="gaussian", normalizer="sparsemax")
-    agree(case, build(case, SMALL)._replace(score=Double()))
-    agree(PLAIN, build(PLAIN, SMALL)._replace(score=Double()))
+    agree(case, build_parts(case, SMALL)._replace(score=Double()))
+    agree(PLAIN, build_parts(PLAIN, SMALL)._replace(score=Double()))
 
 
 def test_a_subclass_that_changes_nothing_keeps_the_fast_form() -> None:
@@ -132,12 +132,12 @@ class Ranks(Normalizer):
         return weights if allowed is None else weights.masked_fill(~allowed, 0.0)
 
 
-class Second(Reading):
+class Second(Aggregate):
     """Half of the weight, and none at the first key."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         assert pairs.columns == (0, pairs.keys)
-        return Choice(0.5 * weights * (pairs.column > 0))
+        return AggregateResult(0.5 * weights * (pairs.column > 0))
 
 
 @pytest.mark.parametrize("backend", ["auto", "stream", "rows"])
@@ -152,12 +152,12 @@ def test_a_part_of_ones_own_sees_whole_rows(mask: Mask, backend: Any) -> None:
         torch.testing.assert_close(found.weights.tile(slice(700, 710), slice(None)), true.weights.dense()[700:710])
 
 
-class WithoutHead(Reading):
+class WithoutHead(Aggregate):
     """Every head but one: it counts the heads on the third axis from the end."""
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         keep = torch.arange(weights.shape[-3]) != 1
-        return Choice(weights * keep[:, None, None])
+        return AggregateResult(weights * keep[:, None, None])
 
 
 class Cooler(Softmax):
@@ -174,7 +174,7 @@ def test_a_part_that_knows_heads_sees_heads_and_not_groups(parts: Any) -> None:
     x = torch.randn(2, 5, 12)
     memory = grouped.remember(x)
     seen = grouped.attend(x, memory).weights.dense()
-    query = grouped.projections.queries(x)
+    query = grouped.projections.project_queries(x)
     key, value = (tensor.repeat_interleave(3, dim=-3) for tensor in (memory.key, memory.value))
     true = attend(query, key, value, backend="eager", **parts).weights.dense()
     torch.testing.assert_close(seen, true)

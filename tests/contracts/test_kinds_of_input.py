@@ -29,7 +29,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "value": lambda bad: attend(GOOD, GOOD, bad, score=Gaussian()),
     "layer's query": lambda bad: layer(bad, layer.remember(GOOD)),
     "layer's source": lambda bad: layer.remember(bad),
-    "layer's sequence": lambda bad: layer.within(bad),
+    "layer's sequence": lambda bad: layer.attend_self(bad),
     "pooling": lambda bad: Pooling(8)(bad),
     "hops": lambda bad: Hops.linear(8)(bad, Memory(GOOD, GOOD)),
     "flow": lambda bad: AttentionFlow(8)(GOOD, bad),
@@ -63,6 +63,6 @@ def test_a_wrong_width_is_one_sentence() -> None:
     wide = torch.ones(2, 3, 9)
     sentence = r"^(query|source|sequence): got width 9, expected the layer's own 8; fix: build the layer for that size"
     for one in (layer, Attention(8, heads=2, source=8)):
-        for call in (lambda: one(wide, one.remember(GOOD)), lambda: one.remember(wide), lambda: one.within(wide)):  # noqa: B023
+        for call in (lambda: one(wide, one.remember(GOOD)), lambda: one.remember(wide), lambda: one.attend_self(wide)):  # noqa: B023
             with pytest.raises(InputError, match=sentence):
                 call()

@@ -14,7 +14,7 @@ from regard.algebra import biases
 from regard.algebra.parts import Parts
 from regard.compute import verify
 from regard.compute.planning import Backend
-from regard.compute.verify import Case, build
+from regard.compute.verify import CatalogCase, build_parts
 
 
 def _overlapping(numbers: Tensor) -> Tensor:
@@ -58,17 +58,17 @@ WHO: Sequence[tuple[bool, bool, bool]] = (
 )
 # One for each way into a kernel: the fused one, in windows, with totals, ours for scores, rows, sums and few queries.
 KERNELS = (
-    Case("dot", "none", "full", "softmax", "soft"),
-    Case("dot", "dense", "causal", "softmax", "soft"),
-    Case("scaled-dot", "alibi", "window", "softmax", "soft"),
-    Case("dot", "none", "causal", "local-p", "soft"),
-    Case("dot", "none", "full", "softmax-plus-one", "soft"),
-    Case("additive", "none", "full", "softmax", "soft"),
-    Case("dot", "none", "full", "sparsemax", "soft"),
-    Case("dot", "none", "causal", "entmax", "soft"),
-    Case("dot", "none", "full", "monotonic", "soft"),
-    Case("features", "none", "causal", "row-total", "soft"),
-    Case("laplacian", "none", "full", "softmax", "soft"),
+    CatalogCase("dot", "none", "full", "softmax", "soft"),
+    CatalogCase("dot", "dense", "causal", "softmax", "soft"),
+    CatalogCase("scaled-dot", "alibi", "window", "softmax", "soft"),
+    CatalogCase("dot", "none", "causal", "local-p", "soft"),
+    CatalogCase("dot", "none", "full", "softmax-plus-one", "soft"),
+    CatalogCase("additive", "none", "full", "softmax", "soft"),
+    CatalogCase("dot", "none", "full", "sparsemax", "soft"),
+    CatalogCase("dot", "none", "causal", "entmax", "soft"),
+    CatalogCase("dot", "none", "full", "monotonic", "soft"),
+    CatalogCase("features", "none", "causal", "row-total", "soft"),
+    CatalogCase("laplacian", "none", "full", "softmax", "soft"),
 )
 MIXED = list(itertools.product(LAYOUTS, WHO))
 SIZES = verify.SMALL
@@ -76,7 +76,7 @@ SIZES = verify.SMALL
 
 def laid(layout: str, who: Sequence[bool], dtype: torch.dtype = torch.float64) -> tuple[list[Tensor], list[Tensor]]:
     """Queries, keys and values, some of them laid out so; and the same numbers one after another."""
-    drawn = [tensor.detach() for tensor in verify.inputs(SIZES, dtype=dtype)]
+    drawn = [tensor.detach() for tensor in verify.draw_inputs(SIZES, dtype=dtype)]
     odd = [LAYOUTS[layout](tensor) if asked else tensor for tensor, asked in zip(drawn, who, strict=True)]
     plain = [tensor.clone(memory_format=torch.contiguous_format).resolve_neg() for tensor in odd]
     return [t.detach().requires_grad_() for t in odd], [t.requires_grad_() for t in plain]
@@ -84,51 +84,51 @@ def laid(layout: str, who: Sequence[bool], dtype: torch.dtype = torch.float64) -
 
 def differ(parts: Parts, odd: list[Tensor], plain: list[Tensor], backend: Backend) -> float:
     """The worst difference of outputs and gradients, relative to the size of the numbers."""
-    found, true = (verify.run(parts, tensors, backend) for tensors in (odd, plain))
+    found, true = (verify.run_backend(parts, tensors, backend) for tensors in (odd, plain))
     pairs = [(found.output, true.output)]
     if torch.is_grad_enabled():
-        slopes = (verify.gradients(parts, odd, found), verify.gradients(parts, plain, true))
+        slopes = (verify.compute_gradients(parts, odd, found), verify.compute_gradients(parts, plain, true))
         pairs += list(zip(*slopes, strict=True))
-    return verify.worst(verify.difference(a, b) for a, b in pairs)
+    return verify.find_worst(verify.measure_difference(a, b) for a, b in pairs)
 
 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", KERNELS, ids=str)
-def test_every_kernel_reads_every_layout(case: Case, layout: str) -> None:
+def test_every_kernel_reads_every_layout(case: CatalogCase, layout: str) -> None:
     for who, dtype in itertools.product(WHO, (torch.float64, torch.float32)):
-        parts, (odd, plain) = build(case, SIZES, dtype=dtype), laid(layout, who, dtype)
+        parts, (odd, plain) = build_parts(case, SIZES, dtype=dtype), laid(layout, who, dtype)
         allowed = verify.GRADIENT if dtype == torch.float64 else 2e-4
-        for backend in ("eager", *verify.able(parts, SIZES)):
+        for backend in ("eager", *verify.find_supported_backends(parts, SIZES)):
             assert differ(parts, odd, plain, backend) <= allowed, (backend, who, dtype)
         with torch.no_grad():
-            for backend in {"sdpa", *verify.WITHOUT_GRADIENT}.intersection(verify.able(parts, SIZES)):
+            for backend in {"sdpa", *verify.INFERENCE_ONLY}.intersection(verify.find_supported_backends(parts, SIZES)):
                 assert differ(parts, odd, plain, backend) <= allowed, (backend, who, dtype)
 
 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("number", range(13))
 def test_every_pair_of_parts_reads_some_layouts(number: int) -> None:
-    cases = verify.pairwise()
+    cases = verify.choose_pairwise_cases()
     for place, case in enumerate(cases[number::13]):
-        parts = build(case, SIZES)
+        parts = build_parts(case, SIZES)
         for layout, who in MIXED[place % len(MIXED) :: 17]:
             odd, plain = laid(layout, who)
-            for backend in ("eager", *verify.able(parts, SIZES)):
+            for backend in ("eager", *verify.find_supported_backends(parts, SIZES)):
                 assert differ(parts, odd, plain, backend) <= verify.GRADIENT, (case, backend, layout, who)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", KERNELS, ids=str)
-def test_a_gradient_may_arrive_in_any_layout(case: Case, layout: str) -> None:
-    parts, tensors = build(case, SIZES), verify.inputs(SIZES)
-    for backend in ("eager", *verify.able(parts, SIZES)):
-        output = verify.run(parts, tensors, backend).output
+def test_a_gradient_may_arrive_in_any_layout(case: CatalogCase, layout: str) -> None:
+    parts, tensors = build_parts(case, SIZES), verify.draw_inputs(SIZES)
+    for backend in ("eager", *verify.find_supported_backends(parts, SIZES)):
+        output = verify.run_backend(parts, tensors, backend).output
         arriving = LAYOUTS[layout](torch.randn(output.shape, dtype=output.dtype))
         plain = arriving.clone(memory_format=torch.contiguous_format).resolve_neg()
         found = torch.autograd.grad(output, tensors, arriving, retain_graph=True, allow_unused=True)
         true = torch.autograd.grad(output, tensors, plain, allow_unused=True)
-        worst = verify.worst(verify.difference(a, b) for a, b in zip(found, true, strict=True))
+        worst = verify.find_worst(verify.measure_difference(a, b) for a, b in zip(found, true, strict=True))
         assert worst <= verify.GRADIENT, backend
 
 
@@ -137,15 +137,15 @@ def test_a_gradient_may_arrive_in_any_layout(case: Case, layout: str) -> None:
 def test_a_mask_and_a_bias_may_have_any_layout(layout: str, backend: Backend) -> None:
     drawn = torch.randn(*SIZES.lead, SIZES.queries, SIZES.keys, dtype=torch.float64)
     table, seen = LAYOUTS[layout](drawn), LAYOUTS[layout]((drawn > -0.5).byte()).view(torch.bool)
-    tensors = [tensor.detach() for tensor in verify.inputs(SIZES)]
+    tensors = [tensor.detach() for tensor in verify.draw_inputs(SIZES)]
     with torch.no_grad():
         found = attend(*tensors, mask=Mask.keep(seen), backend=backend).output
         true = attend(*tensors, mask=Mask.keep(seen.contiguous()), backend="eager").output
-        assert verify.difference(found, true) <= verify.VALUE
+        assert verify.measure_difference(found, true) <= verify.VALUE
         if backend != "few":
             found = attend(*tensors, bias=biases.Dense(table), backend=backend).output
             true = attend(*tensors, bias=biases.Dense(table.contiguous()), backend="eager").output
-            assert verify.difference(found, true) <= verify.VALUE
+            assert verify.measure_difference(found, true) <= verify.VALUE
 
 
 COMPILED = """

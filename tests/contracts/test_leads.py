@@ -8,10 +8,10 @@ from regard.algebra import catalog
 from regard.compute import verify
 from regard.compute.kernels import native
 from regard.compute.kernels.additive import additive_scores
-from regard.compute.kernels.few import few
-from regard.compute.kernels.fused import fused, fused_with_total
-from regard.compute.kernels.monotonic import expected
-from regard.compute.verify import Case, Leads, build
+from regard.compute.kernels.few import few_queries_attention
+from regard.compute.kernels.fused import fused_attention, fused_attention_with_total
+from regard.compute.kernels.monotonic import align_expected
+from regard.compute.verify import CatalogCase, Leads, build_parts
 
 SIZES = verify.SMALL
 LEADS: dict[str, Leads] = {
@@ -26,16 +26,16 @@ LEADS: dict[str, Leads] = {
 }
 # One for each way into a kernel.
 KERNELS = (
-    Case("dot", "none", "full", "softmax", "soft"),
-    Case("dot", "dense", "causal", "softmax", "soft"),
-    Case("scaled-dot", "alibi", "window", "softmax", "soft"),
-    Case("dot", "none", "table", "local-p", "soft"),
-    Case("additive", "none", "lengths", "softmax", "soft"),
-    Case("dot", "none", "documents", "sparsemax", "soft"),
-    Case("gaussian", "none", "causal", "entmax", "soft"),
-    Case("dot", "none", "full", "monotonic", "soft"),
-    Case("features", "none", "causal", "row-total", "soft"),
-    Case("laplacian", "none", "prefix", "softmax", "soft"),
+    CatalogCase("dot", "none", "full", "softmax", "soft"),
+    CatalogCase("dot", "dense", "causal", "softmax", "soft"),
+    CatalogCase("scaled-dot", "alibi", "window", "softmax", "soft"),
+    CatalogCase("dot", "none", "table", "local-p", "soft"),
+    CatalogCase("additive", "none", "lengths", "softmax", "soft"),
+    CatalogCase("dot", "none", "documents", "sparsemax", "soft"),
+    CatalogCase("gaussian", "none", "causal", "entmax", "soft"),
+    CatalogCase("dot", "none", "full", "monotonic", "soft"),
+    CatalogCase("features", "none", "causal", "row-total", "soft"),
+    CatalogCase("laplacian", "none", "prefix", "softmax", "soft"),
 )
 
 
@@ -44,25 +44,25 @@ def spread(tensors: tuple[Tensor, ...]) -> list[Tensor]:
     return [tensor.expand(*SIZES.lead, *tensor.shape[-2:]).clone() for tensor in tensors]
 
 
-def agree(case: Case, leads: Leads) -> None:
-    parts, tensors = build(case, SIZES), verify.inputs(SIZES, leads=leads)
-    true = verify.run(parts, spread(tensors), "eager")
-    slopes = verify.gradients(parts, tensors, true)
-    for backend in ("eager", *verify.able(parts, SIZES)):
-        found = verify.run(parts, tensors, backend)
-        assert verify.difference(found.output, true.output) <= verify.VALUE, (backend, leads)
-        pairs = zip(verify.gradients(parts, tensors, found), slopes, strict=True)
-        assert verify.worst(verify.difference(a, b) for a, b in pairs) <= verify.GRADIENT, (backend, leads)
+def agree(case: CatalogCase, leads: Leads) -> None:
+    parts, tensors = build_parts(case, SIZES), verify.draw_inputs(SIZES, leads=leads)
+    true = verify.run_backend(parts, spread(tensors), "eager")
+    slopes = verify.compute_gradients(parts, tensors, true)
+    for backend in ("eager", *verify.find_supported_backends(parts, SIZES)):
+        found = verify.run_backend(parts, tensors, backend)
+        assert verify.measure_difference(found.output, true.output) <= verify.VALUE, (backend, leads)
+        pairs = zip(verify.compute_gradients(parts, tensors, found), slopes, strict=True)
+        assert verify.find_worst(verify.measure_difference(a, b) for a, b in pairs) <= verify.GRADIENT, (backend, leads)
     with torch.no_grad():
-        for backend in verify.WITHOUT_GRADIENT:
-            if backend in verify.able(parts, SIZES):
-                found = verify.run(parts, tensors, backend)
-                assert verify.difference(found.output, true.output) <= verify.VALUE, (backend, leads)
+        for backend in verify.INFERENCE_ONLY:
+            if backend in verify.find_supported_backends(parts, SIZES):
+                found = verify.run_backend(parts, tensors, backend)
+                assert verify.measure_difference(found.output, true.output) <= verify.VALUE, (backend, leads)
 
 
 @pytest.mark.parametrize("name", LEADS)
 @pytest.mark.parametrize("case", KERNELS, ids=str)
-def test_every_kernel_broadcasts_leads(case: Case, name: str) -> None:
+def test_every_kernel_broadcasts_leads(case: CatalogCase, name: str) -> None:
     agree(case, LEADS[name])
 
 
@@ -71,21 +71,21 @@ def test_every_kernel_broadcasts_leads(case: Case, name: str) -> None:
 def test_every_pair_of_parts_broadcasts_leads(number: int) -> None:
     """Each case with one kind of leads, and the next one with the next."""
     kinds = list(LEADS.values())
-    for place, case in enumerate(verify.pairwise()):
+    for place, case in enumerate(verify.choose_pairwise_cases()):
         if place % len(kinds) == number:
             agree(case, kinds[(place // len(kinds) + number) % len(kinds)])
 
 
-@pytest.mark.skipif(native.library() is None, reason="no compiler here")
+@pytest.mark.skipif(native.load_library() is None, reason="no compiler here")
 @pytest.mark.parametrize("name", LEADS)
 def test_every_kernel_that_is_called_by_itself_broadcasts_leads(name: str) -> None:
-    tensors = verify.inputs(catalog.Sizes(query=5, key=5, value=5, lead=(2, 3), queries=4, keys=6), leads=LEADS[name])
+    tensors = verify.draw_inputs(catalog.Sizes(query=5, key=5, value=5, lead=(2, 3), queries=4, keys=6), leads=LEADS[name])
     query, key, value = (tensor.detach() for tensor in tensors)
     wide = [tensor.expand(2, 3, *tensor.shape[-2:]).clone() for tensor in (query, key, value)]
     allowed = torch.rand(3, 1, 6) < 0.7
-    torch.testing.assert_close(few(query, key, value, allowed=allowed), few(*wide, allowed=allowed.expand(2, 3, 4, 6)))
-    torch.testing.assert_close(fused(query, key, value).output, fused(*wide).output)
-    torch.testing.assert_close(fused_with_total(query, key, value)[1], fused_with_total(*wide)[1])
+    torch.testing.assert_close(few_queries_attention(query, key, value, allowed=allowed), few_queries_attention(*wide, allowed=allowed.expand(2, 3, 4, 6)))
+    torch.testing.assert_close(fused_attention(query, key, value).output, fused_attention(*wide).output)
+    torch.testing.assert_close(fused_attention_with_total(query, key, value)[1], fused_attention_with_total(*wide)[1])
     for lead in ((), (3,), (1,), (2, 1), (1, 3)):
         weight = torch.randn(*lead, 5, dtype=torch.float64)
         true = additive_scores(*wide[:2], weight.expand(2, 3, 5).clone())
@@ -96,5 +96,5 @@ def test_every_kernel_that_is_called_by_itself_broadcasts_leads(name: str) -> No
 def test_where_monotonic_queries_start_broadcasts_leads(lead: tuple[int, ...]) -> None:
     scores, previous = torch.randn(3, 4, 6, dtype=torch.float64), torch.rand(*lead, 6, dtype=torch.float64)
     wide = torch.broadcast_shapes(lead, (3,))
-    true = expected(scores.expand(*wide, 4, 6).clone(), None, previous.expand(*wide, 6).clone())
-    torch.testing.assert_close(expected(scores, None, previous), true)
+    true = align_expected(scores.expand(*wide, 4, 6).clone(), None, previous.expand(*wide, 6).clone())
+    torch.testing.assert_close(align_expected(scores, None, previous), true)

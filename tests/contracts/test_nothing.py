@@ -10,17 +10,17 @@ from regard import InputError, Lengths, Mask, attend
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
 from regard.compute import verify
-from regard.compute.verify import Case, able, build
+from regard.compute.verify import CatalogCase, find_supported_backends, build_parts
 from regard.layers import (
     Attention,
     AttentionFlow,
     CoAttention,
     GatedHeads,
     Hops,
-    Local,
+    LocalAttention,
     Memory,
     Pooling,
-    Rotary,
+    RotaryPositions,
 )
 
 FAMILIES = [
@@ -28,28 +28,28 @@ FAMILIES = [
     list(catalog.BIASES),
     list(catalog.MASKS),
     list(catalog.NORMALIZERS),
-    list(catalog.READINGS),
+    list(catalog.AGGREGATES),
 ]
 
-AROUND = Case("dot", "none", "around", "softmax", "soft")
+AROUND = CatalogCase("dot", "none", "around", "softmax", "soft")
 
 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("lead", [(0,), (0, 3)], ids=str)
-@pytest.mark.parametrize("case", [*verify.pairwise(FAMILIES)[::4], AROUND], ids=str)
-def test_a_batch_of_none_gives_none(case: Case, lead: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("case", [*verify.choose_pairwise_cases(FAMILIES)[::4], AROUND], ids=str)
+def test_a_batch_of_none_gives_none(case: CatalogCase, lead: tuple[int, ...]) -> None:
     sizes = verify.SMALL._replace(lead=lead)
-    parts = build(case, sizes._replace(lead=(*lead[:-1], lead[-1] or 1)))
-    for backend in ["auto", "eager", *able(parts, sizes)]:
-        tensors = verify.inputs(sizes)
-        attended = verify.run(parts, tensors, backend)
+    parts = build_parts(case, sizes._replace(lead=(*lead[:-1], lead[-1] or 1)))
+    for backend in ["auto", "eager", *find_supported_backends(parts, sizes)]:
+        tensors = verify.draw_inputs(sizes)
+        attended = verify.run_backend(parts, tensors, backend)
         shape = (*lead, sizes.queries)
         assert attended.output.shape == (*shape, sizes.value), backend
         weights = attended.weights
         assert weights.dense().shape == (*shape, sizes.keys), backend
         assert weights.tile(slice(0, 1), slice(0, 2)).shape == (*lead, 1, 2)
         assert weights.entropy().shape == shape
-        assert weights.received().shape == (*lead, sizes.keys)
+        assert weights.received_weight().shape == (*lead, sizes.keys)
         assert weights.top(2).keys.shape == (*shape, 2)
         attended.output.sum().backward()
         assert all(tensor.grad is None or tensor.grad.shape == tensor.shape for tensor in tensors)
@@ -62,7 +62,7 @@ def floats(*shape: int) -> Tensor:
 LAYERS: dict[str, Callable[[int, int, int], Tensor]] = {
     "attention": lambda b, q, k: read(Attention(8, heads=2), b, q, k),
     "grouped": lambda b, q, k: read(Attention(8, heads=4, groups=2), b, q, k),
-    "rotary": lambda b, q, k: read(Attention(8, heads=2, rotary=Rotary(4)), b, q, k),
+    "rotary": lambda b, q, k: read(Attention(8, heads=2, rotary=RotaryPositions(4)), b, q, k),
     "local": lambda b, q, k: local(b, q, k),
     "pooling": lambda b, q, k: Pooling(8, queries=q).double()(floats(b, k, 8)),
     "hops": lambda b, q, k: Hops.linear(8).double()(floats(b, q, 8), Memory(floats(b, k, 8), floats(b, k, 8))).output,
@@ -80,7 +80,7 @@ def read(layer: Attention, batch: int, queries: int, keys: int) -> Tensor:
 
 
 def local(batch: int, queries: int, keys: int) -> Tensor:
-    layer = Local(Attention(8, heads=2), radius=2, size=8).double()
+    layer = LocalAttention(Attention(8, heads=2), radius=2, size=8).double()
     output: Tensor = layer(floats(batch, queries, 8), layer.attention.remember(floats(batch, keys, 8)))
     return output
 

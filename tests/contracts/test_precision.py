@@ -7,7 +7,7 @@ from regard.algebra import catalog
 from regard.algebra.parts import Parts
 from regard.algebra.shapes import Tensor
 from regard.compute import verify
-from regard.compute.verify import Case, able, build
+from regard.compute.verify import CatalogCase, find_supported_backends, build_parts
 
 SIZES = verify.SMALL._replace(query=17, key=17, value=13, queries=23, keys=37)
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
@@ -39,15 +39,15 @@ def worst(found: Tensor, true: Tensor) -> float:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("case", verify.pairwise(SOFT) + verify.pairwise(POSITIVE), ids=str)
-def test_low_precision_errs_no_more_than_the_definition(case: Case, dtype: torch.dtype) -> None:
-    parts, tensors = build(case, SIZES, dtype=dtype), verify.inputs(SIZES, dtype=dtype)
+@pytest.mark.parametrize("case", verify.choose_pairwise_cases(SOFT) + verify.choose_pairwise_cases(POSITIVE), ids=str)
+def test_low_precision_errs_no_more_than_the_definition(case: CatalogCase, dtype: torch.dtype) -> None:
+    parts, tensors = build_parts(case, SIZES, dtype=dtype), verify.draw_inputs(SIZES, dtype=dtype)
     found = {
-        backend: verify.run(parts, tensors, backend).output.detach()
-        for backend in ["eager", *able(parts, SIZES, dtype=dtype)]
+        backend: verify.run_backend(parts, tensors, backend).output.detach()
+        for backend in ["eager", *find_supported_backends(parts, SIZES, dtype=dtype)]
     }
     wide = [tensor.detach().double() for tensor in tensors]
-    true = verify.run(exact(parts), wide, "eager").output.detach()
+    true = verify.run_backend(exact(parts), wide, "eager").output.detach()
     rounding = torch.finfo(dtype).eps * float(true.abs().max())
     for backend, output in found.items():
         allowed = 2 * (worst(found["eager"], true) + rounding) + KERNEL.get((backend, dtype), 0) * rounding

@@ -12,10 +12,10 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
-from regard import Around, Causal, Gumbel, InputError, Window, attend
+from regard import CenteredWindow, Causal, Gumbel, InputError, Window, attend
 from regard.algebra import catalog
 from regard.compute.kernels import native
-from regard.compute.kernels.blocks import rows_per_block
+from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.planning import spans
 
 GENERATOR = Path(__file__).parents[2] / "docs" / "transforms.py"
@@ -36,7 +36,7 @@ transforms = load_generator()
 @pytest.fixture(autouse=True, scope="module")
 def _compiled_library() -> None:
     """With our own loops if they were ever compiled here: they are what must not be shown tensors without memory."""
-    native.library(build=False)
+    native.load_library(build=False)
 
 
 def read_table() -> dict[str, dict[str, str]]:
@@ -79,7 +79,7 @@ def test_the_document_has_a_row_for_each_part_and_a_column_for_each_transform() 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("name", ["second derivative", "autocast", "FakeTensor", "meta", "inference mode"])
 def test_the_same_holds_in_several_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "rows_per_block", partial(rows_per_block, budget=90))
+    monkeypatch.setattr(spans, "rows_per_block", partial(choose_rows_per_block, budget=90))
     for row in transforms.ROWS:
         plain = read_table()[str(row)]["eager"]
         if plain in ("stream", "rows"):
@@ -92,10 +92,10 @@ def test_the_same_holds_in_several_blocks(name: str, monkeypatch: pytest.MonkeyP
 def test_the_same_holds_in_a_long_window(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transforms, "SIZES", transforms.SIZES._replace(lead=(1, 1), queries=520, keys=520))
     centers = torch.linspace(0.0, 519.0, 520)
-    for mask in (Window(before=9, after=3), Window(before=9, after=0) & Causal(), Around(centers, radius=5)):
+    for mask in (Window(before=9, after=3), Window(before=9, after=0) & Causal(), CenteredWindow(centers, radius=5)):
         row = transforms.Row("mask", "long", lambda _, own=mask: {"mask": own})
-        if name == "meta" and isinstance(mask, Around):
-            row = row._replace(build=lambda _: {"mask": Around(centers.to("meta"), radius=5)})
+        if name == "meta" and isinstance(mask, CenteredWindow):
+            row = row._replace(build=lambda _: {"mask": CenteredWindow(centers.to("meta"), radius=5)})
         outcome = transforms.find(name, row)
         assert not outcome.defect, (mask, outcome.defect)
         assert outcome.backend == ("eager" if name in ("vmap", "grad") else "local")

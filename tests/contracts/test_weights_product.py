@@ -14,8 +14,8 @@ import torch
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
 from regard.compute import verify
-from regard.compute.attend import Attended
-from regard.compute.verify import SMALL, Case, Leads, build, pairwise
+from regard.compute.attend import AttentionResult
+from regard.compute.verify import SMALL, CatalogCase, Leads, build_parts, choose_pairwise_cases
 from regard.errors import PlanError
 from tests.contracts.test_leads import LEADS
 
@@ -31,7 +31,7 @@ SHARES = 8  # tests, each with every eighth case
 class Setting(NamedTuple):
     """What a case is computed in."""
 
-    case: Case
+    case: CatalogCase
     dtype: torch.dtype
     leads: Leads
     broken: bool
@@ -41,8 +41,8 @@ class Setting(NamedTuple):
 def settings() -> list[Setting]:
     """Every case with one of each; a row total only of scores that are positive, or it may be next to nothing."""
     names = [list(catalog.FAMILIES[family]) for family in verify.FAMILIES[:-1]]
-    cases = [case for case in pairwise([*names, ["soft"]]) if case.normalizer != "row-total"]
-    cases += pairwise([["features"], ["none"], list(catalog.MASKS), ["row-total"], ["soft"]])
+    cases = [case for case in choose_pairwise_cases([*names, ["soft"]]) if case.normalizer != "row-total"]
+    cases += choose_pairwise_cases([["features"], ["none"], list(catalog.MASKS), ["row-total"], ["soft"]])
     leads = [(SMALL.lead,) * 3, *LEADS.values(), ((), (), SMALL.lead), ((3,), (3,), SMALL.lead)]
     turns = zip(itertools.cycle(DTYPES), itertools.cycle(leads), itertools.cycle((False, False, True, True, True)))
     manners = itertools.cycle((True, False, False, True, False, True, False))
@@ -52,21 +52,21 @@ def settings() -> list[Setting]:
     ]
 
 
-def compute(setting: Setting) -> list[tuple[str, Attended, Tensor]]:
+def compute(setting: Setting) -> list[tuple[str, AttentionResult, Tensor]]:
     """What every able backend makes of a setting, and the values."""
     case, dtype, leads, broken, grad = setting
-    parts = build(case, SMALL, dtype=dtype)
-    query, key, value = (tensor.detach() / 2 for tensor in verify.inputs(SMALL, dtype=dtype, leads=leads))
+    parts = build_parts(case, SMALL, dtype=dtype)
+    query, key, value = (tensor.detach() / 2 for tensor in verify.draw_inputs(SMALL, dtype=dtype, leads=leads))
     if broken:
         key[..., BROKEN, :] = float("nan")
     tensors = [tensor.requires_grad_(grad) for tensor in (query, key, value)]
     with contextlib.nullcontext() if grad else torch.no_grad():
-        able = [name for name in verify.able(parts, SMALL, dtype=dtype) if name != "flex"]  # which traces for long
+        able = [name for name in verify.find_supported_backends(parts, SMALL, dtype=dtype) if name != "flex"]  # which traces for long
         found = []
         for name in ("auto", "eager", *able):
             # One that is asked for by name may refuse keys that are NaN; "auto" and "eager" may not.
             with contextlib.suppress(PlanError) if name in able else contextlib.nullcontext():
-                found.append((name, verify.run(parts, tensors, name), value.detach()))  # type: ignore[arg-type]
+                found.append((name, verify.run_backend(parts, tensors, name), value.detach()))  # type: ignore[arg-type]
     return found
 
 
@@ -79,7 +79,7 @@ def check(name: str, found: Tensor, true: Tensor, allowed: Tensor | float) -> No
     assert bool((gap <= torch.as_tensor(allowed).nan_to_num(float("inf"))).all()), f"{name}: off by {gap.max():.1e}"
 
 
-def check_product(attended: Attended, value: Tensor) -> None:
+def check_product(attended: AttentionResult, value: Tensor) -> None:
     dense, value = attended.weights.dense().double(), value.double()
     assert dense.shape == attended.weights.shape == (*attended.output.shape[:-1], SMALL.keys), dense.shape
     size = dense.abs() @ value.abs() + 0.1 * value.abs().max()
@@ -90,7 +90,7 @@ def rounding(dtype: torch.dtype) -> float:
     return ROUNDINGS[dtype] * torch.finfo(dtype).eps
 
 
-def check_views(attended: Attended) -> None:
+def check_views(attended: AttentionResult) -> None:
     """Tiles, the largest, entropy and what is received are those of the dense table."""
     weights = attended.weights
     dense = weights.dense().detach()
@@ -101,8 +101,8 @@ def check_views(attended: Attended) -> None:
     check("keys of top", dense.gather(-1, summary.top.keys), summary.top.weights, allowed)
     entropy = torch.special.entr(dense).sum(-1)
     check("entropy", weights.entropy(), entropy, 10 * allowed)  # steep next to nothing
-    check("received", weights.received(), dense.sum(-2), SMALL.queries * allowed)
-    for one, other in zip((summary.entropy, summary.received), (weights.entropy(), weights.received()), strict=True):
+    check("received", weights.received_weight(), dense.sum(-2), SMALL.queries * allowed)
+    for one, other in zip((summary.entropy, summary.received), (weights.entropy(), weights.received_weight()), strict=True):
         check("summary", one, other, allowed)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.datasets.bounds import BOUNDS, check_file, markdown, most
+from regard.datasets.bounds import BOUNDS, check_file, format_markdown, get_bound
 from regard.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 def test_security_md_lists_the_table_as_it_is() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     listed = text.partition("<!-- bounds -->\n")[2].partition("\n<!-- /bounds -->")[0]
-    assert listed == markdown(), "write what regard.datasets.bounds.markdown() returns between the two marks"
+    assert listed == format_markdown(), "write what regard.datasets.bounds.markdown() returns between the two marks"
 
 
 def test_every_bound_is_used() -> None:
@@ -31,7 +31,7 @@ def test_every_bound_is_used() -> None:
 
 def test_every_bound_is_more_than_nothing() -> None:
     assert all(bound.most >= 1 and bound.unit for bounds in BOUNDS.values() for bound in bounds.values())
-    assert most("server", "connections") > most("server", "followers") + most("server", "waiting")
+    assert get_bound("server", "connections") > get_bound("server", "followers") + get_bound("server", "waiting")
 
 
 def test_a_file_within_its_bound_passes(tmp_path: Path) -> None:

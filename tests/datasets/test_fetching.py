@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from regard.datasets.fetching import FetchError, Patience, fetch
+from regard.datasets.fetching import DownloadError, RetryPolicy, download_file
 from regard.datasets.files import File
 
-QUICK = Patience(tries=3, pause=0.0, timeout=0.5)
+QUICK = RetryPolicy(tries=3, pause=0.0, timeout=0.5)
 CONTENT = bytes(range(256)) * 1200
 SUM = hashlib.sha256(CONTENT).hexdigest()
 
@@ -26,7 +26,7 @@ def file_of(shelf: Any, **changes: Any) -> File:
 
 
 def get(shelf: Any, folder: Path, **changes: Any) -> str:
-    return fetch(file_of(shelf, **changes), folder / "a.bin", patience=QUICK)
+    return download_file(file_of(shelf, **changes), folder / "a.bin", patience=QUICK)
 
 
 def left(folder: Path) -> dict[str, int]:
@@ -35,13 +35,13 @@ def left(folder: Path) -> dict[str, int]:
 
 def test_a_whole_file_is_fetched_once(shelf: Any, tmp_path: Path) -> None:
     seen: list[tuple[int, int | None]] = []
-    total = fetch(file_of(shelf), tmp_path / "new" / "a.bin", lambda *pair: seen.append(pair), QUICK)
+    total = download_file(file_of(shelf), tmp_path / "new" / "a.bin", lambda *pair: seen.append(pair), QUICK)
     assert total == SUM
     assert left(tmp_path / "new") == {"a.bin": len(CONTENT)}
     assert (tmp_path / "new" / "a.bin").read_bytes() == CONTENT
     assert seen[-1] == (len(CONTENT), len(CONTENT))
     assert len(seen) > 2
-    assert fetch(file_of(shelf), tmp_path / "new" / "a.bin", patience=QUICK) == SUM
+    assert download_file(file_of(shelf), tmp_path / "new" / "a.bin", patience=QUICK) == SUM
     assert shelf.asked == [""]
 
 
@@ -56,7 +56,7 @@ def test_a_cut_download_goes_on_where_it_stopped(shelf: Any, tmp_path: Path) -> 
 def test_a_later_call_goes_on_too(shelf: Any, tmp_path: Path) -> None:
     shelf.cut, shelf.codes = [90_000], []
     shelf.hold = lambda: shelf.codes.append(503) if len(shelf.asked) in (2, 3, 4) else None
-    with pytest.raises(FetchError, match=r"a\.bin: got Service Unavailable, expected all of .*; 90000 bytes are kept"):
+    with pytest.raises(DownloadError, match=r"a\.bin: got Service Unavailable, expected all of .*; 90000 bytes are kept"):
         get(shelf, tmp_path)
     assert not (tmp_path / "a.bin").exists()
     get(shelf, tmp_path)
@@ -74,7 +74,7 @@ def test_without_ranges_it_begins_again(shelf: Any, tmp_path: Path) -> None:
 
 def test_a_server_that_never_gets_further_is_given_up(shelf: Any, tmp_path: Path) -> None:
     shelf.ranges, shelf.cut = False, [70_000] * 99
-    with pytest.raises(FetchError, match=r"fix: check the connection and repeat; 70000 bytes are kept"):
+    with pytest.raises(DownloadError, match=r"fix: check the connection and repeat; 70000 bytes are kept"):
         get(shelf, tmp_path)
     assert len(shelf.asked) == 1 + QUICK.tries
 
@@ -101,7 +101,7 @@ def test_a_part_longer_than_the_file_begins_again(shelf: Any, tmp_path: Path) ->
 def test_a_wrong_sum_keeps_nothing(shelf: Any, tmp_path: Path) -> None:
     shelf.files["/a.bin"] = b"y" + CONTENT[1:]
     found = hashlib.sha256(shelf.files["/a.bin"]).hexdigest()
-    with pytest.raises(FetchError) as error:
+    with pytest.raises(DownloadError) as error:
         get(shelf, tmp_path)
     assert str(error.value) == (
         f"a.bin: got {len(CONTENT)} bytes with sha256 {found}, expected {len(CONTENT)} bytes with {SUM}; "
@@ -113,7 +113,7 @@ def test_a_wrong_sum_keeps_nothing(shelf: Any, tmp_path: Path) -> None:
 
 def test_a_wrong_file_that_is_there_is_left_alone(shelf: Any, tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"mine")
-    with pytest.raises(FetchError, match="fix: move it away and repeat"):
+    with pytest.raises(DownloadError, match="fix: move it away and repeat"):
         get(shelf, tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == b"mine"
     assert shelf.asked == []
@@ -121,14 +121,14 @@ def test_a_wrong_file_that_is_there_is_left_alone(shelf: Any, tmp_path: Path) ->
 
 def test_a_wrong_size_is_refused_before_it_is_loaded(shelf: Any, tmp_path: Path) -> None:
     shelf.files["/a.bin"] = CONTENT * 40
-    with pytest.raises(FetchError, match=rf"a\.bin: got {40 * len(CONTENT)} bytes, expected {len(CONTENT)} bytes from"):
+    with pytest.raises(DownloadError, match=rf"a\.bin: got {40 * len(CONTENT)} bytes, expected {len(CONTENT)} bytes from"):
         get(shelf, tmp_path)
     assert left(tmp_path).get(".a.bin.part") == 0
 
 
 def test_more_than_was_said_stops(shelf: Any, tmp_path: Path) -> None:
     shelf.files["/a.bin"], shelf.announce = CONTENT * 2, False
-    with pytest.raises(FetchError, match=rf"a\.bin: got more than {len(CONTENT)} bytes, expected"):
+    with pytest.raises(DownloadError, match=rf"a\.bin: got more than {len(CONTENT)} bytes, expected"):
         get(shelf, tmp_path)
 
 
@@ -140,7 +140,7 @@ def test_no_length_is_no_harm(shelf: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", [403, 404])
 def test_a_refusal_is_one_sentence_at_once(shelf: Any, tmp_path: Path, code: int) -> None:
     shelf.codes = [code]
-    with pytest.raises(FetchError, match=rf"a\.bin: got {code} .*, expected an answer of .*; fix: look for it there"):
+    with pytest.raises(DownloadError, match=rf"a\.bin: got {code} .*, expected an answer of .*; fix: look for it there"):
         get(shelf, tmp_path)
     assert len(shelf.asked) == 1
 
@@ -164,15 +164,15 @@ def test_a_server_that_hangs_is_asked_again(shelf: Any, tmp_path: Path) -> None:
 
 def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
     nowhere = File("a.bin", "http://127.0.0.1:9/a.bin", 3, SUM)
-    with pytest.raises(FetchError, match=r"a\.bin: got .*refused.*, expected all of http://127\.0\.0\.1:9/a\.bin; fix"):
-        fetch(nowhere, tmp_path / "a.bin", patience=QUICK)
+    with pytest.raises(DownloadError, match=r"a\.bin: got .*refused.*, expected all of http://127\.0\.0\.1:9/a\.bin; fix"):
+        download_file(nowhere, tmp_path / "a.bin", patience=QUICK)
 
 
 def test_a_full_disk_keeps_what_came_and_goes_on(shelf: Any, tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
-        with pytest.raises(FetchError, match=r"disk: got no space left, expected room in .*; fix: free some space"):
+        with pytest.raises(DownloadError, match=r"disk: got no space left, expected room in .*; fix: free some space"):
             get(shelf, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -185,7 +185,7 @@ def test_a_full_disk_keeps_what_came_and_goes_on(shelf: Any, tmp_path: Path) -> 
 def test_a_disk_with_too_little_room_is_not_filled(shelf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=len(CONTENT) - 1))
-    with pytest.raises(FetchError, match="disk: got no space left"):
+    with pytest.raises(DownloadError, match="disk: got no space left"):
         get(shelf, tmp_path)
     assert left(tmp_path)[".a.bin.part"] == 0
 
@@ -198,11 +198,11 @@ def test_two_at_once_do_not_mix(shelf: Any, tmp_path: Path) -> None:
         free.wait(5)
 
     shelf.hold = hold
-    patient = Patience(timeout=10.0)
-    first = threading.Thread(target=lambda: fetch(file_of(shelf), tmp_path / "a.bin", patience=patient))
+    patient = RetryPolicy(timeout=10.0)
+    first = threading.Thread(target=lambda: download_file(file_of(shelf), tmp_path / "a.bin", patience=patient))
     first.start()
     came.wait(5)
-    with pytest.raises(FetchError, match=r"a download that is under way, expected none; fix: wait for the other"):
+    with pytest.raises(DownloadError, match=r"a download that is under way, expected none; fix: wait for the other"):
         get(shelf, tmp_path)
     free.set()
     first.join()
@@ -211,8 +211,8 @@ def test_two_at_once_do_not_mix(shelf: Any, tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(shelf: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FetchError, match=r"a\.bin: got '(Not a directory|File exists)', expected .* to be writable"):
-        fetch(file_of(shelf), tmp_path / "file" / "a.bin", patience=QUICK)
+    with pytest.raises(DownloadError, match=r"a\.bin: got '(Not a directory|File exists)', expected .* to be writable"):
+        download_file(file_of(shelf), tmp_path / "file" / "a.bin", patience=QUICK)
 
 
 def test_the_package_is_imported_where_there_are_no_file_locks() -> None:

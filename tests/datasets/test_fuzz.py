@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.datasets import File, Unpacking
-from regard.datasets.unpacking import unpack
+from regard.datasets import File, Extraction
+from regard.datasets.unpacking import extract_archive
 from regard.errors import RegardError
 
 CHANGES = int(os.environ.get("REGARD_FUZZ", "40"))
@@ -64,22 +64,22 @@ def array() -> bytes:
 
 
 def reading_text(path: Path) -> None:
-    from regard.tasks.data import from_files, from_table
+    from regard.tasks.data import load_parallel_files, load_parallel_table
 
-    for read in (lambda: from_table(path), lambda: from_files(path, path)):
+    for read in (lambda: load_parallel_table(path), lambda: load_parallel_files(path, path)):
         quiet(read)
 
 
 def reading_points(path: Path) -> None:
-    from regard.tasks.data.points import from_csv
+    from regard.tasks.data.points import read_points
 
-    from_csv(path, "")
+    read_points(path, "")
 
 
 def reading_sequences(path: Path) -> None:
-    from regard.tasks.data.sequences import from_file
+    from regard.tasks.data.sequences import read_sequences
 
-    from_file(path, 4)
+    read_sequences(path, 4)
 
 
 def reading_pictures(path: Path) -> None:
@@ -101,9 +101,9 @@ def reading_captions(path: Path) -> None:
 
 
 def reading_images(path: Path) -> None:
-    from regard.tasks.images import Pictures
+    from regard.tasks.images import ImageFiles
 
-    pictures = Pictures(path)
+    pictures = ImageFiles(path)
     for name in pictures.members:
         quiet(lambda name=name: pictures.read(name))  # type: ignore[misc]
 
@@ -127,13 +127,13 @@ def reading_rows(path: Path) -> None:
 
 
 def unpacking(path: Path) -> None:
-    unpack(File(path.name, "http://127.0.0.1/", unpacking=Unpacking("*.txt", "out")), path, path.parent)
+    extract_archive(File(path.name, "http://127.0.0.1/", extraction=Extraction("*.txt", "out")), path, path.parent)
 
 
 def reading_vocabulary(path: Path) -> None:
-    from regard.tasks.data.vocabularies import load
+    from regard.tasks.data.vocabularies import load_vocabulary
 
-    load(path.parent, path.stem)
+    load_vocabulary(path.parent, path.stem)
 
 
 def quiet(read: Callable[[], Any]) -> None:
@@ -196,10 +196,10 @@ def test_whatever_is_changed_is_read_or_one_sentence(name: str, tmp_path: Path) 
 
 
 def test_what_is_typed_is_read_or_one_sentence(tmp_path: Path) -> None:
-    from regard.cli.reading import lines_of
+    from regard.cli.reading import read_lines
 
     content = "eins zwei\nüber drei\n\n".encode() * 4
     for number in range(CHANGES):
         (tmp_path / "input").write_bytes(changed(content, random.Random(f"typed {number}")))
         with (tmp_path / "input").open("rb") as file:
-            quiet(lambda file=file: list(lines_of(file.fileno(), 3)))  # type: ignore[misc]
+            quiet(lambda file=file: list(read_lines(file.fileno(), 3)))  # type: ignore[misc]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from regard.datasets import KNOWN, Dataset, FetchError, File, Patience, Unpacking, get, home, roots, where
+from regard.datasets import DATASETS_BY_NAME, Dataset, DownloadError, File, RetryPolicy, Extraction, download_dataset, get_data_home, list_data_roots, find_cached_folder
 from regard.errors import InputError
-from regard.tasks.data.reading import located
+from regard.tasks.data.reading import locate_data
 
-QUICK = Patience(tries=2, pause=0.0, timeout=2.0)
+QUICK = RetryPolicy(tries=2, pause=0.0, timeout=2.0)
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
@@ -30,27 +30,27 @@ MEMBERS = hashlib.sha256(LINES.encode()).hexdigest()
 
 
 def dataset(shelf: Any, **changes: Any) -> Dataset:
-    unpacking = Unpacking("*/recordings/*.wav", "recordings", **({"count": 2, "sha256": MEMBERS} | changes))
-    file = File("set.zip", f"{shelf.address}/set.zip", unpacking=unpacking)
+    unpacking = Extraction("*/recordings/*.wav", "recordings", **({"count": 2, "sha256": MEMBERS} | changes))
+    file = File("set.zip", f"{shelf.address}/set.zip", extraction=unpacking)
     return Dataset("small", "two sounds", "free", "http://127.0.0.1/", (file,))
 
 
 def test_the_wanted_members_are_unpacked_and_the_archive_is_not_kept(shelf: Any, tmp_path: Path) -> None:
     shelf.files["/set.zip"] = zipped(SOUNDS)
-    said = list(get(dataset(shelf), tmp_path, patience=QUICK))
+    said = list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))
     assert said[-1] == "set.zip: unpacked, 2 files"
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {"recordings/a.wav", "recordings/b.wav", ".regard.json"}
-    assert list(get(dataset(shelf), tmp_path, patience=QUICK)) == ["set.zip: unpacked already, 2 files"]
+    assert list(download_dataset(dataset(shelf), tmp_path, patience=QUICK)) == ["set.zip: unpacked already, 2 files"]
     assert len(shelf.asked) == 1
     (tmp_path / "recordings" / "a.wav").unlink()
-    list(get(dataset(shelf), tmp_path, patience=QUICK))
+    list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))
     assert (tmp_path / "recordings" / "a.wav").read_bytes() == b"a"
 
 
 def test_an_archive_packed_anew_is_the_same_set(shelf: Any, tmp_path: Path) -> None:
     shelf.files["/set.zip"] = zipped(dict(reversed(SOUNDS.items())) | {"set-1/new": b"1"})
-    assert list(get(dataset(shelf), tmp_path, patience=QUICK))[-1] == "set.zip: unpacked, 2 files"
+    assert list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))[-1] == "set.zip: unpacked, 2 files"
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_an_archive_packed_anew_is_the_same_set(shelf: Any, tmp_path: Path) -> N
 )
 def test_wrong_members_are_not_kept(shelf: Any, tmp_path: Path, files: dict[str, bytes], sentence: str) -> None:
     shelf.files["/set.zip"] = zipped(files)
-    with pytest.raises(FetchError, match=sentence):
-        list(get(dataset(shelf), tmp_path, patience=QUICK))
+    with pytest.raises(DownloadError, match=sentence):
+        list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))
     assert not (tmp_path / "recordings").exists()
 
 
 def test_an_archive_writes_nowhere_else(shelf: Any, tmp_path: Path) -> None:
     shelf.files["/set.zip"] = zipped({"../../recordings/evil.wav": b"x"})
-    list(get(dataset(shelf, count=None, sha256=None), tmp_path / "in", patience=QUICK))
+    list(download_dataset(dataset(shelf, count=None, sha256=None), tmp_path / "in", patience=QUICK))
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     assert (tmp_path / "in" / "recordings" / "evil.wav").read_bytes() == b"x"
 
@@ -79,31 +79,31 @@ def test_an_archive_writes_nowhere_else(shelf: Any, tmp_path: Path) -> None:
 def test_a_damaged_archive_is_one_sentence(shelf: Any, tmp_path: Path) -> None:
     shelf.files["/set.zip"] = zipped(SOUNDS)[:-30]
     with pytest.raises(
-        FetchError, match=r"set.zip: got a damaged archive .*, expected a whole zip; fix: remove it and"
+        DownloadError, match=r"set.zip: got a damaged archive .*, expected a whole zip; fix: remove it and"
     ):
-        list(get(dataset(shelf), tmp_path, patience=QUICK))
+        list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))
 
 
 def test_a_file_without_a_sum_must_stay_what_it_was(shelf: Any, tmp_path: Path) -> None:
     plain = Dataset("small", "", "free", "", (File("a.bin", f"{shelf.address}/a.bin"),))
-    list(get(plain, tmp_path, patience=QUICK))
+    list(download_dataset(plain, tmp_path, patience=QUICK))
     (tmp_path / "a.bin").unlink()
     shelf.files["/a.bin"] = b"another"
     with pytest.raises(
-        FetchError, match=r"a\.bin: got sha256 .*, expected .*, as last time; fix: remove \.regard\.json"
+        DownloadError, match=r"a\.bin: got sha256 .*, expected .*, as last time; fix: remove \.regard\.json"
     ):
-        list(get(plain, tmp_path, patience=QUICK))
+        list(download_dataset(plain, tmp_path, patience=QUICK))
 
 
 def test_every_known_file_has_an_address_of_its_authors() -> None:
-    for one in KNOWN.values():
+    for one in DATASETS_BY_NAME.values():
         assert one.license
-        assert one.home
+        assert one.homepage
         names = [file.name for file in one.files]
         assert len(set(names)) == len(names)
         for file in one.files:
             assert file.address.startswith(("https://", "http://"))
-            checks = file.sha256 or (file.unpacking and file.unpacking.sha256)
+            checks = file.sha256 or (file.extraction and file.extraction.sha256)
             assert checks or one.notes, f"{file.name} has no sum, and nobody says why"
             assert file.sha256 is None or len(bytes.fromhex(file.sha256)) == 32
 
@@ -112,33 +112,33 @@ def test_data_is_found_where_it_is_put(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("REGARD_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert home() == tmp_path / "cache" / "regard"
-    assert roots()[-1] == home()
-    assert where(KNOWN["fsdd"]) is None
+    assert get_data_home() == tmp_path / "cache" / "regard"
+    assert list_data_roots()[-1] == get_data_home()
+    assert find_cached_folder(DATASETS_BY_NAME["fsdd"]) is None
     with pytest.raises(InputError, match=r"data: got no fsdd, .*; fix: run regard data get fsdd, or give a folder of"):
-        located(Path("fsdd"))
-    (home() / "fsdd").mkdir(parents=True)
-    assert where(KNOWN["fsdd"]) is None  # an empty folder is no data
-    (home() / "fsdd" / "recordings").mkdir()
-    assert where(KNOWN["fsdd"]) == located(Path("fsdd")) == home() / "fsdd"
+        locate_data(Path("fsdd"))
+    (get_data_home() / "fsdd").mkdir(parents=True)
+    assert find_cached_folder(DATASETS_BY_NAME["fsdd"]) is None  # an empty folder is no data
+    (get_data_home() / "fsdd" / "recordings").mkdir()
+    assert find_cached_folder(DATASETS_BY_NAME["fsdd"]) == locate_data(Path("fsdd")) == get_data_home() / "fsdd"
     monkeypatch.setenv("REGARD_DATA", str(tmp_path / "elsewhere"))
-    assert home() == tmp_path / "elsewhere"
+    assert get_data_home() == tmp_path / "elsewhere"
 
 
 def test_this_folder_and_zipped_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data" / "some").mkdir(parents=True)
     (tmp_path / "data" / "some" / "text.en.gz").write_bytes(b"")
-    assert located(Path(".")) == Path(".")
-    assert located(Path("some/text.en")) == Path("data/some/text.en.gz")
-    assert located(tmp_path / "data" / "some" / "text.en").name == "text.en.gz"
+    assert locate_data(Path(".")) == Path(".")
+    assert locate_data(Path("some/text.en")) == Path("data/some/text.en.gz")
+    assert locate_data(tmp_path / "data" / "some" / "text.en").name == "text.en.gz"
 
 
 def test_the_command_shows_the_license_first(
     regard: Callable[..., Any], shelf: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shelf.files["/set.zip"] = zipped(SOUNDS)
-    monkeypatch.setitem(KNOWN, "small", dataset(shelf))
+    monkeypatch.setitem(DATASETS_BY_NAME, "small", dataset(shelf))
     monkeypatch.setenv("REGARD_DATA", str(tmp_path / "data"))
     done = regard("data", "get", "small")
     assert (done.code, done.errors) == (0, "")
@@ -160,7 +160,7 @@ def test_a_mirror_must_have_the_same_files(regard: Callable[..., Any], shelf: An
 def test_the_list_says_license_size_and_place(regard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     output = regard("data").output
-    for one in KNOWN.values():
+    for one in DATASETS_BY_NAME.values():
         assert one.name in output
         assert one.license in output
     assert "35.1 MB" in output

@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from regard.datasets import DATASETS, Dataset, FetchError, File, Patience, Unpacking, get
+from regard.datasets import DATASETS, Dataset, DownloadError, File, RetryPolicy, Extraction, download_dataset
 from regard.datasets import archives as archives_module
 from regard.datasets import fetching as fetching_module
-from regard.datasets.archives import listing, opened
-from regard.datasets.fetching import fetch
-from regard.datasets.unpacking import unpack
+from regard.datasets.archives import read_listing_size, open_archive
+from regard.datasets.fetching import download_file
+from regard.datasets.unpacking import extract_archive
 from regard.errors import InputError
 
-QUICK = Patience(tries=3, pause=0.0, timeout=2.0)
+QUICK = RetryPolicy(tries=3, pause=0.0, timeout=2.0)
 CONTENT = bytes(range(256)) * 1200
 
 
 def ask(shelf: Any, folder: Path, **changes: Any) -> bytes:
-    fetch(File(**({"name": "a.bin", "address": f"{shelf.address}/a.bin"} | changes)), folder / "a.bin", patience=QUICK)
+    download_file(File(**({"name": "a.bin", "address": f"{shelf.address}/a.bin"} | changes)), folder / "a.bin", patience=QUICK)
     return (folder / "a.bin").read_bytes()
 
 
@@ -48,16 +48,16 @@ def ask(shelf: Any, folder: Path, **changes: Any) -> bytes:
 def test_odd_addresses_are_one_sentence_asked_for_or_sent_to(shelf: Any, tmp_path: Path, address: str) -> None:
     if address.isascii():
         shelf.odd = [(302, {"Location": address}, b"")] * 9
-        with pytest.raises(FetchError, match=r"^a\.bin: got .*, expected .*; fix: "):
+        with pytest.raises(DownloadError, match=r"^a\.bin: got .*, expected .*; fix: "):
             ask(shelf, tmp_path)
-    with pytest.raises(FetchError, match=r"^a\.bin: got .*, expected .*; fix: "):
+    with pytest.raises(DownloadError, match=r"^a\.bin: got .*, expected .*; fix: "):
         ask(shelf, tmp_path, address=address)
     assert not (tmp_path / "a.bin").exists()
 
 
 def test_a_server_that_sends_us_round_and_round_is_left(shelf: Any, tmp_path: Path) -> None:
     shelf.odd = [(302, {"Location": f"/{number}"}, b"") for number in range(99)]
-    with pytest.raises(FetchError, match=r"^a\.bin: got 302 [^\n]*infinite loop[^\n]*; fix: look for it there"):
+    with pytest.raises(DownloadError, match=r"^a\.bin: got 302 [^\n]*infinite loop[^\n]*; fix: look for it there"):
         ask(shelf, tmp_path)
     assert len(shelf.asked) < 10
     shelf.odd = [(302, {"Location": "/a.bin?again"}, b""), (302, {"Location": "/a.bin"}, b"")]
@@ -68,12 +68,12 @@ def test_nothing_without_a_sum_is_followed_from_https_to_http() -> None:
     from http.client import HTTPMessage
     from urllib.request import Request
 
-    from regard.datasets.redirects import Redirects
+    from regard.datasets.redirects import RedirectHandler
 
     going = (Request("https://a.invalid/"), io.BytesIO(), 302, "", HTTPMessage(), "http://b.invalid/")
     with pytest.raises(ValueError, match="not encrypted"):
-        Redirects(File("a", "https://a.invalid/")).redirect_request(*going)
-    assert Redirects(File("a", "https://a.invalid/", 3, "00")).redirect_request(*going) is not None
+        RedirectHandler(File("a", "https://a.invalid/")).redirect_request(*going)
+    assert RedirectHandler(File("a", "https://a.invalid/", 3, "00")).redirect_request(*going) is not None
 
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "9" * 30, "-5", "1e3", "", "٣", "0x10"])
@@ -82,7 +82,7 @@ def test_odd_sizes_are_one_sentence_or_no_harm(shelf: Any, tmp_path: Path, digit
     shelf.odd = [(200, head, CONTENT)] * 9
     try:
         assert ask(shelf, tmp_path) == CONTENT
-    except FetchError as error:
+    except DownloadError as error:
         said = str(error)
     else:
         said = ""
@@ -90,7 +90,7 @@ def test_odd_sizes_are_one_sentence_or_no_harm(shelf: Any, tmp_path: Path, digit
     (tmp_path / "a.bin").unlink(missing_ok=True)
     (tmp_path / ".a.bin.part").write_bytes(b"abc")
     shelf.odd = [(206, {"Content-Range": f"bytes {digits if digits.isascii() else '7'}-{digits!r}/1"}, b"x")] * 99
-    with pytest.raises(FetchError):
+    with pytest.raises(DownloadError):
         ask(shelf, tmp_path, sha256="00")
 
 
@@ -98,7 +98,7 @@ def test_a_download_of_unknown_size_ends(shelf: Any, tmp_path: Path, monkeypatch
     monkeypatch.setattr(fetching_module, "DOWNLOAD", 100_000)
     for announced in (True, False):
         shelf.announce = announced
-        with pytest.raises(FetchError, match=r"a\.bin: got .*bytes, expected at most 100000 bytes from http"):
+        with pytest.raises(DownloadError, match=r"a\.bin: got .*bytes, expected at most 100000 bytes from http"):
             ask(shelf, tmp_path)
         assert (tmp_path / ".a.bin.part").stat().st_size <= 100_000
 
@@ -136,7 +136,7 @@ def test_what_has_neither_tag_nor_sum_begins_again(shelf: Any, tmp_path: Path) -
 @pytest.mark.parametrize("code", [202, 203, 204, 205, 207, 226, 299])
 def test_answers_that_are_no_file_are_refused(shelf: Any, tmp_path: Path, code: int) -> None:
     shelf.odd = [(code, {"Content-Length": "2"}, b"no")]
-    with pytest.raises(FetchError, match=rf"a\.bin: got {code} .*, expected the file at"):
+    with pytest.raises(DownloadError, match=rf"a\.bin: got {code} .*, expected the file at"):
         ask(shelf, tmp_path)
 
 
@@ -153,7 +153,7 @@ def test_odd_tags_are_not_sent_back(shelf: Any, tmp_path: Path) -> None:
 
 def test_a_pipe_in_the_place_of_a_part_is_one_sentence(shelf: Any, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".a.bin.part")
-    with pytest.raises(FetchError, match="got no plain file, expected a place for the download"):
+    with pytest.raises(DownloadError, match="got no plain file, expected a place for the download"):
         ask(shelf, tmp_path)
 
 
@@ -163,11 +163,11 @@ def test_what_no_sum_is_known_of_is_told_and_bounded(
     monkeypatch.setenv("COLUMNS", "300")
     listed = regard("data").output
     for one in DATASETS:
-        without = [file for file in one.files if not file.checked]
-        assert bool(one.unchecked) == bool(without)
-        assert ("unencrypted" in one.unchecked) == any(file.address.startswith("http:") for file in without)
-        assert not one.unchecked or one.unchecked in listed
-    assert [one.name for one in DATASETS if "unencrypted" in one.unchecked] == ["flickr8k"]
+        without = [file for file in one.files if not file.has_checksum]
+        assert bool(one.warning) == bool(without)
+        assert ("unencrypted" in one.warning) == any(file.address.startswith("http:") for file in without)
+        assert not one.warning or one.warning in listed
+    assert [one.name for one in DATASETS if "unencrypted" in one.warning] == ["flickr8k"]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_what_no_sum_is_known_of_is_told_and_bounded(
 def test_a_record_beyond_repair_is_none(shelf: Any, tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".regard.json").write_bytes(content)
     plain = Dataset("small", "", "free", "", (File("a.bin", f"{shelf.address}/a.bin"),))
-    assert len(list(get(plain, tmp_path, patience=QUICK))) == 1
+    assert len(list(download_dataset(plain, tmp_path, patience=QUICK))) == 1
 
 
 def packed(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED, mode: int = 0) -> bytes:
@@ -225,9 +225,9 @@ def test_a_bad_archive_is_one_sentence_and_nothing_of_it_is_kept(tmp_path: Path,
     data, sentence = BAD[name]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "set.zip").write_bytes(data)
-    file = File("set.zip", "http://127.0.0.1/", unpacking=Unpacking("*.txt"))
-    with pytest.raises(FetchError, match=r"^\S+: got .*, expected .*; fix: ") as caught:
-        unpack(file, tmp_path / "in" / "set.zip", tmp_path / "in")
+    file = File("set.zip", "http://127.0.0.1/", extraction=Extraction("*.txt"))
+    with pytest.raises(DownloadError, match=r"^\S+: got .*, expected .*; fix: ") as caught:
+        extract_archive(file, tmp_path / "in" / "set.zip", tmp_path / "in")
     assert sentence in str(caught.value)
     assert [path.name for path in tmp_path.rglob("*")] == ["in", "set.zip"]
 
@@ -237,7 +237,7 @@ def test_members_go_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "in" / "set.zip").write_bytes(
         packed(("../../up.txt", b"1"), ("/etc/root.txt", b"2"), ("a/b.txt", b"3"))
     )
-    unpack(File("set.zip", "", unpacking=Unpacking("*.txt")), tmp_path / "in" / "set.zip", tmp_path / "in")
+    extract_archive(File("set.zip", "", extraction=Extraction("*.txt")), tmp_path / "in" / "set.zip", tmp_path / "in")
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.txt")}
     assert found == {"in/up.txt", "in/root.txt", "in/b.txt"}
 
@@ -251,7 +251,7 @@ def test_a_long_list_of_members_is_refused_before_it_is_read(tmp_path: Path) -> 
         file.write(end)
     tracemalloc.start()
     with pytest.raises(InputError, match=r"many.zip: got a list of members of 16,777,217 bytes, expected at most"):
-        opened(path)
+        open_archive(path)
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
 
@@ -262,20 +262,20 @@ def test_the_list_is_found_in_large_archives_too(tmp_path: Path) -> None:
     locator = struct.pack("<4sLQL", b"PK\6\7", 0, 0, 1)
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 2**32 - 1, 2**32 - 1, 0)
     path.write_bytes(record + locator + end)
-    assert listing(path) == 2**40
+    assert read_listing_size(path) == 2**40
 
 
 def test_more_members_than_are_allowed_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives_module, "MEMBERS", 20)
     (tmp_path / "some.zip").write_bytes(packed(*((f"{number}.txt", b"") for number in range(21))))
     with pytest.raises(InputError, match=r"some.zip: got 21 members, expected at most 20 members"):
-        opened(tmp_path / "some.zip")
+        open_archive(tmp_path / "some.zip")
 
 
 def test_an_image_in_an_archive_is_not_read_whole_when_it_is_a_bomb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from regard.tasks.images import Pictures
+    from regard.tasks.images import ImageFiles
 
     monkeypatch.setattr(archives_module, "MEMBER", 2**16)
     bomb = packed(("a.png", b"\0" * 2**24))
@@ -284,7 +284,7 @@ def test_an_image_in_an_archive_is_not_read_whole_when_it_is_a_bomb(
         (tmp_path / "images.zip").write_bytes(data)
         tracemalloc.start()
         with pytest.raises(InputError, match=r"images: got a.png in .*images.zip") as caught:
-            Pictures(tmp_path / "images.zip").read("a.png")
+            ImageFiles(tmp_path / "images.zip").read("a.png")
         assert sentence in str(caught.value)
         assert tracemalloc.get_traced_memory()[1] < 2**21
         tracemalloc.stop()
@@ -308,6 +308,6 @@ def test_a_text_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"a " * 2**22))
     tracemalloc.start()
     with pytest.raises(InputError, match=r"a.gz: got more than 65,536 bytes of text"):
-        reading.unzipped(tmp_path / "a.gz")
+        reading.read_decompressed(tmp_path / "a.gz")
     assert tracemalloc.get_traced_memory()[1] < 2**21
     tracemalloc.stop()

@@ -9,41 +9,41 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.export import Fast, export, opened
-from regard.export.cache import cached
+from regard.export import CTranslate2Translator, export, open_translator
+from regard.export.cache import convert_once
 from regard.export.converter import to_ctranslate2
-from regard.models import ModelConfig, build
-from regard.models.config import Transformer
+from regard.models import ModelConfig, build_model
+from regard.models.config import TransformerConfig
 from regard.models.search import Hypothesis
 from regard.tasks.data import Vocabularies
-from regard.tasks.data.vocabulary import BEGIN, END, Tokens
-from regard.tasks.translation import Search, TranslationConfig, Translator
-from regard.tasks.translation.config import Cutting
-from regard.tasks.translation.numbered import closed
-from regard.tasks.translation.translating import searched
+from regard.tasks.data.vocabulary import BEGIN, END, TokenVocabulary
+from regard.tasks.translation import TranslationSearchOptions, TranslationConfig, Translator
+from regard.tasks.translation.config import TranslationVocabulary
+from regard.tasks.translation.numbered import encode_texts
+from regard.tasks.translation.translating import search_batch
 
-SOURCE = Tokens([f"s{number}" for number in range(31)] + ["<unk>"], "blank")  # a word that is spelled as a special one
-TARGET = Tokens([f"t{number}" for number in range(37)], "blank")
+SOURCE = TokenVocabulary([f"s{number}" for number in range(31)] + ["<unk>"], "blank")  # a word that is spelled as a special one
+TARGET = TokenVocabulary([f"t{number}" for number in range(37)], "blank")
 TEXTS = ["s1 s2 s3 s4 s5", "s7", "s9 s30 s2 <unk>", "", "s4 s4 s4 s4 s4 s4 s4", "s11 s12"]
 
 pytestmark = pytest.mark.usefixtures("as_installed")  # a model is trained
 
 
 def config(**changes: object) -> ModelConfig:
-    blocks = Transformer(layers=2, decoder_layers=3, heads=4, hidden=20)
+    blocks = TransformerConfig(layers=2, decoder_layers=3, heads=4, hidden=20)
     return ModelConfig(size=24, tied="output", longest=64, transformer=replace(blocks, **changes))
 
 
 def untrained(model: ModelConfig) -> Translator:
     """One with random weights, which ends after some tokens."""
     torch.manual_seed(3)
-    made = build(model, source=len(SOURCE), target=len(TARGET)).eval()
+    made = build_model(model, source=len(SOURCE), target=len(TARGET)).eval()
     with torch.no_grad():
         for parameter in made.parameters():
             parameter += 0.15 * torch.randn_like(parameter)
         made.decoder.output.bias[END] += 1.0
         made.decoder.output.bias[:3] -= 12.0
-    settings = replace(TranslationConfig(vocabulary=Cutting(joint=False)), model=model)
+    settings = replace(TranslationConfig(vocabulary=TranslationVocabulary(joint=False)), model=model)
     return Translator(settings, Vocabularies(SOURCE, TARGET), made)
 
 
@@ -66,17 +66,17 @@ def translator() -> Translator:
     return made
 
 
-def fast(torchs: Translator, folder: Path) -> Fast:
+def fast(torchs: Translator, folder: Path) -> CTranslate2Translator:
     export(torchs, folder, "ct2")
-    return Fast(torchs, folder)
+    return CTranslate2Translator(torchs, folder)
 
 
-def alike(torchs: Translator, other: Translator, search: Search) -> int:
+def alike(torchs: Translator, other: Translator, search: TranslationSearchOptions) -> int:
     """Checks that both say the same; how many tokens that were."""
     wanted, found = (one.translate(TEXTS, search, attention=True) for one in (torchs, other))
     for one, two in zip(wanted, found, strict=True):
         assert [said.tokens for said in one.best] == [said.tokens for said in two.best]
-        assert (one.source, one.numbers) == (two.source, two.numbers)
+        assert (one.source, one.ids) == (two.source, two.ids)
         for left, right in zip(one.best, two.best, strict=True):
             assert left.text == right.text
             assert left.score == pytest.approx(right.score, abs=1e-4)
@@ -95,11 +95,11 @@ CONFIGS = {
     "untied": replace(config(), tied="none"),
 }
 SEARCHES = {
-    "greedy": Search(beam=1),
-    "exact": Search(beam=5, length=0.0),
-    "full": Search(beam=5, length=0.0, stop="full"),
-    "long": Search(beam=4, length=1.0, stop="full"),
-    "several": Search(beam=4, best=3, length=0.6, stop="full"),
+    "greedy": TranslationSearchOptions(beam=1),
+    "exact": TranslationSearchOptions(beam=5, length_penalty=0.0),
+    "full": TranslationSearchOptions(beam=5, length_penalty=0.0, stop="full"),
+    "long": TranslationSearchOptions(beam=4, length_penalty=1.0, stop="full"),
+    "several": TranslationSearchOptions(beam=4, best=3, length_penalty=0.6, stop="full"),
 }
 
 
@@ -118,7 +118,7 @@ def test_every_kind_of_transformer_is_the_same_function(name: str, tmp_path: Pat
 @pytest.mark.parametrize("name", SEARCHES)
 def test_every_search_finds_the_same(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[object] = []  # to torch
-    monkeypatch.setattr("regard.export.engine.searched", lambda *a, **k: left.extend(a[1]) or searched(*a, **k))
+    monkeypatch.setattr("regard.export.engine.searched", lambda *a, **k: left.extend(a[1]) or search_batch(*a, **k))
     torchs = translator()
     assert alike(torchs, fast(torchs, tmp_path / "model"), SEARCHES[name]) > 5
     assert len(left) <= (5 if name == "several" else 1)
@@ -133,36 +133,36 @@ def test_what_is_never_said_and_what_never_ends_is_left_to_torch(tmp_path: Path)
 
 
 def test_a_beam_that_was_full_too_soon_is_searched_again(tmp_path: Path) -> None:
-    torchs, search = translator(), Search()
+    torchs, search = translator(), TranslationSearchOptions()
     other = fast(torchs, tmp_path / "model")
-    rows = closed([text for text in TEXTS if text], SOURCE)
-    best = other.searched(rows, replace(search, stop="full"))
-    found = other.improved(rows, [[Hypothesis((), -50.0, -50.0)], *best[1:]], search)
-    wanted = searched(torchs.model, rows[:1], search, attention=False)[0]
+    rows = encode_texts([text for text in TEXTS if text], SOURCE)
+    best = other.search_rows(rows, replace(search, stop="full"))
+    found = other.improve(rows, [[Hypothesis((), -50.0, -50.0)], *best[1:]], search)
+    wanted = search_batch(torchs.model, rows[:1], search, attention=False)[0]
     assert [one.tokens for one in found[0]] == [one.tokens for one in wanted]
     assert found[1:] == best[1:]
 
 
 def test_nothing_to_translate(tmp_path: Path) -> None:
-    assert fast(translator(), tmp_path / "model").translate([], Search()) == []
+    assert fast(translator(), tmp_path / "model").translate([], TranslationSearchOptions()) == []
 
 
 @pytest.mark.parametrize(
     ("search", "sentence"),
     [
         (
-            Search(coverage=0.2),
+            TranslationSearchOptions(coverage=0.2),
             "coverage: got 0.2, expected 0 for the ct2 engine; fix: leave it out, or use --engine torch",
         ),
         (
-            Search(stop="exact"),
+            TranslationSearchOptions(stop="exact"),
             "stop: got exact, expected full for the ct2 engine, but for the best of a beam with --length 0; "
             "fix: use --stop full, --length 0, or --engine torch",
         ),
     ],
     ids=["coverage", "exact"],
 )
-def test_searches_that_it_has_not_are_refused(search: Search, sentence: str, tmp_path: Path) -> None:
+def test_searches_that_it_has_not_are_refused(search: TranslationSearchOptions, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         fast(translator(), tmp_path / "model").translate(TEXTS, search)
     assert str(caught.value) == sentence
@@ -199,11 +199,11 @@ def test_of_several_that_ask_at_once_one_exports(tmp_path: Path, monkeypatch: py
         to_ctranslate2(*arguments)
 
     monkeypatch.setattr("regard.export.cache.to_ctranslate2", counted)
-    threads = [Thread(target=cached, args=(torchs, tmp_path / "run", weights)) for _ in range(4)]
+    threads = [Thread(target=convert_once, args=(torchs, tmp_path / "run", weights)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(made) == 1
-    assert alike(torchs, opened(torchs, tmp_path / "run"), SEARCHES["exact"]) > 5
+    assert alike(torchs, open_translator(torchs, tmp_path / "run"), SEARCHES["exact"]) > 5
     assert len(made) == 1

@@ -8,22 +8,22 @@ import torch
 
 from regard.errors import InputError
 from regard.export import export
-from regard.models import ModelConfig, build
-from regard.models.config import Reading, Recurrent
-from regard.tasks import config_of
+from regard.models import ModelConfig, build_model
+from regard.models.config import AttentionConfig, RecurrentConfig
+from regard.tasks import read_config
 from regard.tasks.data import TextConfig, Vocabularies
-from regard.tasks.data.vocabulary import Tokens
-from regard.tasks.translation import Search, TranslationConfig, Translator
+from regard.tasks.data.vocabulary import TokenVocabulary
+from regard.tasks.translation import TranslationSearchOptions, TranslationConfig, Translator
 
-WORDS = Tokens(["▁one", "▁two", "▁three"], "word")
-SMALL = ModelConfig("recurrent", "bahdanau", size=6, recurrent=Recurrent(hidden=5), reading=Reading(hidden=3))
+WORDS = TokenVocabulary(["▁one", "▁two", "▁three"], "word")
+SMALL = ModelConfig("recurrent", "bahdanau", size=6, recurrent=RecurrentConfig(hidden=5), attention=AttentionConfig(hidden=3))
 
 
 def translator(place: str) -> Translator:
     torch.manual_seed(1)
     config = TranslationConfig(data=TextConfig(f"{place}/a.en,{place}/a.de"), model=SMALL)
     config = replace(config, training=replace(config.training, folder=Path(place) / "run", device="cpu"))
-    return Translator(config, Vocabularies(WORDS, WORDS), build(SMALL, source=7, target=7).eval())
+    return Translator(config, Vocabularies(WORDS, WORDS), build_model(SMALL, source=7, target=7).eval())
 
 
 def test_it_loads_again_and_knows_no_path_of_the_old_machine(tmp_path: Path) -> None:
@@ -32,10 +32,10 @@ def test_it_loads_again_and_knows_no_path_of_the_old_machine(tmp_path: Path) -> 
     folder = (tmp_path / "somewhere" / "new").rename(tmp_path / "moved")
     for file in folder.rglob("*"):
         assert file.is_dir() or (b"/old" not in file.read_bytes() and str(tmp_path).encode() not in file.read_bytes())
-    again = Translator.load(config_of(folder), folder)
+    again = Translator.load(read_config(folder), folder)
     assert again.config.data.text == "a.en,a.de"
     assert again.config.training.folder == Path("new")
-    text, search = ["one two", "three one one"], Search(beam=3)
+    text, search = ["one two", "three one one"], TranslationSearchOptions(beam=3)
     assert [one.best[0][:3] for one in again.translate(text, search)] == [
         one.best[0][:3] for one in torchs.translate(text, search)
     ]

@@ -12,35 +12,35 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.export import export
-from regard.export.proof import prove
-from regard.models import Hypothesis, ModelConfig, build, greedy
-from regard.models.config import Reading, Recurrent, Transformer
+from regard.export.proof import verify_graphs
+from regard.models import Hypothesis, ModelConfig, build_model, greedy_search
+from regard.models.config import AttentionConfig, RecurrentConfig, TransformerConfig
 from regard.tasks.data import Vocabularies
-from regard.tasks.data.marks import MARKS
-from regard.tasks.data.vocabulary import Tokens
+from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.data.vocabulary import TokenVocabulary
 from regard.tasks.translation import TranslationConfig, Translator
 
 pytestmark = pytest.mark.usefixtures("as_installed")  # shape checks cannot be traced
-WORDS = Tokens([f"w{number}" for number in range(13)], "blank")
+WORDS = TokenVocabulary([f"w{number}" for number in range(13)], "blank")
 LENGTHS, LIMIT = torch.tensor([6, 1, 4, 3]), 9
 CONFIGS = {
     "bahdanau": ModelConfig(
-        "recurrent", "bahdanau", size=8, recurrent=Recurrent(hidden=6), reading=Reading(hidden=5, coverage=True)
+        "recurrent", "bahdanau", size=8, recurrent=RecurrentConfig(hidden=6), attention=AttentionConfig(hidden=5, coverage=True)
     ),
     "luong": ModelConfig(
         "recurrent",
         "luong",
         size=8,
-        recurrent=Recurrent("lstm", hidden=6, layers=2),
-        reading=Reading("bilinear", gaze="local-m", radius=2, feeding=True),
+        recurrent=RecurrentConfig("lstm", hidden=6, layers=2),
+        attention=AttentionConfig("bilinear", scope="local-m", radius=2, feeding=True),
     ),
-    "transformer": ModelConfig(size=12, transformer=Transformer(layers=1, decoder_layers=2, heads=3, hidden=10)),
+    "transformer": ModelConfig(size=12, transformer=TransformerConfig(layers=1, decoder_layers=2, heads=3, hidden=10)),
 }
 
 
 def translator(config: ModelConfig) -> Translator:
     torch.manual_seed(5)
-    model = build(config, source=len(WORDS), target=len(WORDS)).eval()
+    model = build_model(config, source=len(WORDS), target=len(WORDS)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.3 * torch.randn_like(parameter)
@@ -87,18 +87,18 @@ def test_greedy_decoding_through_onnxruntime_says_the_same(name: str, tmp_path: 
     export(torchs, tmp_path / "graphs", "onnx")
     source = torch.randint(4, len(WORDS), (len(LENGTHS), 6), generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
-        wanted = greedy(torchs.model.decoder, torchs.model.encode(source, LENGTHS), MARKS, LIMIT)
+        wanted = greedy_search(torchs.model.decoder, torchs.model.encode(source, LENGTHS), SPECIAL_TOKENS, LIMIT)
     found = Graphs(tmp_path / "graphs").greedy(source, LENGTHS)
-    close(found, wanted, MARKS.end)
+    close(found, wanted, SPECIAL_TOKENS.end)
     assert len({tuple(tokens) for tokens, _ in found}) > 1
     with torch.no_grad():
         torchs.model.decoder.output.bias[5] += 1.0
     with pytest.raises(InputError, match="logits that differ from the model's, expected a graph that does what the"):
-        prove(torchs.model, tmp_path / "graphs")
+        verify_graphs(torchs.model, tmp_path / "graphs")
 
 
 def test_a_walk_is_refused(tmp_path: Path) -> None:
-    config = ModelConfig("recurrent", "bahdanau", reading=Reading(normalizer="monotonic"))
+    config = ModelConfig("recurrent", "bahdanau", attention=AttentionConfig(normalizer="monotonic"))
     with pytest.raises(InputError) as caught:
         export(translator(config), tmp_path / "graphs", "onnx")
     expected = "one without a walk, which is as long as the source"

@@ -9,7 +9,7 @@ from torch import nn
 from regard import (
     Additive,
     Argmax,
-    Around,
+    CenteredWindow,
     Causal,
     Dense,
     Dot,
@@ -29,7 +29,7 @@ from regard.algebra import catalog
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Tensor
 from regard.compute.planning import Backend
-from regard.layers import Attention, Coverage, Mechanism, Memory, coverage_loss, unseen
+from regard.layers import Attention, Coverage, Mechanism, Memory, coverage_loss, build_initial_weights
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
@@ -166,7 +166,7 @@ def test_coverage_is_fed_unlike_in_opennmt() -> None:
     """OpenNMT-py and eole build a coverage layer whose input never comes: here what was seen changes what is next."""
     coverage, score = Coverage(3), Additive(3)
     memory = Memory(torch.randn(2, S, 3), torch.randn(2, S, E))
-    query, seen = torch.randn(2, 1, 3), unseen(memory)
+    query, seen = torch.randn(2, 1, 3), build_initial_weights(memory)
     steps = []
     for _ in range(3):
         told = coverage(memory, seen)
@@ -218,7 +218,7 @@ def test_local_p_is_the_papers_and_no_gaussian_in_the_score() -> None:
     center = torch.tensor([0.5, 2.0, 3.25, 5.0, 6.5]).double()
     gaussian = (-0.5 * (torch.arange(S) - center[:, None]) ** 2).exp()
     paper = (torch.softmax(query @ key.T / math.sqrt(D), -1) * gaussian) @ value
-    found = attend(query, key, value, normalizer=LocalGaussian(center, 1.0), mask=Around(center, 100)).output
+    found = attend(query, key, value, normalizer=LocalGaussian(center, 1.0), mask=CenteredWindow(center, 100)).output
     assert torch.allclose(found, paper, rtol=0, atol=1e-12)
     renormalized = attend(query, key, value, bias=Dense(gaussian.log())).output
     assert (renormalized - paper).abs().max() > 0.3

@@ -14,11 +14,11 @@ from regard.algebra.catalog import Sizes
 from regard.algebra.definition import weigh
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import Parts
-from regard.algebra.terms import per_head
+from regard.algebra.terms import broadcast_per_head
 from regard.compute import verify
-from regard.compute.attend import Attended, attend
+from regard.compute.attend import AttentionResult, attend
 from regard.compute.planning import Backend
-from regard.compute.verify import Truth, cast_parts, truth
+from regard.compute.verify import Reference, cast_parts, compute_reference
 from regard.errors import InputError, PlanError, RegardError
 from tests.fuzz.trial import Trial, cut
 
@@ -72,7 +72,7 @@ class Scene:
         self.dtype = self.clean[0].dtype
         self.exact = cast_parts(self.parts, torch.float64)
         self.wide = [tensor.detach().double().requires_grad_() for tensor in self.clean]
-        self.true = truth(self.exact, self.wide, dropout=trial.dropout)
+        self.true = compute_reference(self.exact, self.wide, dropout=trial.dropout)
         self.rows = rows_of(trial, names)
         self.slack = self._slack(self.dtype, 1.0) if self.dtype != torch.float64 else None
         self.refined, self.counted = False, 0.0
@@ -89,7 +89,7 @@ class Scene:
         pairs = Pairs(self.trial.queries, self.trial.keys)
         scores = self.exact.score(query, key) + (0.0 if self.exact.bias is None else self.exact.bias(pairs))
         temperature = getattr(self.exact.normalizer, "temperature", 1.0)
-        logits: torch.Tensor = scores / per_head(temperature)
+        logits: torch.Tensor = scores / broadcast_per_head(temperature)
         return logits
 
     def largest_score(self) -> float:
@@ -129,7 +129,7 @@ class Scene:
         """The errors of the definition on inputs that differ by a factor."""
         parts = cast_parts(self.parts, dtype)
         tensors = [(t.detach().to(dtype) * factor).requires_grad_() for t in self.clean]
-        found = truth(parts, tensors, dropout=self.trial.dropout)
+        found = compute_reference(parts, tensors, dropout=self.trial.dropout)
         true = truth_of(parts, tensors, self.trial.dropout)
         slopes = zip(found.gradients, true.gradients, strict=True)
         return Slack(
@@ -138,11 +138,11 @@ class Scene:
             [0.0 if b is None or a is None else worst(a, b) for a, b in slopes],
         )
 
-    def run(self, backend: str) -> Attended:
+    def run(self, backend: str) -> AttentionResult:
         """One call with what is hidden in place."""
         plain = backend == "flex" and not torch.is_grad_enabled()  # which counts who wants a gradient even then
         tensors = [tensor.detach() for tensor in self.dirty] if plain else self.dirty
-        return verify.run(self.parts, tensors, backend, dropout=self.trial.dropout)  # type: ignore[arg-type]
+        return verify.run_backend(self.parts, tensors, backend, dropout=self.trial.dropout)  # type: ignore[arg-type]
 
     @torch.inference_mode(mode=False)
     @torch.enable_grad()
@@ -175,7 +175,7 @@ class Scene:
         kernel = KERNEL.get((backend, self.dtype), 0) * (1 + gradient)
         return 2 * (error + rounding) + (kernel + self.counted) * rounding
 
-    def compare(self, found: Attended, backend: str) -> tuple[str, float, float] | None:
+    def compare(self, found: AttentionResult, backend: str) -> tuple[str, float, float] | None:
         """Name, error and allowance of the first of output, weights and gradients that is too far from the truth."""
         slack = self.slack or Slack(0.0, 0.0, [0.0] * len(self.true.gradients))
         true = self.true.attended.output
@@ -193,11 +193,11 @@ class Scene:
             return "weights", error, allowed
         return self._compare_gradients(found, slack, backend)
 
-    def _compare_gradients(self, found: Attended, slack: Slack, backend: str) -> tuple[str, float, float] | None:
+    def _compare_gradients(self, found: AttentionResult, slack: Slack, backend: str) -> tuple[str, float, float] | None:
         exposed = self.rows is not None and not bool(self.rows.all())
         if exposed or not found.output.requires_grad:
             return None
-        slopes = verify.gradients(self.parts, self.dirty, found)
+        slopes = verify.compute_gradients(self.parts, self.dirty, found)
         names = ["query", "key", "value", *("part" for _ in self.parts.tensors())]
         for name, slope, true, own in zip(names, slopes, self.true.gradients, slack.gradients, strict=True):
             if slope is None and true is None:
@@ -211,10 +211,10 @@ class Scene:
         return None
 
 
-def truth_of(parts: Parts, tensors: Tensors, dropout: float) -> Truth:
+def truth_of(parts: Parts, tensors: Tensors, dropout: float) -> Reference:
     """The definition of the same numbers in float64."""
     wide = [tensor.detach().double().requires_grad_() for tensor in tensors]
-    return truth(cast_parts(parts, torch.float64), wide, dropout=dropout)
+    return compute_reference(cast_parts(parts, torch.float64), wide, dropout=dropout)
 
 
 def rows_of(trial: Trial, names: dict[str, Any]) -> torch.Tensor | None:
@@ -266,7 +266,7 @@ def backends_of(scene: Scene) -> list[str]:
     if trial.backend != "all":
         return [trial.backend]
     sizes = Sizes(trial.dim, trial.key_dim, trial.value, trial.lead, trial.queries, trial.keys)
-    able = verify.able(scene.parts, sizes, dropout=trial.dropout, dtype=scene.dtype)
+    able = verify.find_supported_backends(scene.parts, sizes, dropout=trial.dropout, dtype=scene.dtype)
     learned = any(tensor.requires_grad for tensor in scene.parts.tensors())
     return ["auto", "eager", *(name for name in able if name != "flex" or not learned)]
 
@@ -302,7 +302,7 @@ def _check_backend(scene: Scene, backend: Backend) -> Failure | None:  # type: i
         return None if is_ambiguous(error) else Failure("raises", backend, first_line(error))
 
 
-def check_weights(scene: Scene, found: Attended, backend: str) -> Failure | None:
+def check_weights(scene: Scene, found: AttentionResult, backend: str) -> Failure | None:
     """Rows sum to one or are empty, output is weights times values, and the handle agrees with itself."""
     trial, dense = scene.trial, found.weights.dense().detach().double()
     if not dense.numel():
@@ -327,7 +327,7 @@ def check_weights(scene: Scene, found: Attended, backend: str) -> Failure | None
 
 
 def _check_product(
-    scene: Scene, found: Attended, dense: torch.Tensor, rows: torch.Tensor, error_of_one: float
+    scene: Scene, found: AttentionResult, dense: torch.Tensor, rows: torch.Tensor, error_of_one: float
 ) -> str | None:
     """Output is weights times values; a row that sees a NaN has NaN in both."""
     values = scene.clean[2].detach().double()
@@ -344,7 +344,7 @@ def _check_product(
 
 
 def _check_summary(
-    scene: Scene, found: Attended, dense: torch.Tensor, rows: torch.Tensor, spread: float, backend: str
+    scene: Scene, found: AttentionResult, dense: torch.Tensor, rows: torch.Tensor, spread: float, backend: str
 ) -> Failure | None:
     """Tiles, the largest weights, entropy and mass received are those of the table."""
     trial = scene.trial
@@ -372,7 +372,7 @@ def _check_summary(
 
 
 def _call(scene: Scene, tensors: Tensors) -> torch.Tensor:
-    return verify.run(scene.parts, tensors, _one_backend(scene)).output
+    return verify.run_backend(scene.parts, tensors, _one_backend(scene)).output
 
 
 def _one_backend(scene: Scene) -> Backend:
@@ -404,12 +404,12 @@ def check_vmap(scene: Scene) -> Failure | None:
 
 
 def _loss(output: torch.Tensor) -> torch.Tensor:
-    return verify._mixed(output, torch.Generator().manual_seed(3))
+    return verify._mix(output, torch.Generator().manual_seed(3))
 
 
 def _worst_slope(pairs: Iterable[tuple[torch.Tensor | None, torch.Tensor | None]]) -> float:
     some = [pair for pair in pairs if any(tensor is not None and tensor.numel() for tensor in pair)]
-    return verify.worst(verify.difference(found, true) for found, true in some)
+    return verify.find_worst(verify.measure_difference(found, true) for found, true in some)
 
 
 def check_func_grad(scene: Scene) -> Failure | None:
@@ -423,7 +423,7 @@ def check_second(scene: Scene) -> Failure | None:
     """Second derivatives are those of the definition."""
 
     def second(backend: Backend) -> list[torch.Tensor | None]:
-        output = verify.run(scene.parts, scene.clean, backend).output
+        output = verify.run_backend(scene.parts, scene.clean, backend).output
         slopes = torch.autograd.grad(_loss(output), scene.clean, create_graph=True, allow_unused=True)
         total = sum(_loss(slope) for slope in slopes if slope is not None and slope.requires_grad)
         if not isinstance(total, torch.Tensor):
@@ -446,7 +446,7 @@ def check_autocast(scene: Scene) -> Failure | None:
         slack = 0.0
         for factor in CLONES:
             near = [(tensor * factor).detach() for tensor in scene.clean]
-            base = verify.run(scene.parts, near, "eager").output
+            base = verify.run_backend(scene.parts, near, "eager").output
             with torch.autocast("cpu", enabled=False):
                 slack = max(slack, worst(base, truth_of(scene.parts, near, 0.0).attended.output))
     allowed = 2 * (slack + torch.finfo(torch.bfloat16).eps * float(true.abs().max() if true.numel() else 0.0))

@@ -26,7 +26,7 @@ SILENCE = 180.0  # seconds after which a trial hangs
 def work(connection: Connection, first: int, without: frozenset[str]) -> None:
     """Try one trial after the other, in a process of its own: one that ends it is a finding too."""
     torch.set_num_threads(1)
-    native.library()
+    native.load_library()
     seen: Counter[object] = Counter()
     for seed in range(first, first + STRIDE):
         connection.send(("at", seed, None))

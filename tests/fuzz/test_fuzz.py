@@ -73,7 +73,7 @@ def test_every_script_has_at_most_ten_lines_of_python() -> None:
 @pytest.fixture
 def _wrong_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fused kernel, with one coordinate of the value counted a little too much."""
-    right = fuse.fused
+    right = fuse.fused_attention
 
     def wrong(query: Any, key: Any, value: Any, **named: Any) -> Any:
         value = torch.cat([value[..., :1] * 1.001, value[..., 1:]], dim=-1)

@@ -141,11 +141,11 @@ def lay_out(layout: str, shape: tuple[int, ...], scale: float, offset: float, mi
 @contextlib.contextmanager
 def cut(trial: Trial) -> Iterator[None]:
     """Blocks of two queries where the trial asks for them."""
-    before = spans.SMALLEST, spans.LARGEST, spans.rows_per_block
+    before = spans.SMALLEST, spans.LARGEST, spans.choose_rows_per_block
     try:
         if trial.small_blocks:
             exec(BLOCKS, {})
         yield
     finally:
-        spans.SMALLEST, spans.LARGEST, spans.rows_per_block = before
-        assert spans.rows_per_block is blocks.rows_per_block
+        spans.SMALLEST, spans.LARGEST, spans.choose_rows_per_block = before
+        assert spans.choose_rows_per_block is blocks.choose_rows_per_block

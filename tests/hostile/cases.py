@@ -16,9 +16,9 @@ from tests.recording.made import every_kind
 
 from regard.errors import InputError
 from regard.inspect.recording import Recording
-from regard.inspect.recording.file import read
+from regard.inspect.recording.file import read_recording
 from regard.tasks.images import open_photo
-from regard.tasks.speech.sound import decoded
+from regard.tasks.speech.sound import decode_sound
 from regard.web.answers import HANDLERS
 from regard.web.limits import Limits
 from regard.web.routes import Routes
@@ -57,7 +57,7 @@ class Hostile:
         self.images, self.sounds, self.recordings = images(), sounds(), [self.recording()]
         self.served = Runs(self.runs, LIMITS)
         routes = Routes(self.served, Files({}, 1), LIMITS)
-        app = Starlette(routes=routes.all(), exception_handlers=HANDLERS)
+        app = Starlette(routes=routes.list_routes(), exception_handlers=HANDLERS)
         self.client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
         self.shown = Shown()
         for name in ("regard.web", "asyncio", "uvicorn.error"):
@@ -92,7 +92,7 @@ class Hostile:
         if random.random() < 0.1:
             self.judge(self.client.post("/api/runs/speech/ask", content=content, headers=BINARY))
         else:
-            refused_or(lambda: decoded(io.BytesIO(content), "a", 8000, longest=LIMITS.listening))
+            refused_or(lambda: decode_sound(io.BytesIO(content), "a", 8000, longest=LIMITS.listening))
 
     def recorded(self, random: Random) -> None:
         content = random.choice(self.recordings)
@@ -104,7 +104,7 @@ class Hostile:
         else:
             path = self.place / "file"
             path.write_bytes(content)
-            refused_or(lambda: read(path, LIMITS.upload))
+            refused_or(lambda: read_recording(path, LIMITS.upload))
 
     def look(self, found: dict[str, Any], random: Random) -> None:
         """What was let in can be looked at."""

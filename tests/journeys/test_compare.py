@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from regard.compute.timing import Spread
-from regard.models.complexity import WIDTH, Cost, cost, curve, exponent, layers, longest_path
-from regard.tasks.comparing import COMPARISONS, compared
+from regard.models.complexity import WIDTH, LayerCost, measure_cost, build_curve, estimate_exponent, build_layers, measure_longest_path
+from regard.tasks.comparing import COMPARISONS, compare_variants
 
 Regard = Callable[..., Any]
 
 
 def test_paths_steps_and_operations_are_those_of_the_formulas() -> None:
-    for name, (layer, width) in layers(1024).items():
-        costs = [cost(layer, width, length) for length in (9, 17)]
+    for name, (layer, width) in build_layers(1024).items():
+        costs = [measure_cost(layer, width, length) for length in (9, 17)]
         steps, paths = [one.steps for one in costs], [one.path for one in costs]
         if name == "convolution":
             reach = (WIDTH - 1) // 2
@@ -29,30 +29,30 @@ def test_paths_steps_and_operations_are_those_of_the_formulas() -> None:
         else:
             assert (steps, paths) == ([1, 1], [1, 1])
             assert costs[1].operations == 2 * 4 * 17 * width**2 + 2 * 2 * 17**2 * width
-    layer, width = layers(1024)["self-attention"]
-    assert exponent((512, 1024), [float(cost(layer, width, length).operations) for length in (512, 1024)]) > 1.9
+    layer, width = build_layers(1024)["self-attention"]
+    assert estimate_exponent((512, 1024), [float(measure_cost(layer, width, length).operations) for length in (512, 1024)]) > 1.9
 
 
 def test_a_long_path_is_walked_to_its_end() -> None:
     """A gradient would have vanished on the way, and each layer more would have cost all before it again."""
     for name, expected in (("convolution", 1299), ("recurrence", 1300), ("self-attention", 1)):
-        layer, width = layers(48)[name]
-        assert longest_path(layer, torch.randn(1, 1300, width)) == expected
+        layer, width = build_layers(48)[name]
+        assert measure_longest_path(layer, torch.randn(1, 1300, width)) == expected
 
 
 def test_layers_have_equal_parameters() -> None:
-    counts = [sum(p.numel() for p in layer.parameters()) for layer, _ in layers(16384).values()]
+    counts = [sum(p.numel() for p in layer.parameters()) for layer, _ in build_layers(16384).values()]
     assert max(counts) < 1.06 * min(counts)
 
 
 def test_the_lines_of_the_formulas_grow_as_they_say_and_meet_what_was_measured() -> None:
-    costs = [Cost(length, Spread(7.0, 7.0, 7.0, 1), 3 * length, length, 1) for length in (16, 64)]
+    costs = [LayerCost(length, Spread(7.0, 7.0, 7.0, 1), 3 * length, length, 1) for length in (16, 64)]
     for name, growth in (
         ("convolution", [4, 4, 4, 1]),
         ("recurrence", [4, 4, 4, 4]),
         ("self-attention", [16, 16, 1, 1]),
     ):
-        drawn = curve(name, 11, costs)
+        drawn = build_curve(name, 11, costs)
         assert [lines[-1] for lines in drawn.expected.values()] == [7, 192, 64, 1]
         assert [lines[1] / lines[0] for lines in drawn.expected.values()] == pytest.approx(growth)
 
@@ -71,7 +71,7 @@ def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_every_comparison_runs_from_every_seed(name: str) -> None:
     short = {"training.stop.steps": "2", "data.items": "100"}
-    rows = list(compared(COMPARISONS[name], [1, 2], short))
+    rows = list(compare_variants(COMPARISONS[name], [1, 2], short))
     assert [row.name for row in rows] == [variant.name for variant in COMPARISONS[name].variants]
     assert all(len(row.values) == 2 for row in rows)
 

@@ -92,9 +92,9 @@ def test_what_is_asked_is_cleaned_as_what_was_learned(regard: Regard, run: Path,
 def test_the_page_cleans_too() -> None:
     from regard.web.bodies import Fields
     from regard.web.limits import Limits
-    from regard.web.translation import Source
+    from regard.web.translation import SourceText
 
-    assert Source.of(Fields({"text": "\ufeff\teins\t zwei "}), Limits()).text == "eins zwei"
+    assert SourceText.from_fields(Fields({"text": "\ufeff\teins\t zwei "}), Limits()).text == "eins zwei"
 
 
 @pytest.mark.parametrize("text", ["a\tb", "\ufeffa", " a  b ", "\u00a0\ufeff a", "a\u00a0b", "a\u2028b", "", "\ufeff"])
@@ -177,9 +177,9 @@ def test_an_output_of_few_characters_is_one_sentence_and_nothing_is_lost(
 
 
 def said(text: str) -> Any:
-    from regard.tasks.translation import Said, Translated
+    from regard.tasks.translation import TranslationHypothesis, TranslationResult
 
-    return Translated([text], [Said(text, 0.0, 0.0, [text], None, (4,))], (4,))
+    return TranslationResult([text], [TranslationHypothesis(text, 0.0, 0.0, [text], None, (4,))], (4,))
 
 
 @pytest.mark.parametrize("command", [("data",), ("list",), ("explain", "additive"), ("--help",)])
@@ -262,10 +262,10 @@ def test_whoever_stops_reading_hears_nothing_more(run: Path, tmp_path: Path) -> 
 
 def test_lines_come_as_they_are_typed() -> None:
     """Nobody waits for a full batch: a line is answered before the next is typed."""
-    from regard.cli.reading import lines_of
+    from regard.cli.reading import read_lines
 
     out, into = os.pipe()
-    lines = lines_of(out, 64)
+    lines = read_lines(out, 64)
     for text in ("eins", "zwei"):
         os.write(into, f"{text}\n".encode())
         assert next(lines) == [text]

@@ -12,7 +12,7 @@ import pytest
 import torch
 from serving import Server, shared, translators
 
-from regard.inspect.recording import Factored, Factors, Overview, Recording, Sketch
+from regard.inspect.recording import FactoredMap, Factors, PooledMap, Recording, Sketch
 
 ASK = "view=translate&text=one+two+three"
 LONG = 32_768
@@ -23,7 +23,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A long recording, and one whose labels would be markup if anybody let them."""
     folder = tmp_path_factory.mktemp("recordings")
     hostile = ["<img src=x onerror=alert(1)>", "<script>alert(2)</script>"]
-    Recording.of({"<b>site</b>": torch.eye(2)}, queries=hostile, keys=hostile).save(folder / "hostile.safetensors")
+    Recording.from_weights({"<b>site</b>": torch.eye(2)}, queries=hostile, keys=hostile).save(folder / "hostile.safetensors")
     Recording({"layer": long_attention()}).save(folder / "long.safetensors")
     return [folder / "long.safetensors", folder / "hostile.safetensors"]
 
@@ -40,7 +40,7 @@ def server(runs: Path, recordings: list[Path]) -> Iterator[Server]:
     server.stop()
 
 
-def long_attention() -> Factored:
+def long_attention() -> FactoredMap:
     """32,768 × 32,768 weights of 64 kinds of queries and keys, so that totals are found from 64 of them."""
     kinds, block = 64, LONG // 64
     angles = torch.arange(LONG) // block * (2 * torch.pi / kinds)
@@ -53,8 +53,8 @@ def long_attention() -> Factored:
     largest, places = weights.max(-1, keepdim=True)
     tops = largest.repeat_interleave(block, dim=1), (places * block).repeat_interleave(block, dim=1)
     cells = weights.repeat_interleave(8, dim=1).repeat_interleave(8, dim=2)
-    overview = Overview(cells, cells.clone(), (64, 64))
-    return Factored(Sketch(entropy, received, *tops, overview), Factors(vectors, vectors, total))
+    overview = PooledMap(cells, cells.clone(), (64, 64))
+    return FactoredMap(Sketch(entropy, received, *tops, overview), Factors(vectors, vectors, total))
 
 
 def said(page: Any) -> str:

@@ -10,9 +10,9 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from regard.inspect.draw.chapters import Chapter, Regions, Sound
-from regard.inspect.draw.colors import palette
-from regard.inspect.draw.report import report
+from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
+from regard.inspect.draw.colors import build_palette
+from regard.inspect.draw.report import render_report
 from regard.inspect.recording import Recording
 
 SOURCE = ["the", "<script>window.hacked = 1</script>", "年", "שלום", "</s>"]
@@ -26,9 +26,9 @@ def weights(seed: int, queries: int, keys: int) -> torch.Tensor:
 
 
 def hypothesis(seed: int, target: list[str]) -> Recording:
-    own = Recording.of({"encoder 1": weights(0, 5, 5)}, queries=SOURCE, keys=SOURCE)
+    own = Recording.from_weights({"encoder 1": weights(0, 5, 5)}, queries=SOURCE, keys=SOURCE)
     looks = {f"decoder {layer}": weights(seed + layer, len(target), 5) for layer in (1, 2)}
-    return own.merge(Recording.of(looks, queries=target, keys=SOURCE))
+    return own.merge(Recording.from_weights(looks, queries=target, keys=SOURCE))
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def opened(tmp_path: Path, watched: Any) -> Callable[..., Page]:
     """Writes a report, opens it, and waits until it is drawn."""
 
     def open_it(chapters: list[Chapter], title: str = "a report", **options: Any) -> Page:
-        (tmp_path / "report.html").write_text(report(chapters, title, **options), encoding="utf-8")
+        (tmp_path / "report.html").write_text(render_report(chapters, title, **options), encoding="utf-8")
         watched.page.goto((tmp_path / "report.html").as_uri())
         watched.page.wait_for_selector("#report[data-ready]")
         return watched.page
@@ -90,7 +90,7 @@ def test_hovering_tells_the_exact_weight(sentence: Page) -> None:
     text, color = hover(sentence, 2, 1)
     exact = weights(12, 3, 5)[1, 2, 1].item()  # layer 2 of the first hypothesis
     assert np.float32(float(text.rpartition(": ")[2])) == np.float32(exact)  # all bits
-    assert color == [*palette("weights")[round(255 * exact)].tolist(), 255]
+    assert color == [*build_palette("weights")[round(255 * exact)].tolist(), 255]
     assert text.startswith("月 → <script>window.hacked␣=␣1</script>: ")
 
 
@@ -126,7 +126,7 @@ def test_colors_by_row_make_each_rows_largest_the_darkest(sentence: Page) -> Non
     before = pixels(sentence)
     sentence.get_by_role("combobox", name="Colors", exact=True).select_option(value="row")
     assert pixels(sentence) != before
-    darkest = tuple(palette("weights")[-1].tolist())
+    darkest = tuple(build_palette("weights")[-1].tolist())
     colors = sentence.evaluate(
         """() => { const canvas = document.querySelector(".regard-grid button[aria-pressed=true] canvas");
           const bytes = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -198,8 +198,8 @@ def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Ca
     looks = torch.zeros(1, 2, 4)
     looks[0, 0, 1], looks[0, 1, 2] = 1.0, 1.0
     white = np.full((8, 8, 3), 255, dtype=np.uint8)
-    recording = Recording.of({"image": looks}, queries=["up", "down"])
-    page = opened([Chapter("?", recording, beside=Regions(white, (2, 2)))])
+    recording = Recording.from_weights({"image": looks}, queries=["up", "down"])
+    page = opened([Chapter("?", recording, medium=Regions(white, (2, 2)))])
     page.locator(".regard-frame:has-text('up')").click()
     page.wait_for_timeout(100)
     bright = page.evaluate(
@@ -214,7 +214,7 @@ def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Ca
 
 def test_the_sound_lies_beside(opened: Callable[..., Page]) -> None:
     values = np.random.default_rng(0).random((5, 30))
-    page = opened([Chapter("speech", Recording.of({"ear": weights(1, 2, 10)}), beside=Sound(values, 10, 1.5))])
+    page = opened([Chapter("speech", Recording.from_weights({"ear": weights(1, 2, 10)}), medium=Spectrogram(values, 10, 1.5))])
     expect(page.get_by_role("img", name=re.compile("attention over the sound"))).to_be_visible()
 
 
@@ -231,4 +231,4 @@ def test_both_languages_have_every_word_and_colors_are_those_of_the_pictures(sen
         shown = sentence.evaluate(
             '([kind, dark]) => Array.from(modules["colors.js"].palette(kind, dark))', [kind, dark]
         )
-        assert np.abs(np.array(shown).reshape(256, 3) - palette(kind, dark=dark).astype(int)).max() <= 1
+        assert np.abs(np.array(shown).reshape(256, 3) - build_palette(kind, dark=dark).astype(int)).max() <= 1

@@ -25,7 +25,7 @@ def contents(page: Path) -> dict[str, Any]:
 def saved(regard: Callable[..., Any], tmp_path: Path) -> Recording:
     """A recording in a file, in the folder where commands run."""
     weights = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1)).softmax(-1)
-    recording = Recording.of({"first": weights, "last": weights.flip(1)}, queries=["我", "b", "c"], keys=list("wxyz"))
+    recording = Recording.from_weights({"first": weights, "last": weights.flip(1)}, queries=["我", "b", "c"], keys=list("wxyz"))
     recording.save(tmp_path / "seen.safetensors")
     return recording
 
@@ -85,7 +85,7 @@ def test_what_is_wrong_is_one_sentence(
 def test_a_long_recording_fits_the_terminal_by_its_largest(regard: Callable[..., Any], tmp_path: Path) -> None:
     weights = torch.zeros(1, 700, 900)
     weights[0, 699, 899] = 1.0
-    Recording.of({"long": weights}).save(tmp_path / "long.safetensors")
+    Recording.from_weights({"long": weights}).save(tmp_path / "long.safetensors")
     done = regard("show", "long.safetensors")
     assert done.code == 0, done.errors
     assert done.output.count("█") == 2  # one cell, two signs wide

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.cli.verify import load
+from regard.cli.verify import load_part
 from regard.errors import InputError
 
 PARTS = """
@@ -115,7 +115,7 @@ def test_a_part_of_another_size_is_one_sentence(regard: Any, own: str) -> None:
 
 def test_what_is_no_part_is_told_what_it_must_be(own: str) -> None:
     with pytest.raises(InputError, match=r"expected one of regard.Score, regard.Bias, regard.Mask, .*fix: subclass"):
-        load(f"{own}:number")
+        load_part(f"{own}:number")
 
 
 def test_the_help_says_which_parts_it_takes(regard: Any) -> None:

@@ -13,7 +13,7 @@ from regard.algebra.normalizers import Normalizer, Softmax, Sparsemax
 from regard.algebra.scores import Additive, Bilinear, Dot, Gaussian, ScaledDot
 from regard.compute.attend import attend
 from regard.errors import InputError
-from regard.layers import Attention, Mechanism, Memory, Packed, Projections, Rotary
+from regard.layers import Attention, Mechanism, Memory, PackedProjections, Projections, RotaryPositions
 
 B, H, L, S, D = 2, 3, 5, 7, 11
 SIZE, SOURCE = H * D, 13
@@ -67,8 +67,8 @@ def test_grouped_heads_are_repeated_heads(normalizer: Normalizer, bias: ALiBi | 
     grouped = Attention(4 * D, heads=4, groups=groups, mechanism=mechanism).double()
     whole = Attention(4 * D, heads=4, mechanism=mechanism).double()
     small, large = grouped.projections, whole.projections
-    assert isinstance(small, Packed)
-    assert isinstance(large, Packed)
+    assert isinstance(small, PackedProjections)
+    assert isinstance(large, PackedProjections)
     with torch.no_grad():
         query, key, value = small.input.weight.split(small.widths)
         repeated = [p.view(groups, D, -1).repeat_interleave(4 // groups, 0).flatten(0, 1) for p in (key, value)]
@@ -94,24 +94,24 @@ def test_grouped_heads_draw() -> None:
     assert log_prob.shape == (B, 4, L)
 
 
-@pytest.mark.parametrize("rotary", [None, Rotary(10)])
+@pytest.mark.parametrize("rotary", [None, RotaryPositions(10)])
 @pytest.mark.parametrize("packed", [True, False])
-def test_within_is_remember_and_attend(packed: bool, rotary: Rotary | None) -> None:
+def test_within_is_remember_and_attend(packed: bool, rotary: RotaryPositions | None) -> None:
     size = 10 * H
     layer = Attention(size, heads=H, rotary=rotary) if packed else Attention(size, heads=H, source=size, rotary=rotary)
     layer.double()
     x, real = torch.randn(B, L, size).double(), Lengths(torch.tensor([L, 2]))
-    attended, memory = layer.within(x, mask=Causal(), real=real)
+    attended, memory = layer.attend_self(x, mask=Causal(), real=real)
     expected = layer(x, layer.remember(x, mask=real), mask=Causal())
     torch.testing.assert_close(attended.output[0], expected[0])
     torch.testing.assert_close(attended.output[1, :2], expected[1, :2])
     torch.testing.assert_close(memory.key, layer.remember(x, mask=real).key)
 
 
-@pytest.mark.parametrize("rotary", [None, Rotary(10)])
+@pytest.mark.parametrize("rotary", [None, RotaryPositions(10)])
 @pytest.mark.parametrize("groups", [1, H])
 @pytest.mark.parametrize("score", [ScaledDot, Gaussian, lambda: Additive(10, heads=H)])
-def test_stepping_is_teacher_forcing(score: type, groups: int, rotary: Rotary | None) -> None:
+def test_stepping_is_teacher_forcing(score: type, groups: int, rotary: RotaryPositions | None) -> None:
     layer = Attention(10 * H, heads=H, groups=groups, mechanism=Mechanism(score()), rotary=rotary).double()
     x = torch.randn(B, L, 10 * H).double()
     whole = layer(x, layer.remember(x), mask=Causal())
@@ -121,8 +121,8 @@ def test_stepping_is_teacher_forcing(score: type, groups: int, rotary: Rotary | 
             memory = memory.append(layer.remember(x[:, t : t + 1], start=t))
         steps.append(layer(x[:, t : t + 1], memory, mask=Causal()))
     torch.testing.assert_close(torch.cat(steps, 1), whole)
-    halves = layer.within(x[:, :2], mask=Causal())
-    later, _ = layer.within(x[:, 2:], before=halves[1], mask=Causal())
+    halves = layer.attend_self(x[:, :2], mask=Causal())
+    later, _ = layer.attend_self(x[:, 2:], before=halves[1], mask=Causal())
     torch.testing.assert_close(torch.cat([halves[0].output, later.output], 1), whole)
 
 
@@ -237,7 +237,7 @@ def test_a_call_may_replace_the_mechanism() -> None:
     log_prob = layer.attend(x, memory).log_prob
     assert log_prob is not None
     assert log_prob.shape == (B, H, L)
-    other = layer.mechanism.replaced(normalizer=Sparsemax(), aggregate=Argmax())
+    other = layer.mechanism.replace(normalizer=Sparsemax(), aggregate=Argmax())
     assert other.score is layer.mechanism.score
     assert layer.attend(x, memory, mechanism=other).log_prob is None
 
@@ -256,7 +256,7 @@ def test_nothing_survives_a_call() -> None:
     before = {name: set(vars(module)) for name, module in layer.named_modules()}
     x = torch.randn(B, L, SIZE)
     layer(x, layer.remember(x), mask=Causal())
-    layer.within(x)
+    layer.attend_self(x)
     assert {name: set(vars(module)) for name, module in layer.named_modules()} == before
     assert set(layer.state_dict()) == {
         "projections.input.weight",
@@ -283,7 +283,7 @@ def test_messages() -> None:
     expected = "memory.mask: got Causal, expected a mask that is the same for every query; fix: give it with the query"
     assert message(InputError, layer.remember, x, mask=Causal()) == expected
     expected = "projection: got width 7, expected a multiple of heads=2; fix: project to a multiple of the heads"
-    assert message(InputError, Projections(heads=2).queries, torch.ones(L, 7)) == expected
+    assert message(InputError, Projections(heads=2).project_queries, torch.ones(L, 7)) == expected
 
 
 def test_a_memory_may_be_made_by_hand() -> None:
@@ -294,7 +294,7 @@ def test_a_memory_may_be_made_by_hand() -> None:
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
 def test_half_precision_stays_half(kind: torch.dtype) -> None:
-    layer = Attention(10 * H, heads=H, rotary=Rotary(10)).to(kind)
+    layer = Attention(10 * H, heads=H, rotary=RotaryPositions(10)).to(kind)
     x = torch.randn(B, L, 10 * H).to(kind)
     out = layer(x, layer.remember(x, mask=Lengths(torch.tensor([L, 0]))))
     assert out.dtype == kind

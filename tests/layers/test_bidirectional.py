@@ -37,7 +37,7 @@ def test_flow_is_the_formula() -> None:
 def test_trilinear_has_its_dot_form() -> None:
     score = Trilinear(D).double()
     query, key = torch.randn(B, T, D).double(), torch.randn(B, J, D).double()
-    torch.testing.assert_close(score.dot_form(query, key).scores(), score(query, key))
+    torch.testing.assert_close(score.dot_form(query, key).compute_scores(), score(query, key))
     torch.testing.assert_close(
         score(query, key)[1, 2, 3],
         score.weight.flatten() @ torch.cat([query[1, 2], key[1, 3], query[1, 2] * key[1, 3]]),

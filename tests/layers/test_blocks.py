@@ -13,12 +13,12 @@ from regard.layers import (
     EncoderBlock,
     FeedForward,
     Mechanism,
-    Post,
-    Pre,
+    PostNorm,
+    PreNorm,
     Residual,
-    Rotary,
+    RotaryPositions,
 )
-from regard.layers.blocks import DecoderState
+from regard.layers.blocks import DecoderBlockState
 
 B, H, L, S, D, W = 2, 3, 5, 7, 10, 13
 SIZE, HIDDEN = H * D, 37
@@ -33,7 +33,7 @@ def from_torch_encoder(module: nn.TransformerEncoderLayer, residual: type[Residu
     return block
 
 
-@pytest.mark.parametrize(("residual", "first"), [(Pre, True), (Post, False)])
+@pytest.mark.parametrize(("residual", "first"), [(PreNorm, True), (PostNorm, False)])
 def test_the_encoder_block_is_that_of_torch(residual: type[Residual], first: bool) -> None:
     module = nn.TransformerEncoderLayer(SIZE, H, HIDDEN, dropout=0.0, batch_first=True, norm_first=first).double()
     for parameter in module.parameters():
@@ -49,7 +49,7 @@ def test_the_encoder_block_is_that_of_torch(residual: type[Residual], first: boo
     torch.testing.assert_close(output[~padded], expected[~padded])
 
 
-@pytest.mark.parametrize(("residual", "first"), [(Pre, True), (Post, False)])
+@pytest.mark.parametrize(("residual", "first"), [(PreNorm, True), (PostNorm, False)])
 def test_the_decoder_block_is_that_of_torch(residual: type[Residual], first: bool) -> None:
     module = nn.TransformerDecoderLayer(SIZE, H, HIDDEN, dropout=0.0, batch_first=True, norm_first=first).double()
     for parameter in module.parameters():
@@ -68,17 +68,17 @@ def test_the_decoder_block_is_that_of_torch(residual: type[Residual], first: boo
     torch.testing.assert_close(output, expected)
 
 
-def decoder(residual: type[Residual], rotary: Rotary | None, groups: int) -> DecoderBlock:
+def decoder(residual: type[Residual], rotary: RotaryPositions | None, groups: int) -> DecoderBlock:
     own = Attention(SIZE, heads=H, groups=groups, rotary=rotary, mechanism=Mechanism(Gaussian()))
     source = Attention(SIZE, heads=H, source=W, mechanism=Mechanism(normalizer=Sparsemax()))
     forward = FeedForward(SIZE, HIDDEN, activation=nn.GELU())
     return DecoderBlock(SIZE, attention=own, source=source, feed_forward=forward, residual=residual).double()
 
 
-@pytest.mark.parametrize("residual", [Pre, Post])
-@pytest.mark.parametrize("rotary", [None, Rotary(D)])
+@pytest.mark.parametrize("residual", [PreNorm, PostNorm])
+@pytest.mark.parametrize("rotary", [None, RotaryPositions(D)])
 @pytest.mark.parametrize("groups", [1, H])
-def test_stepping_is_the_whole(residual: type[Residual], rotary: Rotary | None, groups: int) -> None:
+def test_stepping_is_the_whole(residual: type[Residual], rotary: RotaryPositions | None, groups: int) -> None:
     block = decoder(residual, rotary, groups)
     x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
     begin = block.begin(source, mask=Lengths(torch.tensor([S, 0])))
@@ -95,16 +95,16 @@ def test_stepping_is_the_whole(residual: type[Residual], rotary: Rotary | None, 
 
 
 def test_a_beam_reorders_the_state() -> None:
-    block = decoder(Pre, None, H)
+    block = decoder(PreNorm, None, H)
     x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
     state = block(x[:, :3], block.begin(source, mask=Lengths(torch.tensor([S, 2])))).state
     index = torch.tensor([1, 0, 1])
     assert state.own is not None
-    chosen = DecoderState(state.own.select(index), state.source.select(index))
+    chosen = DecoderBlockState(state.own.select(index), state.source.select(index))
     torch.testing.assert_close(block(x[index, 3:], chosen).output, block(x[:, 3:], state).output[index])
 
 
-@pytest.mark.parametrize("residual", [Pre, Post])
+@pytest.mark.parametrize("residual", [PreNorm, PostNorm])
 @pytest.mark.parametrize("poison", [float("nan"), float("inf")])
 def test_padding_never_leaks(residual: type[Residual], poison: float) -> None:
     block = EncoderBlock(
@@ -123,7 +123,7 @@ def test_padding_never_leaks(residual: type[Residual], poison: float) -> None:
 
 
 def test_the_decoder_survives_an_empty_source_and_a_padded_target() -> None:
-    block = decoder(Pre, None, H)
+    block = decoder(PreNorm, None, H)
     x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
     source[1], x[0, 3:] = float("nan"), float("nan")
     decoded = block(x, block.begin(source, mask=Lengths(torch.tensor([S, 0]))), real=Lengths(torch.tensor([3, L])))

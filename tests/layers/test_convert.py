@@ -10,7 +10,7 @@ from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.normalizers import Softmax, Sparsemax
 from regard.algebra.scores import Dot
 from regard.errors import InputError, KindError
-from regard.layers import Attention, Mechanism, Packed, Projections, Rotary
+from regard.layers import Attention, Mechanism, PackedProjections, Projections, RotaryPositions
 
 B, H, L, S, D, K, V = 2, 3, 5, 7, 11, 13, 17
 SIZE = H * D
@@ -49,8 +49,8 @@ def gradients(output: Tensor, tensors: list[Tensor]) -> list[Tensor]:
 def own_gradients(layer: Attention) -> list[Tensor]:
     """The gradients of the parameters, in the order in which torch's module has them."""
     parts = layer.projections
-    assert isinstance(parts, Packed | Projections)
-    ins = [parts.input] if isinstance(parts, Packed) else [parts.query, parts.key, parts.value]
+    assert isinstance(parts, PackedProjections | Projections)
+    ins = [parts.input] if isinstance(parts, PackedProjections) else [parts.query, parts.key, parts.value]
     weights = [linear.weight.grad for linear in ins]
     biases = [] if ins[0].bias is None else [torch.cat([linear.bias.grad for linear in ins])]
     return [*weights, *biases, *(parameter.grad for parameter in parts.output.parameters())]
@@ -98,10 +98,10 @@ def test_self_attention_of_torch_is_within() -> None:
     layer = Attention.from_torch(module)
     x = torch.randn(B, L, SIZE).double().requires_grad_()
     expected = module(x, x, x, need_weights=False)[0]
-    output = layer.within(x)[0].output
+    output = layer.attend_self(x)[0].output
     torch.testing.assert_close(output, expected)
     torch.testing.assert_close(gradients(output, [x]), gradients(expected, [x]))
-    layer.within(x)[0].output.sin().sum().backward()
+    layer.attend_self(x)[0].output.sin().sum().backward()
     module(x, x, x, need_weights=False)[0].sin().sum().backward()
     for own, parameter in zip(own_gradients(layer), module.parameters(), strict=True):
         torch.testing.assert_close(own, parameter.grad)
@@ -156,7 +156,7 @@ MESSAGES = {
     "mechanism: got ScaledDot, Sparsemax, Soft, expected scaled dot product and softmax, all that torch's module has; "
     "fix: keep it in regard": lambda: Attention(SIZE, mechanism=Mechanism(normalizer=Sparsemax())).to_torch(),
     "mechanism: got ScaledDot, Softmax, Soft, Rotary, expected scaled dot product and softmax, all that torch's module "
-    "has; fix: keep it in regard": lambda: Attention(6, rotary=Rotary(6)).to_torch(),
+    "has; fix: keep it in regard": lambda: Attention(6, rotary=RotaryPositions(6)).to_torch(),
     "mechanism: got ScaledDot, Softmax at temperature 2.0, Soft, expected scaled dot product and softmax, all that "
     "torch's module has; fix: keep it in regard": lambda: Attention(
         6, mechanism=Mechanism(normalizer=Softmax(2.0))

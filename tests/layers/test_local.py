@@ -8,7 +8,7 @@ import torch
 from regard.algebra.masks import Lengths
 from regard.algebra.scores import Dot
 from regard.errors import InputError
-from regard.layers import Attention, Center, Local, Mechanism, Projections, monotonic_window
+from regard.layers import Attention, Center, LocalAttention, Mechanism, Projections, monotonic_window
 
 B, H, L, S, D, R = 2, 3, 5, 13, 11, 3
 
@@ -27,7 +27,7 @@ def test_center_is_the_formula() -> None:
 def test_local_p_is_the_formula() -> None:
     """Luong et al. 2015, eq. 10: softmax over the window, times the Gaussian, not renormalized."""
     attention = Attention(Projections(), mechanism=Mechanism(Dot()))
-    local = Local(attention, radius=R, size=D).double()
+    local = LocalAttention(attention, radius=R, size=D).double()
     query, source, lengths = torch.randn(B, L, D).double(), torch.randn(B, S, D).double(), torch.tensor([S, 8])
     attended = local.attend(query, attention.remember(source, mask=Lengths(lengths)))
     weights, center = attended.weights.dense()[:, 0], local.center(query, lengths)
@@ -44,7 +44,7 @@ def test_local_p_is_the_formula() -> None:
 
 
 def test_the_center_is_trained_in_every_head() -> None:
-    local = Local(Attention(H * D, heads=H), radius=R, size=H * D)
+    local = LocalAttention(Attention(H * D, heads=H), radius=R, size=H * D)
     x = torch.randn(B, S, H * D)
     out = local(x, local.attention.remember(x, mask=Lengths(torch.tensor([S, 0]))))
     out.square().sum().backward()
@@ -77,5 +77,5 @@ def test_a_window_beyond_the_source_gives_zeros() -> None:
 
 def test_messages() -> None:
     with pytest.raises(InputError) as caught:
-        Local(Attention(D), radius=0, size=D)
+        LocalAttention(Attention(D), radius=0, size=D)
     assert str(caught.value) == "radius: got 0, expected at least 1; fix: use 10, as the paper does"

@@ -7,7 +7,7 @@ from torch import nn
 from regard.algebra.masks import Lengths
 from regard.algebra.scores import Additive
 from regard.errors import InputError
-from regard.layers import Attention, Coverage, LocationAware, Mechanism, Projections, coverage_loss, unseen
+from regard.layers import Attention, Coverage, LocationFeatures, Mechanism, Projections, coverage_loss, build_initial_weights
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 
@@ -19,7 +19,7 @@ def bahdanau() -> Attention:
 
 def test_location_features_are_the_formula() -> None:
     """Chorowski et al. 2015, eq. 8-9: f = F * α, then v tanh(W s + V h + U f + b)."""
-    layer, location = bahdanau(), LocationAware(D, channels=2, width=3).double()
+    layer, location = bahdanau(), LocationFeatures(D, channels=2, width=3).double()
     query, source = torch.randn(B, 1, E).double(), torch.randn(B, S, E).double()
     memory, previous = layer.remember(source), torch.rand(B, 1, S).double()
     weights = layer.attend(query, location(memory, previous)).weights.dense()[:, 0, 0]
@@ -38,7 +38,7 @@ def test_coverage_is_the_formula() -> None:
     layer, coverage = bahdanau(), Coverage(D).double()
     query, source = torch.randn(B, L, E).double(), torch.randn(B, S, E).double()
     memory, parts, score = layer.remember(source), layer.projections, layer.mechanism.score
-    seen, covered = unseen(memory), torch.zeros(B, S).double()
+    seen, covered = build_initial_weights(memory), torch.zeros(B, S).double()
     for t in range(L):
         attended = layer.attend(query[:, t : t + 1], coverage(memory, seen))
         hidden = parts.query(query[:, t])[:, None] + parts.key(source) + covered[..., None] * coverage.features.weight.T
@@ -47,12 +47,12 @@ def test_coverage_is_the_formula() -> None:
         seen, covered = seen + attended.weights.dense()[..., 0, :], covered + weights
 
 
-@pytest.mark.parametrize("kind", [Coverage, LocationAware])
+@pytest.mark.parametrize("kind", [Coverage, LocationFeatures])
 def test_it_is_fed_and_trained(kind: type[nn.Module]) -> None:
     """OpenNMT-py and eole build a coverage layer that nothing is ever fed to."""
     layer, memory_term = bahdanau(), kind(D).double()
     query, memory = torch.randn(B, 1, E).double(), layer.remember(torch.randn(B, S, E).double())
-    start = unseen(memory)
+    start = build_initial_weights(memory)
     assert torch.equal(memory_term(memory, start).key, memory.key)
     first = layer.attend(query, memory_term(memory, start))
     second = layer.attend(query, memory_term(memory, start + first.weights.dense()[..., 0, :]))
@@ -63,14 +63,14 @@ def test_it_is_fed_and_trained(kind: type[nn.Module]) -> None:
         assert parameter.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("kind", [Coverage, LocationAware])
+@pytest.mark.parametrize("kind", [Coverage, LocationFeatures])
 def test_padding_does_not_matter(kind: type[nn.Module]) -> None:
     layer, term = bahdanau(), kind(D).double()
     query, source = torch.randn(B, L, E).double(), torch.randn(B, S, E).double()
     dirty = source.clone()
     dirty[0, 4:] = dirty[1] = float("nan")
     long, short = layer.remember(dirty, mask=Lengths(torch.tensor([4, 0]))), layer.remember(source[:1, :4])
-    seen, own = unseen(long), unseen(short)
+    seen, own = build_initial_weights(long), build_initial_weights(short)
     for t in range(L):
         step = query[:, t : t + 1]
         attended, expected = layer.attend(step, term(long, seen)), layer.attend(step[:1], term(short, own))
@@ -82,7 +82,7 @@ def test_padding_does_not_matter(kind: type[nn.Module]) -> None:
 def test_heads_have_their_own_past() -> None:
     layer = Attention(H * D, heads=H, mechanism=Mechanism(Additive(D, heads=H))).double()
     x = torch.randn(B, S, H * D).double()
-    memory, term = layer.remember(x), LocationAware(D).double()
+    memory, term = layer.remember(x), LocationFeatures(D).double()
     attended = layer.attend(x[:, :1], term(memory, torch.rand(B, H, S).double()))
     assert attended.weights.shape == (B, H, 1, S)
 
@@ -100,6 +100,6 @@ def test_coverage_loss_is_the_formula() -> None:
 
 def test_messages() -> None:
     with pytest.raises(InputError) as caught:
-        LocationAware(D, width=4)
+        LocationFeatures(D, width=4)
     expected = "width: got 4, expected an odd number, so that the filter has a middle; fix: use 5"
     assert str(caught.value) == expected

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.models import Model
+from regard.models import EncoderDecoder
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -20,5 +20,5 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def model(name: str) -> Model[Any]:
+def model(name: str) -> EncoderDecoder[Any]:
     return make(name)

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.models import Encoded, Model, ModelConfig, build
-from regard.models.config import Convolutional, Reading, Recurrent, Transformer
+from regard.models import EncoderOutput, EncoderDecoder, ModelConfig, build_model
+from regard.models.config import ConvolutionalConfig, AttentionConfig, RecurrentConfig, TransformerConfig
 
 B, S, T, V, W = 3, 7, 5, 13, 17  # batch, source, target, target and source vocabulary
 LENGTHS = torch.tensor([7, 2, 5])
@@ -17,18 +17,18 @@ RECURRENT = ModelConfig(
     decoder="bahdanau",
     size=8,
     dropout=0.2,
-    recurrent=Recurrent(hidden=6, layers=1),
-    reading=Reading(hidden=5, radius=2),
+    recurrent=RecurrentConfig(hidden=6, layers=1),
+    attention=AttentionConfig(hidden=5, radius=2),
 )
 TRANSFORMER = ModelConfig(
     size=12,
     dropout=0.2,
-    transformer=Transformer(layers=2, decoder_layers=2, heads=3, hidden=10),
+    transformer=TransformerConfig(layers=2, decoder_layers=2, heads=3, hidden=10),
 )
 
 
 def with_reading(decoder: str, **changes: Any) -> ModelConfig:
-    return replace(RECURRENT, decoder=decoder, reading=replace(RECURRENT.reading, **changes))
+    return replace(RECURRENT, decoder=decoder, reading=replace(RECURRENT.attention, **changes))
 
 
 def with_blocks(**changes: Any) -> ModelConfig:
@@ -37,7 +37,7 @@ def with_blocks(**changes: Any) -> ModelConfig:
 
 CONFIGS: dict[str, ModelConfig] = {
     "bahdanau": RECURRENT,
-    "bahdanau-lstm-2": replace(RECURRENT, recurrent=Recurrent(cell="lstm", hidden=6, layers=2)),
+    "bahdanau-lstm-2": replace(RECURRENT, recurrent=RecurrentConfig(cell="lstm", hidden=6, layers=2)),
     "bahdanau-coverage": with_reading("bahdanau", coverage=True),
     "bahdanau-aware": with_reading("bahdanau", location=True),
     "luong-feeding-aware": with_reading("luong", score="cosine", feeding=True, location=True),
@@ -66,21 +66,21 @@ CONFIGS: dict[str, ModelConfig] = {
         TRANSFORMER,
         encoder="convolutional",
         decoder="convolutional",
-        convolutional=Convolutional(layers=2, decoder_layers=2, size=10, width=3),
-        reading=Reading(score="dot"),
+        convolutional=ConvolutionalConfig(layers=2, decoder_layers=2, size=10, width=3),
+        reading=AttentionConfig(score="dot"),
     ),
-    "recurrent-transformer": replace(TRANSFORMER, encoder="recurrent", recurrent=Recurrent(hidden=6)),
+    "recurrent-transformer": replace(TRANSFORMER, encoder="recurrent", recurrent=RecurrentConfig(hidden=6)),
     "transformer-bahdanau": replace(RECURRENT, encoder="transformer", size=12, transformer=TRANSFORMER.transformer),
     "convolutional-luong": replace(
-        with_reading("luong", score="dot"), encoder="convolutional", convolutional=Convolutional(layers=1, size=10)
+        with_reading("luong", score="dot"), encoder="convolutional", convolutional=ConvolutionalConfig(layers=1, size=10)
     ),
 }
 
 
-def make(name: str) -> Model[Any]:
+def make(name: str) -> EncoderDecoder[Any]:
     """A model in evaluation, with biases that are not zero."""
     torch.manual_seed(7)
-    model = build(CONFIGS[name], source=W, target=V).double().eval()
+    model = build_model(CONFIGS[name], source=W, target=V).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
@@ -95,5 +95,5 @@ def targets() -> Tensor:
     return torch.randint(V, (B, T), generator=torch.Generator().manual_seed(4))
 
 
-def encoded_by(model: Model[Any]) -> Encoded:
+def encoded_by(model: EncoderDecoder[Any]) -> EncoderOutput:
     return model.encode(sources(), LENGTHS)

@@ -6,11 +6,11 @@ import torch
 from small_models import LENGTHS, B, S, T, V, encoded_by, sources, targets
 from torch import Tensor
 
-from regard.models import Decoder, Encoded, Model, select
-from regard.models.interface import Taught
+from regard.models import Decoder, EncoderOutput, EncoderDecoder, select
+from regard.models.interface import TeacherForcingOutput
 
 
-def stepwise(decoder: Decoder[Any], tokens: Tensor, encoded: Encoded) -> tuple[Tensor, Tensor | None]:
+def stepwise(decoder: Decoder[Any], tokens: Tensor, encoded: EncoderOutput) -> tuple[Tensor, Tensor | None]:
     """The definition: begin, then one step after another."""
     state, logits, weights = decoder.begin(encoded), [], []
     for token in tokens.unbind(1):
@@ -26,39 +26,39 @@ def close(left: Tensor, right: Tensor) -> None:
     torch.testing.assert_close(left, right, rtol=0, atol=1e-10)
 
 
-def test_teacher_forcing_is_stepping(model: Model[Any]) -> None:
+def test_teacher_forcing_is_stepping(model: EncoderDecoder[Any]) -> None:
     encoded, tokens = encoded_by(model), targets()
     logits, weights = stepwise(model.decoder, tokens, encoded)
     assert logits.shape == (B, T, V)
     close(model.decoder(tokens, encoded), logits)
-    taught = model.decoder.teach(tokens, encoded)
+    taught = model.decoder.teacher_force(tokens, encoded)
     assert (taught.weights is None) == (weights is None)
     if taught.weights is not None and weights is not None:
         assert weights.shape == (B, T, S)
         close(taught.weights.dense(), weights)
 
 
-def test_teacher_forcing_is_stepping_without_gradients(model: Model[Any]) -> None:
+def test_teacher_forcing_is_stepping_without_gradients(model: EncoderDecoder[Any]) -> None:
     """Then caches grow in place."""
     encoded, tokens = encoded_by(model), targets()
     with torch.no_grad():
         close(model.decoder(tokens, encoded), stepwise(model.decoder, tokens, encoded)[0])
 
 
-def test_the_scan_is_the_definition(model: Model[Any]) -> None:
+def test_the_scan_is_the_definition(model: EncoderDecoder[Any]) -> None:
     encoded, tokens = encoded_by(model), targets()
-    scanned: Taught = Decoder.teach(model.decoder, tokens, encoded)
-    close(model.decoder.teach(tokens, encoded).vectors, scanned.vectors)
+    scanned: TeacherForcingOutput = Decoder.teacher_force(model.decoder, tokens, encoded)
+    close(model.decoder.teacher_force(tokens, encoded).vectors, scanned.vectors)
 
 
-def test_no_weight_falls_on_padding(model: Model[Any]) -> None:
-    weights = model.decoder.teach(targets(), encoded_by(model)).weights
+def test_no_weight_falls_on_padding(model: EncoderDecoder[Any]) -> None:
+    weights = model.decoder.teacher_force(targets(), encoded_by(model)).weights
     if weights is not None:
         padded = torch.arange(S) >= LENGTHS[:, None]
         assert not weights.dense()[padded[:, None].expand(B, T, S)].any()
 
 
-def test_padding_changes_nothing(model: Model[Any]) -> None:
+def test_padding_changes_nothing(model: EncoderDecoder[Any]) -> None:
     encoded, tokens = encoded_by(model), targets()
     noisy = torch.where(torch.arange(S) < LENGTHS[:, None], sources(), 1 + (sources() % 5))
     close(model(noisy, LENGTHS, tokens), model.decoder(tokens, encoded))
@@ -67,20 +67,20 @@ def test_padding_changes_nothing(model: Model[Any]) -> None:
         close(alone[0], model.decoder(tokens, encoded)[row])
 
 
-def test_no_step_sees_a_later_token(model: Model[Any]) -> None:
+def test_no_step_sees_a_later_token(model: EncoderDecoder[Any]) -> None:
     encoded, tokens = encoded_by(model), targets()
     later = tokens.clone()
     later[:, 3:] = (later[:, 3:] + 1) % V
     close(model.decoder(tokens, encoded)[:, :3], model.decoder(later, encoded)[:, :3])
 
 
-def test_the_order_of_a_batch_changes_nothing(model: Model[Any]) -> None:
+def test_the_order_of_a_batch_changes_nothing(model: EncoderDecoder[Any]) -> None:
     order, tokens = torch.tensor([2, 0, 1]), targets()
     whole = model(sources(), LENGTHS, tokens)
     close(model(sources()[order], LENGTHS[order], tokens[order]), whole[order])
 
 
-def test_selected_hypotheses_go_on_as_if_alone(model: Model[Any]) -> None:
+def test_selected_hypotheses_go_on_as_if_alone(model: EncoderDecoder[Any]) -> None:
     """Rows are copied, reordered, dropped and brought together as beam search does; each keeps its own past."""
     encoded, decoder = encoded_by(model), model.decoder
     generator = torch.Generator().manual_seed(11)
@@ -99,11 +99,11 @@ def test_selected_hypotheses_go_on_as_if_alone(model: Model[Any]) -> None:
             token = torch.randint(V, (len(move),), generator=generator)
             step = decoder.step(token, state)
             state, history = step.state, torch.cat([history, token[:, None]], 1)
-            expected = decoder(history, Encoded(*(None if part is None else part[owner] for part in encoded)))
+            expected = decoder(history, EncoderOutput(*(None if part is None else part[owner] for part in encoded)))
             close(step.logits, expected[:, -1])
 
 
-def test_a_state_can_be_gone_on_from_twice(model: Model[Any]) -> None:
+def test_a_state_can_be_gone_on_from_twice(model: EncoderDecoder[Any]) -> None:
     """States are values: a second continuation sees nothing of the first."""
     encoded, tokens, decoder = encoded_by(model), targets(), model.decoder
     with torch.no_grad():
@@ -115,14 +115,14 @@ def test_a_state_can_be_gone_on_from_twice(model: Model[Any]) -> None:
     close(again.logits, decoder(tokens[:, [0, 1, 3]], encoded)[:, -1])
 
 
-def test_an_empty_source_gives_finite_scores(model: Model[Any]) -> None:
+def test_an_empty_source_gives_finite_scores(model: EncoderDecoder[Any]) -> None:
     lengths = torch.tensor([7, 0, 5])
     logits = model(sources(), lengths, targets())
     assert logits.isfinite().all()
     close(logits[0], model(sources(), LENGTHS, targets())[0])
 
 
-def test_every_parameter_learns(name: str, model: Model[Any]) -> None:
+def test_every_parameter_learns(name: str, model: EncoderDecoder[Any]) -> None:
     """But the keys that Luong's location score does not look at."""
     model.train()
     target = torch.cat([targets(), targets()[:, :1]], 1)
@@ -132,11 +132,11 @@ def test_every_parameter_learns(name: str, model: Model[Any]) -> None:
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)
 
 
-def test_lengths_change_nothing_but_what_is_behind_them(model: Model[Any]) -> None:
+def test_lengths_change_nothing_but_what_is_behind_them(model: EncoderDecoder[Any]) -> None:
     """Sentences that have ended are left out of later steps; gradients flow as if they were not."""
     encoded, tokens, lengths = encoded_by(model), targets(), torch.arange(1, B + 1)
     real = torch.arange(T) < lengths[:, None]
-    whole, short = (model.decoder.teach(tokens, encoded, given) for given in (None, lengths))
+    whole, short = (model.decoder.teacher_force(tokens, encoded, given) for given in (None, lengths))
     close(short.vectors[real], whole.vectors[real])
     if whole.weights is not None and short.weights is not None:
         close(short.weights.dense()[real], whole.weights.dense()[real])

@@ -7,44 +7,44 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.algebra.aggregates import Choice, Reading
+from regard.algebra.aggregates import AggregateResult, Aggregate
 from regard.algebra.pairs import Pairs
 from regard.inspect.observe import observe
 from regard.layers import Attention
-from regard.layers.projections import Projections, dense
-from regard.models import Beam, Encoded, Marks, beam, greedy
-from regard.models.decoders.glancing import READINGS, Glancing
-from regard.models.decoders.recurrent import Bahdanau
-from regard.models.words import Words
-from regard.tasks.captioning.config import Learning
-from regard.tasks.captioning.learning import drawn, unevenness
+from regard.layers.projections import Projections, build_linear
+from regard.models import BeamOptions, EncoderOutput, SpecialTokens, beam_search, greedy_search
+from regard.models.decoders.glancing import AGGREGATES, RegionAttention
+from regard.models.decoders.recurrent import BahdanauDecoder
+from regard.models.words import TokenEmbedding
+from regard.tasks.captioning.config import CaptioningTraining
+from regard.tasks.captioning.learning import compute_reinforce_loss, doubly_stochastic_penalty
 
 B, R, W, H, V = 2, 3, 5, 7, 11  # images, regions, width, hidden, words
-MARKS = Marks(begin=2, end=3, never=(0, 1, 2))
+MARKS = SpecialTokens(begin=2, end=3, never=(0, 1, 2))
 
 
-def decoder(reading: Reading | None = None, *, gated: bool = True) -> Bahdanau:
+def decoder(reading: Aggregate | None = None, *, gated: bool = True) -> BahdanauDecoder:
     torch.manual_seed(4)
-    attention = Attention(Projections(query=dense(H, W, bias=False), key=dense(W, W)))
-    reader = Glancing(attention, query=H, width=W, reading=reading, gated=gated)
-    words = Words(torch.nn.Embedding(V, W))
+    attention = Attention(Projections(query=build_linear(H, W, bias=False), key=build_linear(W, W)))
+    reader = RegionAttention(attention, query=H, width=W, aggregate=reading, gated=gated)
+    words = TokenEmbedding(torch.nn.Embedding(V, W))
     cells = torch.nn.LSTM(2 * W, H)
-    made = Bahdanau(words, cells, reader, dense(W, V), summary=W).double()
+    made = BahdanauDecoder(words, cells, reader, build_linear(W, V), summary=W).double()
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter, std=0.9)
     return made
 
 
-def encoded() -> Encoded:
+def encoded() -> EncoderOutput:
     generator = torch.Generator().manual_seed(9)
     states = torch.randn(B, R, W, generator=generator, dtype=torch.float64)
-    return Encoded(states, torch.tensor([R, R]), states.mean(1))
+    return EncoderOutput(states, torch.tensor([R, R]), states.mean(1))
 
 
 def test_soft_reading_is_the_formula() -> None:
     reader, given = decoder().reader, encoded()
     query = torch.randn(B, H, dtype=torch.float64)
-    looked = reader.look(query, reader.begin(given))
+    looked = reader.attend_step(query, reader.begin(given))
     projections = reader.attention.projections
     scores = torch.einsum("bd,bjd->bj", projections.query(query), projections.key(given.states)) / W**0.5
     weights = scores.softmax(-1)
@@ -52,68 +52,68 @@ def test_soft_reading_is_the_formula() -> None:
     expected = beta[:, None] * torch.einsum("bj,bjd->bd", weights, given.states)
     assert torch.allclose(looked.context, expected, atol=1e-12)
     assert torch.allclose(looked.weights.dense(), weights, atol=1e-12)
-    assert looked.draw is None
+    assert looked.sample is None
 
 
-@pytest.mark.parametrize("name", READINGS)
+@pytest.mark.parametrize("name", AGGREGATES)
 def test_stepping_is_teacher_forcing_and_many_looks_are_one_look_each(name: str) -> None:
-    made, given = decoder(READINGS[name]()).eval(), encoded()
+    made, given = decoder(AGGREGATES[name]()).eval(), encoded()
     tokens = torch.tensor([[2, 5, 7, 4], [2, 9, 5, 6]])
-    taught, state = made.teach(tokens, given), made.begin(given)
+    taught, state = made.teacher_force(tokens, given), made.begin(given)
     for place, token in enumerate(tokens.unbind(1)):
         taken = made.advance(token, state)
         state = taken.state
         assert torch.allclose(taken.vector, taught.vectors[:, place], atol=1e-12)
     queries = torch.randn(B, 4, H, dtype=torch.float64)
-    often = made.reader.look_often(queries, given)
-    each = [made.reader.look(query, made.reader.begin(given)).context for query in queries.unbind(1)]
+    often = made.reader.attend_all(queries, given)
+    each = [made.reader.attend_step(query, made.reader.begin(given)).context for query in queries.unbind(1)]
     assert torch.allclose(often.contexts, torch.stack(each, 1), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["reinforce", "gumbel-straight", "straight-through"])
 def test_hard_reading_takes_one_region_and_outside_training_the_best(name: str) -> None:
-    made, given = decoder(READINGS[name](), gated=False), encoded()
-    taught = made.train().teach(torch.tensor([[2, 5, 7], [2, 9, 5]]), given)
+    made, given = decoder(AGGREGATES[name](), gated=False), encoded()
+    taught = made.train().teacher_force(torch.tensor([[2, 5, 7], [2, 9, 5]]), given)
     picked = taught.weights.dense()
     assert torch.allclose(picked.amax(-1), torch.ones(B, 3, dtype=torch.float64))
-    assert torch.allclose(taught.draw.odds.sum(-1), torch.ones(B, 3, dtype=torch.float64))
-    again = made.eval().teach(torch.tensor([[2, 5, 7], [2, 9, 5]]), given)
-    assert torch.equal(again.weights.dense().argmax(-1), again.draw.odds.argmax(-1))
-    assert again.draw.log_prob is None
+    assert torch.allclose(taught.sample.soft_weights.sum(-1), torch.ones(B, 3, dtype=torch.float64))
+    again = made.eval().teacher_force(torch.tensor([[2, 5, 7], [2, 9, 5]]), given)
+    assert torch.equal(again.weights.dense().argmax(-1), again.sample.soft_weights.argmax(-1))
+    assert again.sample.log_prob is None
 
 
 def test_each_hypothesis_of_a_beam_carries_its_own_weights() -> None:
     made, given = decoder().eval(), encoded()
-    for own in beam(made, given, MARKS, 4, plan=Beam(3, 3), attention=True):
+    for own in beam_search(made, given, MARKS, 4, plan=BeamOptions(3, 3), attention=True):
         for one in own:
             tokens = torch.tensor([[2, *one.tokens]] * B)
-            rows = made.teach(tokens, given).weights.dense()
+            rows = made.teacher_force(tokens, given).weights.dense()
             assert min((rows[b] - one.weights).abs().max() for b in range(B)) < 1e-12
-    assert greedy(made, given, MARKS, 4, attention=True)[0].weights.shape[1] == R
+    assert greedy_search(made, given, MARKS, 4, attention=True)[0].weights.shape[1] == R
 
 
-def log_likelihood(made: Bahdanau, tokens: Tensor, given: Encoded) -> tuple[Tensor, Tensor]:
+def log_likelihood(made: BahdanauDecoder, tokens: Tensor, given: EncoderOutput) -> tuple[Tensor, Tensor]:
     """Of each caption, and the logarithm of the probability of where it looked."""
-    taught = made.teach(tokens[:, :-1], given)
+    taught = made.teacher_force(tokens[:, :-1], given)
     logs = made.output(taught.vectors).log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
-    return logs, taught.draw.log_prob
+    return logs, taught.sample.log_prob
 
 
-class Scripted(Reading):
+class Scripted(Aggregate):
     """Looks where it is told, with the probability that it would have looked there by itself."""
 
     path: ClassVar[tuple[int, ...]] = ()
     step: ClassVar[int] = 0
 
-    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> Choice:
+    def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         place = self.path[Scripted.step]
         Scripted.step += 1
         picked = torch.zeros_like(weights)
         picked[..., place] = 1
-        return Choice(picked, weights[..., place].log())
+        return AggregateResult(picked, weights[..., place].log())
 
 
-def exact_gradient(tokens: Tensor, given: Encoded, names: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
+def exact_gradient(tokens: Tensor, given: EncoderOutput, names: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
     """The expectation of the log-likelihood over every path of looks, and its gradient."""
     made = decoder(Scripted()).train()
     total = torch.zeros((), dtype=torch.float64)
@@ -133,18 +133,18 @@ def test_reinforce_is_the_gradient_of_the_exact_expectation() -> None:
     """Many draws at once: the mean of the estimates lies within the errors of the mean of what all paths give."""
     tokens, given, copies, rounds = torch.tensor([[2, 5, 7], [2, 9, 5]]), encoded(), 2000, 4
     total, exact = exact_gradient(tokens, given, [QUERY, GATE])
-    made = decoder(READINGS["reinforce"]()).train()
+    made = decoder(AGGREGATES["reinforce"]()).train()
     parameters = dict(made.named_parameters())
-    wide = Encoded(*(part.repeat_interleave(copies, 0) for part in given[:3]))
-    learning = Learning(bonus=0.0)
+    wide = EncoderOutput(*(part.repeat_interleave(copies, 0) for part in given[:3]))
+    learning = CaptioningTraining(bonus=0.0)
     found: dict[str, list[Tensor]] = {QUERY: [], GATE: []}
     reached = []
     for seed in range(rounds):
         torch.manual_seed(seed)
         said = tokens.repeat_interleave(copies, 0)
-        taught = made.teach(said[:, :-1], wide)
+        taught = made.teacher_force(said[:, :-1], wide)
         logs = made.output(taught.vectors).log_softmax(-1).gather(-1, said[:, 1:, None])[..., 0]
-        loss = -logs.sum() + drawn(taught, logs.detach(), torch.ones_like(logs, dtype=torch.bool), learning)
+        loss = -logs.sum() + compute_reinforce_loss(taught, logs.detach(), torch.ones_like(logs, dtype=torch.bool), learning)
         for name, grad in zip(found, torch.autograd.grad(loss, [parameters[name] for name in found]), strict=True):
             found[name].append(-grad / copies)
         reached.append(logs.detach().sum() / copies)
@@ -158,25 +158,25 @@ def test_without_the_drawn_term_the_gradient_is_not_that_of_the_expectation() ->
     """What the test above is worth: the term that REINFORCE adds is most of the query's gradient."""
     tokens, given = torch.tensor([[2, 5, 7], [2, 9, 5]]), encoded()
     _, exact = exact_gradient(tokens, given, [QUERY])
-    made = decoder(READINGS["reinforce"]()).train()
-    wide = Encoded(*(part.repeat_interleave(500, 0) for part in given[:3]))
+    made = decoder(AGGREGATES["reinforce"]()).train()
+    wide = EncoderOutput(*(part.repeat_interleave(500, 0) for part in given[:3]))
     said = tokens.repeat_interleave(500, 0)
-    logs = made.output(made.teach(said[:, :-1], wide).vectors).log_softmax(-1).gather(-1, said[:, 1:, None])
+    logs = made.output(made.teacher_force(said[:, :-1], wide).vectors).log_softmax(-1).gather(-1, said[:, 1:, None])
     (partial,) = torch.autograd.grad(logs.sum() / 500, [dict(made.named_parameters())[QUERY]], allow_unused=True)
     missing = exact[QUERY] if partial is None else exact[QUERY] - partial
     assert missing.norm() > 0.3 * exact[QUERY].norm()
 
 
-def aligned(name: str, exact: Tensor, tokens: Tensor, given: Encoded, copies: int = 1000) -> float:
+def aligned(name: str, exact: Tensor, tokens: Tensor, given: EncoderOutput, copies: int = 1000) -> float:
     """The cosine between the mean estimate of the query's gradient and the exact one."""
     torch.manual_seed(1)
-    reading = READINGS[name](0.5) if name.startswith("gumbel") else READINGS[name]()
+    reading = AGGREGATES[name](0.5) if name.startswith("gumbel") else AGGREGATES[name]()
     made = decoder(reading).train()
     wide, said = (
-        Encoded(*(part.repeat_interleave(copies, 0) for part in given[:3])),
+        EncoderOutput(*(part.repeat_interleave(copies, 0) for part in given[:3])),
         tokens.repeat_interleave(copies, 0),
     )
-    logs = made.output(made.teach(said[:, :-1], wide).vectors).log_softmax(-1).gather(-1, said[:, 1:, None])
+    logs = made.output(made.teacher_force(said[:, :-1], wide).vectors).log_softmax(-1).gather(-1, said[:, 1:, None])
     (found,) = torch.autograd.grad(logs.sum() / copies, [dict(made.named_parameters())[QUERY]])
     return float(torch.nn.functional.cosine_similarity(found.flatten(), exact.flatten(), dim=0))
 
@@ -192,15 +192,15 @@ def test_the_biased_estimators_point_the_right_way() -> None:
 def test_the_penalty_is_least_where_each_region_is_looked_at_once() -> None:
     real = torch.tensor([[True, True, True], [True, True, False]])
     once = torch.eye(3)[None].expand(2, -1, -1)
-    assert unevenness(once[:1], real[:1]) == 0
-    assert unevenness(once[1:], real[1:]) == 1  # the third look is padding: its region was not looked at
+    assert doubly_stochastic_penalty(once[:1], real[:1]) == 0
+    assert doubly_stochastic_penalty(once[1:], real[1:]) == 1  # the third look is padding: its region was not looked at
 
 
 def test_what_is_read_is_seen() -> None:
     made, given = decoder().eval(), encoded()
     tokens = torch.tensor([[2, 5, 7, 4], [2, 9, 5, 6]])
     with torch.no_grad(), observe(made, item=1) as recording:
-        taught = made.teach(tokens, given)
-    [seen] = recording.stacked().values()
+        taught = made.teacher_force(tokens, given)
+    [seen] = recording.stack_calls().values()
     assert taught.weights is not None
     assert torch.equal(seen.dense()[0], taught.weights.dense()[1])

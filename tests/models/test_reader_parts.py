@@ -13,16 +13,16 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.scores import Dot
 from regard.algebra.shapes import Tensor
 from regard.errors import InputError
-from regard.layers import Attention, Local, LocationAware, Mechanism, Rotary
+from regard.layers import Attention, LocalAttention, LocationFeatures, Mechanism, RotaryPositions
 from regard.layers.blocks import DecoderBlock
 from regard.layers.projections import Projections
-from regard.models import Encoded
+from regard.models import EncoderOutput
 from regard.models.convolution import GatedConvolution
-from regard.models.decoders.convolutional import Stage
-from regard.models.decoders.glancing import Glancing
-from regard.models.decoders.reading import Along, Attentive, Aware, Everywhere, Near, Reader, Walking
+from regard.models.decoders.convolutional import ConvolutionalStage
+from regard.models.decoders.glancing import RegionAttention
+from regard.models.decoders.reading import MonotonicScope, ContentAttention, LocationAwareAttention, GlobalScope, PredictiveScope, DecoderAttention, MonotonicAttention
 from regard.models.decoders.transformer import TransformerDecoder
-from regard.models.words import Words
+from regard.models.words import TokenEmbedding
 
 B, S, T, D = 3, 5, 4, 7
 
@@ -38,35 +38,35 @@ class Energy(Bias):
         return self.number.view(1, 1)
 
 
-def encoded() -> Encoded:
+def encoded() -> EncoderOutput:
     states = torch.randn(B, S, D, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    return Encoded(states, torch.tensor([5, 2, 4]), states.mean(1))
+    return EncoderOutput(states, torch.tensor([5, 2, 4]), states.mean(1))
 
 
 def queries() -> Tensor:
     return torch.randn(B, T, D, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
-def attention(dropout: float = 0.0, heads: int = 1, rotary: Rotary | None = None, **parts: Any) -> Attention:
+def attention(dropout: float = 0.0, heads: int = 1, rotary: RotaryPositions | None = None, **parts: Any) -> Attention:
     return Attention(Projections(heads=heads), mechanism=Mechanism(Dot(), **parts), dropout=dropout, rotary=rotary)
 
 
 READERS = {
-    "walking": lambda own: Walking(Everywhere(own(normalizer=Monotonic())), width=D),
-    "chunkwise": lambda own: Walking(Everywhere(own(normalizer=ChunkwiseMonotonic(2))), width=D),
-    "glancing": lambda own: Glancing(own(), query=D, width=D, gated=False).double(),
-    "attentive": lambda own: Attentive(Everywhere(own()), width=D),
-    "near": lambda own: Attentive(Near(own(), radius=2, size=D), width=D).double(),
-    "aware": lambda own: Aware(Everywhere(own()), LocationAware(D), width=D).double(),
+    "walking": lambda own: MonotonicAttention(GlobalScope(own(normalizer=Monotonic())), width=D),
+    "chunkwise": lambda own: MonotonicAttention(GlobalScope(own(normalizer=ChunkwiseMonotonic(2))), width=D),
+    "glancing": lambda own: RegionAttention(own(), query=D, width=D, gated=False).double(),
+    "attentive": lambda own: ContentAttention(GlobalScope(own()), width=D),
+    "near": lambda own: ContentAttention(PredictiveScope(own(), radius=2, size=D), width=D).double(),
+    "aware": lambda own: LocationAwareAttention(GlobalScope(own()), LocationFeatures(D), width=D).double(),
 }
 
 
-def looked(reader: Reader) -> tuple[Tensor, Tensor]:
+def looked(reader: DecoderAttention) -> tuple[Tensor, Tensor]:
     """Contexts and weights, one look after another."""
     seen, contexts, weights = reader.begin(encoded()), [], []
     for query in queries().unbind(1):
-        look = reader.look(query, seen)
-        seen = look.seen
+        look = reader.attend_step(query, seen)
+        seen = look.state
         contexts.append(look.context)
         weights.append(look.weights.dense())  # type: ignore[union-attr]
     return torch.stack(contexts, 1), torch.stack(weights, 1)
@@ -93,7 +93,7 @@ def test_the_bias_of_a_mechanism_counts_in_every_reader(name: str, bias: Bias) -
 
 def test_an_energy_bias_is_learned() -> None:
     energy = Energy()
-    contexts, _ = looked(Walking(Everywhere(attention(bias=energy, normalizer=Monotonic())), width=D))
+    contexts, _ = looked(MonotonicAttention(GlobalScope(attention(bias=energy, normalizer=Monotonic())), width=D))
     contexts.sum().backward()
     assert energy.number.grad is not None
     assert energy.number.grad.abs() > 0
@@ -117,7 +117,7 @@ def test_rotary_positions_of_a_source_are_refused(name: str) -> None:
     with pytest.raises(
         InputError, match=re.escape("attention.rotary: got Rotary, expected none where a decoder reads")
     ):
-        READERS[name](lambda **parts: attention(rotary=Rotary(2), **parts))
+        READERS[name](lambda **parts: attention(rotary=RotaryPositions(2), **parts))
 
 
 @pytest.mark.parametrize("name", ["glancing", "attentive", "aware"])
@@ -138,7 +138,7 @@ def test_a_second_head_and_another_aggregate_are_refused(name: str) -> None:
 
 def test_a_walk_goes_over_all_keys() -> None:
     with pytest.raises(InputError, match=r"^gaze: got Along, expected Everywhere"):
-        Walking(Along(attention(normalizer=Monotonic()), radius=1), width=D)
+        MonotonicAttention(MonotonicScope(attention(normalizer=Monotonic()), radius=1), width=D)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -158,13 +158,13 @@ def test_local_attention_refuses_a_normalizer_that_it_would_replace(normalizer: 
         f"mechanism.normalizer: got {type(normalizer).__name__}, expected Softmax(), which the Gaussian is put on"
     )
     with pytest.raises(InputError, match=re.escape(sentence)):
-        Local(attention(normalizer=normalizer), radius=2, size=D)
+        LocalAttention(attention(normalizer=normalizer), radius=2, size=D)
 
 
 def test_other_decoders_refuse_what_counts_queries_too() -> None:
     counting = attention(bias=ALiBi(1))
     with pytest.raises(InputError, match=r"^mechanism.bias: got ALiBi"):
-        Stage(GatedConvolution(D, width=3), counting, words=D, size=D, content=D)
+        ConvolutionalStage(GatedConvolution(D, width=3), counting, words=D, size=D, content=D)
     block = DecoderBlock(D, attention=attention(), source=counting, feed_forward=nn.Identity())
     with pytest.raises(InputError, match=r"^mechanism.bias: got ALiBi"):
-        TransformerDecoder(Words(nn.Embedding(3, D)), [block], nn.Linear(D, 3))
+        TransformerDecoder(TokenEmbedding(nn.Embedding(3, D)), [block], nn.Linear(D, 3))

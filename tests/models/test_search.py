@@ -10,10 +10,10 @@ from small_models import CONFIGS, LENGTHS, B, S, V, W, encoded_by, make, sources
 from torch import Tensor
 
 from regard.errors import InputError
-from regard.models import Encoded, Model, ModelConfig, build
-from regard.models.search import Beam, Hypothesis, Marks, Sampling, Scoring, beam, greedy, sample
+from regard.models import EncoderOutput, EncoderDecoder, ModelConfig, build_model
+from regard.models.search import BeamOptions, Hypothesis, SpecialTokens, SamplingOptions, HypothesisScorer, beam_search, greedy_search, sample
 
-MARKS = Marks(begin=1, end=2, never=(0, 1))
+MARKS = SpecialTokens(begin=1, end=2, never=(0, 1))
 FEW = 5  # words of the vocabulary that can be searched through: two of them are words
 LIMIT = 4
 SOME = ["bahdanau", "bahdanau-coverage", "plain", "luong-feeding", "transformer", "transformer-alibi", "convolutional"]
@@ -26,20 +26,20 @@ def _without_gradients() -> Iterator[None]:
 
 
 def rescored(
-    model: Model[Any], encoded: Encoded, rows: list[int], targets: list[tuple[int, ...]]
+    model: EncoderDecoder[Any], encoded: EncoderOutput, rows: list[int], targets: list[tuple[int, ...]]
 ) -> tuple[list[float], Tensor | None]:
     """The log-probabilities of complete targets by teacher forcing, and where their steps looked."""
     longest = max(map(len, targets))
     given = torch.tensor([[MARKS.begin, *target, *[0] * (longest - len(target))] for target in targets])
     wanted = torch.tensor([[*target, MARKS.end, *[0] * (longest - len(target))] for target in targets])
-    own = Encoded(*(None if part is None else part[torch.tensor(rows)] for part in encoded))
-    vectors, weights, _ = model.decoder.teach(given, own)
+    own = EncoderOutput(*(None if part is None else part[torch.tensor(rows)] for part in encoded))
+    vectors, weights, _ = model.decoder.teacher_force(given, own)
     log_probs = model.decoder.output(vectors).log_softmax(-1).gather(2, wanted[..., None])[..., 0]
     real = torch.arange(longest + 1) <= torch.tensor([[len(target)] for target in targets])
     return torch.where(real, log_probs, 0.0).sum(1).tolist(), None if weights is None else weights.dense()
 
 
-def check(model: Model[Any], encoded: Encoded, lengths: Tensor, found: list[list[Hypothesis]]) -> None:
+def check(model: EncoderDecoder[Any], encoded: EncoderOutput, lengths: Tensor, found: list[list[Hypothesis]]) -> None:
     """Probabilities and weights are those of teacher forcing."""
     rows = [row for row, own in enumerate(found) for _ in own]
     log_probs, weights = rescored(model, encoded, rows, [one.tokens for one in flat(found)])
@@ -56,10 +56,10 @@ def flat(found: list[list[Hypothesis]]) -> list[Hypothesis]:
     return [one for own in found for one in own]
 
 
-def few_words(name: str) -> Model[Any]:
+def few_words(name: str) -> EncoderDecoder[Any]:
     """A model of few words, whose endings are neither first nor last."""
     torch.manual_seed(5)
-    model = build(CONFIGS[name], source=W, target=FEW).double().eval()
+    model = build_model(CONFIGS[name], source=W, target=FEW).double().eval()
     for parameter in model.parameters():
         parameter += 0.3 * torch.randn_like(parameter)
     return model
@@ -70,20 +70,20 @@ def all_targets(limit: int) -> list[tuple[int, ...]]:
     return [target for length in range(limit + 1) for target in itertools.product(words, repeat=length)]
 
 
-def test_scores_are_those_of_teacher_forcing(model: Model[Any]) -> None:
+def test_scores_are_those_of_teacher_forcing(model: EncoderDecoder[Any]) -> None:
     encoded = encoded_by(model)
-    found = beam(model.decoder, encoded, MARKS, 5, plan=Beam(width=3, best=3), attention=True)
+    found = beam_search(model.decoder, encoded, MARKS, 5, plan=BeamOptions(width=3, best=3), attention=True)
     assert [len(own) for own in found] == [3] * B
     assert [one.score for one in flat(found)] == [one.log_prob for one in flat(found)]
     check(model, encoded, LENGTHS, found)
 
 
-def test_greedy_is_the_argmax_of_teacher_forcing(model: Model[Any]) -> None:
+def test_greedy_is_the_argmax_of_teacher_forcing(model: EncoderDecoder[Any]) -> None:
     encoded, limit = encoded_by(model), 5
-    found = greedy(model.decoder, encoded, MARKS, limit, attention=True)
+    found = greedy_search(model.decoder, encoded, MARKS, limit, attention=True)
     check(model, encoded, LENGTHS, [[one] for one in found])
     for row, one in enumerate(found):
-        own = Encoded(*(None if part is None else part[row : row + 1] for part in encoded))
+        own = EncoderOutput(*(None if part is None else part[row : row + 1] for part in encoded))
         scores = model.decoder(torch.tensor([[MARKS.begin, *one.tokens]]), own)[0]
         scores[:, list(MARKS.never)] = float("-inf")
         best = scores.argmax(-1).tolist()
@@ -91,10 +91,10 @@ def test_greedy_is_the_argmax_of_teacher_forcing(model: Model[Any]) -> None:
         assert best[len(one.tokens)] == MARKS.end or len(one.tokens) == limit
 
 
-def test_a_beam_of_one_is_greedy(model: Model[Any]) -> None:
+def test_a_beam_of_one_is_greedy(model: EncoderDecoder[Any]) -> None:
     encoded = encoded_by(model)
-    alone = beam(model.decoder, encoded, MARKS, 5, plan=Beam(width=1))
-    best = greedy(model.decoder, encoded, MARKS, 5)
+    alone = beam_search(model.decoder, encoded, MARKS, 5, plan=BeamOptions(width=1))
+    best = greedy_search(model.decoder, encoded, MARKS, 5)
     assert [own[0].tokens for own in alone] == [one.tokens for one in best]
     assert [own[0].log_prob for own in alone] == pytest.approx([one.log_prob for one in best], abs=1e-9)
 
@@ -102,14 +102,14 @@ def test_a_beam_of_one_is_greedy(model: Model[Any]) -> None:
 @pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize(
     "scoring",
-    [Scoring(), Scoring("wu", length=0.8), Scoring("average", length=1.0), Scoring("wu", length=0.5, coverage=0.3)],
+    [HypothesisScorer(), HypothesisScorer("wu", length_penalty=0.8), HypothesisScorer("average", length_penalty=1.0), HypothesisScorer("wu", length_penalty=0.5, coverage=0.3)],
     ids=["plain", "wu", "average", "coverage"],
 )
-def test_a_wide_beam_is_exhaustive_search(name: str, scoring: Scoring) -> None:
+def test_a_wide_beam_is_exhaustive_search(name: str, scoring: HypothesisScorer) -> None:
     model = few_words(name)
     encoded, best = encoded_by(model), 4
     targets = all_targets(LIMIT)
-    found = beam(model.decoder, encoded, MARKS, LIMIT, plan=Beam(len(targets), best, scoring=scoring))
+    found = beam_search(model.decoder, encoded, MARKS, LIMIT, plan=BeamOptions(len(targets), best, scoring=scoring))
     for row, own in enumerate(found):
         log_probs, weights = rescored(model, encoded, [row] * len(targets), targets)
         scored = []
@@ -121,9 +121,9 @@ def test_a_wide_beam_is_exhaustive_search(name: str, scoring: Scoring) -> None:
         assert [one.score for one in own] == pytest.approx([value for value, _ in expected], abs=1e-9)
 
 
-def score(log_prob: float, steps: int, weights: Tensor | None, scoring: Scoring) -> float:
+def score(log_prob: float, steps: int, weights: Tensor | None, scoring: HypothesisScorer) -> float:
     """Wu et al. 2016, eq. 14, as it stands."""
-    divisor = ((5 + steps) / 6 if scoring.kind == "wu" else steps) ** scoring.length
+    divisor = ((5 + steps) / 6 if scoring.kind == "wu" else steps) ** scoring.length_penalty
     covered = 0.0
     if scoring.coverage and weights is not None:
         covered = scoring.coverage * float(weights.sum(0).clamp(1e-10, 1).log().sum())
@@ -131,13 +131,13 @@ def score(log_prob: float, steps: int, weights: Tensor | None, scoring: Scoring)
 
 
 @pytest.mark.parametrize("name", SOME)
-@pytest.mark.parametrize("scoring", [Scoring("wu", length=1.0), Scoring("average", length=1.0)], ids=["wu", "average"])
-def test_the_exact_stop_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str, scoring: Scoring) -> None:
+@pytest.mark.parametrize("scoring", [HypothesisScorer("wu", length_penalty=1.0), HypothesisScorer("average", length_penalty=1.0)], ids=["wu", "average"])
+def test_the_exact_stop_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str, scoring: HypothesisScorer) -> None:
     model = few_words(name)
-    encoded, plan = encoded_by(model), Beam(width=3, best=2, scoring=scoring)
-    early = beam(model.decoder, encoded, MARKS, 12, plan=plan)
-    monkeypatch.setattr(Scoring, "bound", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf")))
-    late = beam(model.decoder, encoded, MARKS, 12, plan=plan)
+    encoded, plan = encoded_by(model), BeamOptions(width=3, best=2, scoring=scoring)
+    early = beam_search(model.decoder, encoded, MARKS, 12, plan=plan)
+    monkeypatch.setattr(HypothesisScorer, "bound", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf")))
+    late = beam_search(model.decoder, encoded, MARKS, 12, plan=plan)
     assert [one.tokens for one in flat(early)] == [one.tokens for one in flat(late)]
     assert [one.score for one in flat(early)] == pytest.approx([one.score for one in flat(late)])
 
@@ -155,7 +155,7 @@ def test_the_exact_stop_is_early(name: str) -> None:
         return plain(*arguments)
 
     model.decoder.advance = counted  # type: ignore[method-assign]
-    beam(model.decoder, encoded_by(model), MARKS, 500, plan=Beam(width=2))
+    beam_search(model.decoder, encoded_by(model), MARKS, 500, plan=BeamOptions(width=2))
     assert 0 < calls < 100
 
 
@@ -164,17 +164,17 @@ def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
     if stop == "full" and name not in SOME:
         return
     model = make(name)
-    plan, limit = Beam(width=3, best=2, stop=stop, scoring=Scoring(length=0.6)), torch.tensor([6, 2, 4])
-    whole = beam(model.decoder, encoded_by(model), MARKS, limit, plan=plan, attention=True)
+    plan, limit = BeamOptions(width=3, best=2, stop=stop, scoring=HypothesisScorer(length_penalty=0.6)), torch.tensor([6, 2, 4])
+    whole = beam_search(model.decoder, encoded_by(model), MARKS, limit, plan=plan, attention=True)
     order = torch.tensor([2, 1])
     encoded = model.encode(sources()[order, :5], LENGTHS[order])
-    moved = beam(model.decoder, encoded, MARKS, limit[order], plan=plan, attention=True)
+    moved = beam_search(model.decoder, encoded, MARKS, limit[order], plan=plan, attention=True)
     alike(moved, [whole[row] for row in order.tolist()])
 
 
-def full_by_hand(model: Model[Any], encoded: Encoded, row: int, limit: int, plan: Beam) -> list[tuple[int, ...]]:
+def full_by_hand(model: EncoderDecoder[Any], encoded: EncoderOutput, row: int, limit: int, plan: BeamOptions) -> list[tuple[int, ...]]:
     """The definition of `stop="full"` with lists: endings are collected until there are as many as the beam is wide."""
-    own = Encoded(*(None if part is None else part[row : row + 1] for part in encoded))
+    own = EncoderOutput(*(None if part is None else part[row : row + 1] for part in encoded))
     words = [token for token in range(FEW) if token not in (MARKS.end, *MARKS.never)]
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     done: list[tuple[float, tuple[int, ...]]] = []
@@ -186,7 +186,7 @@ def full_by_hand(model: Model[Any], encoded: Encoded, row: int, limit: int, plan
             ends.append((total + float(after[MARKS.end]), said))
         live = sorted(going, reverse=True)[: plan.width]
         least = sorted([*live, *ends], reverse=True)[: plan.width][-1]
-        done += [(total / plan.scoring.divisor(step + 1), said) for total, said in ends if total >= least[0]]
+        done += [(total / plan.scoring.compute_divisor(step + 1), said) for total, said in ends if total >= least[0]]
         if len(done) >= plan.width or not live:
             break
     return [said for _, said in sorted(done, reverse=True)[: plan.best]]
@@ -198,11 +198,11 @@ def test_a_full_beam_ends_when_as_many_have_ended_as_it_is_wide(name: str, width
     model, limit = few_words(name), 7
     model.decoder.output.bias[MARKS.end] -= 1.0  # long enough that stopping late would find better ones
     encoded = encoded_by(model)
-    plan = Beam(width=width, best=width, stop="full", scoring=Scoring("average", length=1.0))
-    found = beam(model.decoder, encoded, MARKS, limit, plan=plan)
+    plan = BeamOptions(width=width, best=width, stop="full", scoring=HypothesisScorer("average", length_penalty=1.0))
+    found = beam_search(model.decoder, encoded, MARKS, limit, plan=plan)
     expected = [full_by_hand(model, encoded, row, limit, plan) for row in range(B)]
     assert [[one.tokens for one in own] for own in found] == expected
-    later = beam(model.decoder, encoded, MARKS, limit, plan=Beam(width=width, best=width, scoring=plan.scoring))
+    later = beam_search(model.decoder, encoded, MARKS, limit, plan=BeamOptions(width=width, best=width, scoring=plan.scoring))
     assert [[one.tokens for one in own] for own in later] != expected
 
 
@@ -216,7 +216,7 @@ def alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
 
 
 def stepped_by_hand(
-    model: Model[Any], encoded: Encoded, plan: Beam, limit: int
+    model: EncoderDecoder[Any], encoded: EncoderOutput, plan: BeamOptions, limit: int
 ) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
     """Beam search of one sentence with lists, that stops when `width` hypotheses are complete; and its steps."""
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
@@ -240,7 +240,7 @@ def stepped_by_hand(
 @pytest.mark.parametrize("width", [2, 3, 6])
 def test_a_full_beam_stops_when_as_many_are_complete_as_it_is_wide(width: int) -> None:
     model, limit = few_words("bahdanau"), 8
-    plan = Beam(width, min(2, width), stop="full", scoring=Scoring("average", length=1.0))
+    plan = BeamOptions(width, min(2, width), stop="full", scoring=HypothesisScorer("average", length_penalty=1.0))
     counted, advance = [0], model.decoder.advance
 
     def count(*arguments: Any) -> Any:
@@ -250,10 +250,10 @@ def test_a_full_beam_stops_when_as_many_are_complete_as_it_is_wide(width: int) -
     model.decoder.advance = count  # type: ignore[method-assign]
     whole = encoded_by(model)
     for row in range(B):
-        encoded = Encoded(*(None if part is None else part[row : row + 1] for part in whole))
+        encoded = EncoderOutput(*(None if part is None else part[row : row + 1] for part in whole))
         expected, steps = stepped_by_hand(model, encoded, plan, limit)
         counted[0] = 0
-        found = beam(model.decoder, encoded, MARKS, limit, plan=plan)[0]
+        found = beam_search(model.decoder, encoded, MARKS, limit, plan=plan)[0]
         assert counted[0] == steps
         assert [one.tokens for one in found] == [said for _, said in expected]
         assert [one.score for one in found] == pytest.approx([own for own, _ in expected], abs=1e-9)
@@ -267,22 +267,22 @@ def test_many_sentences_of_many_lengths(name: str) -> None:
     lengths = torch.randint(1, S + 1, (count,), generator=generator)
     source = torch.randint(W, (count, S), generator=generator)
     limit = torch.randint(1, 24, (count,), generator=generator)
-    plan = Beam(width=4, best=2, scoring=Scoring("average", length=1.0))
+    plan = BeamOptions(width=4, best=2, scoring=HypothesisScorer("average", length_penalty=1.0))
     encoded = model.encode(source, lengths)
-    found = beam(model.decoder, encoded, MARKS, limit, plan=plan, attention=True)
+    found = beam_search(model.decoder, encoded, MARKS, limit, plan=plan, attention=True)
     check(model, encoded, lengths, found)
     assert all(len(one.tokens) <= limit[row] for row, own in enumerate(found) for one in own)
     last = slice(count - 1, count)
     alone = model.encode(source[last, : lengths[-1]], lengths[last])
-    alike(beam(model.decoder, alone, MARKS, limit[last], plan=plan, attention=True), [found[-1]])
+    alike(beam_search(model.decoder, alone, MARKS, limit[last], plan=plan, attention=True), [found[-1]])
 
 
 def test_what_must_not_be_said_is_not_said() -> None:
     model = make("transformer")
     model.decoder.output.bias[[0, 1]] += 50.0
     encoded = encoded_by(model)
-    found = [*flat(beam(model.decoder, encoded, MARKS, 5)), *greedy(model.decoder, encoded, MARKS, 5)]
-    found += flat(sample(model.decoder, encoded, MARKS, 5, plan=Sampling(count=3)))
+    found = [*flat(beam_search(model.decoder, encoded, MARKS, 5)), *greedy_search(model.decoder, encoded, MARKS, 5)]
+    found += flat(sample(model.decoder, encoded, MARKS, 5, plan=SamplingOptions(count=3)))
     assert not {token for one in found for token in one.tokens} & {0, 1, MARKS.end}
 
 
@@ -292,7 +292,7 @@ def test_samples_follow_the_distribution() -> None:
     encoded = encoded_by(model)
     first = model.decoder(torch.full((B, 1), MARKS.begin), encoded)[:, 0]
     for temperature, top in ((1.0, 0), (0.5, 0), (1.3, 4)):
-        plan = Sampling(temperature, top, count, seed=3)
+        plan = SamplingOptions(temperature, top, count, seed=3)
         found = sample(model.decoder, encoded, MARKS, 1, plan=plan)
         allowed = first.clone()
         allowed[:, list(MARKS.never)] = float("-inf")
@@ -306,8 +306,8 @@ def test_samples_follow_the_distribution() -> None:
             assert (drawn - expected).abs().le(5 * deviation + 1e-9).all()
 
 
-def test_samples_have_their_own_probability_and_do_not_depend_on_the_batch(model: Model[Any]) -> None:
-    encoded, plan = encoded_by(model), Sampling(count=2, seed=9)
+def test_samples_have_their_own_probability_and_do_not_depend_on_the_batch(model: EncoderDecoder[Any]) -> None:
+    encoded, plan = encoded_by(model), SamplingOptions(count=2, seed=9)
     names = torch.tensor([12, 5, 70])
     found = sample(model.decoder, encoded, MARKS, 4, plan=plan, names=names, attention=True)
     check(model, encoded, LENGTHS, found)
@@ -315,44 +315,44 @@ def test_samples_have_their_own_probability_and_do_not_depend_on_the_batch(model
     moved = model.encode(sources()[order], LENGTHS[order])
     again = sample(model.decoder, moved, MARKS, 4, plan=plan, names=names[order], attention=True)
     alike(again, [found[row] for row in order.tolist()])
-    other = sample(model.decoder, encoded, MARKS, 4, plan=Sampling(count=2, seed=10), names=names)
+    other = sample(model.decoder, encoded, MARKS, 4, plan=SamplingOptions(count=2, seed=10), names=names)
     assert [one.tokens for one in flat(other)] != [one.tokens for one in flat(found)]
 
 
-def test_no_room_means_the_end_at_once(model: Model[Any]) -> None:
+def test_no_room_means_the_end_at_once(model: EncoderDecoder[Any]) -> None:
     encoded = encoded_by(model)
-    ended = [[one] for one in greedy(model.decoder, encoded, MARKS, 0, attention=True)]
-    for found in (beam(model.decoder, encoded, MARKS, 0, attention=True), ended):
+    ended = [[one] for one in greedy_search(model.decoder, encoded, MARKS, 0, attention=True)]
+    for found in (beam_search(model.decoder, encoded, MARKS, 0, attention=True), ended):
         assert all(one.tokens == () for one in flat(found))
         check(model, encoded, LENGTHS, found)
 
 
 def test_an_empty_batch_finds_nothing() -> None:
     model = make("bahdanau")
-    none = Encoded(*(None if part is None else part[:0] for part in encoded_by(model)))
-    assert beam(model.decoder, none, MARKS, 5) == []
-    assert greedy(model.decoder, none, MARKS, 5) == []
+    none = EncoderOutput(*(None if part is None else part[:0] for part in encoded_by(model)))
+    assert beam_search(model.decoder, none, MARKS, 5) == []
+    assert greedy_search(model.decoder, none, MARKS, 5) == []
 
 
 def test_messages() -> None:
     with pytest.raises(InputError, match="width: got 0, expected at least 1; fix: use 1 for greedy search, 5 for"):
-        Beam(width=0)
+        BeamOptions(width=0)
     with pytest.raises(InputError, match=r"best: got 6, expected 1 … width=5; fix: widen the beam, or ask for fewer"):
-        Beam(best=6)
+        BeamOptions(best=6)
     with pytest.raises(
         InputError, match=r"temperature: got 0\.0, expected a number above 0; fix: use greedy search for 0"
     ):
-        Sampling(temperature=0.0)
+        SamplingOptions(temperature=0.0)
     with pytest.raises(InputError, match="never: got 2, expected tokens other than the end; fix: leave the end token"):
-        Marks(1, 2, (2,))
+        SpecialTokens(1, 2, (2,))
     with pytest.raises(
         InputError, match=r"length: got -1\.0, expected at least 0; fix: use 0 for no help to long ones"
     ):
-        Scoring(length=-1.0)
+        HypothesisScorer(length_penalty=-1.0)
     with pytest.raises(InputError, match="limit: got -1, expected at least 0; fix: allow some tokens before the end"):
-        beam(make("bahdanau").decoder, encoded_by(make("bahdanau")), MARKS, -1)
+        beam_search(make("bahdanau").decoder, encoded_by(make("bahdanau")), MARKS, -1)
 
 
 def test_config_is_a_value() -> None:
     assert ModelConfig() == ModelConfig()
-    assert Beam() == Beam()
+    assert BeamOptions() == BeamOptions()

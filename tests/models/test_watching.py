@@ -9,17 +9,17 @@ import torch
 from small_models import encoded_by, make
 
 from regard.errors import InputError
-from regard.models import Encoded
-from regard.models.search import ROOT, Beam, Branch, Hypothesis, Marks, Sampling, Scoring, beam, greedy, sample, watch
+from regard.models import EncoderOutput
+from regard.models.search import ROOT, BeamOptions, Branch, Hypothesis, SpecialTokens, SamplingOptions, HypothesisScorer, beam_search, greedy_search, sample, iterate_search
 
-MARKS = Marks(begin=1, end=2, never=(0, 1))
+MARKS = SpecialTokens(begin=1, end=2, never=(0, 1))
 SOME = ["bahdanau", "plain", "luong-feeding", "transformer", "transformer-alibi", "convolutional"]
-PLANS: dict[str, Beam | Sampling | None] = {
+PLANS: dict[str, BeamOptions | SamplingOptions | None] = {
     "greedy": None,
-    "beam": Beam(width=3, best=3, scoring=Scoring("wu", length=0.8)),
-    "coverage": Beam(width=3, best=3, scoring=Scoring("average", length=1.0, coverage=0.3)),
-    "full": Beam(width=4, best=4, stop="full"),
-    "sample": Sampling(temperature=1.5, count=11, seed=5),
+    "beam": BeamOptions(width=3, best=3, scoring=HypothesisScorer("wu", length_penalty=0.8)),
+    "coverage": BeamOptions(width=3, best=3, scoring=HypothesisScorer("average", length_penalty=1.0, coverage=0.3)),
+    "full": BeamOptions(width=4, best=4, stop="full"),
+    "sample": SamplingOptions(temperature=1.5, count=11, seed=5),
 }
 
 
@@ -29,16 +29,16 @@ def _without_gradients() -> Iterator[None]:
         yield
 
 
-def one_of(encoded: Encoded) -> Encoded:
-    return Encoded(*(None if part is None else part[:1] for part in encoded))
+def one_of(encoded: EncoderOutput) -> EncoderOutput:
+    return EncoderOutput(*(None if part is None else part[:1] for part in encoded))
 
 
-def searched(model: Any, encoded: Encoded, plan: Beam | Sampling | None) -> list[Hypothesis]:
+def searched(model: Any, encoded: EncoderOutput, plan: BeamOptions | SamplingOptions | None) -> list[Hypothesis]:
     if plan is None:
-        return greedy(model.decoder, encoded, MARKS, 7, attention=True)
-    if isinstance(plan, Sampling):
+        return greedy_search(model.decoder, encoded, MARKS, 7, attention=True)
+    if isinstance(plan, SamplingOptions):
         return sample(model.decoder, encoded, MARKS, 7, plan=plan, attention=True)[0]
-    return beam(model.decoder, encoded, MARKS, 7, plan=plan, attention=True)[0]
+    return beam_search(model.decoder, encoded, MARKS, 7, plan=plan, attention=True)[0]
 
 
 def path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
@@ -54,7 +54,7 @@ def path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
 def test_the_branches_that_end_are_what_the_search_returns(name: str, kind: str) -> None:
     model, plan = make(name), PLANS[kind]
     encoded = one_of(encoded_by(model))
-    grown = [branch for step in watch(model.decoder, encoded, MARKS, 7, plan=plan) for branch in step]
+    grown = [branch for step in iterate_search(model.decoder, encoded, MARKS, 7, plan=plan) for branch in step]
     branches = {branch.number: branch for branch in grown}
     assert [branch.number for branch in grown] == list(range(len(grown)))
     ends = [branch for branch in grown if branch.score is not None]
@@ -67,9 +67,9 @@ def test_the_branches_that_end_are_what_the_search_returns(name: str, kind: str)
         assert branch.log_prob == pytest.approx(one.log_prob, abs=1e-9)
         assert all(later.log_prob < step.log_prob for step, later in itertools.pairwise(way))
         if one.weights is None:
-            assert all(step.looked is None for step in way)
+            assert all(step.weights is None for step in way)
         else:
-            torch.testing.assert_close(torch.stack([step.looked for step in way]), one.weights, rtol=0, atol=1e-12)
+            torch.testing.assert_close(torch.stack([step.weights for step in way]), one.weights, rtol=0, atol=1e-12)
 
 
 def test_each_step_is_seen_before_the_next_is_computed() -> None:
@@ -82,7 +82,7 @@ def test_each_step_is_seen_before_the_next_is_computed() -> None:
         return plain(*arguments)
 
     model.decoder.advance = counted  # type: ignore[method-assign]
-    steps = watch(model.decoder, one_of(encoded_by(model)), MARKS, 7, plan=Beam(width=2))
+    steps = iterate_search(model.decoder, one_of(encoded_by(model)), MARKS, 7, plan=BeamOptions(width=2))
     for expected in (1, 2):
         next(steps)
         assert calls == expected
@@ -92,4 +92,4 @@ def test_each_step_is_seen_before_the_next_is_computed() -> None:
 def test_only_one_sentence_is_watched() -> None:
     model = make("bahdanau")
     with pytest.raises(InputError, match="encoded: got 3 sentences, expected one to be watched; fix: watch one after"):
-        next(watch(model.decoder, encoded_by(model), MARKS, 7))
+        next(iterate_search(model.decoder, encoded_by(model), MARKS, 7))

@@ -8,9 +8,9 @@ import torch
 
 from regard.algebra.catalog import NORMALIZERS, SCORES
 from regard.errors import InputError
-from regard.tasks import kit
-from regard.training import Part
-from regard.training.config import leaves
+from regard.tasks import import_task
+from regard.training import DataShare
+from regard.training.config import walk_fields
 
 # Of each task as little data as will do.
 SMALL = {
@@ -56,21 +56,21 @@ def named(places: list[tuple[str, str, str]]) -> list[Any]:
 
 
 def fields(task: str) -> set[str]:
-    return {name for name, _ in leaves(kit(task).DEFAULT)}
+    return {name for name, _ in walk_fields(import_task(task).DEFAULT)}
 
 
 @lru_cache(maxsize=1)
 def opened(task: str, preset: str) -> tuple[Any, Any, Any]:
     """A task over little data, its configuration, and its first batch."""
-    config = kit(task).configured(preset, (), SMALL[task])
-    made = kit(task).task(config)
-    return made, config, made.epoch(0, Part())[0]
+    config = import_task(task).configure(preset, (), SMALL[task])
+    made = import_task(task).build_task(config)
+    return made, config, made.epoch(0, DataShare())[0]
 
 
 def learns(task: str, preset: str, field: str, name: str) -> None:
     """One step back from the loss: finite numbers, in all gradients too."""
     made, config, batch = opened(task, preset)
-    made.config = kit(task).changed(config, {field: name})
+    made.config = import_task(task).apply_changes(config, {field: name})
     torch.manual_seed(3)
     model = made.model().train()
     loss = made.loss(model, batch).total

@@ -17,14 +17,14 @@ from PIL import Image
 from walking import walk
 
 from regard.errors import InputError
-from regard.tasks import kit
-from regard.tasks.captioning.collections import open_album
-from regard.tasks.captioning.config import Images
-from regard.tasks.captioning.learning import judged
-from regard.tasks.captioning.scenes import ACROSS, CELL, COLORS, NUMBERS, SHAPES, scene, stencil
-from regard.tasks.captioning.scoring import scores, sums
+from regard.tasks import import_task
+from regard.tasks.captioning.collections import open_dataset
+from regard.tasks.captioning.config import CaptioningData
+from regard.tasks.captioning.learning import compute_loss
+from regard.tasks.captioning.scenes import ACROSS, CELL, COLORS, NUMBERS, SHAPES, draw_scene, draw_stencil
+from regard.tasks.captioning.scoring import compute_metrics, compute_sums
 from regard.tasks.images import features as features_module
-from regard.training import Part
+from regard.training import DataShare
 
 Regard = Callable[..., Any]
 SMALL = {"data.scenes": 120, "held_out": 30, "model.size": 24, "hidden": 24, "width": 24, "channels": "8,12,16"}
@@ -34,7 +34,7 @@ BRIEF |= {"rate": 0.01, "measure.goal": "loss", "stop.target": "none"}
 
 def small(attention: str, **more: object) -> Any:
     values = {name: str(value) for name, value in (SMALL | more).items()}
-    return kit("captioning").configured(attention, (), values)
+    return import_task("captioning").configure(attention, (), values)
 
 
 def test_scenes_are_learned_resumed_evaluated_told_and_drawn(regard: Regard) -> None:
@@ -42,7 +42,7 @@ def test_scenes_are_learned_resumed_evaluated_told_and_drawn(regard: Regard) -> 
     report = walk(regard, "captioning", fields=BRIEF, cut_at=33)["scenes"]
     assert report["bleu-1"] > 20
     assert set(report) == {"items", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "exact"}
-    Image.fromarray(scene([7]).image).resize((50, 40)).save("photo.jpg")
+    Image.fromarray(draw_scene([7]).image).resize((50, 40)).save("photo.jpg")
     told = regard("caption", "photo.jpg", "--run", "run", "--show", "words.png", "--json")
     assert told.code == 0, told.errors
     answer = json.loads(told.output)
@@ -54,30 +54,30 @@ def test_scenes_are_learned_resumed_evaluated_told_and_drawn(regard: Regard) -> 
 @pytest.mark.parametrize("attention", ["reinforce", "gumbel", "gumbel-straight", "straight-through", "none"])
 def test_every_estimator_learns(attention: str) -> None:
     """Thirty steps on the same scenes: each way brings the loss down, though draws are not repeated."""
-    task = kit("captioning").task(small(attention))
+    task = import_task("captioning").build_task(small(attention))
     torch.manual_seed(2)
     model = task.model()
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
     losses = []
-    for batch in list(task.epoch(0, Part()))[:4] * 8:
+    for batch in list(task.epoch(0, DataShare()))[:4] * 8:
         loss = task.loss(model, batch)
         with torch.no_grad():
-            losses.append(float(judged(model, batch, task.config.learning).surprise) / loss.count)
+            losses.append(float(compute_loss(model, batch, task.config.learning).negative_log_likelihood) / loss.count)
         (loss.total / loss.count).backward()
         optimizer.step()
         optimizer.zero_grad()
     assert sum(losses[-4:]) < 0.75 * sum(losses[:4])
-    metrics = task.metrics(task.measure(model.eval(), Part()))
+    metrics = task.metrics(task.measure(model.eval(), DataShare()))
     assert metrics["loss"] < sum(losses[:4]) / 4
 
 
-AREAS = {int(stencil(shape).sum()): shape for shape in SHAPES}  # pixels that a shape covers tell which one it is
+AREAS = {int(draw_stencil(shape).sum()): shape for shape in SHAPES}  # pixels that a shape covers tell which one it is
 
 
 def test_a_caption_says_what_is_drawn() -> None:
     """Read back from the pixels: how many cells have each color, and how many each shape."""
     for number in range(30):
-        drawn = scene([3, number])
+        drawn = draw_scene([3, number])
         cells = drawn.image.reshape(ACROSS, CELL, ACROSS, CELL, 3).transpose(0, 2, 1, 3, 4).reshape(-1, CELL * CELL, 3)
         middles = cells[:, CELL * (CELL // 2) + CELL // 2].astype(int)
         near = {name: np.abs(middles - np.array(color)).max(-1) <= 12 for name, color in COLORS.items()}
@@ -95,21 +95,21 @@ def test_a_caption_says_what_is_drawn() -> None:
 
 
 def test_the_seed_alone_decides_a_scene_and_epochs_differ() -> None:
-    album = open_album(Images(scenes=5))
-    assert torch.equal(album.training(1).look([2]), open_album(Images(scenes=5)).training(1).look([2]))
+    album = open_dataset(CaptioningData(scenes=5))
+    assert torch.equal(album.training(1).load_inputs([2]), open_dataset(CaptioningData(scenes=5)).training(1).load_inputs([2]))
     assert album.training(0).captions != album.training(1).captions
-    assert set(album.validation().captions) != set(next(iter(album.tests().values())).captions)
+    assert set(album.get_validation_set().captions) != set(next(iter(album.get_test_sets().values())).captions)
 
 
 def test_bleu_is_that_of_the_definition() -> None:
     """Two of three words right with the right length: BLEU-1 is 2/3, and one of two pairs makes BLEU-2 √(2/3 · 1/2)."""
-    total = sums(["a red dog"], [("a red cat", "the dog is here now")])
-    found = scores(total)
+    total = compute_sums(["a red dog"], [("a red cat", "the dog is here now")])
+    found = compute_metrics(total)
     assert found["bleu-1"] == pytest.approx(100)  # each word is in one of the captions
-    assert scores(sums(["a red dog"], [("a red cat",)]))["bleu-1"] == pytest.approx(200 / 3)
-    assert scores(sums(["a red dog"], [("a red cat",)]))["bleu-2"] == pytest.approx(100 * (2 / 3 * 1 / 2) ** 0.5)
+    assert compute_metrics(compute_sums(["a red dog"], [("a red cat",)]))["bleu-1"] == pytest.approx(200 / 3)
+    assert compute_metrics(compute_sums(["a red dog"], [("a red cat",)]))["bleu-2"] == pytest.approx(100 * (2 / 3 * 1 / 2) ** 0.5)
     assert found["exact"] == 0
-    assert scores(sums(["a cat"], [("a dog", "a cat")]))["exact"] == 100
+    assert compute_metrics(compute_sums(["a cat"], [("a dog", "a cat")]))["exact"] == 100
 
 
 class Stub(torch.nn.Module):
@@ -178,7 +178,7 @@ def test_bad_photographs_and_runs_are_one_sentence(regard: Regard) -> None:
         assert (done.code, done.output) == (2, "")
         assert sentence in done.errors
         assert done.errors.count("\n") == 1
-    Image.fromarray(scene([7]).image).save("photo.png")
+    Image.fromarray(draw_scene([7]).image).save("photo.png")
     done = regard("ask", "photo.png", "what is it?", "--run", "run")
     assert "run: got run, a run of captioning, expected one of vqa; fix: name another, or make one" in done.errors
 
@@ -221,7 +221,7 @@ def test_a_folder_with_something_missing_is_one_sentence(
 ) -> None:
     change(folder)
     with pytest.raises(InputError, match=message):
-        open_album(Images(str(folder)))
+        open_dataset(CaptioningData(str(folder)))
 
 
 def rewrite(folder: Path, text: str) -> None:
@@ -231,7 +231,7 @@ def rewrite(folder: Path, text: str) -> None:
 
 def test_no_folder_is_one_sentence() -> None:
     with pytest.raises(InputError, match=r"data\.images: got no folder nowhere, expected scenes, or a folder"):
-        open_album(Images("nowhere"))
+        open_dataset(CaptioningData("nowhere"))
 
 
 def test_the_files_of_the_authors_are_read_where_data_is_looked_for(
@@ -245,22 +245,22 @@ def test_the_files_of_the_authors_are_read_where_data_is_looked_for(
         (folder / f"Flickr_8k.{name}Images.txt").write_text("".join(f"{number}.jpg\n" for number in numbers))
     folder.rename(folder.parent / "flickr8k")
     monkeypatch.setenv("REGARD_DATA", str(folder.parent))
-    album = open_album(Images("flickr8k", pixels=64))
-    assert list(album.validation().names) == ["6.jpg", "7.jpg"]
-    assert album.validation().captions[1] == ("photo 7 0", "photo 7 1")
-    assert list(album.tests()["test"].names) == ["8.jpg", "9.jpg"]
+    album = open_dataset(CaptioningData("flickr8k", pixels=64))
+    assert list(album.get_validation_set().names) == ["6.jpg", "7.jpg"]
+    assert album.get_validation_set().captions[1] == ("photo 7 0", "photo 7 1")
+    assert list(album.get_test_sets()["test"].names) == ["8.jpg", "9.jpg"]
     (folder.parent / "flickr8k/Flickr_8k.testImages.txt").write_text("5.jpg\n")
     with pytest.raises(InputError, match=r"got 5\.jpg for train and for test, expected each image in one part"):
-        open_album(Images("flickr8k"))
+        open_dataset(CaptioningData("flickr8k"))
 
 
 def test_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Room is taken before anything is computed, since a mapped file could only say so by a signal."""
-    album = open_album(Images(str(folder), pixels=64))
+    album = open_dataset(CaptioningData(str(folder), pixels=64))
     with monkeypatch.context() as full:
         full.setattr(features_module.os, "posix_fallocate", no_room)
         with pytest.raises(InputError, match=r"disk: got 'No space left on device' for 0 MB of features"):
-            album.validation()
+            album.get_validation_set()
     cache = folder.parent / "cache"
     assert not list(cache.rglob("*.npy"))
     sparse = cache / "sparse"
@@ -268,7 +268,7 @@ def test_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPat
         file.truncate(2**20)
     features_module.reserve(sparse)
     assert sparse.stat().st_blocks * 512 >= 2**20
-    assert len(album.validation().look([0, 1])) == 2
+    assert len(album.get_validation_set().load_inputs([0, 1])) == 2
 
 
 def no_room(*_: object) -> None:

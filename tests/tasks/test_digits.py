@@ -14,11 +14,11 @@ from PIL import Image
 from walking import flags, walk
 
 from regard.models import count_parameters
-from regard.tasks import kit
-from regard.tasks.data.pictures import FILES, digits, from_idx
+from regard.tasks import import_task
+from regard.tasks.data.pictures import FILES, load_digit_images, read_idx_folder
 from regard.tasks.digits.config import KINDS
-from regard.tasks.digits.model import jittered
-from regard.tasks.digits.predictor import own_picture
+from regard.tasks.digits.model import jitter
+from regard.tasks.digits.predictor import load_picture
 
 Regard = Callable[..., Any]
 BRIEF = {"stop.epochs": 6, "every.log": 5, "every.save": 10, "jitter": 0, "batch": 16, "data.training": 400, "steps": 2}
@@ -30,12 +30,12 @@ def test_digits_are_read_after_a_few_epochs(regard: Regard) -> None:
 
 
 def test_a_picture_of_ones_own_is_read_whichever_of_ink_and_paper_is_lighter(regard: Regard) -> None:
-    picture = digits(1).test[0][3]
+    picture = load_digit_images(1).test[0][3]
     pixels = (255 * picture).round().byte().numpy()
     for name, shown in (("chalk.png", pixels), ("ink.png", 255 - pixels)):
         Image.fromarray(shown).save(name)
-        assert torch.allclose(own_picture(Path(name), 8), picture, atol=1 / 255)
-    assert own_picture(Path("ink.png"), 28).shape == (28, 28)
+        assert torch.allclose(load_picture(Path(name), 8), picture, atol=1 / 255)
+    assert load_picture(Path("ink.png"), 28).shape == (28, 28)
     assert regard("train", "digits", "--folder", "run", *flags(BRIEF | {"stop.steps": 1})).code == 0
     done = regard("predict", "run", "ink.png", "--json", "--show", "seen.png")
     assert (done.code, done.errors) == (0, "")
@@ -49,11 +49,11 @@ def test_a_picture_of_ones_own_is_read_whichever_of_ink_and_paper_is_lighter(reg
 
 @pytest.mark.parametrize("side", [8, 28])
 def test_all_kinds_have_about_as_many_parameters_as_the_plain_net(side: int) -> None:
-    from regard.tasks.digits.config import PRESETS, for_files
-    from regard.tasks.digits.model import network
+    from regard.tasks.digits.config import PRESETS, configure_for_files
+    from regard.tasks.digits.model import build_classifier
 
-    configs = {kind: PRESETS[kind] if side == 8 else for_files(PRESETS[kind]) for kind in KINDS}
-    counts = {kind: count_parameters(network(config.model, side)) for kind, config in configs.items()}
+    configs = {kind: PRESETS[kind] if side == 8 else configure_for_files(PRESETS[kind]) for kind in KINDS}
+    counts = {kind: count_parameters(build_classifier(config.model, side)) for kind, config in configs.items()}
     assert counts["plain"] == side * side * 128 + 128 + 128 * 64 + 64 + 650
     assert all(0.85 * counts["plain"] <= count <= counts["plain"] for count in counts.values()), counts
 
@@ -61,7 +61,7 @@ def test_all_kinds_have_about_as_many_parameters_as_the_plain_net(side: int) -> 
 @pytest.mark.parametrize("score", ["own", "dot", "cosine", "learned-gaussian"])
 @pytest.mark.parametrize("kind", ["gated", "pooling", "additive-pooling"])
 def test_any_score_can_look(kind: str, score: str) -> None:
-    learned = kit("digits").task(kit("digits").configured(kind, (), {"model.score": score}))
+    learned = import_task("digits").build_task(import_task("digits").configure(kind, (), {"model.score": score}))
     seen = learned.model()(torch.rand(3, 8, 8))
     assert seen.weights.shape[:2] == (3, 3 if kind == "gated" else 1)
     assert seen.weights.shape[-2:] == (4, 4)
@@ -70,8 +70,8 @@ def test_any_score_can_look(kind: str, score: str) -> None:
 
 def test_jitter_moves_pictures_and_none_leaves_them() -> None:
     pictures = torch.rand(5, 8, 8)
-    assert torch.equal(jittered(pictures, 0.0), pictures)
-    moved = jittered(pictures, 0.1)
+    assert torch.equal(jitter(pictures, 0.0), pictures)
+    moved = jitter(pictures, 0.1)
     assert moved.shape == pictures.shape
     assert not torch.allclose(moved[0], pictures[0])
 
@@ -91,7 +91,7 @@ def write_idx(folder: Path, *, zipped: bool = False, images: int = 40) -> None:
 @pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
 def test_idx_files_are_read(tmp_path: Path, zipped: bool) -> None:
     write_idx(tmp_path, zipped=zipped)
-    (pictures, classes), (_, test_classes) = from_idx(tmp_path)
+    (pictures, classes), (_, test_classes) = read_idx_folder(tmp_path)
     assert pictures.shape == (40, 12, 12)
     assert len(test_classes) == 41
     assert torch.equal((pictures[:, :, 0].sum(1) - 1).long(), classes)
@@ -132,5 +132,5 @@ def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
 
 
 def test_the_split_is_the_same_whenever_it_is_asked_for() -> None:
-    assert torch.equal(digits(3).test[0], digits(3).test[0])
-    assert len(digits(3).training[1]) + len(digits(3).test[1]) == 1797
+    assert torch.equal(load_digit_images(3).test[0], load_digit_images(3).test[0])
+    assert len(load_digit_images(3).training[1]) + len(load_digit_images(3).test[1]) == 1797

@@ -9,9 +9,9 @@ import torch
 from walking import walk
 
 from regard.errors import InputError
-from regard.tasks import kit
-from regard.tasks.inversion.config import Data
-from regard.tasks.inversion.sequences import numbers_of, sets_of, spelled
+from regard.tasks import import_task
+from regard.tasks.inversion.config import InversionData
+from regard.tasks.inversion.sequences import encode_letters, generate_splits, decode_letters
 
 Regard = Callable[..., Any]
 SMALL = {
@@ -40,28 +40,28 @@ def test_short_sequences_are_inverted_after_375_steps(regard: Regard) -> None:
 
 @pytest.mark.parametrize(("rule", "wanted"), [("invert", "bac"), ("copy", "cab"), ("sort", "abc")])
 def test_the_targets_are_what_the_rule_says(rule: str, wanted: str) -> None:
-    learned = kit("inversion").task(kit("inversion").configured(None, (rule,), {}))
+    learned = import_task("inversion").build_task(import_task("inversion").configure(None, (rule,), {}))
     config = learned.config.data
     sources, lengths, targets, target_lengths = learned.training(0)
-    row = spelled(sources[0, : int(lengths[0]) - 1].tolist())
-    said = spelled(targets[0, : int(target_lengths[0])].tolist())
+    row = decode_letters(sources[0, : int(lengths[0]) - 1].tolist())
+    said = decode_letters(targets[0, : int(target_lengths[0])].tolist())
     assert said == {"invert": row[::-1], "copy": row, "sort": "".join(sorted(row))}[rule]
-    assert spelled(numbers_of("cab", config)) == "cab"
-    from regard.tasks.inversion.sequences import rewritten
+    assert decode_letters(encode_letters("cab", config)) == "cab"
+    from regard.tasks.inversion.sequences import apply_rule
 
-    assert spelled(rewritten(numbers_of("cab", config), config.rule)) == wanted
+    assert decode_letters(apply_rule(encode_letters("cab", config), config.rule)) == wanted
 
 
 def rows_of(tensors: tuple[torch.Tensor, ...]) -> list[str]:
-    return [spelled(row) for row in tensors[0].tolist()]
+    return [decode_letters(row) for row in tensors[0].tolist()]
 
 
 def test_no_sequence_that_is_tested_on_is_ever_learned_from() -> None:
     """Three letters make 363 sequences of up to five: twenty epochs of any seed see all but those held out."""
-    few = Data(symbols=3, shortest=1, longest=5, items=500, held_out=12)
-    sets = sets_of(few)
-    trained = {row for epoch in range(20) for row in rows_of(sets.training(epoch))}
-    trained |= set(rows_of(sets_of(replace(few, seed=2)).training(0)))
+    few = InversionData(symbols=3, shortest=1, longest=5, items=500, held_out=12)
+    sets = generate_splits(few)
+    trained = {row for epoch in range(20) for row in rows_of(sets.load_training(epoch))}
+    trained |= set(rows_of(generate_splits(replace(few, seed=2)).load_training(0)))
     validation, *tests = (rows_of(held) for held in (sets.validation, *sets.tests.values()))
     assert len(trained) > 300
     for held in (validation, *tests):
@@ -71,17 +71,17 @@ def test_no_sequence_that_is_tested_on_is_ever_learned_from() -> None:
 
 
 def test_two_epochs_differ_and_an_epoch_is_the_same_whenever_it_is_asked_for() -> None:
-    sets = sets_of(Data())
-    assert rows_of(sets.training(0))[:50] != rows_of(sets.training(1))[:50]
-    assert torch.equal(sets.training(1)[0], sets.training(1)[0])
+    sets = generate_splits(InversionData())
+    assert rows_of(sets.load_training(0))[:50] != rows_of(sets.load_training(1))[:50]
+    assert torch.equal(sets.load_training(1)[0], sets.load_training(1)[0])
 
 
 def test_letters_that_are_too_few_are_a_note_or_a_sentence() -> None:
-    few = sets_of(Data(symbols=3, shortest=1, longest=5, items=10, held_out=500))
+    few = generate_splits(InversionData(symbols=3, shortest=1, longest=5, items=10, held_out=500))
     count = len(few.validation[0])
     assert f"validation: {count} sequences held out, not 500: there are no more" in few.notes
     with pytest.raises(InputError, match=r"data\.symbols: got 2 letters, of which no sequence of length 1 is for"):
-        sets_of(Data(symbols=2, shortest=1, longest=1))
+        generate_splits(InversionData(symbols=2, shortest=1, longest=1))
 
 
 def test_an_unknown_rule_is_one_sentence(regard: Regard) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from walking import walk
 
-from regard.tasks import kit
-from regard.tasks.memory.config import Data
-from regard.tasks.memory.stories import KINDS, PLACES, story, tensors, told
+from regard.tasks import import_task
+from regard.tasks.memory.config import MemoryData
+from regard.tasks.memory.stories import KINDS, PLACES, generate_story, to_tensors, generate_stories
 
 Regard = Callable[..., Any]
 BRIEF = {
@@ -44,7 +44,7 @@ def test_answers_follow_from_the_facts_alone(kind: int) -> None:
     """Whoever goes from fact to fact by the first and last word of each arrives at the answer, through the support."""
     random = np.random.default_rng(7)
     for _ in range(50):
-        one = story(Data(), kind, random)
+        one = generate_story(MemoryData(), kind, random)
         word, path = one.question.split()[-1], []
         while word not in PLACES:
             path.append(last_told(one.facts, word))
@@ -55,9 +55,9 @@ def test_answers_follow_from_the_facts_alone(kind: int) -> None:
 
 
 def test_facts_that_are_not_there_are_not_looked_at() -> None:
-    data = Data()
-    learned = kit("memory").task(kit("memory").configured(None, (), {"data.items": "30"}))
-    facts, question, _, support = tensors(told(data, 30, (5,)), data)
+    data = MemoryData()
+    learned = import_task("memory").build_task(import_task("memory").configure(None, (), {"data.items": "30"}))
+    facts, question, _, support = to_tensors(generate_stories(data, 30, (5,)), data)
     weights = learned.model()(facts, question).weights.detach()
     assert float(weights.masked_select(~(facts > 0).any(-1)[:, None]).abs().max()) == 0
     assert float(weights.sum(-1).max()) <= 1 + 1e-5
@@ -75,8 +75,8 @@ def test_facts_that_are_not_there_are_not_looked_at() -> None:
 )
 def test_a_story_that_cannot_be_read_is_one_sentence(text: str, sentence: str) -> None:
     from regard.errors import InputError
-    from regard.tasks.memory.stories import parsed
+    from regard.tasks.memory.stories import parse_story
 
     with pytest.raises(InputError) as raised:
-        parsed(text, Data())
+        parse_story(text, MemoryData())
     assert sentence in str(raised.value)

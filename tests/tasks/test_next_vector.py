@@ -9,7 +9,7 @@ import pytest
 import torch
 from walking import walk
 
-from regard.tasks import kit
+from regard.tasks import import_task
 from regard.tasks.data.sequences import RULES
 
 Regard = Callable[..., Any]
@@ -29,8 +29,8 @@ def test_a_matrix_is_learned_from_the_last_vector(regard: Regard, rule: str) -> 
         "train", "next-vector", rule, "--folder", "run", "--items", 1500, "--stop.epochs", 25, "--every.log", 99
     )
     assert done.code == 0
-    config = kit("next-vector").configured(None, (rule,), {"data.items": "1500"})
-    report = kit("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
+    config = import_task("next-vector").configure(None, (rule,), {"data.items": "1500"})
+    report = import_task("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
     assert report["error"] < 1.5 * report["noise floor"] < 0.1 * min(report["last value"], report["mean"])
 
 
@@ -40,7 +40,7 @@ def test_the_last_vector_follows_from_those_before(rule: str) -> None:
     found = RULES[rule](200, 6, 4, 0.0, 3)
     before, last = found.vectors[:, -2], found.vectors[:, -1]
     if rule == "retrieval":
-        assert np.array_equal(found.vectors[np.arange(200), found.right], last)
+        assert np.array_equal(found.vectors[np.arange(200), found.expected_position], last)
     else:
         matrix = np.linalg.lstsq(before, last, rcond=None)[0]
         assert np.allclose(before @ matrix, last)
@@ -50,11 +50,11 @@ def test_a_file_is_cut_into_sequences_and_keeps_its_order(regard: Regard) -> Non
     np.save("wave.npy", np.stack([np.sin(np.arange(200) / 5), np.cos(np.arange(200) / 5)], axis=1))
     done = regard("train", "next-vector", "wave.npy", "--folder", "run", "--stop.epochs", 20, "--length", 6)
     assert done.code == 0, done.errors
-    config = kit("next-vector").configured(None, ("wave.npy",), {"data.length": "6"})
-    learned = kit("next-vector").task(config)
+    config = import_task("next-vector").configure(None, ("wave.npy",), {"data.length": "6"})
+    learned = import_task("next-vector").build_task(config)
     assert learned.sets.validation[0].shape == (39, 6, 2)
     assert torch.equal(learned.training(0)[0][1, 0], learned.training(0)[0][0, 1])
-    report = kit("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
+    report = import_task("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
     assert report["error"] < 0.3 * report["last value"]
 
 
@@ -78,13 +78,13 @@ def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
 def test_an_answer_is_not_drawn(reading: str) -> None:
     """In training, looks are drawn; what is then evaluated looks at the best place, every time."""
     values = {"data.items": "100", "model.reading": reading}
-    task = kit("next-vector").task(kit("next-vector").configured(None, (), values))
+    task = import_task("next-vector").build_task(import_task("next-vector").configure(None, (), values))
     torch.manual_seed(4)
     model, vectors = task.model(), task.sets.validation[0][:, :-1]
     assert not torch.equal(model(vectors).vector, model(vectors).vector)
     model.eval()
     best = (
-        kit("next-vector").task(kit("next-vector").configured(None, (), values | {"model.reading": "argmax"})).model()
+        import_task("next-vector").build_task(import_task("next-vector").configure(None, (), values | {"model.reading": "argmax"})).model()
     )
     best.load_state_dict(model.state_dict())
     assert torch.equal(model(vectors).vector, best(vectors).vector)

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from regard.tasks import TASKS, kit
+from regard.tasks import TASKS, import_task
 
 Regard = Callable[..., Any]
 SMALL: dict[str, dict[str, str]] = {
@@ -60,8 +60,8 @@ def test_every_task_says_first_how_large_its_parts_are(
 ) -> None:
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     data = {"translation": text, "vqa": spots}.get(name)
-    config = kit(name).configured(None, (str(data(tmp_path)),) if data else (), SMALL[name])
-    first, *others = kit(name).task(config).notes
+    config = import_task(name).configure(None, (str(data(tmp_path)),) if data else (), SMALL[name])
+    first, *others = import_task(name).build_task(config).notes
     words = first.split(", ")
     assert [word.split(" for ")[1].split(" ")[0] for word in words[:3]] == ["training", "validation", "test"]
     assert all(int(word.split(" ")[0].replace(",", "")) >= 1 for word in words)
@@ -70,7 +70,7 @@ def test_every_task_says_first_how_large_its_parts_are(
 
 
 def test_clips_that_are_the_same_under_two_names_are_told(tmp_path: Path) -> None:
-    notes = kit("speech").task(kit("speech").configured(None, (str(sounds(tmp_path)),), {})).notes
+    notes = import_task("speech").build_task(import_task("speech").configure(None, (str(sounds(tmp_path)),), {})).notes
     assert notes[:3] == (
         "16 clips for training, 2 for validation, 2 for test",
         "2 of the 2 clips for validation are trained on too",
@@ -79,7 +79,7 @@ def test_clips_that_are_the_same_under_two_names_are_told(tmp_path: Path) -> Non
 
 
 def test_photographs_that_are_the_same_under_two_names_are_told(tmp_path: Path) -> None:
-    from regard.tasks.captioning.collections import Images, Photos
+    from regard.tasks.captioning.collections import CaptioningData, PhotoDataset
 
     (tmp_path / "images").mkdir()
     lines = []
@@ -87,7 +87,7 @@ def test_photographs_that_are_the_same_under_two_names_are_told(tmp_path: Path) 
         Image.fromarray(np.full((8, 8, 3), color, dtype=np.uint8)).save(tmp_path / f"images/{number}.png")
         lines.append(f"{part}\t{number}.png\ta photo\n")
     (tmp_path / "captions.tsv").write_text("".join(lines))
-    assert Photos(Images(images=str(tmp_path))).about() == [
+    assert PhotoDataset(CaptioningData(images=str(tmp_path))).describe() == [
         "2 images for training, 1 for validation, 1 for test",
         "1 of the 1 images for validation are trained on too",
     ]
@@ -95,7 +95,7 @@ def test_photographs_that_are_the_same_under_two_names_are_told(tmp_path: Path) 
 
 def test_points_that_are_in_two_parts_are_told(tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_text("x,y\n" + "1,2\n" * 30 + "3,4\n5,6\n")
-    notes = kit("regression").task(kit("regression").configured(None, (str(tmp_path / "points.csv"),), {})).notes
+    notes = import_task("regression").build_task(import_task("regression").configure(None, (str(tmp_path / "points.csv"),), {})).notes
     assert any(note.endswith("items for test are trained on too") for note in notes)
 
 
@@ -107,7 +107,7 @@ def test_passages_that_are_in_two_files_are_told(tmp_path: Path) -> None:
             for name in names
         ]
         (tmp_path / file).write_text(json.dumps({"data": articles}))
-    notes = kit("reading").task(kit("reading").configured(None, (str(tmp_path),), {"data.validation": "1"})).notes
+    notes = import_task("reading").build_task(import_task("reading").configure(None, (str(tmp_path),), {"data.validation": "1"})).notes
     assert notes[0] == "5 questions for training, 1 for validation, 2 for test"
     assert [note for note in notes if "trained on too" in note] in (
         [],  # the passage that is in both was cut off for validation

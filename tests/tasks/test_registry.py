@@ -5,30 +5,30 @@ from pathlib import Path
 import pytest
 
 from regard.errors import InputError
-from regard.tasks import TASKS, kit
-from regard.tasks.registry import Kit
+from regard.tasks import TASKS, import_task
+from regard.tasks.registry import TaskPackage
 from regard.training import Goal, Training, configure, to_toml
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_offers_everything(name: str, tmp_path: Path) -> None:
-    package = kit(name)
-    assert isinstance(package, Kit)
+    package = import_task(name)
+    assert isinstance(package, TaskPackage)
     assert package.DEFAULT.task == name
     assert isinstance(package.DEFAULT.training, Training)
     for preset in package.PRESETS:
-        config = package.configured(preset, (), {"training.seed": "3"})
+        config = package.configure(preset, (), {"training.seed": "3"})
         assert config.training.seed == 3
-        assert isinstance(package.goal_of(config), Goal)
+        assert isinstance(package.get_goal(config), Goal)
         (tmp_path / "config.toml").write_text(to_toml(config))
         assert configure(package.DEFAULT, tmp_path / "config.toml") == config
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_misspelt_preset_is_answered_with_the_nearest(name: str) -> None:
-    preset = next(iter(kit(name).PRESETS))
+    preset = next(iter(import_task(name).PRESETS))
     with pytest.raises(InputError, match=f"fix: write --preset {preset}$"):
-        kit(name).configured(f"{preset}x", (), {})
+        import_task(name).configure(f"{preset}x", (), {})
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_a_misspelt_preset_is_answered_with_the_nearest(name: str) -> None:
 )
 def test_a_number_that_nothing_can_be_made_of_is_refused_before_any_work(name: str, field: str, value: str) -> None:
     with pytest.raises(InputError, match=rf"^{field}: got .*, expected .*; fix: "):
-        kit(name).configured(None, (), {field: value})
+        import_task(name).configure(None, (), {field: value})
 
 
 def test_a_misspelt_task_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"fix: write translation$"):
-        kit("translatoin")
+        import_task("translatoin")

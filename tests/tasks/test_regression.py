@@ -10,8 +10,8 @@ import pytest
 import torch
 from walking import walk
 
-from regard.tasks import kit
-from regard.tasks.data.points import from_csv
+from regard.tasks import import_task
+from regard.tasks.data.points import read_points
 
 Regard = Callable[..., Any]
 BRIEF = {"stop.steps": 60, "every.evaluate": 20, "every.log": 1}
@@ -49,8 +49,8 @@ def test_another_file_is_measured_in_the_units_of_the_run(regard: Regard) -> Non
 
 
 def test_the_fixed_width_is_the_definition() -> None:
-    config = kit("regression").configured(None, (), {})
-    learned = kit("regression").task(config)
+    config = import_task("regression").configure(None, (), {})
+    learned = import_task("regression").build_task(config)
     model = learned.model()
     _, known, values = learned.training(0)
     new = torch.tensor([[1.3]])
@@ -60,7 +60,7 @@ def test_the_fixed_width_is_the_definition() -> None:
 
 
 def test_no_point_is_predicted_from_itself() -> None:
-    learned = kit("regression").task(kit("regression").configured(None, (), {}))
+    learned = import_task("regression").build_task(import_task("regression").configure(None, (), {}))
     model = learned.model()
     with torch.no_grad():
         model.width.fill_(1e4)  # with itself in sight the loss would be 0
@@ -99,5 +99,5 @@ def test_a_run_does_not_go_on_with_other_points(regard: Regard) -> None:
 
 def test_columns_are_found_by_name(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
-    assert from_csv(tmp_path / "t.csv", "a").values.tolist() == [1, 3, 5]
-    assert from_csv(tmp_path / "t.csv", "").names == ("a",)
+    assert read_points(tmp_path / "t.csv", "a").values.tolist() == [1, 3, 5]
+    assert read_points(tmp_path / "t.csv", "").names == ("a",)

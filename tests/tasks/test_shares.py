@@ -6,21 +6,21 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.tasks import TASKS, kit
-from regard.training import Part, train
-from regard.training.evaluation import ONE
+from regard.tasks import TASKS, import_task
+from regard.training import DataShare, train
+from regard.training.evaluation import ONE_ITEM
 
-NOTHING = Part(10**6, 10**6 + 1)
+NOTHING = DataShare(10**6, 10**6 + 1)
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_an_empty_share_counts_as_zero(name: str) -> None:
     """A share of one item is what training rehearses with before its first step."""
-    package = kit(name)
-    task = package.task(package.configured(None, (), {}))
+    package = import_task(name)
+    task = package.build_task(package.configure(None, (), {}))
     model = task.model().eval()
     with torch.no_grad():
-        nothing, one = task.measure(model, NOTHING), task.measure(model, ONE)
+        nothing, one = task.measure(model, NOTHING), task.measure(model, ONE_ITEM)
     assert not any(nothing.values())
     assert task.goal.metric in task.metrics({key: nothing.get(key, 0.0) + value for key, value in one.items()})
 
@@ -45,25 +45,25 @@ SMALL = {
 
 
 def test_a_share_without_a_pair_within_the_limit_counts_as_zero(tmp_path: Path) -> None:
-    package = kit("translation")
-    config = package.configured(None, pairs(tmp_path, ["a b", "a b " * 9, "b", "b a " * 9]), SMALL)
-    task = package.task(config)
+    package = import_task("translation")
+    config = package.configure(None, pairs(tmp_path, ["a b", "a b " * 9, "b", "b a " * 9]), SMALL)
+    task = package.build_task(config)
     model = task.model().eval()
     with torch.no_grad():
-        shares = [task.measure(model, Part(rank, 3)) for rank in range(3)]
-        whole = task.measure(model, Part())
+        shares = [task.measure(model, DataShare(rank, 3)) for rank in range(3)]
+        whole = task.measure(model, DataShare())
     assert [share["tokens"] for share in shares] == [3.0, 2.0, 0.0]
     assert sum(share["tokens"] for share in shares) == whole["tokens"]
     assert sum(share["surprise"] for share in shares) == pytest.approx(whole["surprise"])
 
 
 def test_validation_without_a_pair_within_the_limit_is_told_before_the_first_step(tmp_path: Path) -> None:
-    package = kit("translation")
+    package = import_task("translation")
     values = SMALL | {"training.folder": str(tmp_path / "run")}
-    config = package.configured(None, pairs(tmp_path, ["a b " * 9]), values)
+    config = package.configure(None, pairs(tmp_path, ["a b " * 9]), values)
     steps = []
     with pytest.raises(
         InputError, match=r"^limit: got 4, expected at least 1[0-9], the shortest of the pairs; fix: raise"
     ):
-        steps.extend(event for event in train(package.task(config), config) if type(event).__name__ == "Stepped")
+        steps.extend(event for event in train(package.build_task(config), config) if type(event).__name__ == "Stepped")
     assert not steps

@@ -12,11 +12,11 @@ from PIL import Image
 from walking import walk
 
 from regard.errors import InputError
-from regard.tasks import kit
-from regard.tasks.vqa.answering import Batch
-from regard.tasks.vqa.config import Asked
+from regard.tasks import import_task
+from regard.tasks.vqa.answering import VqaBatch
+from regard.tasks.vqa.config import VqaData
 from regard.tasks.vqa.questions import open_questions
-from regard.training import Part
+from regard.training import DataShare
 
 Regard = Callable[..., Any]
 SMALL = {"pixels": 8, "held_out": 4, "size": 16, "heads": 2, "channels": "8,8", "learning.images": 4}
@@ -59,15 +59,15 @@ def test_questions_are_learned_resumed_evaluated_answered_and_drawn(regard: Rega
 @pytest.mark.parametrize("kind", ["stacked", "co-attention", "transformer", "none"])
 def test_padding_and_neighbors_change_no_answer(kind: str, folder: Path) -> None:
     values = {name: str(value) for name, value in SMALL.items()}
-    task = kit("vqa").task(kit("vqa").configured(kind, (str(folder),), values))
+    task = import_task("vqa").build_task(import_task("vqa").configure(kind, (str(folder),), values))
     torch.manual_seed(1)
     model = task.model().eval()
-    batch = next(iter(task.epoch(0, Part())))
+    batch = next(iter(task.epoch(0, DataShare())))
     together = model(batch)
     assert torch.allclose(together.looks.sum(-1), torch.ones(()), atol=1e-5)
     for number in range(len(batch.answers)):
         length, owner = int(batch.lengths[number]), int(batch.owners[number])
-        alone = Batch(
+        alone = VqaBatch(
             batch.images[owner : owner + 1],
             batch.questions[number : number + 1, :length],
             batch.lengths[number : number + 1],
@@ -80,25 +80,25 @@ def test_padding_and_neighbors_change_no_answer(kind: str, folder: Path) -> None
 
 
 def test_yes_and_no_are_counted_apart(folder: Path) -> None:
-    task = kit("vqa").task(kit("vqa").configured(None, (str(folder),), {k: str(v) for k, v in SMALL.items()}))
+    task = import_task("vqa").build_task(import_task("vqa").configure(None, (str(folder),), {k: str(v) for k, v in SMALL.items()}))
 
     class AlwaysYes(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.one = torch.nn.Parameter(torch.ones(1))
 
-        def forward(self, batch: Batch) -> Any:
+        def forward(self, batch: VqaBatch) -> Any:
             scores = torch.zeros(len(batch.answers), len(task.answers))
             scores[:, task.answers.index("yes")] = 5.0
             return type("Answered", (), {"scores": scores})
 
-    metrics = task.metrics(task.counted(AlwaysYes(), task.exhibition.test, Part()))
+    metrics = task.metrics(task.counted(AlwaysYes(), task.exhibition.test, DataShare()))
     assert (metrics["yes/no"], metrics["other"], metrics["accuracy"]) == (50, 0, 25)
 
 
 def test_easy_vqa_is_there_in_its_package(tmp_path: Path) -> None:
     pytest.importorskip("easy_vqa")
-    shown = open_questions(Asked(pixels=2, most=100, cache=tmp_path))
+    shown = open_questions(VqaData(pixels=2, most=100, cache=tmp_path))
     assert (len(shown.training.names), len(shown.validation.names), len(shown.test.names)) == (100, 400, 1000)
     assert len(shown.test.questions) == 9673
     assert sum(one.answer in ("yes", "no") for one in shown.test.questions) == 7136
@@ -136,4 +136,4 @@ def test_a_folder_with_something_missing_is_one_sentence(
     path = folder / "train" / name
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(InputError, match=message):
-        open_questions(Asked(str(folder), pixels=8, held_out=4))
+        open_questions(VqaData(str(folder), pixels=8, held_out=4))

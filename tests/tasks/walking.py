@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.tasks import config_of, kit, task_of
+from regard.tasks import read_config, import_task, build_task
 from regard.training import Stepped, train
 
 Regard = Callable[..., Any]
@@ -41,16 +41,16 @@ def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dic
 
 def check_exact_resume(run: Path, cut_at: int) -> None:
     """The same run once more, cut off without a word behind step `cut_at` and resumed: every bit is the same."""
-    config = config_of(run)
+    config = read_config(run)
     again = run.with_name(f"{run.name}-again")
     config = replace(config, training=replace(config.training, folder=again))
-    events = train(task_of(config, None), config)
+    events = train(build_task(config, None), config)
     for event in events:
         if isinstance(event, Stepped) and event.step >= cut_at:
             break
     events.close()  # type: ignore[attr-defined]  # a generator
     assert contents(again) != contents(run)
-    for _ in train(task_of(config, again), config, resume=again):
+    for _ in train(build_task(config, again), config, resume=again):
         pass
     assert contents(again) == contents(run)
 
@@ -65,4 +65,4 @@ def contents(run: Path) -> dict[str, Any]:
 
 
 def default_of(name: str) -> Any:
-    return kit(name).DEFAULT
+    return import_task(name).DEFAULT

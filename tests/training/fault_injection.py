@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 import torch.distributed as distributed
-from toy_training import Toy, checkpoints, contents, toy_config
+from toy_training import Toy, find_checkpoints, contents, toy_config
 
 from regard.errors import RegardError
 from regard.training import runtime as runtime_module
@@ -201,7 +201,7 @@ def changer(folder: Path) -> Fault:
     """The weights of an old checkpoint, not of the only one, become others under the hands of the run."""
 
     def change(operation: str, path: str) -> None:
-        for old in checkpoints(folder)[:-1][:1]:
+        for old in find_checkpoints(folder)[:-1][:1]:
             weights = old / "weights.safetensors"
             content = weights.read_bytes()
             weights.unlink()  # the best weights may be the same file, by a link
@@ -370,7 +370,7 @@ def rank_faults(base: Path, kind: str, parallel: str, every: int, offset: int) -
             room = fresh(base / "room", None)
             codes, _ = group(room, parallel, rank, at, fault)
             texts = [said(room, "0"), said(room, "1")]
-            saved = [int(path.name) for path in checkpoints(room / "run")]
+            saved = [int(path.name) for path in find_checkpoints(room / "run")]
             for text in room.glob("said*"):
                 text.unlink()
             again, _ = group(room, parallel, 0, 0, fail)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from toy_training import Toy, events_of, toy_config
 
-from regard.training import Evaluated, Goal, Noted, average, checkpoints, train, unpack
-from regard.training.checkpoint import best_first, read_tensors
+from regard.training import Evaluated, Goal, Noted, average_checkpoints, find_checkpoints, train, read_safetensors
+from regard.training.checkpoint import rank_checkpoints, read_tensors
 
 
 class Scored(Toy):
@@ -25,10 +25,10 @@ class Scored(Toy):
 
 def published(folder: Path) -> int:
     """The step whose weights are called best."""
-    best = unpack(folder / "weights.safetensors")
+    best = read_safetensors(folder / "weights.safetensors")
     same = [
         path
-        for path in checkpoints(folder)
+        for path in find_checkpoints(folder)
         if all(torch.equal(tensor, best[name]) for name, tensor in read_tensors(path, "weights").items())
     ]
     assert len(same) == 1
@@ -62,8 +62,8 @@ def test_ties_go_to_the_lower_loss_and_then_to_the_later_step(
     events = scored(tmp_path / "run", tuple(map(float, bleu)), losses)
     assert "".join("T" if event.best else "." for event in events if isinstance(event, Evaluated)) == marks
     assert published(tmp_path / "run") == step
-    assert int(best_first(tmp_path / "run", Scored.goal)[0].name) == step
-    assert int(average(tmp_path / "run", 1, "best", Scored.goal, tmp_path / "mean.safetensors")[0].name) == step
+    assert int(rank_checkpoints(tmp_path / "run", Scored.goal)[0].name) == step
+    assert int(average_checkpoints(tmp_path / "run", 1, "best", Scored.goal, tmp_path / "mean.safetensors")[0].name) == step
 
 
 def notes(events: list[object]) -> list[str]:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import InputError
-from regard.training import Optimizer, Schedule, Stop, Training, configure, to_toml
-from regard.training.config import differences, nearest
+from regard.training import Optimizer, Schedule, StopCriteria, Training, configure, to_toml
+from regard.training.config import compare_configs, find_nearest_field
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def test_of_two_tables_with_the_same_word_the_one_spelt_most_like_it_is_meant() 
         data: Sized = Sized()
         model: Sized = Sized()
 
-    assert nearest(Both(), "modle.size") == "model.size"
-    assert nearest(Both(), "dat.size") == "data.size"
+    assert find_nearest_field(Both(), "modle.size") == "model.size"
+    assert find_nearest_field(Both(), "dat.size") == "data.size"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ configs = st.builds(
         folder=st.builds(Path, texts.filter(lambda text: "\0" not in text)),
         optimizer=st.builds(Optimizer, rate=st.floats(1e-9, 1.0), clip=st.none() | st.floats(1e-3, 1e3)),
         schedule=st.builds(Schedule, st.sampled_from(["cosine", "constant"])),
-        stop=st.builds(Stop, steps=st.integers(1), patience=st.none() | st.integers(1)),
+        stop=st.builds(StopCriteria, steps=st.integers(1), patience=st.none() | st.integers(1)),
     ),
 )
 
@@ -169,7 +169,7 @@ configs = st.builds(
 @given(configs)
 def test_what_is_written_reads_back_the_same_over_any_defaults(config: Config) -> None:
     text = to_toml(config)
-    other = replace(Config(), training=Training(stop=Stop(epochs=3, target=0.5)))
+    other = replace(Config(), training=Training(stop=StopCriteria(epochs=3, target=0.5)))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.toml"
         file.write_bytes(text.encode())
@@ -177,4 +177,4 @@ def test_what_is_written_reads_back_the_same_over_any_defaults(config: Config) -
 
 
 def test_differences_have_dotted_names() -> None:
-    assert differences(Config(), Config(Model(heads=2))) == {"model.heads": (8, 2)}
+    assert compare_configs(Config(), Config(Model(heads=2))) == {"model.heads": (8, 2)}

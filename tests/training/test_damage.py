@@ -11,8 +11,8 @@ import torch
 from toy_training import Net, Toy, contents, events_of, toy_config
 
 from regard.errors import InputError, RegardError
-from regard.training import Noted, Started, checkpoints, restore, train, unpack
-from regard.training.checkpoint import entry
+from regard.training import Noted, Started, find_checkpoints, restore_weights, train, read_safetensors
+from regard.training.checkpoint import describe_file
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def spoil(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "state.json"])
 def test_one_changed_byte_is_found_and_the_one_before_serves(run: Path, undisturbed: Path, name: str) -> None:
-    path = checkpoints(run)[-1]
+    path = find_checkpoints(run)[-1]
     spoil(path / name)
     step, notes = resumed(run)
     assert step == 3
@@ -63,7 +63,7 @@ def test_one_changed_byte_is_found_and_the_one_before_serves(run: Path, undistur
 @pytest.mark.parametrize("which", [0, -1])
 def test_half_a_folder_is_left_out_wherever_it_is(run: Path, undisturbed: Path, count: int, which: int) -> None:
     """What a kill while deleting left under the name of a checkpoint, until deleting began with the name."""
-    for file in sorted(checkpoints(run)[which].iterdir())[:count]:
+    for file in sorted(find_checkpoints(run)[which].iterdir())[:count]:
         file.unlink()
     step, notes = resumed(run)
     assert step == (6 if which == 0 else 3)
@@ -73,28 +73,28 @@ def test_half_a_folder_is_left_out_wherever_it_is(run: Path, undisturbed: Path, 
 
 
 def test_where_no_checkpoint_is_whole_the_newest_is_told(run: Path) -> None:
-    for path in checkpoints(run):
+    for path in find_checkpoints(run):
         (path / "weights.safetensors").unlink()
-    path = checkpoints(run)[-1]
+    path = find_checkpoints(run)[-1]
     assert message(run) == (
         f"checkpoint: got {path} with no weights.safetensors, expected a whole checkpoint; "
         "fix: restore that folder from a copy, or start a new run"
     )
-    assert len(checkpoints(run)) == 2
+    assert len(find_checkpoints(run)) == 2
 
 
 def test_a_run_does_not_go_on_from_weights_alone(tmp_path: Path) -> None:
     run = tmp_path / "run"
     events_of(run, training__stop__steps=12, training__keep=3)
-    assert not (checkpoints(run)[0] / "optimizer.safetensors").exists()
-    for path in checkpoints(run)[-2:]:
+    assert not (find_checkpoints(run)[0] / "optimizer.safetensors").exists()
+    for path in find_checkpoints(run)[-2:]:
         spoil(path / "optimizer.safetensors")
     assert "optimizer.safetensors that is not the one written" in message(run)
 
 
 @pytest.mark.parametrize("field", ["progress", "metrics_bytes", "due", "window", "step"])
 def test_a_state_without_its_fields_is_damage(run: Path, undisturbed: Path, field: str) -> None:
-    path = checkpoints(run)[-1]
+    path = find_checkpoints(run)[-1]
     state = json.loads((path / "state.json").read_text())
     if field == "step":
         state["progress"]["step"] = "six"
@@ -102,7 +102,7 @@ def test_a_state_without_its_fields_is_damage(run: Path, undisturbed: Path, fiel
         (state if field in state else state["progress"]).pop(field)
     (path / "state.json").write_text(json.dumps(state))
     listed = json.loads((path / "manifest.json").read_text())
-    listed["files"]["state.json"] = entry(path / "state.json")
+    listed["files"]["state.json"] = describe_file(path / "state.json")
     (path / "manifest.json").write_text(json.dumps(listed))
     step, notes = resumed(run)
     assert step == 3
@@ -113,12 +113,12 @@ def test_a_state_without_its_fields_is_damage(run: Path, undisturbed: Path, fiel
 @pytest.mark.parametrize("name", ["manifest.json", "state.json"])
 @pytest.mark.parametrize("content", ["[" * 100_000, "null", "[]", "", "\udcff", '{"format": 1, "files": 3}'])
 def test_json_that_is_none_is_damage(run: Path, name: str, content: str) -> None:
-    (checkpoints(run)[-1] / name).write_bytes(content.encode("utf-8", "surrogateescape"))
+    (find_checkpoints(run)[-1] / name).write_bytes(content.encode("utf-8", "surrogateescape"))
     assert resumed(run)[0] == 3
 
 
 def test_a_pipe_for_a_file_is_damage_and_nobody_waits_for_it(run: Path) -> None:
-    path = checkpoints(run)[-1] / "manifest.json"
+    path = find_checkpoints(run)[-1] / "manifest.json"
     path.unlink()
     os.mkfifo(path)
     assert resumed(run)[0] == 3
@@ -149,7 +149,7 @@ def test_a_run_folder_that_is_a_file_is_one_sentence(tmp_path: Path, make: Calla
 
 
 def test_a_half_written_checkpoint_is_not_one(run: Path) -> None:
-    path = checkpoints(run)[-1]
+    path = find_checkpoints(run)[-1]
     path.rename(path.with_name(".saving-000000006"))
     (run / "checkpoints" / ".deleting-000000001").mkdir()
     assert events_of(run, resume=True, training__stop__steps=6)[0].step == 3
@@ -169,7 +169,7 @@ def test_a_run_of_another_version(run: Path) -> None:
 
 
 def test_a_checkpoint_of_another_version(run: Path) -> None:
-    path = checkpoints(run)[-1]
+    path = find_checkpoints(run)[-1]
     listed = json.loads((path / "manifest.json").read_text())
     (path / "manifest.json").write_text(json.dumps(listed | {"format": 7}))
     assert message(run).startswith(f"checkpoint: got {path} of format 7, expected format 1; fix: use the version")
@@ -205,23 +205,23 @@ def test_a_model_that_cannot_be_built_leaves_no_folder(tmp_path: Path) -> None:
 
 
 def test_weights_of_another_model(run: Path, tmp_path: Path) -> None:
-    tensors = unpack(run / "weights.safetensors")
+    tensors = read_safetensors(run / "weights.safetensors")
     model = Net(0.0)
-    restore(model, tensors, run)
+    restore_weights(model, tensors, run)
     assert model.out.weight is model.embedding.weight
     for change, problem in (
         ({"out.bias": tensors["out.bias"][:5]}, "out.bias of shape (5,) instead of (11,)"),
         ({"extra": tensors["seen"]}, "an unknown extra"),
     ):
         with pytest.raises(InputError) as caught:
-            restore(model, tensors | change, run)
+            restore_weights(model, tensors | change, run)
         assert str(caught.value) == (
             f"weights: got {run} with {problem}, expected the weights of this model; "
             "fix: use the config.toml of the run that wrote them"
         )
     (tmp_path / "text.safetensors").write_text("not tensors")
     with pytest.raises(InputError, match=r"^weights: got .*text.safetensors \(.*\), expected a whole safetens"):
-        unpack(tmp_path / "text.safetensors")
+        read_safetensors(tmp_path / "text.safetensors")
 
 
 def test_a_file_with_code_in_it_is_refused(tmp_path: Path) -> None:
@@ -229,4 +229,4 @@ def test_a_file_with_code_in_it_is_refused(tmp_path: Path) -> None:
 
     (tmp_path / "weights.safetensors").write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(InputError, match="expected a whole safetensors file"):
-        unpack(tmp_path / "weights.safetensors")
+        read_safetensors(tmp_path / "weights.safetensors")

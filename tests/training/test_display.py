@@ -9,13 +9,13 @@ from toy_training import Toy, events_of, toy_config
 
 from regard.errors import InputError
 from regard.training import Finished, Stepped, train
-from regard.training.board import boarded, scalars
-from regard.training.display import displayed, line_of
+from regard.training.board import write_tensorboard, extract_scalars
+from regard.training.display import display_events, format_event
 
 
 def test_a_pipe_gets_lines_and_no_bar(tmp_path: Path) -> None:
     config, output = toy_config(tmp_path / "run", training__stop__steps=8), io.StringIO()
-    events = list(displayed(train(Toy(config), config), Console(file=output, width=200)))
+    events = list(display_events(train(Toy(config), config), Console(file=output, width=200)))
     assert isinstance(events[-1], Finished)
     lines = output.getvalue().splitlines()
     assert lines[0] == f"{tmp_path / 'run'}: to step 8, 531 parameters"
@@ -28,7 +28,7 @@ def test_a_pipe_gets_lines_and_no_bar(tmp_path: Path) -> None:
 def test_a_terminal_gets_loss_speed_and_time_left(tmp_path: Path) -> None:
     config, output = toy_config(tmp_path / "run", training__stop__steps=8), io.StringIO()
     console = Console(file=output, width=200, force_terminal=True)
-    list(displayed(train(Toy(config), config), console))
+    list(display_events(train(Toy(config), config), console))
     shown = output.getvalue()
     assert "loss 2." in shown
     assert "tokens/s" in shown
@@ -37,12 +37,12 @@ def test_a_terminal_gets_loss_speed_and_time_left(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_says_how_to_go_on() -> None:
     finished = Finished("interrupted", 5, None, Path("runs/a"), "regard resume runs/a")
-    assert line_of(finished) == "interrupted, everything saved at step 5; to go on: regard resume runs/a"
+    assert format_event(finished) == "interrupted, everything saved at step 5; to go on: regard resume runs/a"
 
 
 def test_curves_have_names_and_steps() -> None:
     stepped = Stepped(3, 1, 2.0, 100, 0.5, 0.01, 1.5)
-    assert list(scalars(stepped)) == [
+    assert list(extract_scalars(stepped)) == [
         ("train/loss", 2.0, 3),
         ("train/rate", 0.01, 3),
         ("train/norm", 1.5, 3),
@@ -55,7 +55,7 @@ def test_tensorboard_is_written_or_asked_for(tmp_path: Path) -> None:
         import tensorboard  # noqa: F401
     except ImportError:
         with pytest.raises(InputError, match=r"^tensorboard: got no such package, expected it installed"):
-            list(boarded(iter(())))
+            list(write_tensorboard(iter(())))
         return
-    list(boarded(iter(events_of(tmp_path / "run", training__stop__steps=8))))
+    list(write_tensorboard(iter(events_of(tmp_path / "run", training__stop__steps=8))))
     assert list((tmp_path / "run" / "tensorboard").glob("events.out.tfevents.*"))

@@ -13,7 +13,7 @@ import pytest
 import torch
 from toy_training import Toy, contents, events_of, toy_config
 
-from regard.training import Finished, Noted, Saved, Started, Stepped, train, unpack
+from regard.training import Finished, Noted, Saved, Started, Stepped, train, read_safetensors
 
 SCRIPT = Path(__file__).parent / "toy_training.py"
 
@@ -109,4 +109,4 @@ def test_what_a_reader_of_events_draws_changes_nothing(tmp_path: Path, undisturb
 
 
 def test_tied_weights_are_stored_once(undisturbed: Path) -> None:
-    assert "out.weight" not in unpack(undisturbed / "weights.safetensors")
+    assert "out.weight" not in read_safetensors(undisturbed / "weights.safetensors")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from toy_training import Toy, contents, events_of, toy_config
 
-from regard.training import Saved, checkpoints, train
-from regard.training.checkpoint import verify
+from regard.training import Saved, find_checkpoints, train
+from regard.training.checkpoint import verify_checkpoint
 from regard.training.storage import StorageError
 
 
@@ -32,10 +32,10 @@ def test_the_kernel_refuses_to_write_and_the_run_goes_on_later(tmp_path: Path) -
         f"checkpoint 12: got no space left on the disk, expected room in {folder}; "
         "fix: free some space and go on; what was saved before is whole"
     )
-    assert checkpoints(folder)[-1].name == "000000009"
+    assert find_checkpoints(folder)[-1].name == "000000009"
     assert not list((folder / "checkpoints").glob(".saving-*"))
-    for path in checkpoints(folder):
-        verify(path)
+    for path in find_checkpoints(folder):
+        verify_checkpoint(path)
     events_of(folder, resume=True)
     assert contents(folder) == contents(tmp_path / "undisturbed")
 

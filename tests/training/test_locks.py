@@ -14,8 +14,8 @@ import pytest
 from toy_training import Toy, contents, events_of, toy_config
 
 from regard.errors import InputError
-from regard.training import Noted, average, lock, train
-from regard.training.lock import Holder, Lock, check_free, holding, is_abandoned, this_process
+from regard.training import Noted, average_checkpoints, lock, train
+from regard.training.lock import Holder, Lock, check_free, hold_lock, is_abandoned, describe_process
 
 HOLD = """
 import sys, time
@@ -59,7 +59,7 @@ def start(folder: Path) -> None:
 
 
 def mean(folder: Path) -> None:
-    average(folder, 1, "last", Toy.goal, folder / "averaged.safetensors")
+    average_checkpoints(folder, 1, "last", Toy.goal, folder / "averaged.safetensors")
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -102,7 +102,7 @@ def test_without_locks_of_the_system_what_the_file_says_decides(run: Path, monke
     import fcntl
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with holding(run), pytest.raises(InputError, match=rf"in use by process {os.getpid()} on "):
+    with hold_lock(run), pytest.raises(InputError, match=rf"in use by process {os.getpid()} on "):
         resume(run)
     resume(run)
     (run / ".lock").write_text(json.dumps(Holder("elsewhere", 7, "2020", "")._asdict()))
@@ -111,7 +111,7 @@ def test_without_locks_of_the_system_what_the_file_says_decides(run: Path, monke
 
 
 def test_who_is_certainly_gone() -> None:
-    own = this_process()
+    own = describe_process()
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     assert is_abandoned(None)
@@ -122,12 +122,12 @@ def test_who_is_certainly_gone() -> None:
 
 
 def test_reading_is_not_locked_out(run: Path, first: subprocess.Popen[str]) -> None:
-    from regard.tasks.predicting import weights_of
-    from regard.training import unpack
-    from regard.training.folder import recorded_versions
+    from regard.tasks.predicting import find_weights
+    from regard.training import read_safetensors
+    from regard.training.folder import read_versions
 
-    assert recorded_versions(run)["format"] == 1
-    assert unpack(weights_of(run, None))
+    assert read_versions(run)["format"] == 1
+    assert read_safetensors(find_weights(run, None))
 
 
 def test_a_run_that_is_being_made_is_locked_before_it_has_its_name(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_the_lock_is_held_from_the_first_event_to_the_last_and_then_gone(tmp_pat
 def test_a_lock_that_says_nothing_still_locks(
     run: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, quick: Callable[[], None]
 ) -> None:
-    with holding(run):
+    with hold_lock(run):
         (run / ".lock").write_bytes(content)
         with pytest.raises(InputError, match="in use by another process, expected"):
             resume(run)
@@ -184,7 +184,7 @@ def test_a_lock_removed_under_the_feet_of_its_taker_is_taken_again(run: Path, mo
 
     monkeypatch.setattr(lock, "open_regular", open_and_lose)
     own = Lock()
-    own.take(run)
+    own.acquire(run)
     monkeypatch.undo()
     with pytest.raises(InputError, match="in use"):
         check_free(run)

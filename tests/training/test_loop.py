@@ -15,17 +15,17 @@ from regard.training import (
     Saved,
     Started,
     Stepped,
-    average,
-    checkpoints,
+    average_checkpoints,
+    find_checkpoints,
     train,
-    unpack,
+    read_safetensors,
 )
 from regard.training.checkpoint import read_state, read_tensors
-from regard.training.progress import reseed
-from regard.training.step import DivergedError, scale
-from regard.training.task import Part
+from regard.training.progress import seed_generator
+from regard.training.step import DivergedError, scale_gradients
+from regard.training.task import DataShare
 
-PART = Part()
+PART = DataShare()
 
 
 def test_events_come_in_order_and_are_recorded(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_accumulation_weighs_every_token_alike(tmp_path: Path) -> None:
     config = toy_config(tmp_path / "run", training__optimizer__accumulate=3, **same)
     task = Toy(config)
     stepped = next(event for event in train(task, config) if isinstance(event, Stepped))
-    reseed(3, -1, 0)
+    seed_generator(3, -1, 0)
     model = task.model()
     losses = [task.loss(model, task.epoch(0, PART)[index]) for index in range(3)]
     mean = sum(loss.total for loss in losses) / sum(loss.count for loss in losses)
@@ -84,7 +84,7 @@ def test_ten_steps_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     events_of(tmp_path / "run", model__dropout=0.0, training__stop__steps=10, training__optimizer__clip=0.7)
     config = toy_config(tmp_path, training__optimizer__clip=0.7, model__dropout=0.0)
     task, settings = Toy(config), config.training.optimizer
-    reseed(config.training.seed, -1, 0)
+    seed_generator(config.training.seed, -1, 0)
     model = task.model()
     groups = [
         {"params": [parameter for parameter in model.parameters() if parameter.ndim > 1], "weight_decay": 0.01},
@@ -100,7 +100,7 @@ def test_ten_steps_are_those_of_a_plain_loop(tmp_path: Path) -> None:
         (loss.total / loss.count).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.7)
         optimizer.step()
-    trained = read_tensors(checkpoints(tmp_path / "run")[-1], "weights")
+    trained = read_tensors(find_checkpoints(tmp_path / "run")[-1], "weights")
     untrained = Toy(config).model().state_dict()
     for name, tensor in trained.items():
         torch.testing.assert_close(tensor, model.state_dict()[name], rtol=1e-5, atol=1e-6)
@@ -110,9 +110,9 @@ def test_ten_steps_are_those_of_a_plain_loop(tmp_path: Path) -> None:
 def test_clipping_bounds_the_gradient_and_reports_what_it_was(tmp_path: Path) -> None:
     parameter = torch.nn.Parameter(torch.zeros(2))
     parameter.grad = torch.tensor([30.0, 40.0])
-    assert scale([parameter], 0.1, clip=2.0) == pytest.approx(5.0)
+    assert scale_gradients([parameter], 0.1, clip=2.0) == pytest.approx(5.0)
     torch.testing.assert_close(parameter.grad, torch.tensor([1.2, 1.6]))
-    assert scale([parameter], 0.5, clip=None) == pytest.approx(1.0)
+    assert scale_gradients([parameter], 0.5, clip=None) == pytest.approx(1.0)
     torch.testing.assert_close(parameter.grad, torch.tensor([0.6, 0.8]))
 
 
@@ -129,12 +129,12 @@ def test_patience_ends_the_run_and_the_best_weights_are_published(tmp_path: Path
     events = list(train(Worse(config), config))
     assert [event.best for event in events if isinstance(event, Evaluated)] == [True, True, False, False]
     assert events[-1] == Finished("patience", 32, 1.0, tmp_path / "run", f"regard resume {tmp_path / 'run'}")
-    best = unpack(tmp_path / "run" / "checkpoints" / "000000016" / "weights.safetensors")
-    published = unpack(tmp_path / "run" / "weights.safetensors")
+    best = read_safetensors(tmp_path / "run" / "checkpoints" / "000000016" / "weights.safetensors")
+    published = read_safetensors(tmp_path / "run" / "weights.safetensors")
     assert all(torch.equal(best[name], published[name]) for name in best)
     # Last two and best two, the older ones without the optimizer.
-    assert [int(path.name) for path in checkpoints(tmp_path / "run")] == [16, 24, 30, 32]
-    full = [int(path.name) for path in checkpoints(tmp_path / "run") if (path / "optimizer.safetensors").exists()]
+    assert [int(path.name) for path in find_checkpoints(tmp_path / "run")] == [16, 24, 30, 32]
+    full = [int(path.name) for path in find_checkpoints(tmp_path / "run") if (path / "optimizer.safetensors").exists()]
     assert full == [30, 32]
 
 
@@ -164,7 +164,7 @@ def test_the_clock_makes_a_checkpoint_that_does_not_stay(tmp_path: Path) -> None
         training__stop__steps=8,
     )
     assert [event.step for event in events if isinstance(event, Saved)] == list(range(1, 9))
-    assert [int(path.name) for path in checkpoints(tmp_path / "run")] == [8]
+    assert [int(path.name) for path in find_checkpoints(tmp_path / "run")] == [8]
 
 
 def test_a_loss_that_is_no_number_spoils_nothing(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_loss_that_is_no_number_spoils_nothing(tmp_path: Path) -> None:
         "loss: got nan at step 9, expected a finite number; fix: lower the rate (2.3e-05 now) or clip more; "
         "the last checkpoint is from before this"
     )
-    last = checkpoints(tmp_path / "run")[-1]
+    last = find_checkpoints(tmp_path / "run")[-1]
     assert all(tensor.isfinite().all() for tensor in read_tensors(last, "weights").values())
 
 
@@ -190,15 +190,15 @@ def test_a_metric_that_is_no_number_is_never_the_best() -> None:
 def test_the_average_is_the_mean_of_the_kept_weights(tmp_path: Path) -> None:
     events_of(tmp_path / "run", training__keep=3)
     run, output = tmp_path / "run", tmp_path / "averaged.safetensors"
-    chosen = average(run, 3, "last", Toy.goal, output)
+    chosen = average_checkpoints(run, 3, "last", Toy.goal, output)
     assert [int(path.name) for path in chosen] == [40, 39, 36]
     expected = torch.stack([read_tensors(path, "weights")["out.bias"].double() for path in chosen]).mean(0)
-    torch.testing.assert_close(unpack(output)["out.bias"], expected.float(), rtol=0, atol=0)
-    best = average(run, 2, "best", Toy.goal, output)
+    torch.testing.assert_close(read_safetensors(output)["out.bias"], expected.float(), rtol=0, atol=0)
+    best = average_checkpoints(run, 2, "best", Toy.goal, output)
     metrics = [read_state(path)["progress"]["metric"] for path in best]
     assert metrics == sorted(metrics)
     with pytest.raises(ValueError, match=r"^count: got 9, expected 1 to 3, the best checkpoints that .* has kept"):
-        average(run, 9, "best", Toy.goal, output)
+        average_checkpoints(run, 9, "best", Toy.goal, output)
 
 
 def test_data_that_shrank_is_noticed(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import torch
 from toy_training import events_of
 
 from regard.errors import InputError
-from regard.training import Evaluated, Stepped, checkpoints
+from regard.training import Evaluated, Stepped, find_checkpoints
 from regard.training.checkpoint import read_tensors
-from regard.training.step import check_complete
+from regard.training.step import check_gradients
 
 SCRIPT = str(Path(__file__).parent / "toy_training.py")
 # No dropout, because two processes draw other numbers than one; a quick schedule, so that errors would show.
@@ -61,7 +61,7 @@ def assert_same(folder: Path, alone: Path) -> None:
     expected_steps, expected = zip(*curve_of(alone), strict=True)
     assert steps == expected_steps
     torch.testing.assert_close(torch.tensor(losses), torch.tensor(expected), rtol=1e-4, atol=1e-5)
-    last, expected_last = checkpoints(folder)[-1], checkpoints(alone)[-1]
+    last, expected_last = find_checkpoints(folder)[-1], find_checkpoints(alone)[-1]
     torch.testing.assert_close(
         read_tensors(last, "weights"), read_tensors(expected_last, "weights"), rtol=1e-3, atol=1e-4
     )
@@ -86,7 +86,7 @@ def test_one_process_becomes_two_with_shards_and_one_again(tmp_path: Path, alone
     flags = [*FLAGS, "training.parallel=fsdp", "training.stop.steps=32", "--processes", 2, "--restarts", 1]
     events = run([sys.executable, SCRIPT, folder, *flags, "--resume", "--die-at", 28])
     assert [event["step"] for event in events if event["event"] == "started"] == [24, 27]
-    assert {path.name for path in checkpoints(folder)[-1].iterdir()} >= {"weights", "optimizer"}
+    assert {path.name for path in find_checkpoints(folder)[-1].iterdir()} >= {"weights", "optimizer"}
     events_of(folder, resume=True, **UNDERSCORED)
     assert_same(folder, alone)
 
@@ -101,7 +101,7 @@ def test_an_error_in_one_process_ends_all_with_its_sentence_once_and_a_restart_d
     events = run(launched, code=2)
     said = [event["text"] for event in events if event["event"] == "error"]
     assert said == ["toy: got an error in process 1, expected none; fix: none"]
-    assert checkpoints(folder), "what the other process had done is saved"
+    assert find_checkpoints(folder), "what the other process had done is saved"
     events_of(folder, resume=True, **UNDERSCORED)
     assert_same(folder, alone)
 
@@ -120,13 +120,13 @@ def test_a_parameter_that_takes_no_part_is_named_before_anyone_waits_for_it() ->
     model = torch.nn.Linear(2, 3)
     model.weight.sum().backward()
     with pytest.raises(InputError) as caught:
-        check_complete(model)
+        check_gradients(model)
     assert str(caught.value) == (
         "model: got no gradient for bias, expected one for every parameter; "
         "fix: freeze it with requires_grad_(False), or train in one process"
     )
     model.bias.requires_grad_(False)
-    check_complete(model)
+    check_gradients(model)
 
 
 def test_several_processes_must_be_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

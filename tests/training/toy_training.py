@@ -21,19 +21,19 @@ from torch import Tensor, nn
 
 from regard.errors import RegardError
 from regard.training import (
-    Batched,
+    LazyBatches,
     Event,
-    Every,
+    Intervals,
     Goal,
     Loss,
-    Part,
+    DataShare,
     Stepped,
-    Stop,
+    StopCriteria,
     Training,
-    checkpoints,
+    find_checkpoints,
     configure,
     launch,
-    record,
+    event_to_json,
     train,
 )
 
@@ -50,7 +50,7 @@ class ToyModel:
 class ToyConfig:
     model: ToyModel = field(default_factory=ToyModel)
     training: Training = field(
-        default_factory=lambda: Training(seed=3, keep=2, stop=Stop(steps=40), every=Every(log=3, evaluate=8, save=3))
+        default_factory=lambda: Training(seed=3, keep=2, stop=StopCriteria(steps=40), every=Intervals(log=3, evaluate=8, save=3))
     )
 
 
@@ -88,10 +88,10 @@ class Toy:
     def model(self) -> nn.Module:
         return Net(self.config.model.dropout)
 
-    def epoch(self, number: int, part: Part) -> Sequence[Tensor]:
+    def epoch(self, number: int, part: DataShare) -> Sequence[Tensor]:
         order = torch.randperm(ITEMS - 10, generator=torch.Generator().manual_seed(number)).tolist()
-        groups = [part.of(order[start : start + 7]) for start in range(0, len(order), 7)]
-        return Batched(groups, lambda chosen: self.collate(chosen, number))
+        groups = [part.select(order[start : start + 7]) for start in range(0, len(order), 7)]
+        return LazyBatches(groups, lambda chosen: self.collate(chosen, number))
 
     def collate(self, chosen: Sequence[int], number: int = 0) -> Tensor:
         padded = nn.utils.rnn.pad_sequence([self.items[index] for index in chosen], batch_first=True)
@@ -105,9 +105,9 @@ class Toy:
         total = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=0, reduction="sum")
         return Loss(total, int((wanted > 0).sum()))
 
-    def measure(self, model: nn.Module, part: Part) -> Mapping[str, float]:
+    def measure(self, model: nn.Module, part: DataShare) -> Mapping[str, float]:
         sums = {"loss": 0.0, "tokens": 0.0}
-        for index in part.of(range(ITEMS - 10, ITEMS)):
+        for index in part.select(range(ITEMS - 10, ITEMS)):
             loss = self.loss(model, self.collate([index]))
             sums = {"loss": sums["loss"] + float(loss.total), "tokens": sums["tokens"] + float(loss.count)}
         return sums
@@ -134,11 +134,11 @@ def events_of(folder: Path, *, resume: bool = False, **overrides: object) -> lis
 def contents(folder: Path) -> dict[str, Any]:
     """Everything in a run folder that must not depend on interruptions: all but what a clock says."""
     found: dict[str, Any] = {"weights": (folder / "weights.safetensors").read_bytes()}
-    for path in checkpoints(folder):
+    for path in find_checkpoints(folder):
         progress = json.loads((path / "state.json").read_text())["progress"]
         progress["window"].pop("seconds")
         found[path.name] = (path / "weights.safetensors").read_bytes(), progress
-    found["optimizer"] = (checkpoints(folder)[-1] / "optimizer.safetensors").read_bytes()
+    found["optimizer"] = (find_checkpoints(folder)[-1] / "optimizer.safetensors").read_bytes()
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     found["metrics"] = [{name: line[name] for name in line if name != "seconds"} for line in lines]
     return found
@@ -152,7 +152,7 @@ def run(folder: Path, overrides: dict[str, object], resume: bool, die_at: int, f
     last_rank = rank == int(os.environ.get("WORLD_SIZE", "1")) - 1
     for event in train(Toy(config), config, resume=folder if resume else None):
         if rank == 0:
-            print(json.dumps(record(event)), flush=True)
+            print(json.dumps(event_to_json(event)), flush=True)
         if isinstance(event, Stepped) and last_rank and first:
             if event.step >= die_at >= 0:
                 os.kill(os.getpid(), signal.SIGKILL)

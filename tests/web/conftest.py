@@ -10,7 +10,7 @@ from jaxtyping import config
 from starlette.testclient import TestClient
 
 from regard.inspect.recording import Recording
-from regard.web.app import application
+from regard.web.app import build_app
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -34,7 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(folder / name, name)
     torch.manual_seed(5)
     large = torch.rand(2, 300, 130).softmax(-1)
-    recording = Recording.of({"small": torch.eye(3), "large": large})
+    recording = Recording.from_weights({"small": torch.eye(3), "large": large})
     recording.label([WORDS[4], "b", "c"], ["x", "y", "z"], sites="small")
     recording.save(folder / "looked.safetensors")
     (folder / "secret.txt").write_text("nobody may read this")
@@ -44,5 +44,5 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def client(place: Path) -> Iterator[TestClient]:
     paths = [*(place / name for name in MODELS), place / "looked.safetensors"]
-    with TestClient(application(paths, limits=LIMITS), base_url="http://localhost") as client:
+    with TestClient(build_app(paths, limits=LIMITS), base_url="http://localhost") as client:
         yield client

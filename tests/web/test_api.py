@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from tiny_runs import LIMITS, WORDS, events_of
 
 from regard.inspect.recording import Recording
-from regard.tasks import config_of
-from regard.tasks.translation import Search, Translator
+from regard.tasks import read_config
+from regard.tasks.translation import TranslationSearchOptions, Translator
 
 TEXT = "one two three"
 
@@ -39,8 +39,8 @@ def test_the_page_is_told_what_is_served(client: TestClient) -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_the_hypotheses_are_those_of_the_translator(client: TestClient, place: Path, run: str, beam: int) -> None:
     source, branches, hypotheses = translated(client, run=run, beam=beam)
-    translator = Translator.load(config_of(place / run), place / run)
-    expected = translator.translate([TEXT], Search(beam, beam, longest=LIMITS.tokens), attention=True)[0]
+    translator = Translator.load(read_config(place / run), place / run)
+    expected = translator.translate([TEXT], TranslationSearchOptions(beam, beam, longest=LIMITS.tokens), attention=True)[0]
     assert source == {"tokens": expected.source, "unknown": []}
     assert [one["text"] for one in hypotheses] == [one.text for one in expected.best]
     by_number = {branch["number"]: branch for branch in branches}
@@ -146,7 +146,7 @@ def test_tiles_are_the_largest_of_their_cells(client: TestClient, place: Path) -
 
 
 def test_a_recording_can_be_sent(client: TestClient, place: Path, tmp_path: Path) -> None:
-    Recording.of({"here": [[0.25, 0.75]]}, queries=["a"], keys=["b", "c"]).save(tmp_path / "r.safetensors")
+    Recording.from_weights({"here": [[0.25, 0.75]]}, queries=["a"], keys=["b", "c"]).save(tmp_path / "r.safetensors")
     content = (tmp_path / "r.safetensors").read_bytes()
     found = client.post("/api/recordings", content=content, headers={"Content-Type": "application/octet-stream"}).json()
     assert [site["name"] for site in found["sites"]] == ["here"]
@@ -154,7 +154,7 @@ def test_a_recording_can_be_sent(client: TestClient, place: Path, tmp_path: Path
 
 
 def test_old_recordings_go_when_there_is_no_room(client: TestClient, tmp_path: Path) -> None:
-    Recording.of({"here": torch.rand(100, 100)}).save(tmp_path / "r.safetensors")
+    Recording.from_weights({"here": torch.rand(100, 100)}).save(tmp_path / "r.safetensors")
     content, headers = (tmp_path / "r.safetensors").read_bytes(), {"Content-Type": "application/octet-stream"}
     names = [client.post("/api/recordings", content=content, headers=headers).json()["recording"] for _ in range(12)]
     answers = [client.get(f"/api/recordings/{name}") for name in names]

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 from tiny_runs import make_run
 
-from regard.web.app import application
+from regard.web.app import build_app
 from regard.web.limits import Limits
 
 UNPACKED, MOST = 2**26, 2**25  # bytes
@@ -91,7 +91,7 @@ def loaded(content: bytes, folder: Path) -> Any:
 
 
 def asked(paths: list[Path], path: str, **request: Any) -> Any:
-    with TestClient(application(paths, limits=Limits(upload=2**20)), base_url="http://localhost") as client:
+    with TestClient(build_app(paths, limits=Limits(upload=2**20)), base_url="http://localhost") as client:
         return client.post(path, **request)
 
 

@@ -14,11 +14,11 @@ from PIL import Image
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, SMALL, untrained
 
-from regard.tasks import kit
-from regard.training.folder import create
+from regard.tasks import import_task
+from regard.training.folder import create_run
 from regard.training.lock import Lock
-from regard.training.tensors import distinct, pack
-from regard.web.app import application
+from regard.training.tensors import collect_tensors, to_safetensors
+from regard.web.app import build_app
 from regard.web.limits import Limits
 
 BINARY = {"Content-Type": "application/octet-stream"}
@@ -36,7 +36,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def client(place: Path) -> Iterator[TestClient]:
     limits = Limits(file=40_000, pixels=10_000, listening=1.0, passage=300, kept=LIMITS.kept)
-    with TestClient(application(list(place.iterdir()), limits=limits), base_url="http://localhost") as client:
+    with TestClient(build_app(list(place.iterdir()), limits=limits), base_url="http://localhost") as client:
         yield client
 
 
@@ -133,13 +133,13 @@ def test_what_cannot_be_asked_is_one_sentence(client: TestClient, name: str) -> 
 
 def test_an_example_of_what_a_task_generates(tmp_path: Path) -> None:
     """The default data are offered; those of another configuration might be any folder and are not opened."""
-    config = kit("reading").configured(None, [], {"reader.hidden": "4", "reader.width": "6"})
-    made = kit("reading").task(config)
+    config = import_task("reading").configure(None, [], {"reader.hidden": "4", "reader.width": "6"})
+    made = import_task("reading").build_task(config)
     lock = Lock()
-    create(tmp_path / "run", config, made, lock)
+    create_run(tmp_path / "run", config, made, lock)
     lock.close()
-    (tmp_path / "run" / "weights.safetensors").write_bytes(pack(distinct(made.model())))
-    with TestClient(application([tmp_path / "run"]), base_url="http://localhost") as client:
+    (tmp_path / "run" / "weights.safetensors").write_bytes(to_safetensors(collect_tensors(made.model())))
+    with TestClient(build_app([tmp_path / "run"]), base_url="http://localhost") as client:
         answer = ask(client, "run", example="yes").json()
         assert re.fullmatch(r"(Not \w+\. )*(Who|What|Where) [^?.]+\?( Not \w+\.)*", answer["question"])
         assert client.get("/api/state").json()["runs"][0]["example"] is True
@@ -163,7 +163,7 @@ def test_a_configuration_cannot_ask_for_more_than_its_weights(
     changed = [f"{setting} = {value}" if line.startswith(f"{setting} =") else line for line in lines]
     (run / "config.toml").write_text("\n".join(changed))
     content = {"speech": sound(), "captioning": picture(), "reading": b"a b"}[task]
-    with TestClient(application([run]), base_url="http://localhost") as client:
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = ask(client, "run", content, **({"question": "who?"} if task == "reading" else {}))
         assert answer.status_code == 400
         assert said in answer.json()["error"]
@@ -175,7 +175,7 @@ def test_no_file_outside_of_the_run_is_read(tmp_path: Path) -> None:
     (tmp_path / "outside.json").write_text(json.dumps(words))
     (run / "words.json").unlink()
     (run / "words.json").symlink_to(tmp_path / "outside.json")
-    with TestClient(application([run]), base_url="http://localhost") as client:
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = ask(client, "run", b"a b", question="who?")
         assert answer.status_code == 403
         assert "leads out of its folder" in answer.json()["error"]

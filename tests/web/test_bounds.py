@@ -12,13 +12,13 @@ from tiny_runs import LIMITS
 
 from regard.inspect.recording import Recording
 from regard.web.answers import RefusedError
-from regard.web.app import application, url
+from regard.web.app import build_app, format_url
 from regard.web.security import Access, Guard
 from regard.web.store import Store
 
 
 def labelled(letters: int) -> Recording:
-    recording = Recording.of({"a": torch.eye(2)}, metadata={"large": "x" * 1000})
+    recording = Recording.from_weights({"a": torch.eye(2)}, metadata={"large": "x" * 1000})
     recording.label(["x" * letters, "b"], ["c", "d"])
     recording.notes += ["a note"] * 200
     return recording
@@ -40,7 +40,7 @@ def test_what_the_page_does_not_show_is_not_kept() -> None:
 
 
 def test_few_uploads_arrive_at_once(place: Path) -> None:
-    app = application([place / "looked.safetensors"], limits=LIMITS)
+    app = build_app([place / "looked.safetensors"], limits=LIMITS)
 
     async def sent() -> None:
         gate = asyncio.Event()
@@ -78,8 +78,8 @@ async def posted(app: Guard, gate: asyncio.Event) -> dict[str, Any]:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "Example.org"])
 def test_the_address_that_is_printed_is_served(place: Path, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "My-Machine")
-    access = Access.at(host, ["Proxy.Example"], token="right")
-    printed = url(host, 8000, None)
+    access = Access.from_host(host, ["Proxy.Example"], token="right")
+    printed = format_url(host, 8000, None)
     for address in (printed, "http://proxy.example/"):
-        with TestClient(application([place / "plain"], access), base_url=address) as client:
+        with TestClient(build_app([place / "plain"], access), base_url=address) as client:
             assert client.get("/api/state", headers={"Authorization": "Bearer right"}).status_code == 200

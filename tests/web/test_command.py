@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.web.app import url
+from regard.web.app import format_url
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_bad_input_is_one_sentence(regard: Callable[..., Any], arguments: list[s
 
 
 def test_the_address_of_a_version_6_host_has_brackets() -> None:
-    assert url("::1", 80, None) == "http://[::1]:80/"
+    assert format_url("::1", 80, None) == "http://[::1]:80/"
 
 
 def test_every_word_is_there_in_both_languages() -> None:

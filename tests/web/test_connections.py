@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tiny_runs import make_run
 
-from regard.web.app import application, listening, server
+from regard.web.app import build_app, open_socket, build_server
 from regard.web.connections import Connection, raise_file_limit
 from regard.web.limits import Limits
 
@@ -29,8 +29,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]
         patch.setattr(Connection, "SILENCE", 0.6)
         patch.setattr(Connection, "UNREAD", 0.6)
         patch.setattr(Connection, "MOST", 40)
-        connection = listening("127.0.0.1", 0)
-        running = server(application([run], limits=Limits(followers=FOLLOWERS, patience=2.0)))
+        connection = open_socket("127.0.0.1", 0)
+        running = build_server(build_app([run], limits=Limits(followers=FOLLOWERS, patience=2.0)))
         thread = threading.Thread(target=running.run, args=([connection],), daemon=True)
         thread.start()
         yield connection.getsockname()[:2]
@@ -174,8 +174,8 @@ def test_who_leaves_makes_no_traceback(
 def test_who_follows_when_the_server_ends_makes_no_traceback(
     tmp_path: Path, errors: list[logging.LogRecord], capfd: Any
 ) -> None:
-    connection = listening("127.0.0.1", 0)
-    running = server(application([make_run(tmp_path / "run", "plain")]))
+    connection = open_socket("127.0.0.1", 0)
+    running = build_server(build_app([make_run(tmp_path / "run", "plain")]))
     thread = threading.Thread(target=running.run, args=([connection],), daemon=True)
     thread.start()
     address = connection.getsockname()[:2]

@@ -11,7 +11,7 @@ import pytest
 from regard.web.answers import RefusedError
 from regard.web.events import Event
 from regard.web.limits import Limits
-from regard.web.metrics import Followers, point_of
+from regard.web.metrics import Followers, parse_point
 
 
 async def until(events: AsyncIterator[Event], name: str) -> Any:
@@ -78,10 +78,10 @@ def test_too_many_readers_are_told_to_wait(tmp_path: Path) -> None:
     ids=["empty", "one", "no-step", "text", "bytes", "braces", "brackets", "long"],
 )
 def test_what_is_no_point_is_left_out(line: bytes) -> None:
-    assert point_of(line) is None
+    assert parse_point(line) is None
 
 
 def test_names_of_metrics_are_few_and_short() -> None:
-    point = point_of(json.dumps({"step": 1, "metrics": {"m" * 99 + str(n): n for n in range(99)}}).encode())
+    point = parse_point(json.dumps({"step": 1, "metrics": {"m" * 99 + str(n): n for n in range(99)}}).encode())
     assert point is not None
     assert all(len(name) <= 40 for name in point["metrics"])

@@ -14,11 +14,11 @@ from safetensors.torch import load, save
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.inspect.recording import Recording
-from regard.inspect.recording.file import read
+from regard.inspect.recording.file import read_recording
 from regard.web.answers import RefusedError
-from regard.web.app import application
+from regard.web.app import build_app
 from regard.web.limits import Limits
 from regard.web.security import Access
 from regard.web.store import Store
@@ -119,7 +119,7 @@ def test_no_length_is_a_fault(client: TestClient, length: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_a_token_that_admits_everyone_or_nobody_is_refused(host: str, token: str) -> None:
     with pytest.raises(ValueError, match=r"token: got .*, expected 1 to 200 printable .*; fix: leave --token out"):
-        Access.at(host, token=token)
+        Access.from_host(host, token=token)
 
 
 def test_an_empty_token_on_the_command_line_is_one_sentence(regard: Callable[..., Any], tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_an_empty_token_on_the_command_line_is_one_sentence(regard: Callable[...
 
 
 def sited(sites: int, letters: int = 0) -> Recording:
-    return Recording.of({f"{'x' * letters}{number}": torch.eye(1) for number in range(sites)})
+    return Recording.from_weights({f"{'x' * letters}{number}": torch.eye(1) for number in range(sites)})
 
 
 def test_names_and_sites_count_as_what_is_kept() -> None:
@@ -184,13 +184,13 @@ def test_loading_ends_with_its_time(tmp_path: Path) -> None:
         ticket.check()
 
     with pytest.raises(RefusedError, match="time: got more than 1000 s, expected an answer within them"):
-        read(tmp_path / "r", 2**20, between=check)
+        read_recording(tmp_path / "r", 2**20, between=check)
     assert len(turns) == 50
 
 
 def test_an_upload_of_many_sites_ends_with_its_time() -> None:
     limits = Limits(seconds=0.15)
-    with TestClient(application([], limits=limits), base_url="http://localhost") as client:
+    with TestClient(build_app([], limits=limits), base_url="http://localhost") as client:
         answer = client.post("/api/recordings", content=written(20_000), headers=BINARY)
     assert answer.status_code == 503
     assert said(answer).startswith("time: got more than 0.15 s")
@@ -214,7 +214,7 @@ def test_text_that_cannot_be_written_is_not_kept(client: TestClient, more: dict[
 
 
 def test_half_a_surrogate_pair_is_refused_when_it_is_labelled(tmp_path: Path) -> None:
-    recording = Recording.of({"a": torch.eye(1)})
+    recording = Recording.from_weights({"a": torch.eye(1)})
     with pytest.raises(ValueError, match="queries of a: got half a surrogate pair, expected text that can be written"):
         recording.label(["\ud800"], ["b"])
     recording.notes.append("\ud800")
@@ -228,7 +228,7 @@ def test_no_json_takes_more_memory_than_its_file_may(client: TestClient) -> None
     text = json.dumps({"version": 1, "sites": [], "notes": [], "metadata": {"a": [{}] * 2000}}, separators=(",", ":"))
     answer = client.post("/api/recordings", content=save({}, metadata={"regard": text}), headers=BINARY)
     assert answer.status_code == 400
-    assert f"values, expected at most {LIMITS.upload // most('recording', 'value share'):,}" in said(answer)
+    assert f"values, expected at most {LIMITS.upload // get_bound('recording', 'value share'):,}" in said(answer)
 
 
 def test_messages_show_no_path_of_the_server(client: TestClient, place: Path) -> None:
@@ -291,7 +291,7 @@ def latin(run: Path) -> None:
 
 
 def crowded(run: Path) -> None:
-    for number in range(most("run folder", "entries")):
+    for number in range(get_bound("run folder", "entries")):
         (run / str(number)).touch()
 
 
@@ -313,7 +313,7 @@ def test_one_bad_run_is_listed_as_broken_and_the_others_are_served(
     tmp_path: Path, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     bad, good = make_run(tmp_path / "bad", "plain"), make_run(tmp_path / "good", "plain")
-    with TestClient(application([bad, good]), base_url="http://localhost") as client:
+    with TestClient(build_app([bad, good]), base_url="http://localhost") as client:
         damage(bad)
         runs = {run["name"]: run for run in client.get("/api/state").json()["runs"]}
         assert runs["good"]["ready"] is True
@@ -329,7 +329,7 @@ def test_one_bad_run_is_listed_as_broken_and_the_others_are_served(
 def test_a_bad_vocabulary_is_one_sentence_and_not_waited_for(tmp_path: Path) -> None:
     bad = make_run(tmp_path / "bad", "plain")
     fifo_of_words(bad)
-    with TestClient(application([bad]), base_url="http://localhost") as client:
+    with TestClient(build_app([bad]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json={"run": "bad", "text": "one", "target": "one"})
         assert "no plain file" in said(answer)
 
@@ -337,7 +337,7 @@ def test_a_bad_vocabulary_is_one_sentence_and_not_waited_for(tmp_path: Path) -> 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_run_that_may_not_be_read_is_one_sentence(tmp_path: Path) -> None:
     bad = make_run(tmp_path / "bad", "plain")
-    with TestClient(application([bad]), base_url="http://localhost") as client:
+    with TestClient(build_app([bad]), base_url="http://localhost") as client:
         bad.chmod(0)
         assert "cannot be read" in client.get("/api/state").json()["runs"][0]["error"]
         bad.chmod(0o700)
@@ -349,7 +349,7 @@ def test_a_model_of_numbers_that_are_none_is_one_sentence(tmp_path: Path, value:
     tensors = load((run / "weights.safetensors").read_bytes())
     broken = {name: torch.full_like(tensor, value) for name, tensor in tensors.items()}
     (run / "weights.safetensors").write_bytes(save(broken))
-    with TestClient(application([run]), base_url="http://localhost") as client:
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = client.post("/api/translate", json={"run": "run", "text": "one"})
         assert "NaN" not in answer.text
         assert "error of its own" not in answer.text
@@ -361,7 +361,7 @@ def test_metrics_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", "plain")
     (run / "metrics.jsonl").unlink()
     os.mkfifo(run / "metrics.jsonl")
-    with TestClient(application([run]), base_url="http://localhost") as client:
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
         assert "no plain file" in said(client.get("/api/runs/run/metrics"))
 
 
@@ -371,5 +371,5 @@ def test_threads_are_none_the_more_afterwards() -> None:
 
 def test_headers_of_any_claim_are_bounded() -> None:
     content = struct.pack("<Q", 2**62) + b"{}"
-    with TestClient(application([]), base_url="http://localhost") as client:
+    with TestClient(build_app([]), base_url="http://localhost") as client:
         assert client.post("/api/recordings", content=content, headers=BINARY).status_code == 400

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
 from regard.inspect.recording import Recording
-from regard.web.app import application, listening, url
+from regard.web.app import build_app, open_socket, format_url
 from regard.web.security import HEADERS, Access
 
 ASK = {"run": "transformer", "text": "one"}
@@ -87,8 +87,8 @@ def test_what_a_form_can_send_is_refused(client: TestClient, kind: str) -> None:
 
 
 def test_others_need_a_token(place: Path) -> None:
-    access = Access.at("0.0.0.0", token="right")
-    with TestClient(application([place / "plain"], access), base_url="http://192.0.2.7:8000") as client:
+    access = Access.from_host("0.0.0.0", token="right")
+    with TestClient(build_app([place / "plain"], access), base_url="http://192.0.2.7:8000") as client:
         assert client.get("/").status_code == 200  # the page is no secret
         for token in ("", "Bearer", "Bearer wrong", "Bearer rightt", "Bearer righ", "Bearer é"):
             answer = client.get("/api/state", headers={"Authorization": token.encode()} if token else {})
@@ -100,19 +100,19 @@ def test_others_need_a_token(place: Path) -> None:
 
 
 def test_a_token_is_made_up_wherever_others_can_reach() -> None:
-    assert Access.at("127.0.0.1").token is None
-    assert Access.at("localhost").token is None
-    made = {Access.at(host).token for host in ("0.0.0.0", "192.0.2.7", "::", "example.org")}
+    assert Access.from_host("127.0.0.1").token is None
+    assert Access.from_host("localhost").token is None
+    made = {Access.from_host(host).token for host in ("0.0.0.0", "192.0.2.7", "::", "example.org")}
     assert len(made) == 4
     assert all(token is not None and len(token) >= 30 for token in made)
-    assert url("192.0.2.7", 80, "secret") == "http://192.0.2.7:80/#token=secret"
+    assert format_url("192.0.2.7", 80, "secret") == "http://192.0.2.7:80/#token=secret"
 
 
 def test_a_port_that_is_taken_is_a_sentence() -> None:
-    taken = listening("127.0.0.1", 0)
+    taken = open_socket("127.0.0.1", 0)
     taken.listen()
     with taken, pytest.raises(ValueError, match=r"port: got \d+ of 127\.0\.0\.1 .*; fix: use --port 0 for any"):
-        listening("127.0.0.1", taken.getsockname()[1])
+        open_socket("127.0.0.1", taken.getsockname()[1])
 
 
 TRAVERSALS = [
@@ -146,7 +146,7 @@ def test_a_link_out_of_a_run_is_not_followed(tmp_path: Path, file: str) -> None:
     run = make_run(tmp_path / "run", "plain")
     outside = (run / file).rename(tmp_path / "outside")
     (run / file).symlink_to(outside)
-    with TestClient(application([run]), base_url="http://localhost") as client:
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
         if file == "metrics.jsonl":
             answer = client.get("/api/runs/run/metrics")
             assert answer.status_code == 403
@@ -243,7 +243,7 @@ def test_hostile_recordings_are_a_sentence(client: TestClient, name: str) -> Non
 def test_hostile_checkpoints_are_a_sentence(tmp_path: Path, name: str) -> None:
     run = make_run(tmp_path / "run", "plain")
     (run / "weights.safetensors").write_bytes(HOSTILE[name])
-    with TestClient(application([run]), base_url="http://localhost") as client:
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json=ASK | {"run": "run", "target": "one"})
         assert answer.status_code == 400
         assert "weights.safetensors" in error(answer)
@@ -260,7 +260,7 @@ def test_a_configuration_cannot_ask_for_memory_that_its_weights_do_not_fill(
     (run / "config.toml").write_text(
         "\n".join(f"{setting} = {value}" if line.startswith(f"{setting} =") else line for line in lines)
     )
-    with TestClient(application([run]), base_url="http://localhost") as client:
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json=ASK | {"run": "run", "target": "one"})
         assert answer.status_code == 400
         error(answer)
@@ -270,7 +270,7 @@ def test_a_run_of_another_shape_is_refused_before_it_is_built(tmp_path: Path) ->
     run = make_run(tmp_path / "run", "transformer")
     text = (run / "config.toml").read_text()
     (run / "config.toml").write_text(text.replace("hidden = 10", "hidden = 1000000"))
-    with TestClient(application([run]), base_url="http://localhost") as client:
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json=ASK | {"run": "run", "target": "one"})
         assert "of shape (10, 12) instead of (1000000, 12)" in error(answer)
 
@@ -318,7 +318,7 @@ def test_no_question_about_a_recording_breaks_the_server(client: TestClient, par
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("good") / "r.safetensors"
-    Recording.of({"here": [[0.25, 0.75]]}, queries=["a"], keys=["b", "c"]).save(path)
+    Recording.from_weights({"here": [[0.25, 0.75]]}, queries=["a"], keys=["b", "c"]).save(path)
     return path.read_bytes()
 
 

@@ -13,9 +13,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
-from regard.inspect.recording import Difference, Factored, Factors, Recording, Sketch
+from regard.inspect.recording import Difference, FactoredMap, Factors, Recording, Sketch
 from regard.web import recordings
-from regard.web.answers import HANDLERS, Json, RefusedError
+from regard.web.answers import HANDLERS, SafeJsonResponse, RefusedError
 from regard.web.limits import Limits
 from regard.web.routes import Routes
 from regard.web.runs import Run, Runs
@@ -139,7 +139,7 @@ def test_limits_are_more_than_nothing() -> None:
 
 
 def sited(sites: int) -> Recording:
-    return Recording.of({f"site {number}": torch.eye(2) for number in range(sites)})
+    return Recording.from_weights({f"site {number}": torch.eye(2) for number in range(sites)})
 
 
 @pytest.mark.parametrize("path", ["/api/state", "/api/recordings/{name}", "/api/recordings/{name}/labels?site=0"])
@@ -156,10 +156,10 @@ def test_what_is_read_and_written_for_an_answer_is_read_beside_the_event_loop(
 
         return call
 
-    monkeypatch.setattr(Run, "facts", noticed(Run.facts))
-    monkeypatch.setattr(recordings, "summary", noticed(recordings.summary))
-    monkeypatch.setattr(Json, "render", noticed(Json.render))
-    with TestClient(Starlette(routes=routes.all())) as client:
+    monkeypatch.setattr(Run, "facts", noticed(Run.describe))
+    monkeypatch.setattr(recordings, "summary", noticed(recordings.summarize_recording))
+    monkeypatch.setattr(SafeJsonResponse, "render", noticed(SafeJsonResponse.render))
+    with TestClient(Starlette(routes=routes.list_routes())) as client:
         assert client.get(path.format(name=name)).status_code == 200
     routes.workers.close()
     assert threads
@@ -170,7 +170,7 @@ def claiming(heads: int, size: int) -> Recording:
     """A recording of few bytes whose tiles are many weights, and no overview to take them from."""
     table = torch.ones(heads, size)
     sketch = Sketch(table, table, torch.ones(heads, size, 1), torch.zeros(heads, size, 1, dtype=torch.long))
-    seen = Factored(sketch, Factors(torch.ones(heads, size, 1), torch.ones(1, size, 1), table))
+    seen = FactoredMap(sketch, Factors(torch.ones(heads, size, 1), torch.ones(1, size, 1), table))
     return Recording({"factored": seen, "difference": Difference(seen, seen)})
 
 
@@ -180,7 +180,7 @@ def test_tiles_end_with_their_time(part: str, site: int) -> None:
     routes = Routes(Runs({}, limits), Files({}, 1), limits)
     name = routes.store.add("", claiming(2, 2**14))
     tile = {"up": 6, "across": 6, "row": 0, "column": 0} if part == "tile" else {}
-    with TestClient(Starlette(routes=routes.all(), exception_handlers=HANDLERS)) as client:
+    with TestClient(Starlette(routes=routes.list_routes(), exception_handlers=HANDLERS)) as client:
         answer = client.get(f"/api/recordings/{name}/{part}", params={"site": site, "head": 0} | tile)
     routes.workers.close()
     assert answer.status_code == 503

@@ -7,23 +7,23 @@ from typing import Any
 
 import torch
 
-from regard.models import ModelConfig, build
-from regard.models.config import Reading, Recurrent, Transformer
-from regard.tasks import kit
-from regard.tasks.data import END, Vocabularies, save_both
-from regard.tasks.data.vocabulary import Tokens
+from regard.models import ModelConfig, build_model
+from regard.models.config import AttentionConfig, RecurrentConfig, TransformerConfig
+from regard.tasks import import_task
+from regard.tasks.data import END, Vocabularies, save_vocabularies
+from regard.tasks.data.vocabulary import TokenVocabulary
 from regard.tasks.translation import TranslationConfig
-from regard.training.folder import create, versions
+from regard.training.folder import create_run, collect_versions
 from regard.training.lock import Lock
-from regard.training.tensors import distinct, pack
+from regard.training.tensors import collect_tensors, to_safetensors
 from regard.training.toml import to_toml
 from regard.web.limits import Limits
 
 WORDS = ["▁one", "▁two", "▁three", "▁four", "▁<script>alert(1)</script>", "▁九"]
 MODELS = {
-    "transformer": ModelConfig(size=12, tied="none", transformer=Transformer(2, 2, heads=3, hidden=10)),
-    "bahdanau": ModelConfig("recurrent", "bahdanau", 8, recurrent=Recurrent(hidden=6), reading=Reading(hidden=5)),
-    "plain": ModelConfig("recurrent", "plain", 8, recurrent=Recurrent(hidden=6)),
+    "transformer": ModelConfig(size=12, tied="none", transformer=TransformerConfig(2, 2, heads=3, hidden=10)),
+    "bahdanau": ModelConfig("recurrent", "bahdanau", 8, recurrent=RecurrentConfig(hidden=6), attention=AttentionConfig(hidden=5)),
+    "plain": ModelConfig("recurrent", "plain", 8, recurrent=RecurrentConfig(hidden=6)),
 }
 LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kept=400_000, cells=4000, patience=0.5)
 
@@ -45,16 +45,16 @@ def make_run(folder: Path, model: str) -> Path:
     torch.manual_seed(3)
     config = TranslationConfig()
     config = replace(config, model=MODELS[model])
-    words = Tokens(WORDS, "word")
-    built = build(config.model, source=len(words), target=len(words))
+    words = TokenVocabulary(WORDS, "word")
+    built = build_model(config.model, source=len(words), target=len(words))
     with torch.no_grad():
         built.decoder.output.weight.mul_(3.0)
         built.decoder.output.bias[END] += 2.0
     folder.mkdir(parents=True)
-    save_both(Vocabularies(words, Tokens(WORDS, "word")), folder)
+    save_vocabularies(Vocabularies(words, TokenVocabulary(WORDS, "word")), folder)
     (folder / "config.toml").write_text(to_toml(config))
-    (folder / "versions.json").write_text(json.dumps(versions()))
-    (folder / "weights.safetensors").write_bytes(pack(distinct(built)))
+    (folder / "versions.json").write_text(json.dumps(collect_versions()))
+    (folder / "weights.safetensors").write_bytes(to_safetensors(collect_tensors(built)))
     lines = [{"event": "stepped", "step": step, "epoch": 0, "loss": 3.0 / step, "rate": 0.1} for step in (1, 2, 3)]
     lines.append({"event": "evaluated", "step": 3, "epoch": 0, "metrics": {"bleu": 7.5}, "best": True})
     (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -64,13 +64,13 @@ def make_run(folder: Path, model: str) -> Path:
 def untrained(folder: Path, task: str, **values: str) -> Path:
     """A run folder of generated data whose weights were never trained."""
     torch.manual_seed(1)
-    tools = kit(task)
-    config = tools.configured(None, [], SMALL[task] | values)
-    made = tools.task(config)
+    tools = import_task(task)
+    config = tools.configure(None, [], SMALL[task] | values)
+    made = tools.build_task(config)
     lock = Lock()
-    create(folder, config, made, lock)
+    create_run(folder, config, made, lock)
     lock.close()
-    (folder / "weights.safetensors").write_bytes(pack(distinct(made.model())))
+    (folder / "weights.safetensors").write_bytes(to_safetensors(collect_tensors(made.model())))
     return folder
 
 

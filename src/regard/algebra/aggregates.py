@@ -8,19 +8,19 @@ import torch
 
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Distribution, Float, Tensor
-from regard.algebra.terms import Term, check_setting, drop_claims, has_new_definition, per_head
+from regard.algebra.terms import Term, check_setting, drop_claims, has_new_definition, broadcast_per_head
 from regard.compute.kernels import noise
 from regard.errors import wrong
 
 
-class Choice(NamedTuple):
+class AggregateResult(NamedTuple):
     """What a reading makes of the weights; `log_prob` of the pick, where it was drawn."""
 
     weights: Distribution
     log_prob: Float[Tensor, "*#lead query"] | None = None
 
 
-class Reading(Term):
+class Aggregate(Term):
     """How weights choose among the values."""
 
     form: ClassVar[Literal["soft", "choice"]] = "choice"
@@ -34,22 +34,22 @@ class Reading(Term):
             drop_claims(cls, {"form": "choice", "whole_rows": True, "head_blind": False})
 
     @abstractmethod
-    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
+    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         """The weights to average with. `seed` addresses the noise, so that any block draws what the whole would."""
 
 
-class Soft(Reading):
+class Soft(Aggregate):
     """The weighted average itself (soft attention)."""
 
     form: ClassVar[Literal["soft", "choice"]] = "soft"
     whole_rows: ClassVar[bool] = False
     head_blind: ClassVar[bool] = True
 
-    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(weights)
+    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(weights)
 
 
-class Argmax(Reading):
+class Argmax(Aggregate):
     r"""The value of the largest weight; the gradient passes as if the reading were soft.
 
     $$ \hat w_i = \mathrm{onehot}(\operatorname{argmax}_j w_{ij}), \qquad \partial \hat w / \partial w := 1 $$
@@ -60,11 +60,11 @@ class Argmax(Reading):
     whole_rows: ClassVar[bool] = False
     head_blind: ClassVar[bool] = True
 
-    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(straight_through(weights, weights))
+    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(straight_through(weights, weights))
 
 
-class Gumbel(Reading):
+class Gumbel(Aggregate):
     r"""A soft sample: softmax of the log-weights plus Gumbel noise.
 
     $$ \hat w_{ij} \propto \exp\left((\log w_{ij} + g_{ij}) / \tau\right) $$
@@ -77,7 +77,7 @@ class Gumbel(Reading):
     whole_rows: ClassVar[bool] = False
     head_blind: ClassVar[bool] = True
 
-    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("temperature",)
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
@@ -86,31 +86,31 @@ class Gumbel(Reading):
             raise wrong("temperature", temperature, "a number above 0", "start at 1.0 and anneal it")
         self.temperature = temperature
 
-    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
-        return Choice(self.relaxed(weights, pairs, seed))
+    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        return AggregateResult(self.draw_relaxed(weights, pairs, seed))
 
-    def relaxed(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Distribution:
+    def draw_relaxed(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Distribution:
         """The soft sample."""
         some = weights > 0
-        perturbed = (log_of(weights) + gumbel(weights, pairs, seed)) / per_head(self.temperature)
+        perturbed = (safe_log(weights) + draw_gumbel(weights, pairs, seed)) / broadcast_per_head(self.temperature)
         logits = perturbed.masked_fill(~some, float("-inf"))
         top = logits.detach().amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).min)
         powers = (logits - top).exp()
         return powers / powers.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 
 
-class GumbelStraight(Gumbel):
+class StraightThroughGumbel(Gumbel):
     """A hard sample with the gradient of the soft one (straight-through Gumbel, Jang et al. 2017, §2.2)."""
 
     whole_rows: ClassVar[bool] = False
     head_blind: ClassVar[bool] = True
 
-    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
-        relaxed = self.relaxed(weights, pairs, seed)
-        return Choice(straight_through(relaxed, relaxed))
+    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        relaxed = self.draw_relaxed(weights, pairs, seed)
+        return AggregateResult(straight_through(relaxed, relaxed))
 
 
-class Sample(Reading):
+class Sample(Aggregate):
     r"""One value drawn by its weight, with the logarithm of its probability for REINFORCE.
 
     $$ j_i \sim p_i, \qquad \mathtt{log\_prob}_i = \log p_{i j_i}, \qquad p_i = w_i / \textstyle\sum_j w_{ij} $$
@@ -123,25 +123,25 @@ class Sample(Reading):
     whole_rows: ClassVar[bool] = False
     head_blind: ClassVar[bool] = True
 
-    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
-        draw = (log_of(weights.detach()) + gumbel(weights, pairs, seed)).masked_fill(weights <= 0, float("-inf"))
+    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        draw = (safe_log(weights.detach()) + draw_gumbel(weights, pairs, seed)).masked_fill(weights <= 0, float("-inf"))
         picked = one_hot(draw, weights > 0).to(weights.dtype)
         mass, total = (weights * picked).sum(-1), weights.sum(-1)
         live = mass > 0
         ratio = torch.where(live, mass, 1.0) / torch.where(live, total, 1.0)
-        return Choice(picked, ratio.log())
+        return AggregateResult(picked, ratio.log())
 
 
-def log_of(weights: Distribution) -> Distribution:
+def safe_log(weights: Distribution) -> Distribution:
     """The logarithm where there is one, 0 elsewhere, with no NaN in the gradient."""
     return torch.where(weights > 0, weights, 1.0).log()
 
 
-def gumbel(weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Distribution:
+def draw_gumbel(weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Distribution:
     """Gumbel noise for these pairs, from their own address."""
     if seed is None:
         raise wrong("seed", None, "a seed for a random reading", "let attend() draw it")
-    return noise.gumbel(seed, weights.shape[:-2], pairs.row[:, 0], pairs.column[0]).to(weights.dtype)
+    return noise.draw_gumbel(seed, weights.shape[:-2], pairs.row[:, 0], pairs.column[0]).to(weights.dtype)
 
 
 def one_hot(values: Distribution, some: Tensor) -> Tensor:
@@ -162,13 +162,13 @@ class Baseline:
 
     value: float = 0.0
     decay: float = 0.9
-    seen: int = 0
+    batches: int = 0
 
-    def updated(self, reward: Float[Tensor, "..."]) -> "Baseline":
+    def update(self, reward: Float[Tensor, "..."]) -> "Baseline":
         """The baseline after this batch; the first batch sets it."""
         mean = float(reward.detach().mean())
-        value = mean if self.seen == 0 else self.decay * self.value + (1 - self.decay) * mean
-        return Baseline(value, self.decay, self.seen + 1)
+        value = mean if self.batches == 0 else self.decay * self.value + (1 - self.decay) * mean
+        return Baseline(value, self.decay, self.batches + 1)
 
 
 def reinforce(
@@ -190,8 +190,8 @@ def reinforce(
     if reward.dim() not in (0, log_prob.dim()):
         expected, fix = f"the axes of log_prob, {tuple(log_prob.shape)}", "write reward[:, None] for one of a sequence"
         raise wrong("reward", f"shape {tuple(reward.shape)}", expected, fix)
-    advantage = reward.detach() - (baseline.value if baseline.seen else reward.detach().mean())
+    advantage = reward.detach() - (baseline.value if baseline.batches else reward.detach().mean())
     loss = -(advantage * log_prob).mean()
     if entropy is not None:
         loss = loss - bonus * entropy.mean()
-    return loss, baseline.updated(reward)
+    return loss, baseline.update(reward)

@@ -5,25 +5,25 @@ from functools import partial
 
 import torch
 
-from regard.algebra.aggregates import Choice
+from regard.algebra.aggregates import AggregateResult
 from regard.algebra.masks import Full
 from regard.algebra.pairs import Pairs
-from regard.algebra.parts import Call, Parts
+from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Distribution, Tensor
 from regard.compute.kernels import noise
-from regard.compute.kernels.blocks import Read
+from regard.compute.kernels.blocks import BlockOutput
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
 
 
 def weigh(
     parts: Parts, score: ScoreFunction, query: Tensor, key: Tensor, pairs: Pairs, *, seed: Tensor | None
-) -> Choice:
+) -> AggregateResult:
     """normalizer( score(q, k) + bias(i, j), mask(i, j) ), then the reading. `pairs` has all columns."""
     scores = score_pairs(parts, score, query, key, pairs)
-    allowed = None if type(parts.mask) is Full else parts.mask.allowed(pairs)
+    allowed = None if type(parts.mask) is Full else parts.mask.allows(pairs)
     weights = parts.normalizer(scores, allowed, pairs)
-    choice: Choice = parts.aggregate(weights, pairs, seed)
+    choice: AggregateResult = parts.aggregate(weights, pairs, seed)
     return choice
 
 
@@ -33,26 +33,26 @@ def score_pairs(parts: Parts, score: ScoreFunction, query: Tensor, key: Tensor, 
     return scores if parts.bias is None else scores + parts.bias(pairs).to(scores.dtype)
 
 
-def read(call: Call, score: ScoreFunction, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs) -> Read:
+def average_values(call: AttentionCall, score: ScoreFunction, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs) -> BlockOutput:
     """The weighted average of these pairs of a call, with dropout on the weights where it asks for it."""
     weights, log_prob = weigh(call.parts, score, query, key, pairs, seed=call.seed)
-    return Read(dropped(weights, pairs, call.seed, call.dropout) @ value.to(weights.dtype), log_prob)
+    return BlockOutput(apply_dropout(weights, pairs, call.seed, call.dropout) @ value.to(weights.dtype), log_prob)
 
 
-def dropped(weights: Distribution, pairs: Pairs, seed: Tensor | None, rate: float) -> Distribution:
+def apply_dropout(weights: Distribution, pairs: Pairs, seed: Tensor | None, rate: float) -> Distribution:
     """Weights with a share `rate` of them dropped and the rest scaled up, by noise that knows its address."""
     if not rate or seed is None:
         return weights
     # The reading draws from `seed` itself: dropout must not be correlated with the pick.
-    keep = noise.keep(seed + 1, weights.shape[:-2], pairs.row[:, 0], pairs.column[0], rate)
+    keep = noise.draw_dropout_factors(seed + 1, weights.shape[:-2], pairs.row[:, 0], pairs.column[0], rate)
     return weights * keep.to(weights.dtype)
 
 
-def widened(score: ScoreFunction) -> ScoreFunction:
+def widen_score(score: ScoreFunction) -> ScoreFunction:
     """The score in its own precision, its result in at least float32, so that half precision is rounded once."""
-    return partial(_wide, score)
+    return partial(_compute_wide_score, score)
 
 
-def _wide(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+def _compute_wide_score(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
     scores = score(query, key)
     return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import torch
 
-from regard.algebra.aggregates import Reading
+from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer
@@ -21,14 +21,14 @@ class Parts(NamedTuple):
     bias: Bias | None
     mask: Mask
     normalizer: Normalizer
-    aggregate: Reading
+    aggregate: Aggregate
 
     @property
-    def key(self) -> Hashable:
+    def plan_key(self) -> Hashable:
         """What a plan may depend on."""
         # Only beside a bias does it matter whether anything is learned, and finding out takes a while.
-        bias = None if self.bias is None else (self.bias.key, self.bias.wants_grad, self.normalizer.wants_grad)
-        return self.score.key, bias, self.mask.key, self.normalizer.key, self.aggregate.key
+        bias = None if self.bias is None else (self.bias.plan_key, self.bias.wants_grad, self.normalizer.wants_grad)
+        return self.score.plan_key, bias, self.mask.plan_key, self.normalizer.plan_key, self.aggregate.plan_key
 
     def cast(self, dtype: torch.dtype) -> "Parts":
         """Return the parts with their float tensors in this dtype; gradients flow to the tensors themselves."""
@@ -45,11 +45,11 @@ class Parts(NamedTuple):
         return tuple({id(tensor): tensor for tensor in found}.values())
 
 
-Care = Literal["none", "digits", "range"]
+NumericalHazard = Literal["none", "digits", "range"]
 """What the content of the tensors asks for: nothing, more digits than theirs, or a way on which nothing overflows."""
 
 
-class Facts(NamedTuple):
+class CallFacts(NamedTuple):
     """The sizes and circumstances of one call; no tensors."""
 
     lead: tuple[int, ...]
@@ -64,10 +64,10 @@ class Facts(NamedTuple):
     traced: bool = False
     mapped: bool = False  # by torch.func: vmap, grad and their kind
     native: str = ""  # "loaded", or why the compiled library will never be; empty while it may be
-    care: Care = "none"
+    hazard: NumericalHazard = "none"
 
 
-class Call(NamedTuple):
+class AttentionCall(NamedTuple):
     """One attention to compute. `seed` addresses the noise of dropout and of random readings."""
 
     parts: Parts
@@ -76,12 +76,12 @@ class Call(NamedTuple):
     value: Tensor
     dropout: float = 0.0
     seed: Tensor | None = None
-    asked: torch.dtype | None = None  # of the result, where it is computed in another dtype
+    result_dtype: torch.dtype | None = None  # of the result, where it is computed in another dtype
 
     @property
     def dtype(self) -> torch.dtype:
         """The dtype that the caller's tensors have."""
-        return self.asked or self.value.dtype
+        return self.result_dtype or self.value.dtype
 
     @property
     def queries(self) -> int:
@@ -93,7 +93,7 @@ class Call(NamedTuple):
         """How many keys."""
         return self.key.shape[-2]
 
-    def cast(self, dtype: torch.dtype) -> "Call":
+    def cast(self, dtype: torch.dtype) -> "AttentionCall":
         """Return the same call in another dtype."""
         query, key, value = self.query.to(dtype), self.key.to(dtype), self.value.to(dtype)
-        return Call(self.parts.cast(dtype), query, key, value, self.dropout, self.seed, self.dtype)
+        return AttentionCall(self.parts.cast(dtype), query, key, value, self.dropout, self.seed, self.dtype)

@@ -36,7 +36,7 @@ __all__ = [
     "WideKeys",
     "check_floats",
     "check_lead",
-    "check_own_lead",
+    "check_unambiguous_lead",
     "check_tensor",
     "describe",
 ]
@@ -85,10 +85,10 @@ def check_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
         raise wrong(name, f"lead axes {own}", f"axes that broadcast to {lead}", fix)
 
 
-def check_own_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
+def check_unambiguous_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
     """Raise where lead axes that a caller gave do not fit, or fit sequences as well as heads.
 
-    >>> check_own_lead("mask.lengths", (3, 1), (3, 3))
+    >>> check_unambiguous_lead("mask.lengths", (3, 1), (3, 3))
     """
     check_lead(name, own, lead)
     short = len(own) < len(lead) and any(size > 1 for size in own)

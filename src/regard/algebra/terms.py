@@ -40,17 +40,17 @@ class Term(nn.Module):
     head_blind: ClassVar[bool] = False
     """Whether it surely treats every head alike, apart from its tensors: heads may then be on two axes, by groups."""
 
-    by_head: ClassVar[tuple[str, ...]] = ()  # the attributes that are one number, or a tensor of one for each head
+    per_head_settings: ClassVar[tuple[str, ...]] = ()  # the attributes that are one number, or a tensor of one for each head
 
     @property
-    def key(self) -> Hashable:
+    def plan_key(self) -> Hashable:
         """What the plan may depend on: no tensor, no content. The type itself: two may share a name."""
         return (type(self),)
 
-    def settings(self) -> Iterator[tuple[str, Tensor]]:
+    def per_head_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The name and the tensor of each setting that differs by head, those of its parts too."""
         for part in self.modules() if self._modules else (self,):
-            for name in part.by_head if isinstance(part, Term) else ():
+            for name in part.per_head_settings if isinstance(part, Term) else ():
                 setting = getattr(part, name)
                 if isinstance(setting, Tensor) and setting.dim():
                     yield name, setting
@@ -87,7 +87,7 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
     return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def per_head(setting: float | Tensor) -> float | Tensor:
+def broadcast_per_head(setting: float | Tensor) -> float | Tensor:
     """A number as it is; one number for each head, shaped to broadcast over (heads, query, key)."""
     return setting[..., None, None] if isinstance(setting, Tensor) and setting.dim() else setting
 

@@ -8,8 +8,8 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from regard import __version__
-from regard.cli.output import abandon, check_streams
-from regard.errors import RegardError, missing
+from regard.cli.output import discard_output, check_streams
+from regard.errors import RegardError, missing_package
 
 app = App(
     name="regard",
@@ -48,24 +48,24 @@ def main() -> None:
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()  # now, while a failure can still be told
     except (RegardError, CycloptsError) as error:
-        end_with(error, str(error))
+        exit_with_error(error, str(error))
     except KeyboardInterrupt:
         print("regard: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        abandon()  # whoever was reading has gone
+        discard_output()  # whoever was reading has gone
     except (OSError, ModuleNotFoundError) as error:
-        end_with(error, mended(error))
+        exit_with_error(error, explain_error(error))
 
 
-def end_with(error: Exception, text: str) -> None:
+def exit_with_error(error: Exception, text: str) -> None:
     """What was answered until now goes out, then one sentence to standard error, and exit code 2."""
     if os.environ.get("REGARD_TRACEBACK"):
         raise error
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
-        abandon()
+        discard_output()
     with contextlib.suppress(OSError, ValueError):
         if not getattr(error, "relayed", False):
             print(f"regard: {text}", file=sys.stderr)
@@ -76,9 +76,9 @@ def end_with(error: Exception, text: str) -> None:
 EXTRAS = {"matplotlib": "plot", "sklearn": "sklearn", "starlette": "web", "uvicorn": "web"}
 
 
-def mended(error: Exception) -> str:
+def explain_error(error: Exception) -> str:
     """What the machine refused, with the fix where it is a package of an extra."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package in EXTRAS:
-        return str(missing(package, EXTRAS[package]))
+        return str(missing_package(package, EXTRAS[package]))
     return str(error)

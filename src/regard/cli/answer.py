@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from regard.cli.predict import How, predict_of
+from regard.cli.predict import PredictionFlags, predict_for_task
 
 
-def answer(passage: Path, question: str, *, run: Path, how: How = None) -> None:
+def answer(passage: Path, question: str, *, run: Path, how: PredictionFlags = None) -> None:
     """Say which words of a passage answer a question; --show draws what they read in the question.
 
     Parameters
@@ -17,4 +17,4 @@ def answer(passage: Path, question: str, *, run: Path, how: How = None) -> None:
     run
         The folder of a run of the task reading.
     """
-    predict_of("reading", run, str(passage), question, how=how)
+    predict_for_task("reading", run, str(passage), question, how=how)

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from regard.cli.predict import How, predict_of
+from regard.cli.predict import PredictionFlags, predict_for_task
 
 
-def ask(photo: Path, question: str, *, run: Path, how: How = None) -> None:
+def ask(photo: Path, question: str, *, run: Path, how: PredictionFlags = None) -> None:
     """Answer a question about an image; --show draws the regions that it looked at.
 
     Parameters
@@ -17,4 +17,4 @@ def ask(photo: Path, question: str, *, run: Path, how: How = None) -> None:
     run
         The folder of a run of the task vqa.
     """
-    predict_of("vqa", run, str(photo), question, how=how)
+    predict_for_task("vqa", run, str(photo), question, how=how)

@@ -1,4 +1,4 @@
-"""`regard average`: the mean of several checkpoints, often better than any one of them."""
+"""`regard average_checkpoints`: the mean of several checkpoints, often better than any one of them."""
 
 from pathlib import Path
 from typing import Literal
@@ -18,14 +18,14 @@ def average(run: Path, *, count: int = 5, by: Literal["last", "best"] = "last", 
     output
         Where the weights go; averaged.safetensors in the run folder where it is not given.
     """
-    from regard.tasks import config_of, kit
-    from regard.training import average as averaged
-    from regard.training.checkpoint import find_damage, problem_of
+    from regard.tasks import read_config, import_task
+    from regard.training import average_checkpoints as averaged
+    from regard.training.checkpoint import find_damage, describe_damage
 
     output = output or run / "averaged.safetensors"
-    config = config_of(run)
-    used = averaged(run, count, by, kit(config.task).goal_of(config), output)
+    config = read_config(run)
+    used = averaged(run, count, by, import_task(config.task).get_goal(config), output)
     for error in find_damage(run).values():
-        print(f"note: left out {problem_of(error)}")
+        print(f"note: left out {describe_damage(error)}")
     print(f"{output}: the mean of steps {', '.join(str(int(path.name)) for path in used)}")
     print(f"now: regard evaluate {run} --weights {output.stem if output.parent == run else output}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Run = Callable[[], object]
 
 
-class Pair(NamedTuple):
+class BenchmarkPair(NamedTuple):
     """The same numbers computed twice: by regard, and by what plain torch has for it; `backward` passes too or not."""
 
     what: str
@@ -42,55 +42,55 @@ def bench(*, seconds: float = 15.0, threads: int | None = None) -> None:
 
     if threads is not None:
         torch.set_num_threads(threads)
-    console, found = Console(), machine.describe()
+    console, found = Console(), machine.describe_machine()
     console.print(f"{torch.get_num_threads()} threads on {found.processor}, torch {found.torch}", highlight=False)
     table = Table("times faster", "what", "regard", "plain torch", box=None, pad_edge=False)
-    pairs, watch = list(_pairs()), machine.Watch()
+    pairs, watch = list(_build_pairs()), machine.LoadMonitor()
     budget = timing.Budget(seconds=seconds / len(pairs) / 1.5, least=3, most=50, sample=0.01)
     for pair in pairs:
         with console.status(pair.what):
             samples = timing.interleave({"ours": pair.ours, "theirs": pair.theirs}, budget)
-        ratio = timing.ratios(samples["theirs"], samples["ours"])
-        ours, theirs = (_milliseconds(timing.spread(samples[name])) for name in ("ours", "theirs"))
+        ratio = timing.summarize_ratios(samples["theirs"], samples["ours"])
+        ours, theirs = (_format_milliseconds(timing.summarize(samples[name])) for name in ("ours", "theirs"))
         passes = "both passes" if pair.backward else "forward"
         faster = f"[bold]{ratio.median:.3g}[/bold] ({ratio.low:.3g}–{ratio.high:.3g})"
         table.add_row(faster, f"{pair.what}, {passes}", ours, f"{theirs} {pair.plain}")
     console.print(table)
-    others = watch.others()
+    others = watch.measure_load()
     if others > machine.QUIET:
         console.print(f"other processes kept {others:.1f} cores busy meanwhile: do not trust these times", style="red")
 
 
-def _milliseconds(spread: "Spread") -> str:
+def _format_milliseconds(spread: "Spread") -> str:
     return f"{1e3 * spread.median:.3g} ms"
 
 
-def _pairs() -> Iterator[Pair]:
-    yield from _additive()
-    yield from _dots()
-    yield _window()
-    yield from _normalizers()
-    yield from _multihead()
+def _build_pairs() -> Iterator[BenchmarkPair]:
+    yield from _build_additive()
+    yield from _build_dots()
+    yield _build_window()
+    yield from _build_normalizers()
+    yield from _build_multihead()
 
 
-def _additive() -> Iterator[Pair]:
+def _build_additive() -> Iterator[BenchmarkPair]:
     """The definition, which builds a tensor of queries × keys × hidden, is what textbooks and libraries run."""
     import regard
 
     query, key, value = _draw(4, 128, 128), _draw(4, 128, 128), _draw(4, 128, 128)
     score = regard.Additive(128)
     for backward in (False, True):
-        ours = _step(lambda: regard.attend(query, key, value, score=score).output, query, key, backward=backward)
-        theirs = _step(
+        ours = _build_run(lambda: regard.attend(query, key, value, score=score).output, query, key, backward=backward)
+        theirs = _build_run(
             lambda: regard.attend(query, key, value, score=score, backend="eager").output,
             query,
             key,
             backward=backward,
         )
-        yield Pair("additive 4×128×128", "tanh", ours, theirs, backward)
+        yield BenchmarkPair("additive 4×128×128", "tanh", ours, theirs, backward)
 
 
-def _dots() -> Iterator[Pair]:
+def _build_dots() -> Iterator[BenchmarkPair]:
     import torch
     import torch.nn.functional as F
 
@@ -98,23 +98,23 @@ def _dots() -> Iterator[Pair]:
 
     query, key, value = (_draw(2, 8, 512, 64) for _ in range(3))
     gaussian = regard.Gaussian(width=0.125)
-    yield Pair(
+    yield BenchmarkPair(
         "Gaussian 2×8×512×512",
         "torch.cdist",
-        _step(lambda: regard.attend(query, key, value, score=gaussian).output),
-        _step(lambda: torch.softmax(-0.5 * (0.125 * torch.cdist(query, key)) ** 2, dim=-1) @ value),
+        _build_run(lambda: regard.attend(query, key, value, score=gaussian).output),
+        _build_run(lambda: torch.softmax(-0.5 * (0.125 * torch.cdist(query, key)) ** 2, dim=-1) @ value),
         backward=False,
     )
-    yield Pair(
+    yield BenchmarkPair(
         "dot 2×8×512×512",
         "SDPA",
-        _step(lambda: regard.attend(query, key, value).output),
-        _step(lambda: F.scaled_dot_product_attention(query, key, value)),
+        _build_run(lambda: regard.attend(query, key, value).output),
+        _build_run(lambda: F.scaled_dot_product_attention(query, key, value)),
         backward=False,
     )
 
 
-def _window() -> Pair:
+def _build_window() -> BenchmarkPair:
     import torch.nn.functional as F
 
     import regard
@@ -122,16 +122,16 @@ def _window() -> Pair:
     query, key, value = (_draw(1, 1, 4096, 64) for _ in range(3))
     mask = regard.Window(before=127, after=0)
     table = mask.table(4096, 4096)
-    return Pair(
+    return BenchmarkPair(
         "window 128 of 4,096",
         "SDPA + mask",
-        _step(lambda: regard.attend(query, key, value, mask=mask).output, query, key, value, backward=True),
-        _step(lambda: F.scaled_dot_product_attention(query, key, value, table), query, key, value, backward=True),
+        _build_run(lambda: regard.attend(query, key, value, mask=mask).output, query, key, value, backward=True),
+        _build_run(lambda: F.scaled_dot_product_attention(query, key, value, table), query, key, value, backward=True),
         backward=True,
     )
 
 
-def _normalizers() -> Iterator[Pair]:
+def _build_normalizers() -> Iterator[BenchmarkPair]:
     """There is no sparse normalizer in torch: what a softmax takes is the natural measure, and 1 is out of reach."""
     import torch
 
@@ -139,14 +139,14 @@ def _normalizers() -> Iterator[Pair]:
     from regard.algebra.pairs import Pairs
 
     scores, pairs = _draw(4, 8, 256, 256), Pairs(256, 256)
-    allowed = regard.Full().allowed(pairs)
-    plain = _step(lambda: torch.softmax(scores, dim=-1), scores, backward=True)
+    allowed = regard.Full().allows(pairs)
+    plain = _build_run(lambda: torch.softmax(scores, dim=-1), scores, backward=True)
     for name, part in (("sparsemax", regard.Sparsemax()), ("entmax-1.5", regard.Entmax15())):
-        ours = _step(partial(part, scores, allowed, pairs), scores, backward=True)
-        yield Pair(f"{name} 4×8×256×256", "softmax", ours, plain, backward=True)
+        ours = _build_run(partial(part, scores, allowed, pairs), scores, backward=True)
+        yield BenchmarkPair(f"{name} 4×8×256×256", "softmax", ours, plain, backward=True)
 
 
-def _multihead() -> Iterator[Pair]:
+def _build_multihead() -> Iterator[BenchmarkPair]:
     """`nn.MultiheadAttention`, and our layer with the same parameters; then entropy and the five largest weights of
     each query, which ours finds without leaving its fused call."""
     from torch import nn
@@ -156,24 +156,24 @@ def _multihead() -> Iterator[Pair]:
     module = nn.MultiheadAttention(256, 8, batch_first=True)
     layer, x = Attention.from_torch(module), _draw(4, 256, 256)
 
-    def looked() -> "Tensor":
-        attended, _ = layer.within(x)
+    def attend_and_measure() -> "Tensor":
+        attended, _ = layer.attend_self(x)
         attended.weights.entropy()
         attended.weights.top(5)
         return attended.output
 
-    yield Pair(
+    yield BenchmarkPair(
         "multi-head 4×256×256",
         "nn module",
-        _step(lambda: layer.within(x)[0].output, x, backward=True),
-        _step(lambda: module(x, x, x, need_weights=False)[0], x, backward=True),
+        _build_run(lambda: layer.attend_self(x)[0].output, x, backward=True),
+        _build_run(lambda: module(x, x, x, need_weights=False)[0], x, backward=True),
         backward=True,
     )
-    yield Pair(
+    yield BenchmarkPair(
         "… looked at",
         "with weights",
-        _step(looked, x, backward=True),
-        _step(lambda: module(x, x, x, average_attn_weights=False)[0], x, backward=True),
+        _build_run(attend_and_measure, x, backward=True),
+        _build_run(lambda: module(x, x, x, average_attn_weights=False)[0], x, backward=True),
         backward=True,
     )
 
@@ -184,7 +184,7 @@ def _draw(*shape: int) -> "Tensor":
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).requires_grad_()
 
 
-def _step(forward: "Callable[[], Tensor]", *leaves: "Tensor", backward: bool = False) -> Run:
+def _build_run(forward: "Callable[[], Tensor]", *leaves: "Tensor", backward: bool = False) -> Run:
     """One call: the forward pass without a graph, or with the gradients of the leaves."""
     import torch
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from regard.cli.predict import How, predict_of
+from regard.cli.predict import PredictionFlags, predict_for_task
 
 
-def caption(photo: Path, *, run: Path, how: How = None) -> None:
+def caption(photo: Path, *, run: Path, how: PredictionFlags = None) -> None:
     """Say what is in a photograph; --show draws where it looked for each word.
 
     Parameters
@@ -15,4 +15,4 @@ def caption(photo: Path, *, run: Path, how: How = None) -> None:
     run
         The folder of a run of the task captioning.
     """
-    predict_of("captioning", run, str(photo), how=how)
+    predict_for_task("captioning", run, str(photo), how=how)

@@ -60,16 +60,16 @@ def compare(
 
 def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_json: bool) -> None:
     """Measures each kind at each length, beside its formulas."""
-    from regard.inspect.draw.alignment import save
-    from regard.inspect.draw.complexity import complexity
-    from regard.models.complexity import curves
+    from regard.inspect.draw.alignment import save_figure
+    from regard.inspect.draw.complexity import draw_complexity
+    from regard.models.complexity import measure_curves
 
     if len(lengths) < 2 or min(lengths) < 2:
         raise wrong("--lengths", lengths, "at least two numbers above 1", "write --lengths 16 64")
     lengths = tuple(sorted(set(lengths)))
-    found = curves(parameters, lengths)
+    found = measure_curves(parameters, lengths)
     measured = {name: curve.measured for name, curve in found.items()}
-    save(complexity(lengths, measured, {name: curve.expected for name, curve in found.items()}), output)
+    save_figure(draw_complexity(lengths, measured, {name: curve.expected for name, curve in found.items()}), output)
     if as_json:
         widths = {name: curve.width for name, curve in found.items()}
         print(json.dumps({"lengths": lengths, "widths": widths, "layers": measured}))
@@ -79,34 +79,34 @@ def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_j
 
 def show_layers(lengths: tuple[int, ...], found: "dict[str, Curve]", output: Path) -> None:
     """A table for each quantity."""
-    from regard.models.complexity import FORMULAS, exponent
+    from regard.models.complexity import FORMULAS, estimate_exponent
 
     console, columns = Console(highlight=False), ("", "d", *(f"n = {length}" for length in lengths), "formula")
     for quantity, (title, unit) in UNITS.items():
         table = Table(*columns, box=None, pad_edge=False, title=f"\n{title}", title_justify="left")
         for name, curve in found.items():
-            figures = [figure(value / unit) for value in curve.measured[quantity]]
+            figures = [format_number(value / unit) for value in curve.measured[quantity]]
             table.add_row(name, str(curve.width), *figures, f"O({FORMULAS[name][quantity].text})")
         console.print(table)
-    powers = ", ".join(f"{name} n^{exponent(lengths, c.measured['operations']):.2f}" for name, c in found.items())
+    powers = ", ".join(f"{name} n^{estimate_exponent(lengths, c.measured['operations']):.2f}" for name, c in found.items())
     console.print(f"\noperations grow, over the last two lengths, as {powers}")
     console.print(f"picture: {output}", markup=False)
 
 
-def figure(value: float) -> str:
+def format_number(value: float) -> str:
     """A count as it is, anything else with two digits behind the point."""
     return str(int(value)) if value == int(value) else f"{value:.2f}"
 
 
 def compare_mechanisms(what: str, seeds: int, as_json: bool) -> None:
     """A line for each mechanism: the median over the seeds, and their range."""
-    from regard.tasks.comparing import COMPARISONS, compared
+    from regard.tasks.comparing import COMPARISONS, compare_variants
 
     comparison, console = COMPARISONS[what], Console(highlight=False)
     title = f"{comparison.task} {comparison.data}: {comparison.metric} on {comparison.set}, {seeds} seeds"
     table = Table("", "median", "from", "to", "seconds", box=None, pad_edge=False, title=title, title_justify="left")
     rows: list[dict[str, Any]] = []
-    for row in compared(comparison, range(1, seeds + 1)):
+    for row in compare_variants(comparison, range(1, seeds + 1)):
         figures = (row.metric.median, min(row.values), max(row.values))
         table.add_row(row.name, *(f"{figure:.4g}" for figure in figures), f"{row.seconds.median:.1f}")
         rows.append({"name": row.name, "values": row.values, "seconds": row.seconds.median})

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
-from regard.datasets import DATASETS, KNOWN, REGARD_DATA, Dataset, File, get, home, roots, where
-from regard.errors import nearest, wrong
+from regard.datasets import DATASETS, DATASETS_BY_NAME, REGARD_DATA, Dataset, File, download_dataset, get_data_home, list_data_roots, find_cached_folder
+from regard.errors import find_nearest, wrong
 
 app = App(name="data", help="Show the data sets that tasks know by name, and fetch them.", help_format="plaintext")
 
@@ -21,18 +21,18 @@ def show() -> None:
     console = Console(highlight=False, soft_wrap=True)
     table = Table("name", "download", "here", "", box=None, pad_edge=False)
     for dataset in DATASETS:
-        table.add_row(dataset.name, size_of(dataset), str(where(dataset) or "no"), dataset.about)
+        table.add_row(dataset.name, format_size(dataset), str(find_cached_folder(dataset) or "no"), dataset.about)
         table.add_row("", "", "", f"license: {dataset.license}", style="dim")
-        if dataset.unchecked:
-            table.add_row("", "", "", dataset.unchecked, style="dim")
+        if dataset.warning:
+            table.add_row("", "", "", dataset.warning, style="dim")
     console.print(table)
-    console.print(f"looked for in: {', '.join(str(root / 'NAME') for root in roots())}", markup=False)
-    console.print(f"fetched to {home()} by regard data get NAME; set {REGARD_DATA} to change that", markup=False)
+    console.print(f"looked for in: {', '.join(str(root / 'NAME') for root in list_data_roots())}", markup=False)
+    console.print(f"fetched to {get_data_home()} by regard data get NAME; set {REGARD_DATA} to change that", markup=False)
     console.print("every task also takes a folder or file of your own in place of a name", markup=False)
 
 
 @app.command(name="get")
-def fetch(
+def download(
     name: str,
     *,
     folder: Path | None = None,
@@ -49,44 +49,44 @@ def fetch(
     mirror
         Another address under which the same files lie. Sizes and sums must still be those of the authors.
     """
-    dataset = known(name)
-    place = folder if folder is not None else home() / dataset.name
+    dataset = find_dataset(name)
+    place = folder if folder is not None else get_data_home() / dataset.name
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{dataset.name}: {dataset.about}\nlicense: {dataset.license}\nsee {dataset.home}", markup=False)
-    if dataset.unchecked:
-        console.print(f"note: {dataset.unchecked}", markup=False)
+    console.print(f"{dataset.name}: {dataset.about}\nlicense: {dataset.license}\nsee {dataset.homepage}", markup=False)
+    if dataset.warning:
+        console.print(f"note: {dataset.warning}", markup=False)
     if dataset.notes:
         console.print(f"note: {dataset.notes}", markup=False)
-    with bar() as progress:
+    with build_progress_bar() as progress:
         tasks = {file.name: progress.add_task(file.name, total=file.size, start=True) for file in dataset.files}
 
         def watch(file: File, done: int, total: int | None) -> None:
             progress.update(tasks[file.name], completed=done, total=total)
 
-        for line in get(dataset, place, mirror=mirror, watch=watch):
+        for line in download_dataset(dataset, place, mirror=mirror, watch=watch):
             console.print(line, markup=False)
     console.print(f"{dataset.name} is in {place}", markup=False)
 
 
-def known(name: str) -> Dataset:
-    if name not in KNOWN:
-        raise wrong("data set", name, f"one of {', '.join(KNOWN)}", f"write regard data get {nearest(name, KNOWN)}")
-    return KNOWN[name]
+def find_dataset(name: str) -> Dataset:
+    if name not in DATASETS_BY_NAME:
+        raise wrong("data set", name, f"one of {', '.join(DATASETS_BY_NAME)}", f"write regard data get {find_nearest(name, DATASETS_BY_NAME)}")
+    return DATASETS_BY_NAME[name]
 
 
-def bar() -> Progress:
+def build_progress_bar() -> Progress:
     """On standard error, and only where somebody watches."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     console = Console(stderr=True)
     return Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not sys.stderr.isatty())
 
 
-def size_of(dataset: Dataset) -> str:
+def format_size(dataset: Dataset) -> str:
     """Bytes in words; what is not known is said.
 
-    >>> size_of(KNOWN["squad"]), size_of(KNOWN["fsdd"])
+    >>> format_size(DATASETS_BY_NAME["squad"]), format_size(DATASETS_BY_NAME["fsdd"])
     ('35.1 MB', 'not known')
     """
     if not dataset.size:
         return "not known"
-    return f"{dataset.size / 1e6:.1f} MB" + ("" if dataset.complete else " and more")
+    return f"{dataset.size / 1e6:.1f} MB" + ("" if dataset.has_known_size else " and more")

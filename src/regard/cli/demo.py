@@ -25,10 +25,10 @@ def demo(
         Keep the two runs here; otherwise only the picture is kept.
     """
     if kind == "regression":
-        from regard.cli.demo_regression import regression
+        from regard.cli.demo_regression import run_regression_demo
 
-        regression(output, seed)
+        run_regression_demo(output, seed)
         return
-    from regard.cli.demo_translation import translation
+    from regard.cli.demo_translation import run_translation_demo
 
-    translation(output, seed, folder)
+    run_translation_demo(output, seed, folder)

@@ -1,4 +1,4 @@
-"""`regard demo regression`: Nadaraya–Watson regression three ways, with its picture."""
+"""`regard demo run_regression_demo`: Nadaraya–Watson regression three ways, with its picture."""
 
 from pathlib import Path
 from typing import Any
@@ -7,17 +7,17 @@ from rich.console import Console
 from rich.table import Table
 
 
-def regression(output: Path, seed: int) -> None:
+def run_regression_demo(output: Path, seed: int) -> None:
     """Fit a noisy curve by attention three ways and draw what each prediction looked at."""
     import numpy as np
 
-    from regard.inspect.draw.regression import regression as drawn
+    from regard.inspect.draw.regression import draw_regression as drawn
     from regard.layers.estimators import KERNELS, KernelRegressor
-    from regard.tasks.data.points import curve_at
+    from regard.tasks.data.points import evaluate_curve
 
     random = np.random.default_rng(seed)
     x = np.sort(random.uniform(0, 5, 50))
-    y = curve_at(x) + random.normal(0, 0.5, 50)
+    y = evaluate_curve(x) + random.normal(0, 0.5, 50)
     new = np.linspace(0, 5, 50)
     table = Table("kernel", "width", "mean squared error on new points", box=None, pad_edge=False)
     fits: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
@@ -25,8 +25,8 @@ def regression(output: Path, seed: int) -> None:
         model = KernelRegressor(kernel).fit(x[:, None], y)
         values = model.predict(new[:, None])
         fits[kernel] = values, model.attend(new[:, None]).weights.dense().numpy()
-        table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - curve_at(new)) ** 2):.3f}")
+        table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - evaluate_curve(new)) ** 2):.3f}")
     console = Console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
-    drawn((x, y), new, curve_at(new), fits).savefig(output, dpi=150)
+    drawn((x, y), new, evaluate_curve(new), fits).savefig(output, dpi=150)
     console.print(f"picture: {output}")

@@ -1,4 +1,4 @@
-"""`regard demo translation`: number words from English to French, with attention and without, side by side."""
+"""`regard demo run_translation_demo`: number words from English to French, with attention and without, side by side."""
 
 import multiprocessing
 import time
@@ -15,8 +15,8 @@ from rich.table import Table
 from regard.errors import RegardError
 
 if TYPE_CHECKING:
-    from regard.tasks.data import Pair
-    from regard.tasks.translation import Translated, TranslationConfig, Translator
+    from regard.tasks.data import SentencePair
+    from regard.tasks.translation import TranslationResult, TranslationConfig, Translator
 
 MODELS = {"attention": "bahdanau", "no attention": "rnn-plain"}
 SETTINGS = {
@@ -33,39 +33,39 @@ SHOWN = 4  # examples
 SHORT = 60  # signs of the sentence whose alignment is drawn, at most
 
 
-class Trained(NamedTuple):
+class DemoModel(NamedTuple):
     """One of the two models, and its translations of the test set."""
 
     translator: "Translator"
-    found: "Sequence[Translated]"
+    found: "Sequence[TranslationResult]"
     seconds: float
 
-    def right(self, pairs: "Sequence[Pair]") -> list[bool]:
+    def find_exact(self, pairs: "Sequence[SentencePair]") -> list[bool]:
         """Which translations are exact."""
         return [one.best[0].text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
 
 
-def translation(output: Path, seed: int, folder: Path | None) -> None:
+def run_translation_demo(output: Path, seed: int, folder: Path | None) -> None:
     """Trains both at once, compares them on numbers that neither has seen, and draws where the one looked."""
     from regard.tasks.data import open_text
 
     console = Console(highlight=False)
     console.print("Numbers below a billion in words, English to French; no test number is trained on.")
-    with placed(folder) as place:
-        configs = {name: configured(kind, place / kind, seed) for name, kind in MODELS.items()}
-        seconds = trained(configs, console)
+    with open_run_folder(folder) as place:
+        configs = {name: configure_demo(kind, place / kind, seed) for name, kind in MODELS.items()}
+        seconds = train_models(configs, console)
         pairs = open_text(configs["attention"].data).tests["test"]
-        models = {name: tested(config, pairs, seconds[name]) for name, config in configs.items()}
-    console.print(accuracies(models, pairs), "")
-    console.print(examples(models, pairs), "")
-    picture(models["attention"], pairs, output, console)
+        models = {name: translate_test_set(config, pairs, seconds[name]) for name, config in configs.items()}
+    console.print(build_accuracy_table(models, pairs), "")
+    console.print(build_example_table(models, pairs), "")
+    draw_alignment(models["attention"], pairs, output, console)
     if folder is not None:
         run = folder / MODELS["attention"]
         console.print(f"now: regard translate {run}, or: regard show … 'ninety-seven', or: regard serve {run}")
 
 
 @contextmanager
-def placed(folder: Path | None) -> Iterator[Path]:
+def open_run_folder(folder: Path | None) -> Iterator[Path]:
     """The folder for the runs, or one that is removed afterwards."""
     if folder is not None:
         yield folder
@@ -74,18 +74,18 @@ def placed(folder: Path | None) -> Iterator[Path]:
         yield Path(temporary)
 
 
-def configured(kind: str, folder: Path, seed: int) -> "TranslationConfig":
-    from regard.tasks.translation import changed, preset
+def configure_demo(kind: str, folder: Path, seed: int) -> "TranslationConfig":
+    from regard.tasks.translation import apply_changes, build_preset
 
-    return changed(preset(kind), SETTINGS | {"training.folder": folder, "training.seed": seed, "data.seed": seed})
+    return apply_changes(build_preset(kind), SETTINGS | {"training.folder": folder, "training.seed": seed, "data.seed": seed})
 
 
-def trained(configs: "Mapping[str, TranslationConfig]", console: Console) -> dict[str, float]:
+def train_models(configs: "Mapping[str, TranslationConfig]", console: Console) -> dict[str, float]:
     """Trains each in a process of its own; returns how many seconds each took."""
     context = multiprocessing.get_context("spawn")
     events, begun, seconds = context.Queue(), time.monotonic(), dict[str, float]()
     for name, config in configs.items():
-        context.Process(target=work, args=(name, config, events), daemon=True).start()
+        context.Process(target=train_in_process, args=(name, config, events), daemon=True).start()
     columns = TextColumn("{task.description:>14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, TextColumn("{task.fields[figures]}"), console=console) as bar:
         tasks = {name: bar.add_task(name, total=None, figures="") for name in configs}
@@ -95,23 +95,23 @@ def trained(configs: "Mapping[str, TranslationConfig]", console: Console) -> dic
                 raise event
             if event["event"] == "finished":
                 seconds[name] = time.monotonic() - begun
-            bar.update(tasks[name], **shown(event))
+            bar.update(tasks[name], **describe_progress(event))
     return seconds
 
 
-def work(name: str, config: "TranslationConfig", events: Any) -> None:
+def train_in_process(name: str, config: "TranslationConfig", events: Any) -> None:
     """What each process does: trains, and sends what happens."""
-    from regard.tasks.translation import task
-    from regard.training import record, train
+    from regard.tasks.translation import build_task
+    from regard.training import event_to_json, train
 
     try:
-        for event in train(task(config), config):
-            events.put((name, record(event)))
+        for event in train(build_task(config), config):
+            events.put((name, event_to_json(event)))
     except RegardError as error:
         events.put((name, error))
 
 
-def shown(event: Mapping[str, Any]) -> dict[str, Any]:
+def describe_progress(event: Mapping[str, Any]) -> dict[str, Any]:
     """What an event changes about a bar."""
     match event["event"]:
         case "started":
@@ -126,31 +126,31 @@ def shown(event: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def tested(config: "TranslationConfig", pairs: "Sequence[Pair]", seconds: float) -> Trained:
+def translate_test_set(config: "TranslationConfig", pairs: "Sequence[SentencePair]", seconds: float) -> DemoModel:
     """Translates the test set greedily."""
-    from regard.tasks.translation import Search, Translator
+    from regard.tasks.translation import TranslationSearchOptions, Translator
 
     translator = Translator.load(config, config.training.folder)
-    found = translator.translate([pair.source for pair in pairs], Search(beam=1), attention=True)
-    return Trained(translator, found, seconds)
+    found = translator.translate([pair.source for pair in pairs], TranslationSearchOptions(beam=1), attention=True)
+    return DemoModel(translator, found, seconds)
 
 
-def accuracies(models: Mapping[str, Trained], pairs: "Sequence[Pair]") -> Table:
+def build_accuracy_table(models: Mapping[str, DemoModel], pairs: "Sequence[SentencePair]") -> Table:
     """How many translations of the test set are exact."""
     from regard.models import count_parameters
 
     table = Table(f"{len(pairs)} held-out numbers", "exact", "parameters", "seconds", box=None, pad_edge=False)
     for name, one in models.items():
-        exact = 100 * sum(one.right(pairs)) / len(pairs)
+        exact = 100 * sum(one.find_exact(pairs)) / len(pairs)
         parameters = count_parameters(one.translator.model)
         table.add_row(name, f"[bold]{exact:.1f} %[/bold]", f"{parameters:,}", f"{one.seconds:.0f}")
     return table
 
 
-def examples(models: Mapping[str, Trained], pairs: "Sequence[Pair]") -> Table:
+def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[SentencePair]") -> Table:
     """The first few of the test set, as both models say them."""
     table = Table("", "", box=None, pad_edge=False, show_header=False)
-    rights = {name: one.right(pairs) for name, one in models.items()}
+    rights = {name: one.find_exact(pairs) for name, one in models.items()}
     for place in range(min(SHOWN, len(pairs))):
         table.add_row("", f"[bold]{pairs[place].source}[/bold]")
         for name, one in models.items():
@@ -159,15 +159,15 @@ def examples(models: Mapping[str, Trained], pairs: "Sequence[Pair]") -> Table:
     return table
 
 
-def picture(one: Trained, pairs: "Sequence[Pair]", output: Path, console: Console) -> None:
+def draw_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path, console: Console) -> None:
     """Draws where the model looked, for the longest of the short sentences it got right."""
-    from regard.inspect.draw.alignment import alignment, save
-    from regard.inspect.draw.terminal import heat_map
+    from regard.inspect.draw.alignment import draw_alignment, save_figure
+    from regard.inspect.draw.terminal import render_heat_map
 
-    right = [place for place, fine in enumerate(one.right(pairs)) if fine and len(pairs[place].source) <= SHORT]
+    right = [place for place, fine in enumerate(one.find_exact(pairs)) if fine and len(pairs[place].source) <= SHORT]
     place = max(right or [0], key=lambda place: len(pairs[place].source))
     source, said = one.found[place].source, one.found[place].best[0]
     if said.weights is not None:
-        console.print(heat_map(said.weights.tolist(), source, said.tokens, console.width), soft_wrap=True)
-        save(alignment(said.weights.numpy(), source, said.tokens, "where each word looked"), output)
+        console.print(render_heat_map(said.weights.tolist(), source, said.tokens, console.width), soft_wrap=True)
+        save_figure(draw_alignment(said.weights.numpy(), source, said.tokens, "where each word looked"), output)
         console.print(f"picture: {output}", markup=False)

@@ -1,6 +1,6 @@
 """Commands on a run folder whose flags depend on the task: the run is looked at first, then its command is called.
 
-A task whose command has flags of its own is named in `OWN`; all others share one.
+A task whose command has flags of its own is named in `TASK_COMMANDS`; all others share one.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 Arguments = Annotated[str, Parameter(allow_leading_hyphen=True)]
-GENERAL = {
+SHARED_COMMANDS = {
     "evaluate": "regard.cli.evaluate:evaluate",
     "predict": "regard.cli.predict:predict",
     "show": "regard.cli.show:show",
 }
-OWN = {
+TASK_COMMANDS = {
     ("translation", "evaluate"): "regard.cli.evaluate_translation:evaluate",
     ("translation", "show"): "regard.cli.show_translation:show",
 }
@@ -24,17 +24,17 @@ OWN = {
 
 def evaluate(*arguments: Arguments) -> None:
     """Say how good a run is."""
-    call("evaluate", arguments)
+    call_command("evaluate", arguments)
 
 
 def predict(*arguments: Arguments) -> None:
     """Ask a run about one thing."""
-    call("predict", arguments)
+    call_command("predict", arguments)
 
 
 def show(*arguments: Arguments) -> None:
     """Show where a run looked."""
-    call("show", arguments)
+    call_command("show", arguments)
 
 
 def is_file(word: str) -> bool:
@@ -42,12 +42,12 @@ def is_file(word: str) -> bool:
     return word.endswith(".safetensors") or Path(word).is_file()
 
 
-def call(command: str, arguments: Sequence[str]) -> None:
+def call_command(command: str, arguments: Sequence[str]) -> None:
     """Runs the command of the task that the run among the arguments is of."""
-    from regard.tasks import task_name
+    from regard.tasks import read_task_name
 
     run = next((Path(word) for word in arguments if (Path(word) / "versions.json").is_file()), None)
-    target = GENERAL[command] if run is None else OWN.get((task_name(run), command), GENERAL[command])
+    target = SHARED_COMMANDS[command] if run is None else TASK_COMMANDS.get((read_task_name(run), command), SHARED_COMMANDS[command])
     if command == "show" and run is None and arguments and is_file(arguments[0]):
         target = "regard.cli.show_recording:show"
     if command == "show" and run is None and arguments and arguments[0] == "positions":

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from regard.cli.opening import Opening
+from regard.cli.opening import LoadOptions
 
 if TYPE_CHECKING:
-    from regard.tasks.predicting import Report
+    from regard.tasks.predicting import EvaluationReport
 
 
 def evaluate(
@@ -20,7 +20,7 @@ def evaluate(
     data: str | None = None,
     *,
     split: Literal["test", "validation"] = "test",
-    opening: Annotated[Opening | None, Parameter(name="*")] = None,
+    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Measure a run on held-out data. A run of a task with flags of its own shows them: regard evaluate RUN --help.
@@ -36,14 +36,14 @@ def evaluate(
     as_json
         One JSON object for all sets.
     """
-    reports = (opening or Opening()).predictor(run).evaluate(data, split)
+    reports = (opening or LoadOptions()).load_predictor(run).evaluate(data, split)
     if as_json:
         print(json.dumps({name: {"items": one.items, **one.metrics} for name, one in reports.items()}))
     else:
-        show(reports)
+        show_reports(reports)
 
 
-def show(reports: "Mapping[str, Report]") -> None:
+def show_reports(reports: "Mapping[str, EvaluationReport]") -> None:
     """A line for each set with its metrics, and what else there is to say."""
     console = Console(highlight=False, soft_wrap=True)
     names = list(dict.fromkeys(name for one in reports.values() for name in one.metrics))

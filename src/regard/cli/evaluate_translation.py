@@ -11,18 +11,18 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from regard.cli.opening import Opening
-from regard.cli.translate import Looking
+from regard.cli.opening import LoadOptions
+from regard.cli.translate import SearchOptions
 
 if TYPE_CHECKING:
     from regard.tasks.translation import Translator
-    from regard.tasks.translation.scoring import Report
+    from regard.tasks.translation.scoring import TranslationReport
 
 AT_ONCE = 256  # sentences between two steps of the progress bar
 
 
 @dataclass
-class Comparing:
+class ComparisonOptions:
     """What is compared with what."""
 
     data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
@@ -38,9 +38,9 @@ class Comparing:
 def evaluate(
     run: Path,
     *,
-    comparing: Annotated[Comparing | None, Parameter(name="*")] = None,
-    looking: Annotated[Looking | None, Parameter(name="*")] = None,
-    opening: Annotated[Opening | None, Parameter(name="*")] = None,
+    comparison: Annotated[ComparisonOptions | None, Parameter(name="*")] = None,
+    looking: Annotated[SearchOptions | None, Parameter(name="*")] = None,
+    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
     output: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
@@ -55,30 +55,30 @@ def evaluate(
     as_json
         One JSON object for all test sets.
     """
-    from regard.tasks.translation.predictor import sets_of
-    from regard.tasks.translation.scoring import report, together
+    from regard.tasks.translation.predictor import load_sets
+    from regard.tasks.translation.scoring import score_translations, detokenize_lines
 
-    comparing, looking = comparing or Comparing(), looking or Looking()
-    if comparing.detokenize:
-        together((), comparing.detokenize)  # refuses a language before all is translated
-    data = ",".join(comparing.data) if comparing.data else None
-    translator, reports = (opening or Opening()).translator(run), {}
-    for name, pairs in sets_of(translator.config, data, comparing.split, run).items():
-        said = translated(translator, [pair.source for pair in pairs], looking, name, quiet=as_json)
-        keep(said, name, output)
-        tokenizer = comparing.tokenizer or translator.config.measure.tokenizer
-        reports[name] = report(said, [pair.target for pair in pairs], tokenizer, comparing.detokenize)
+    comparison, looking = comparison or ComparisonOptions(), looking or SearchOptions()
+    if comparison.detokenize:
+        detokenize_lines((), comparison.detokenize)  # refuses a language before all is translated
+    data = ",".join(comparison.data) if comparison.data else None
+    translator, reports = (opening or LoadOptions()).load_translator(run), {}
+    for name, pairs in load_sets(translator.config, data, comparison.split, run).items():
+        said = translate_texts(translator, [pair.source for pair in pairs], looking, name, quiet=as_json)
+        save_translations(said, name, output)
+        tokenizer = comparison.tokenizer or translator.config.measure.tokenizer
+        reports[name] = score_translations(said, [pair.target for pair in pairs], tokenizer, comparison.detokenize)
     if as_json:
-        print(json.dumps({name: as_object(one) for name, one in reports.items()}))
+        print(json.dumps({name: report_to_json(one) for name, one in reports.items()}))
     else:
-        show(reports)
+        show_reports(reports)
 
 
-def translated(
-    translator: "Translator", texts: Sequence[str], looking: Looking, name: str, *, quiet: bool
+def translate_texts(
+    translator: "Translator", texts: Sequence[str], looking: SearchOptions, name: str, *, quiet: bool
 ) -> list[str]:
     """The best translation of each text, those of like length together."""
-    search, console = looking.search(), Console(stderr=True)
+    search, console = looking.build_search(), Console(stderr=True)
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
     parts = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
     found: dict[int, str] = {}
@@ -88,28 +88,28 @@ def translated(
     return [found[place] for place in range(len(texts))]
 
 
-def keep(said: Sequence[str], name: str, folder: Path | None) -> None:
+def save_translations(said: Sequence[str], name: str, folder: Path | None) -> None:
     """Writes the translations of a set, where that is wanted."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
 
 
-def as_object(report: "Report") -> dict[str, object]:
+def report_to_json(report: "TranslationReport") -> dict[str, object]:
     """A report for JSON."""
     return {"sentences": report.sentences, "exact": report.exact} | {
         name.lower().replace(" ", "_"): {"score": one.value, "signature": one.signature}
-        for name, one in report.figures.items()
+        for name, one in report.scores.items()
     }
 
 
-def show(reports: "Mapping[str, Report]") -> None:
+def show_reports(reports: "Mapping[str, TranslationReport]") -> None:
     """A line for each set, and how its numbers were computed."""
     console = Console(highlight=False, soft_wrap=True)
-    signatures = {name: one.signature for report in reports.values() for name, one in report.figures.items()}
+    signatures = {name: one.signature for report in reports.values() for name, one in report.scores.items()}
     table = Table("", "sentences", *signatures, "exact %", box=None, pad_edge=False)
     for name, report in reports.items():
-        values = [f"{one.value:.2f}" for one in report.figures.values()]
+        values = [f"{one.value:.2f}" for one in report.scores.values()]
         table.add_row(name, str(report.sentences), *values, f"{report.exact:.1f}")
     console.print(table)
     for name, signature in signatures.items():

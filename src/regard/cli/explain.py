@@ -8,7 +8,7 @@ from rich.console import Console
 
 
 @dataclass
-class Call:
+class CallOptions:
     """The call to plan for."""
 
     queries: int = 1024
@@ -37,8 +37,8 @@ def explain(
     bias: str = "none",
     mask: str = "full",
     normalizer: str = "softmax",
-    reading: str = "soft",
-    call: Annotated[Call | None, Parameter(name="*")] = None,
+    aggregate: str = "soft",
+    call: Annotated[CallOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Say what a mechanism is, how it is computed and what that costs.
 
@@ -55,13 +55,13 @@ def explain(
     reading
         A reading of the catalog.
     """
-    from regard.cli.describing import entry
-    from regard.cli.planning import plan_of
+    from regard.cli.describing import describe_part
+    from regard.cli.planning import plan_call
 
     console = Console(highlight=False, soft_wrap=True)
-    names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "reading": reading}
-    found = [entry(family, name) for family, name in names.items()]
-    planned = plan_of(names, call or Call())
+    names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "reading": aggregate}
+    found = [describe_part(family, name) for family, name in names.items()]
+    planned = plan_call(names, call or CallOptions())
     for part in found:
         if part.family == "score" or part.name not in ("none", "full", "softmax", "soft"):
             console.print(f"[bold]{part.family} {part.name}[/bold] ({part.part})\n{part.text}\n", markup=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.opening import Opening
+from regard.cli.opening import LoadOptions
 
 
 def export(
@@ -31,7 +31,7 @@ def export(
     """
     from regard.export import export as written
 
-    written(Opening(weights).translator(run), output, form)
+    written(LoadOptions(weights).load_translator(run), output, form)
     now = {
         "safetensors": f"regard translate {output}",
         "onnx": f"see {output / 'graphs.json'} for the names of what goes in and out",

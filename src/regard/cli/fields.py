@@ -11,7 +11,7 @@ from regard.errors import wrong
 WORDS = ("true", "false")
 
 
-class Given(NamedTuple):
+class ParsedArguments(NamedTuple):
     """What was typed: names without a flag, the options of the command, and fields of its configuration."""
 
     names: tuple[str, ...]
@@ -27,13 +27,13 @@ class Field(NamedTuple):
     meaning: str
 
 
-def parsed(arguments: Sequence[str], options: Collection[str], switches: Collection[str]) -> Given:
+def parse_arguments(arguments: Sequence[str], options: Collection[str], switches: Collection[str]) -> ParsedArguments:
     """Splits what was typed. A flag is followed by its value, or is `--name=value`; a switch may stand alone.
 
-    >>> parsed(["a", "--nproc", "2", "--model.heads=8", "--joint"], {"nproc"}, {"joint"})
+    >>> parse_arguments(["a", "--nproc", "2", "--model.heads=8", "--joint"], {"nproc"}, {"joint"})
     Given(names=('a',), options={'nproc': '2'}, fields={'model.heads': '8', 'joint': 'true'})
     """
-    given, rest = Given((), {}, {}), list(arguments)
+    given, rest = ParsedArguments((), {}, {}), list(arguments)
     while rest:
         word = rest.pop(0)
         if not word.startswith("--"):
@@ -42,12 +42,12 @@ def parsed(arguments: Sequence[str], options: Collection[str], switches: Collect
         name, equals, value = word.removeprefix("--").partition("=")
         name = name.replace("-", "_")
         if not equals:
-            value = value_of(name, rest, switches)
+            value = take_value(name, rest, switches)
         (given.options if name in options else given.fields)[name] = value
     return given
 
 
-def value_of(name: str, rest: list[str], switches: Collection[str]) -> str:
+def take_value(name: str, rest: list[str], switches: Collection[str]) -> str:
     """Takes what follows a flag off the `rest`."""
     if name in switches:
         return rest.pop(0) if rest and rest[0] in WORDS else WORDS[0]
@@ -56,23 +56,23 @@ def value_of(name: str, rest: list[str], switches: Collection[str]) -> str:
     return rest.pop(0)
 
 
-def described(config: Any, path: str = "") -> Iterator[Field]:
+def describe_fields(config: Any, path: str = "") -> Iterator[Field]:
     """Every field that holds a value, in the order of the source."""
-    comments = comments_of(type(config))
+    comments = read_comments(type(config))
     for entry in fields(config):
         value = getattr(config, entry.name)
         if is_dataclass(value):
-            yield from described(value, f"{path}{entry.name}.")
+            yield from describe_fields(value, f"{path}{entry.name}.")
         else:
             yield Field(path + entry.name, value, comments.get(entry.name, ""))
 
 
-def comments_of(section: type) -> Mapping[str, str]:
+def read_comments(section: type) -> Mapping[str, str]:
     """The comment behind each field, so that nothing is said twice."""
     found = re.findall(r"^    (\w+): [^#\n]*#\s*(.*)$", inspect.getsource(section), flags=re.MULTILINE)
     return dict(found)
 
 
-def switches_of(config: Any) -> set[str]:
+def find_switches(config: Any) -> set[str]:
     """The fields that are true or false."""
-    return {field.name for field in described(config) if isinstance(field.value, bool)}
+    return {field.name for field in describe_fields(config) if isinstance(field.value, bool)}

@@ -12,11 +12,11 @@ def show(family: str | None = None) -> None:
     family
         Only this one: score, bias, mask, normalizer or reading.
     """
-    from regard.cli.describing import entries, families
+    from regard.cli.describing import describe_family, select_families
 
     console = Console()
-    for name in families(family):
+    for name in select_families(family):
         table = Table("name", "part", "what it is", title=name, title_justify="left", box=None, pad_edge=False)
-        for entry in entries(name):
+        for entry in describe_family(name):
             table.add_row(f"[bold]{entry.name}[/bold]", entry.part, entry.summary)
         console.print(table, "")

@@ -21,15 +21,15 @@ class Machine(NamedTuple):
     torch: str
 
 
-class Watch:
+class LoadMonitor:
     """How many cores other processes keep busy from now on, our own and those we wait for left out."""
 
     def __init__(self) -> None:
-        self._start = _now()
+        self._start = _take_snapshot()
 
-    def others(self) -> float:
+    def measure_load(self) -> float:
         """The mean since the start; the load average where the system does not count its ticks."""
-        now = _now()
+        now = _take_snapshot()
         if now.busy is None or self._start.busy is None:
             return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         passed = max(now.wall - self._start.wall, 1e-3)
@@ -37,36 +37,36 @@ class Watch:
         return max(0.0, foreign / passed)
 
 
-def busy_elsewhere(seconds: float = 1.0) -> float:
+def measure_other_load(seconds: float = 1.0) -> float:
     """How many cores other processes keep busy while we wait."""
-    watch = Watch()
+    watch = LoadMonitor()
     time.sleep(seconds)
-    return watch.others()
+    return watch.measure_load()
 
 
-def describe() -> Machine:
+def describe_machine() -> Machine:
     """This machine, without its name."""
     system = f"{platform.system()} {platform.machine()}"
     try:
         torch = version("torch")
     except PackageNotFoundError:
         torch = "none"
-    return Machine(_processor(), _cores(), system, platform.python_version(), torch)
+    return Machine(_read_processor(), _count_cores(), system, platform.python_version(), torch)
 
 
-class _Moment(NamedTuple):
+class _Snapshot(NamedTuple):
     wall: float
     busy: float | None
     own: float
 
 
-def _now() -> _Moment:
+def _take_snapshot() -> _Snapshot:
     own = os.times()
     mine = own.user + own.system + own.children_user + own.children_system
-    return _Moment(time.monotonic(), _busy_seconds(), mine)
+    return _Snapshot(time.monotonic(), _read_busy_seconds(), mine)
 
 
-def _busy_seconds() -> float | None:
+def _read_busy_seconds() -> float | None:
     """Processor seconds of all processes since the system started."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         words = Path("/proc/stat").read_text().splitlines()[0].split()
@@ -75,7 +75,7 @@ def _busy_seconds() -> float | None:
     return None
 
 
-def _processor() -> str:
+def _read_processor() -> str:
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             if line.startswith("model name"):
@@ -83,5 +83,5 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from regard.tasks.translation import Translator
 
 
-def of_task(run: Path, name: str, how: str) -> None:
+def check_task(run: Path, name: str, how: str) -> None:
     """Raises unless the run is one of the task of this name, which is made by this command."""
-    from regard.tasks import task_name
+    from regard.tasks import read_task_name
 
-    own = task_name(run)
+    own = read_task_name(run)
     if own != name:
         raise wrong("run", f"{run}, a run of {own}", f"one of {name}", f"name another, or make one with {how}")
 
 
 @dataclass
-class Opening:
+class LoadOptions:
     """How a run folder is opened."""
 
     weights: Path | None = None
@@ -32,34 +32,34 @@ class Opening:
     engine: Literal["torch", "ct2"] = "torch"
     "ct2: by CTranslate2, for Transformers; what it needs is kept in the run folder."
 
-    def translator(self, run: Path) -> "Translator":
+    def load_translator(self, run: Path) -> "Translator":
         """The translator of a run folder."""
         from regard.tasks.translation import Translator
 
-        of_task(run, "translation", "regard train translation")
-        translator = Translator.load(self.config(run), run, self.weights)
+        check_task(run, "translation", "regard train translation")
+        translator = Translator.load(self.load_config(run), run, self.weights)
         if self.engine == "torch":
             return translator
-        from regard.export import opened
+        from regard.export import open_translator
 
-        return opened(translator, run, self.weights)
+        return open_translator(translator, run, self.weights)
 
-    def predictor(self, run: Path) -> "Predictor":
+    def load_predictor(self, run: Path) -> "Predictor":
         """What was trained in a run folder, whatever the task."""
-        from regard.tasks import kit
+        from regard.tasks import import_task
 
-        config = self.config(run)
+        config = self.load_config(run)
         if self.engine != "torch":
             raise wrong("engine", self.engine, f"torch for a run of {config.task}", "leave --engine out")
-        return kit(config.task).load(config, run, self.weights)
+        return import_task(config.task).load(config, run, self.weights)
 
-    def config(self, run: Path) -> Any:
+    def load_config(self, run: Path) -> Any:
         """The configuration of a run folder; from now on torch has as many threads as it says."""
         import torch
 
-        from regard.tasks import config_of
+        from regard.tasks import read_config
 
-        config = config_of(run)
+        config = read_config(run)
         if self.threads or config.training.threads:
             torch.set_num_threads(self.threads or config.training.threads)
         return config

@@ -22,7 +22,7 @@ def check_streams() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def say(text: str) -> None:
+def print_text(text: str) -> None:
     """Writes an answer as it is: one with `\\xe9` for é would be another answer."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
@@ -33,7 +33,7 @@ def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def say_json(values: Any) -> None:
+def print_json(values: Any) -> None:
     """Writes one object on a line: in plain characters where others could not be written."""
     text = json.dumps(values, ensure_ascii=False)
     try:
@@ -43,7 +43,7 @@ def say_json(values: Any) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def abandon() -> None:
+def discard_output() -> None:
     """Nothing more goes out: whoever was reading has gone, or there is no room, and exit would only fail again."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY)

@@ -7,9 +7,9 @@ import torch
 
 from regard.algebra import catalog
 from regard.algebra.catalog import Sizes
-from regard.algebra.parts import Facts, Parts
-from regard.compute.planning import Backend, Plan, lower
-from regard.compute.planning.cost import Cost, cost_of
+from regard.algebra.parts import CallFacts, Parts
+from regard.compute.planning import Backend, Plan, make_plan
+from regard.compute.planning.cost import PlanCost, estimate_cost
 from regard.errors import wrong
 
 DTYPES = {
@@ -21,7 +21,7 @@ DTYPES = {
 
 
 @runtime_checkable
-class Described(Protocol):
+class CallDescription(Protocol):
     """The sizes and circumstances of a call, in plain numbers and words."""
 
     queries: int
@@ -35,25 +35,25 @@ class Described(Protocol):
     backend: str
 
 
-class Planned(NamedTuple):
+class CostedPlan(NamedTuple):
     """A plan with its cost."""
 
     plan: Plan
-    cost: Cost
+    cost: PlanCost
 
 
-def plan_of(names: Mapping[str, str], call: Described) -> Planned:
+def plan_call(names: Mapping[str, str], call: CallDescription) -> CostedPlan:
     """The plan for these parts of the catalog and a call of this size."""
-    facts = facts_of(call)
+    facts = build_facts(call)
     sizes = Sizes(call.dim, call.dim, facts.value, facts.lead, call.queries, call.keys)
     built = [catalog.find(family, name) for family, name in names.items()]
     made = [build() if family == "reading" else build(sizes) for family, build in zip(names, built, strict=True)]
     parts = Parts(*made)  # type: ignore[arg-type]
-    plan = lower(parts, facts, backend=cast(Backend, call.backend))
-    return Planned(plan, cost_of(parts, facts, plan.backend))
+    plan = make_plan(parts, facts, backend=cast(Backend, call.backend))
+    return CostedPlan(plan, estimate_cost(parts, facts, plan.backend))
 
 
-def facts_of(call: Described) -> Facts:
+def build_facts(call: CallDescription) -> CallFacts:
     """The facts, or a sentence about the number that cannot be."""
     for name in ("queries", "keys", "dim", "value", "batch", "heads"):
         if (getattr(call, name) or 0) < 1 and (name, call.value) != ("value", None):
@@ -64,4 +64,4 @@ def facts_of(call: Described) -> Facts:
         raise wrong("--dropout", call.dropout, "a rate from 0 to below 1", "write --dropout 0.1")
     value = call.dim if call.value is None else call.value
     lead, dropped = (call.batch, call.heads), call.dropout > 0
-    return Facts(lead, call.queries, call.keys, call.dim, value, DTYPES[call.dtype], "cpu", dropped, True)
+    return CallFacts(lead, call.queries, call.keys, call.dim, value, DTYPES[call.dtype], "cpu", dropped, True)

@@ -7,14 +7,14 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.opening import Opening, of_task
-from regard.cli.output import say, say_json
-from regard.cli.show import picture
+from regard.cli.opening import LoadOptions, check_task
+from regard.cli.output import print_text, print_json
+from regard.cli.show import save_picture
 from regard.datasets.cleaning import check_text
 
 
 @dataclass
-class Asking(Opening):
+class PredictionOptions(LoadOptions):
     """How a run is asked, whatever the task."""
 
     show: Path | None = None
@@ -23,10 +23,10 @@ class Asking(Opening):
     "One JSON object, with all that is known about the answer."
 
 
-How = Annotated[Asking | None, Parameter(name="*")]
+PredictionFlags = Annotated[PredictionOptions | None, Parameter(name="*")]
 
 
-def predict(run: Path, *item: str, how: How = None) -> None:
+def predict(run: Path, *item: str, how: PredictionFlags = None) -> None:
     """Say what a trained model makes of one thing.
 
     Parameters
@@ -37,23 +37,23 @@ def predict(run: Path, *item: str, how: How = None) -> None:
         What to ask about, as the task reads it: a text, numbers, a file, a file and a question. An example of the
         held-out data where nothing is named.
     """
-    how = how or Asking()
+    how = how or PredictionOptions()
     for word in item:
         if not Path(word).exists():
             check_text(word, "item")
-    prediction = how.predictor(run).predict(item)
+    prediction = how.load_predictor(run).predict(item)
     console = Console(highlight=False, soft_wrap=True)
     if how.as_json:
-        say_json(prediction.values)
+        print_json(prediction.values)
     else:
-        say(prediction.text)
+        print_text(prediction.text)
     if how.show is not None:
-        picture(prediction, how.show)
+        save_picture(prediction, how.show)
         if not how.as_json:
             console.print(f"picture: {how.show}", markup=False)
 
 
-def predict_of(task: str, run: Path, *item: str, how: Asking | None) -> None:
+def predict_for_task(task: str, run: Path, *item: str, how: PredictionOptions | None) -> None:
     """The same for a run that must be one of this task."""
-    of_task(run, task, f"regard train {task}")
+    check_task(run, task, f"regard train {task}")
     predict(run, *item, how=how)

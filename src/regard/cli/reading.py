@@ -5,16 +5,16 @@ import select
 import sys
 from collections.abc import Iterator, Sequence
 
-from regard.datasets.bounds import most
-from regard.datasets.cleaning import decoded
+from regard.datasets.bounds import get_bound
+from regard.datasets.cleaning import decode_text
 from regard.errors import InputError, wrong
 
-LINE = most("text", "line")
+LINE = get_bound("text", "line")
 
 CHUNK = 2**16
 
 
-def standard_input() -> int:
+def get_stdin_handle() -> int:
     """The handle of standard input; a sentence where there is none."""
     fix = "give it text: regard … < text.txt"
     try:
@@ -25,22 +25,22 @@ def standard_input() -> int:
     return handle
 
 
-def lines_of(handle: int, most: int) -> Iterator[list[str]]:
-    """The lines of a file handle in lists of at most `most`, given out as soon as no more are waiting."""
+def read_lines(handle: int, most: int) -> Iterator[list[str]]:
+    """The lines of a file handle in lists of at most `get_bound`, given out as soon as no more are waiting."""
     number = 0
-    for whole in raw_lines(handle, most):
+    for whole in read_raw_lines(handle, most):
         for start in range(0, len(whole), most):
-            yield from readable(whole[start : start + most], number + start)
+            yield from decode_lines(whole[start : start + most], number + start)
         number += len(whole)
 
 
-def raw_lines(handle: int, most: int) -> Iterator[list[bytes]]:
+def read_raw_lines(handle: int, most: int) -> Iterator[list[bytes]]:
     """The same in bytes, as many as came. What is begun is at most a line that is allowed, and one chunk."""
     rest, ended = bytearray(), False
     while not ended:
         whole: list[bytes] = []
-        while not ended and len(whole) < most and (not whole or waiting(handle)):
-            content = some_of(handle)
+        while not ended and len(whole) < most and (not whole or has_input(handle)):
+            content = read_chunk(handle)
             ended = not content
             *lines, begun = content.split(b"\n")
             if lines:
@@ -56,7 +56,7 @@ def raw_lines(handle: int, most: int) -> Iterator[list[bytes]]:
             yield [bytes(rest)]
 
 
-def some_of(handle: int) -> bytes:
+def read_chunk(handle: int) -> bytes:
     """What is there now; nothing at the end."""
     try:
         return os.read(handle, CHUNK)
@@ -65,26 +65,26 @@ def some_of(handle: int) -> bytes:
         raise wrong("input", f"'{error.strerror}'", "text on standard input", fix) from None
 
 
-def waiting(handle: int) -> bool:
+def has_input(handle: int) -> bool:
     """Whether there is something to read now; always so in a file, even at its end."""
     return bool(select.select([handle], [], [], 0)[0])
 
 
-def readable(lines: Sequence[bytes], before: int) -> Iterator[list[str]]:
+def decode_lines(lines: Sequence[bytes], before: int) -> Iterator[list[str]]:
     """Lines of UTF-8, without what ends a line on other systems. Those before a bad one are still given out."""
     texts: list[str] = []
     for number, line in enumerate(lines, before + 1):
         try:
-            texts.append(text_of(line, number))
+            texts.append(decode_line(line, number))
         except InputError:
             yield texts
             raise
     yield texts
 
 
-def text_of(line: bytes, number: int) -> str:
+def decode_line(line: bytes, number: int) -> str:
     """A line as text, or a sentence with its number."""
     if len(line) > LINE:
         got = f"more than {LINE:,} bytes in line {number}"
         raise wrong("input", got, "a sentence a line", "put each sentence on a line of its own")
-    return decoded(line, "input", number).removesuffix("\r")
+    return decode_text(line, "input", number).removesuffix("\r")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.cli.fields import parsed, switches_of
-from regard.cli.running import run as run_to_end
+from regard.cli.fields import parse_arguments, find_switches
+from regard.cli.running import run_training as run_to_end
 from regard.errors import wrong
 
 OPTIONS = ("nproc", "restarts", "tensorboard")
@@ -22,11 +22,11 @@ def resume(run: Path, *arguments: Annotated[str, Parameter(allow_leading_hyphen=
     arguments
         --nproc and --restarts as for training, and fields to change, such as --stop.epochs 40.
     """
-    from regard.tasks import config_of, kit
+    from regard.tasks import read_config, import_task
 
-    config = config_of(run)
-    given = parsed(arguments, OPTIONS, {"tensorboard"} | switches_of(config))
+    config = read_config(run)
+    given = parse_arguments(arguments, OPTIONS, {"tensorboard"} | find_switches(config))
     if given.names:
         fix = "write --name value for each field to change"
         raise wrong("resume", f"{given.names[0]} after {run}", "one run folder", fix)
-    run_to_end(kit(config.task).changed(config, given.fields), resume=run, options=given.options)
+    run_to_end(import_task(config.task).apply_changes(config, given.fields), resume=run, options=given.options)

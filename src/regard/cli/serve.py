@@ -10,7 +10,7 @@ from rich.console import Console
 
 
 @dataclass
-class Serving:
+class ServerOptions:
     """Where the page is served, and to whom."""
 
     host: str = "127.0.0.1"
@@ -26,7 +26,7 @@ class Serving:
 
 
 @dataclass
-class Bounds:
+class CapacityOptions:
     """How much is served."""
 
     workers: int = 2
@@ -41,8 +41,8 @@ class Bounds:
 
 def serve(
     *runs: Path,
-    serving: Annotated[Serving | None, Parameter(name="*")] = None,
-    bounds: Annotated[Bounds | None, Parameter(name="*")] = None,
+    serving: Annotated[ServerOptions | None, Parameter(name="*")] = None,
+    bounds: Annotated[CapacityOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Serve a page on which to translate, see where models looked, and follow runs in progress.
 
@@ -51,21 +51,21 @@ def serve(
     runs
         Run folders, and recordings in files.
     """
-    serving, bounds = serving or Serving(), bounds or Bounds()
+    serving, bounds = serving or ServerOptions(), bounds or CapacityOptions()
     import torch
 
-    from regard.web.app import application, listening, run, url
+    from regard.web.app import build_app, open_socket, run_server, format_url
     from regard.web.limits import Limits
     from regard.web.security import Access
 
     torch.set_num_threads(bounds.threads)
-    access = Access.at(serving.host, serving.name or (), serving.token)
+    access = Access.from_host(serving.host, serving.name or (), serving.token)
     limits = Limits(workers=bounds.workers, waiting=bounds.waiting, seconds=bounds.seconds)
-    app = application(runs, access, limits)
-    connection = listening(serving.host, serving.port)
-    address = url(serving.host, connection.getsockname()[1], access.token)
+    app = build_app(runs, access, limits)
+    connection = open_socket(serving.host, serving.port)
+    address = format_url(serving.host, connection.getsockname()[1], access.token)
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"{address}\nCtrl-C ends it.", markup=False)
     if serving.open:
         webbrowser.open(address)
-    run(app, connection)
+    run_server(app, connection)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.opening import Opening
+from regard.cli.opening import LoadOptions
 from regard.errors import wrong
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def show(
     *item: str,
     output: Path | None = None,
     html: Path | None = None,
-    opening: Annotated[Opening | None, Parameter(name="*")] = None,
+    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Ask a trained model about one thing and show where it looked.
 
@@ -33,42 +33,42 @@ def show(
     html
         A page to look through, with exact weights.
     """
-    output, html = placed(output, html)
-    prediction = (opening or Opening()).predictor(run).predict(item)
+    output, html = choose_outputs(output, html)
+    prediction = (opening or LoadOptions()).load_predictor(run).predict(item)
     console = Console(highlight=False)
     console.print(prediction.text, markup=False, soft_wrap=True)
     if html is not None:
-        page(prediction, html)
+        save_page(prediction, html)
         console.print(f"page: {html}", markup=False)
         return
     if output is None and prediction.map is not None:
-        from regard.inspect.draw.terminal import heat_map
+        from regard.inspect.draw.terminal import render_heat_map
 
-        console.print(heat_map(*prediction.map, console.width), soft_wrap=True)
+        console.print(render_heat_map(*prediction.map, console.width), soft_wrap=True)
         return
     output = output or Path(f"{run.resolve().name}.png")
-    picture(prediction, output)
+    save_picture(prediction, output)
     console.print(f"picture: {output}", markup=False)
 
 
-def placed(output: Path | None, html: Path | None) -> tuple[Path | None, Path | None]:
+def choose_outputs(output: Path | None, html: Path | None) -> tuple[Path | None, Path | None]:
     """Where a picture goes and where a page: an output that ends in .html is a page."""
     paged = output is not None and output.suffix.lower() in (".html", ".htm")
     return (None, output) if paged else (output, html)
 
 
-def picture(prediction: "Prediction", output: Path) -> None:
+def save_picture(prediction: "Prediction", output: Path) -> None:
     """Writes the picture of where the model looked."""
-    from regard.inspect.draw.alignment import save
+    from regard.inspect.draw.alignment import save_figure
 
-    save(prediction.draw(), output)
+    save_figure(prediction.draw(), output)
 
 
-def page(prediction: "Prediction", path: Path) -> None:
+def save_page(prediction: "Prediction", path: Path) -> None:
     """Writes a report of where the model looked."""
-    from regard.inspect.draw.report import report, save_report
+    from regard.inspect.draw.report import render_report, save_report
 
-    chapter = prediction.chapter()
+    chapter = prediction.build_chapter()
     if chapter is None:
         raise wrong("html", "a prediction without a table of weights", "one that has it", "write --output picture.png")
-    save_report(report([chapter], prediction.text), path)
+    save_report(render_report([chapter], prediction.text), path)

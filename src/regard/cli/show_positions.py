@@ -1,4 +1,4 @@
-"""`regard show positions`: what sinusoidal positions look like, and that a shift is a rotation."""
+"""`regard show draw_positions`: what sinusoidal positions look like, and that a shift is a rotation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -32,14 +32,14 @@ def show(
     """
     if length < 2:
         raise wrong("--length", length, "at least 2", "write --length 60")
-    from regard.inspect.draw.alignment import save
-    from regard.inspect.draw.positions import positions
+    from regard.inspect.draw.alignment import save_figure
+    from regard.inspect.draw.positions import draw_positions
     from regard.layers.positions import rotation, sinusoids
 
     table = sinusoids(length, dim)
     turned = table @ rotation(shift, dim).T
     difference = float((turned - sinusoids(length, dim, start=shift)).abs().max())
-    save(positions(table.numpy(), "sinusoidal positions"), output)
+    save_figure(draw_positions(table.numpy(), "sinusoidal positions"), output)
     console = Console(highlight=False, soft_wrap=True)
     holds = "holds" if difference < 1e-9 else "does not hold"
     said = f"p[i + {shift}] = R p[i] for all {length} positions: {holds}, largest difference {difference:.1e}"

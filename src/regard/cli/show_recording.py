@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from regard.cli.show import placed
-from regard.errors import nearest, wrong
+from regard.cli.show import choose_outputs
+from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:
     from regard.inspect.recording import Recording
@@ -40,32 +40,32 @@ def show(
     """
     from regard.inspect.recording import Recording
 
-    output, html = placed(output, html)
+    output, html = choose_outputs(output, html)
     found, console = Recording.load(recording), Console(highlight=False)
     if html is not None:
         from regard.inspect.draw.chapters import Chapter
-        from regard.inspect.draw.report import report, save_report
+        from regard.inspect.draw.report import render_report, save_report
 
-        own = found if site is None else found.select(chosen(found, site, several=True))
-        save_report(report([Chapter(recording.stem, own)], recording.stem), html)
+        own = found if site is None else found.select(choose_site(found, site, several=True))
+        save_report(render_report([Chapter(recording.stem, own)], recording.stem), html)
         console.print(f"page: {html}", markup=False)
         return
-    draw(found, chosen(found, site), head, output, console)
+    draw(found, choose_site(found, site), head, output, console)
 
 
-def chosen(recording: "Recording", site: str | None, *, several: bool = False) -> str:
+def choose_site(recording: "Recording", site: str | None, *, several: bool = False) -> str:
     """The name of one site; or, where several may be meant, the glob itself."""
-    names = list(recording) if site is None else recording.matching(site)
+    names = list(recording) if site is None else recording.find_sites(site)
     if not names:
         known = f"{len(recording)} names" if recording else "a recording that is not empty"
-        fix = f"try '{nearest(site or '', recording)}'" if recording else "record a model that attends"
+        fix = f"try '{find_nearest(site or '', recording)}'" if recording else "record a model that attends"
         raise wrong("site", site or "nothing", known, fix)
     return site if several and site else names[-1]
 
 
 def draw(recording: "Recording", site: str, head: int | None, output: Path | None, console: Console) -> None:
     """One attention, as a picture or in the terminal; a long one by the largest weights of its cells."""
-    from regard.inspect.draw.chapters import pooled_labels
+    from regard.inspect.draw.chapters import pool_labels
     from regard.inspect.recording import Difference
 
     seen, labels = recording[site], recording.labels.get(site)
@@ -73,25 +73,25 @@ def draw(recording: "Recording", site: str, head: int | None, output: Path | Non
         raise wrong("head", head, f"1 … {seen.heads}", "count heads from 1, or name none for their mean")
     place = None if head is None else head - 1
     title = f"{site}, {'mean of heads' if head is None else f'head {head}'}" if seen.heads > 1 else site
-    table = seen.picture(place, size=TERMINAL if output is None else PICTURE, how="max").float()
-    rows = pooled_labels(None if labels is None else labels.queries, seen.queries, table.shape[0])
-    columns = pooled_labels(None if labels is None else labels.keys, seen.keys, table.shape[1])
+    table = seen.downsample(place, size=TERMINAL if output is None else PICTURE, how="max").float()
+    rows = pool_labels(None if labels is None else labels.queries, seen.queries, table.shape[0])
+    columns = pool_labels(None if labels is None else labels.keys, seen.keys, table.shape[1])
     if output is None:
-        from regard.inspect.draw.terminal import heat_map
+        from regard.inspect.draw.terminal import render_heat_map
 
         console.print(title, markup=False)
-        names = columns or numbers(seen.keys), rows or numbers(seen.queries)
-        console.print(heat_map(table.tolist(), *names, console.width), soft_wrap=True)
+        names = columns or number_positions(seen.keys), rows or number_positions(seen.queries)
+        console.print(render_heat_map(table.tolist(), *names, console.width), soft_wrap=True)
         return
-    from regard.inspect.draw.alignment import alignment, save
+    from regard.inspect.draw.alignment import draw_alignment, save_figure
 
     kind = "difference" if isinstance(seen, Difference) else "weights"
     # Weights of a long attention are all small: its largest is the darkest.
     largest = float(table.abs().max()) or 1.0 if table.shape != (seen.queries, seen.keys) else 1.0
-    save(alignment(table.numpy(), columns, rows, title, kind=kind, largest=largest), output)
+    save_figure(draw_alignment(table.numpy(), columns, rows, title, kind=kind, largest=largest), output)
     console.print(f"picture: {output}", markup=False)
 
 
-def numbers(size: int) -> tuple[str, ...]:
+def number_positions(size: int) -> tuple[str, ...]:
     """Names for positions that have none."""
     return tuple(map(str, range(1, size + 1)))

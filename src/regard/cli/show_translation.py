@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.opening import Opening
-from regard.cli.show import placed
+from regard.cli.opening import LoadOptions
+from regard.cli.show import choose_outputs
 from regard.errors import wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from regard.tasks.translation import Translated, Translator
+    from regard.tasks.translation import TranslationResult, Translator
 
 
 def show(
@@ -23,7 +23,7 @@ def show(
     output: Path | None = None,
     html: Path | None = None,
     beam: int = 5,
-    opening: Annotated[Opening | None, Parameter(name="*")] = None,
+    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Translate a sentence and show where the model looked for each token.
 
@@ -41,45 +41,45 @@ def show(
         Hypotheses that are kept at each step.
     """
     from regard.datasets.cleaning import clean
-    from regard.tasks.translation import Search
-    from regard.tasks.translation.looking import unseen
+    from regard.tasks.translation import TranslationSearchOptions
+    from regard.tasks.translation.looking import missing_attention_error
 
     sentence = clean(sentence, "sentence")
     if not sentence:
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
-    output, html = placed(output, html)
-    translator = (opening or Opening()).translator(run)
-    one = translator.translate([sentence], Search(beam, beam if html else 1), attention=True)[0]
+    output, html = choose_outputs(output, html)
+    translator = (opening or LoadOptions()).load_translator(run)
+    one = translator.translate([sentence], TranslationSearchOptions(beam, beam if html else 1), attention=True)[0]
     said, console = one.best[0], Console(highlight=False)
     console.print(said.text, markup=False)
     if said.weights is None:
-        raise unseen()
+        raise missing_attention_error()
     if html is not None:
-        page(translator, one, sentence, html)
+        save_page(translator, one, sentence, html)
         console.print(f"page: {html}", markup=False)
     if output is not None or html is None:
         draw(one, said.weights, output, console)
 
 
-def draw(one: "Translated", weights: "Tensor", output: Path | None, console: Console) -> None:
+def draw(one: "TranslationResult", weights: "Tensor", output: Path | None, console: Console) -> None:
     """The best translation as a picture, or in the terminal."""
     if output is None:
-        from regard.inspect.draw.terminal import heat_map
+        from regard.inspect.draw.terminal import render_heat_map
 
-        console.print(heat_map(weights.tolist(), one.source, one.best[0].tokens, console.width), soft_wrap=True)
+        console.print(render_heat_map(weights.tolist(), one.source, one.best[0].tokens, console.width), soft_wrap=True)
         return
-    from regard.inspect.draw.alignment import save
-    from regard.tasks.translation.predictor import drawn
+    from regard.inspect.draw.alignment import save_figure
+    from regard.tasks.translation.predictor import draw_attention
 
-    save(drawn(one.best[0], one.source), output)
+    save_figure(draw_attention(one.best[0], one.source), output)
     console.print(f"picture: {output}", markup=False)
 
 
-def page(translator: "Translator", one: "Translated", sentence: str, path: Path) -> None:
+def save_page(translator: "Translator", one: "TranslationResult", sentence: str, path: Path) -> None:
     """Writes a report of all hypotheses, the best first."""
     from regard.inspect.draw.chapters import Chapter
-    from regard.inspect.draw.report import report, save_report
-    from regard.tasks.translation.looking import looked
+    from regard.inspect.draw.report import render_report, save_report
+    from regard.tasks.translation.looking import record_translation
 
-    chapters = [Chapter(said.text, looked(translator, one.numbers, said.numbers), said.score) for said in one.best]
-    save_report(report(chapters, sentence), path)
+    chapters = [Chapter(said.text, record_translation(translator, one.ids, said.ids), said.score) for said in one.best]
+    save_report(render_report(chapters, sentence), path)

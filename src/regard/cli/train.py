@@ -7,12 +7,12 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from regard.cli.fields import Given, described, parsed, switches_of
-from regard.cli.running import run
-from regard.errors import nearest, wrong
+from regard.cli.fields import ParsedArguments, describe_fields, parse_arguments, find_switches
+from regard.cli.running import run_training
+from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:
-    from regard.tasks.registry import Kit
+    from regard.tasks.registry import TaskPackage
 
 USAGE = (
     "Usage: regard train {task} [DATA …] [--preset NAME] [--config FILE] [--field value …]\n\nLearn {learns}. {data}"
@@ -33,40 +33,40 @@ Arguments = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 def train(*arguments: Arguments) -> None:
     """Train a model for a task."""
-    from regard.tasks.registry import TASKS, kit
+    from regard.tasks.registry import TASKS, import_task
 
     if not arguments or arguments[0] in HELP:
         show_tasks()
         return
     name, *rest = arguments
     if name not in TASKS:
-        raise wrong("task", name, f"one of {', '.join(TASKS)}", f"write regard train {nearest(name, TASKS)}")
+        raise wrong("task", name, f"one of {', '.join(TASKS)}", f"write regard train {find_nearest(name, TASKS)}")
     if any(word in HELP for word in rest):
-        show_help(name, kit(name))
+        show_help(name, import_task(name))
         return
-    train_one(kit(name), rest)
+    train_task(import_task(name), rest)
 
 
-def train_one(task: "Kit", arguments: list[str]) -> None:
+def train_task(task: "TaskPackage", arguments: list[str]) -> None:
     """What was typed behind the name of a task, done."""
     from regard.training import to_toml
 
     options = {name.replace("-", "_") for name in OPTIONS}
-    given = parsed(arguments, options, SWITCHES | switches_of(task.DEFAULT))
-    config = configured(task, given)
+    given = parse_arguments(arguments, options, SWITCHES | find_switches(task.DEFAULT))
+    config = build_config(task, given)
     if "print_config" in given.options:
         print(to_toml(config), end="")
         return
-    run(config, resume=None, options=given.options)
+    run_training(config, resume=None, options=given.options)
 
 
-def configured(task: "Kit", given: Given) -> Any:
+def build_config(task: "TaskPackage", given: ParsedArguments) -> Any:
     """The preset, then what the file names, then what the flags name."""
-    from regard.training.config import flattened, read_toml
+    from regard.training.config import flatten_tables, read_toml
 
     file = given.options.get("config")
-    values = dict(flattened(read_toml(Path(file)))) if file else {}
-    return task.configured(given.options.get("preset"), given.names, values | given.fields)
+    values = dict(flatten_tables(read_toml(Path(file)))) if file else {}
+    return task.configure(given.options.get("preset"), given.names, values | given.fields)
 
 
 def show_tasks() -> None:
@@ -82,7 +82,7 @@ def show_tasks() -> None:
     console.print("\nregard train TASK --help shows what its data may be, its presets and every field.")
 
 
-def show_help(name: str, task: "Kit") -> None:
+def show_help(name: str, task: "TaskPackage") -> None:
     """The options, and every field of the configuration with its default and its meaning."""
     from regard.tasks.registry import TASKS
 
@@ -93,13 +93,13 @@ def show_help(name: str, task: "Kit") -> None:
         options.add_row(f"--{option}", meaning.format(presets=", ".join(task.PRESETS)))
     console.print(options)
     fields = Table("field", "default", "", box=None, pad_edge=False, title="\nFields", title_justify="left")
-    for field in described(task.DEFAULT):
-        fields.add_row(f"--{field.name}", shown(field.value), field.meaning)
+    for field in describe_fields(task.DEFAULT):
+        fields.add_row(f"--{field.name}", format_default(field.value), field.meaning)
     console.print(fields)
     console.print("\nThe end of a name will do, and means the field nearest the top: --folder, --stop.steps.")
 
 
-def shown(value: object) -> str:
+def format_default(value: object) -> str:
     if value is None:
         return "none"
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.opening import Opening
-from regard.cli.output import say, say_json
-from regard.cli.reading import lines_of, standard_input
+from regard.cli.opening import LoadOptions
+from regard.cli.output import print_text, print_json
+from regard.cli.reading import read_lines, get_stdin_handle
 from regard.datasets.cleaning import clean
-from regard.errors import sentence
+from regard.errors import format_message
 
 if TYPE_CHECKING:
-    from regard.tasks.translation import Said, Search, Translated, Translator
+    from regard.tasks.translation import TranslationHypothesis, TranslationSearchOptions, TranslationResult, Translator
 
 
 NAMED = 20  # unknown words of a line that are named
 
 
 @dataclass
-class Looking:
+class SearchOptions:
     """How translations are looked for."""
 
     beam: int = 5
@@ -38,20 +38,20 @@ class Looking:
     batch: int = 64
     "Lines at once, at most."
 
-    def search(self) -> "Search":
+    def build_search(self) -> "TranslationSearchOptions":
         """The same in the words of the library."""
-        from regard.tasks.translation import Search
+        from regard.tasks.translation import TranslationSearchOptions
 
-        return Search(self.beam, self.n_best, self.length, self.coverage, self.stop)
+        return TranslationSearchOptions(self.beam, self.n_best, self.length, self.coverage, self.stop)
 
 
 def translate(
     run: Path,
     *,
-    looking: Annotated[Looking | None, Parameter(name="*")] = None,
+    looking: Annotated[SearchOptions | None, Parameter(name="*")] = None,
     alignments: bool = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-    opening: Annotated[Opening | None, Parameter(name="*")] = None,
+    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Translate standard input to standard output, a line for a line.
 
@@ -64,40 +64,40 @@ def translate(
     as_json
         One JSON object a line, with tokens and scores.
     """
-    looking = looking or Looking()
-    search, number = looking.search(), 0
-    translator = (opening or Opening()).translator(run)
-    for raw in lines_of(standard_input(), looking.batch):
+    looking = looking or SearchOptions()
+    search, number = looking.build_search(), 0
+    translator = (opening or LoadOptions()).load_translator(run)
+    for raw in read_lines(get_stdin_handle(), looking.batch):
         lines = [clean(line) for line in raw]
         warn(translator, lines, number, search)
         found = translator.translate(lines, search, attention=alignments)
         for line, one in zip(lines, found, strict=True):
             number += 1
             if as_json:
-                say_json(as_object(line, one))
-            for text in () if as_json else as_text(one, number, looking.n_best, alignments):
-                say(text)
+                print_json(translation_to_json(line, one))
+            for text in () if as_json else format_translation(one, number, looking.n_best, alignments):
+                print_text(text)
         sys.stdout.flush()
 
 
-def as_text(one: "Translated", number: int, best: int, alignments: bool) -> Iterator[str]:
+def format_translation(one: "TranslationResult", number: int, best: int, alignments: bool) -> Iterator[str]:
     """The lines of one translated line. With several translations each has the number of its line before it."""
     if not one.best:
         yield ""
     for said in one.best:
-        pairs = "\t" + pharaoh(said) if alignments else ""
+        pairs = "\t" + format_pharaoh(said) if alignments else ""
         yield f"{number} ||| {said.text} ||| {said.score:.4f}{pairs}" if best > 1 else said.text + pairs
 
 
-def pharaoh(said: "Said") -> str:
+def format_pharaoh(said: "TranslationHypothesis") -> str:
     """For each token of the translation, the source token it looked at most."""
     if said.weights is None:
         return ""
-    words = said.weights[: len(said.numbers), :-1]  # the last row and the last column are the ends
+    words = said.weights[: len(said.ids), :-1]  # the last row and the last column are the ends
     return " ".join(f"{place}-{row}" for row, place in enumerate(words.argmax(1).tolist())) if words.shape[1] else ""
 
 
-def as_object(line: str, one: "Translated") -> dict[str, Any]:
+def translation_to_json(line: str, one: "TranslationResult") -> dict[str, Any]:
     """All about one line, for JSON."""
     best = []
     for said in one.best:
@@ -109,22 +109,22 @@ def as_object(line: str, one: "Translated") -> dict[str, Any]:
     return {"source": line, "source_tokens": one.source, "translations": best}
 
 
-def warn(translator: "Translator", lines: Sequence[str], before: int, search: "Search") -> None:
+def warn(translator: "Translator", lines: Sequence[str], before: int, search: "TranslationSearchOptions") -> None:
     """Says on standard error what cannot be translated as it is; the line is translated all the same."""
-    longest = translator.fitted(search).longest
+    longest = translator.limit_length(search).longest
     for number, line in enumerate(lines, before + 1):
         vocabulary = translator.vocabularies.source
-        unknown = list(dict.fromkeys(token.strip("▁") for token in vocabulary.unknown(line)))
+        unknown = list(dict.fromkeys(token.strip("▁") for token in vocabulary.find_unknown(line)))
         if unknown:
             more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
             got = f"{', '.join(map(repr, unknown[:NAMED]))}{more}, unknown to the vocabulary"
             fix = "check the spelling, or train on text that has it"
-            print("regard: " + sentence(f"line {number}", got, "tokens of the training text", fix), file=sys.stderr)
-        for character in vocabulary.lost(line):
-            text = sentence(f"line {number}", f"{character!r}", "other characters", "it is read as a blank")
+            print("regard: " + format_message(f"line {number}", got, "tokens of the training text", fix), file=sys.stderr)
+        for character in vocabulary.find_lost_characters(line):
+            text = format_message(f"line {number}", f"{character!r}", "other characters", "it is read as a blank")
             print(f"regard: {text}", file=sys.stderr)
         length = len(translator.vocabularies.source.encode(line)) + 1
         if length > longest:
             fix = f"split it; only its first {longest - 1} tokens are translated"
-            text = sentence(f"line {number}", f"{length - 1} tokens", f"at most {longest - 1}", fix)
+            text = format_message(f"line {number}", f"{length - 1} tokens", f"at most {longest - 1}", fix)
             print(f"regard: {text}", file=sys.stderr)

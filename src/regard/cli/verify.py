@@ -11,7 +11,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from regard.compute.verify import Error, Part
+    from regard.compute.verify import Deviation, Part
 
 
 def verify(
@@ -45,14 +45,14 @@ def verify(
     false: list[str] = []
     if target is not None:
         sizes = checks.choose_sizes(queries, keys, heads)
-        part = load(target)
+        part = load_part(target)
         false = list(find_false_claims(part, sizes=sizes or checks.SMALL))
         errors = list(checks.verify_part(part, sizes=sizes, name=target))
     else:
-        cases = list(checks.product()) if full else checks.pairwise()
+        cases = list(checks.iterate_cases()) if full else checks.choose_pairwise_cases()
         errors = [error for case in track(cases, "verifying", console=console) for error in checks.verify([case])]
-    console.print(table_of(errors))
-    wrong = [error for error in errors if not error.right]
+    console.print(build_table(errors))
+    wrong = [error for error in errors if not error.within_tolerance]
     for error in wrong[:10]:
         console.print(f"wrong: {error.case} by {error.backend}: value {error.value:.1e}, gradient {error.gradient:.1e}")
     for sentence in false:
@@ -62,21 +62,21 @@ def verify(
         sys.exit(1)
 
 
-def table_of(errors: "Sequence[Error]") -> Table:
+def build_table(errors: "Sequence[Deviation]") -> Table:
     """The worst error of each backend and each score."""
-    from regard.compute.verify import worst
+    from regard.compute.verify import find_worst
 
     table = Table("backend", "score", "paths", "worst value", "worst gradient", box=None, pad_edge=False)
-    groups: dict[tuple[str, str], list[Error]] = {}
+    groups: dict[tuple[str, str], list[Deviation]] = {}
     for error in errors:
         groups.setdefault((error.backend, error.case.score), []).append(error)
     for (backend, score), group in sorted(groups.items()):
-        value, gradient = worst(e.value for e in group), worst(e.gradient for e in group)
+        value, gradient = find_worst(e.value for e in group), find_worst(e.gradient for e in group)
         table.add_row(backend, score, str(len(group)), f"{value:.1e}", f"{gradient:.1e}")
     return table
 
 
-def load(target: str) -> "Part":
+def load_part(target: str) -> "Part":
     """A part from `package.module:Name`: an instance, or a class that needs no argument, or a width, or heads."""
     from regard.compute.verify import KINDS
     from regard.errors import wrong

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import torch
 
-from regard.algebra.aggregates import Reading
+from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Full, as_mask
 from regard.algebra.normalizers import Normalizer
@@ -14,7 +14,7 @@ from regard.algebra.shapes import Tensor, check_floats, describe
 from regard.algebra.terms import check_heads
 from regard.errors import wrong, wrong_kind
 
-KINDS = (("score", Score), ("normalizer", Normalizer), ("aggregate", Reading))
+KINDS = (("score", Score), ("normalizer", Normalizer), ("aggregate", Aggregate))
 
 
 def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> tuple[int, ...]:
@@ -27,7 +27,7 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
         raise wrong("value", f"{value.shape[-2]} values", f"as many as keys, {key.shape[-2]}", fix)
     if not 0 <= dropout < 1:
         raise wrong("dropout", dropout, "a rate from 0 to below 1", "use 0 in evaluation")
-    lead = _lead(query, key, value)
+    lead = _broadcast_lead(query, key, value)
     _check_queries(query, lead)
     parts.score.check(query, key)
     _check_parameters(parts.score, query)
@@ -46,7 +46,7 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
 
 def _check_settings(parts: Parts, lead: tuple[int, ...]) -> None:
     for name, part in (("score", parts.score), ("normalizer", parts.normalizer), ("aggregate", parts.aggregate)):
-        for setting, tensor in part.settings():
+        for setting, tensor in part.per_head_tensors():
             check_heads(f"{name}.{setting}", tensor, lead)
 
 
@@ -81,7 +81,7 @@ def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
         raise wrong(name, describe(tensor), f"at least one in ({AXES[name]})", "skip the call when there is nothing")
     if tensor.dtype != query.dtype:
         fix = f"write {name}.to(query.dtype)"
-        raise wrong_kind(name, describe(tensor), f"the query's dtype, {_name(query.dtype)}", fix)
+        raise wrong_kind(name, describe(tensor), f"the query's dtype, {_format_dtype(query.dtype)}", fix)
     if tensor.device != query.device:
         raise wrong(
             name,
@@ -97,7 +97,7 @@ def _check_parameters(score: Score, query: Tensor) -> None:
         return
     for parameter in score.parameters():
         if parameter.dim() and parameter.dtype != query.dtype:
-            got, expected = f"{_name(parameter.dtype)} parameters", f"the query's dtype, {_name(query.dtype)}"
+            got, expected = f"{_format_dtype(parameter.dtype)} parameters", f"the query's dtype, {_format_dtype(query.dtype)}"
             raise wrong_kind("score", got, expected, "write score.to(query.dtype)")
     _check_devices("score", score.parameters(), query)
 
@@ -112,11 +112,11 @@ def _check_devices(name: str, tensors: Iterable[Tensor], query: Tensor) -> None:
 AXES = {"query": "queries, width", "key": "keys, width", "value": "keys, width"}
 
 
-def _name(dtype: torch.dtype) -> str:
+def _format_dtype(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _lead(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
+def _broadcast_lead(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     first, second, third = query.shape[:-2], key.shape[:-2], value.shape[:-2]
     if first == second == third:
         return tuple(first)

@@ -13,59 +13,59 @@ import torch
 
 from regard.algebra.masks import Full, Mask
 from regard.algebra.pairs import Pairs
-from regard.algebra.parts import Call, Parts
+from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Bool, Float, Tensor
-from regard.compute.kernels.blocks import rows_per_block
+from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.native import gate
 from regard.compute.planning.precision import is_traced
-from regard.compute.planning.spans import spans_of
+from regard.compute.planning.spans import cut_spans
 
 # Products of two such numbers, added up over a vector, and their products with a gradient stay finite.
 LARGEST = {torch.float64: 1e150, torch.float32: 1e18, torch.bfloat16: 1e18, torch.float16: 2.0**7}
 FUSED = ("sdpa", "local", "flex")  # kernels that add up float16 in float32
 
 
-class Shielded(NamedTuple):
+class FiniteInputs(NamedTuple):
     """Keys and values that are all finite, and what the others ask for."""
 
     key: Float[Tensor, "*#lead key dim"]
     value: Float[Tensor, "*#lead key value"]
-    exposed: Bool[Tensor, "*#lead query"] | None = None  # queries that may see a broken key or value: output NaN
-    blind: Bool[Tensor, "*#lead query"] | None = None  # queries that may see a broken key: weights NaN
+    nan_outputs: Bool[Tensor, "*#lead query"] | None = None  # queries that may see a broken key or value: output NaN
+    nan_weights: Bool[Tensor, "*#lead query"] | None = None  # queries that may see a broken key: weights NaN
     huge: bool = False
 
 
-def shield(call: Call, backend: str) -> Shielded:
+def shield(call: AttentionCall, backend: str) -> FiniteInputs:
     """Return keys and values that can do no harm where a mask hides them."""
     parts, query, key, value = call.parts, call.query, call.key, call.value
     if type(parts.mask) is Full or key.is_meta or not (query.numel() and key.numel() and value.numel()):
-        return Shielded(key, value)
+        return FiniteInputs(key, value)
     if parts.score.centers_keys:
         key = _move_hidden(parts.mask, key)
-    if not (gate.known(query) and gate.known(key) and gate.known(value)):
+    if not (gate.is_readable(query) and gate.is_readable(key) and gate.is_readable(value)):
         return _shield_traced(parts, call.queries, key, value)
     fused = backend in FUSED and key.dtype == torch.float16
     limit = sys.float_info.max if fused else LARGEST[key.dtype]
-    if _largest(query, key, value) <= limit:
-        return Shielded(key, value)
+    if _bound_size(query, key, value) <= limit:
+        return FiniteInputs(key, value)
     key, value = _clear_hidden(parts.mask, key, value)
-    if math.isfinite(_largest(key, value)):
-        return Shielded(key, value, huge=_largest(query, key, value) > limit)
+    if math.isfinite(_bound_size(key, value)):
+        return FiniteInputs(key, value, huge=_bound_size(query, key, value) > limit)
     cleared = _shield_traced(parts, call.queries, key, value)
-    return cleared._replace(huge=_largest(query, cleared.key, cleared.value) > limit)
+    return cleared._replace(huge=_bound_size(query, cleared.key, cleared.value) > limit)
 
 
-def _shield_traced(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Shielded:
+def _shield_traced(parts: Parts, queries: int, key: Tensor, value: Tensor) -> FiniteInputs:
     """Broken ones set to zero, whether there are any or not."""
     sound_key, sound_value = torch.isfinite(key).all(-1), torch.isfinite(value).all(-1)
     sound = sound_key & sound_value
     clean, content = torch.where(sound[..., None], key, 0.0), torch.where(sound[..., None], value, 0.0)
     exposed = _find_exposed(parts, queries, ~sound)
     blind = exposed if is_traced() else _find_exposed(parts, queries, ~sound_key)
-    return Shielded(clean, content, exposed, blind)
+    return FiniteInputs(clean, content, exposed, blind)
 
 
-def _largest(*tensors: Tensor) -> float:
+def _bound_size(*tensors: Tensor) -> float:
     """Return a bound on the size of all numbers; NaN or inf if one is. One pass over each tensor.
 
     The norm of all of a tensor is fast and seldom far too large; it would be in float16, where the limit is low.
@@ -78,7 +78,7 @@ def _largest(*tensors: Tensor) -> float:
 
 def _clear_hidden(mask: Mask, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """Zeros for the keys, and their values, that no query may see."""
-    visible = mask.visible(key.shape[-2], key.device)
+    visible = mask.find_visible_keys(key.shape[-2], key.device)
     if visible is None:
         return key, value
     return torch.where(visible[..., None], key, 0.0), torch.where(visible[..., None], value, 0.0)
@@ -86,7 +86,7 @@ def _clear_hidden(mask: Mask, key: Tensor, value: Tensor) -> tuple[Tensor, Tenso
 
 def _move_hidden(mask: Mask, key: Float[Tensor, "*#lead key dim"]) -> Float[Tensor, "*#lead key dim"]:
     """Keys that no query may see put at the mean of the others, where they move no center, whatever they hold."""
-    visible = mask.visible(key.shape[-2], key.device)
+    visible = mask.find_visible_keys(key.shape[-2], key.device)
     if visible is None:
         return key
     wide = torch.promote_types(key.dtype, torch.float32)
@@ -97,9 +97,9 @@ def _move_hidden(mask: Mask, key: Float[Tensor, "*#lead key dim"]) -> Float[Tens
 
 def _find_exposed(parts: Parts, queries: int, broken: Bool[Tensor, "*#lead key"]) -> Bool[Tensor, "*#lead query"]:
     keys, found = broken.shape[-1], []
-    for span in spans_of(parts, queries, keys, rows_per_block(broken.numel(), queries)):
+    for span in cut_spans(parts, queries, keys, choose_rows_per_block(broken.numel(), queries)):
         pairs = Pairs(queries, keys, rows=(span.start, span.stop), device=broken.device)
-        seen = (parts.mask.allowed(pairs) & broken[..., None, :]).any(-1)
+        seen = (parts.mask.allows(pairs) & broken[..., None, :]).any(-1)
         found.append(seen.expand(*seen.shape[:-1], span.stop - span.start))
     exposed = torch.cat(found, dim=-1)
     if parts.normalizer.form == "sequential":  # a row follows from those before it

@@ -38,10 +38,10 @@ class Budget(NamedTuple):
     sample: float = 0.02
 
 
-def spread(samples: Sequence[float]) -> Spread:
+def summarize(samples: Sequence[float]) -> Spread:
     """Median and quartiles.
 
-    >>> spread([4.0, 1.0, 2.0, 3.0, 100.0])
+    >>> summarize([4.0, 1.0, 2.0, 3.0, 100.0])
     Spread(median=3.0, low=2.0, high=4.0, runs=5)
     """
     if not samples:
@@ -52,18 +52,18 @@ def spread(samples: Sequence[float]) -> Spread:
     return Spread(median, low, high, len(samples))
 
 
-def ratios(above: Sequence[float], below: Sequence[float]) -> Spread:
+def summarize_ratios(above: Sequence[float], below: Sequence[float]) -> Spread:
     """How many times longer `above` took than `below`, round by round.
 
-    >>> ratios([2.0, 4.0, 9.0], [1.0, 2.0, 3.0]).median
+    >>> summarize_ratios([2.0, 4.0, 9.0], [1.0, 2.0, 3.0]).median
     2.0
     """
-    return spread([a / b for a, b in zip(above, below, strict=True)])
+    return summarize([a / b for a, b in zip(above, below, strict=True)])
 
 
 def interleave(contenders: Mapping[str, Run], budget: Budget) -> dict[str, list[float]]:
     """Seconds a call, a sample of each contender in every round: A B C, A B C, …"""
-    calls = {name: _calls(run, budget.sample) for name, run in contenders.items()}
+    calls = {name: _count_calls(run, budget.sample) for name, run in contenders.items()}
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     collecting = gc.isenabled()
     gc.collect()
@@ -81,7 +81,7 @@ def interleave(contenders: Mapping[str, Run], budget: Budget) -> dict[str, list[
     return samples
 
 
-def _calls(run: Run, seconds: float) -> int:
+def _count_calls(run: Run, seconds: float) -> int:
     """Warm up, and count the calls that last so long. The first call may compile, so it does not count."""
     run()
     once = _sample(run, 1)

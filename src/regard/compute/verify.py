@@ -8,73 +8,73 @@ from typing import NamedTuple, TypeVar
 import torch
 
 from regard.algebra import catalog
-from regard.algebra.aggregates import Reading
+from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
 from regard.algebra.catalog import Sizes
 from regard.algebra.definition import weigh
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer
 from regard.algebra.pairs import Pairs
-from regard.algebra.parts import Facts, Parts
+from regard.algebra.parts import CallFacts, Parts
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor, describe
-from regard.compute.attend import Attended, attend
-from regard.compute.backends import RUNS, Run
+from regard.compute.attend import AttentionResult, attend
+from regard.compute.backends import RUNS, BackendFunction
 from regard.compute.kernels import native, noise
 from regard.compute.planning import BACKENDS, Backend
-from regard.compute.planning.rules import REFUSALS
+from regard.compute.planning.rules import UNSUPPORTED_REASONS
 from regard.errors import wrong, wrong_kind
 
 SEED = 2  # of every random reading and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
 SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
-WITHOUT_GRADIENT: tuple[Backend, ...] = ("few",)  # paths of who asks for none
+INFERENCE_ONLY: tuple[Backend, ...] = ("few",)  # paths of who asks for none
 Leads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # of queries, keys and values; they broadcast
 FAMILIES = ("score", "bias", "mask", "normalizer", "reading")
 FIELDS = Parts._fields
-KINDS: tuple[type, ...] = (Score, Bias, Mask, Normalizer, Reading)
-Part = Score | Bias | Mask | Normalizer | Reading
+KINDS: tuple[type, ...] = (Score, Bias, Mask, Normalizer, Aggregate)
+Part = Score | Bias | Mask | Normalizer | Aggregate
 AnyPart = TypeVar("AnyPart")
 
 
-class Case(NamedTuple):
+class CatalogCase(NamedTuple):
     """One combination of the catalog, by name."""
 
     score: str
     bias: str
     mask: str
     normalizer: str
-    reading: str
+    aggregate: str
 
     def __str__(self) -> str:
         return " × ".join(self)
 
 
-class Error(NamedTuple):
+class Deviation(NamedTuple):
     """The worst differences of one path from the definition, relative to the size of the numbers."""
 
-    case: Case
+    case: CatalogCase
     backend: Backend
     value: float
     gradient: float
 
     @property
-    def right(self) -> bool:
+    def within_tolerance(self) -> bool:
         """Whether both are small enough. NaN is not."""
         return self.value <= VALUE and self.gradient <= GRADIENT
 
 
-PLAIN = Case("dot", "none", "full", "softmax", "soft")
+PLAIN = CatalogCase("dot", "none", "full", "softmax", "soft")
 LONG = SMALL._replace(queries=150, keys=160)  # of which a window makes three blocks
 BLOCKS = (
-    Case("dot", "none", "window", "softmax", "soft"),
-    Case("laplacian", "alibi", "window", "softmax", "soft"),
-    Case("scaled-dot", "prior", "causal-window", "sparsemax", "soft"),
-    Case("dot", "none", "causal-window", "sigmoid", "argmax"),
+    CatalogCase("dot", "none", "window", "softmax", "soft"),
+    CatalogCase("laplacian", "alibi", "window", "softmax", "soft"),
+    CatalogCase("scaled-dot", "prior", "causal-window", "sparsemax", "soft"),
+    CatalogCase("dot", "none", "causal-window", "sigmoid", "argmax"),
 )
 SOME_MASKS = ["full", "causal", "causal-window", "window", "lengths", "table"]
 # What a part of each family is tried beside: all that decides how it is computed.
-BESIDE: Mapping[str, Mapping[str, list[str]]] = {
+COMPANIONS: Mapping[str, Mapping[str, list[str]]] = {
     "score": {
         "bias": list(catalog.BIASES),
         "mask": list(catalog.MASKS),
@@ -108,7 +108,7 @@ BESIDE: Mapping[str, Mapping[str, list[str]]] = {
 }
 
 
-def build(case: Case, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:
+def build_parts(case: CatalogCase, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:
     """The parts of a case, their parameters moved off their starting values so that no gradient is zero by symmetry."""
     torch.default_generator.manual_seed(seed)
     parts = Parts(
@@ -116,16 +116,16 @@ def build(case: Case, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed:
         catalog.BIASES[case.bias](sizes),
         catalog.MASKS[case.mask](sizes),
         catalog.NORMALIZERS[case.normalizer](sizes),
-        catalog.READINGS[case.reading](),
+        catalog.AGGREGATES[case.aggregate](),
     )
     for part in parts:
         if isinstance(part, torch.nn.Module):
             part.to(dtype)
-            move_loose(part, dtype)
+            prepare_tensors(part, dtype)
     return parts
 
 
-def move_loose(part: torch.nn.Module, dtype: torch.dtype) -> None:
+def prepare_tensors(part: torch.nn.Module, dtype: torch.dtype) -> None:
     """Tensors that are no parameters, in the dtype of the check and with a gradient."""
     for parameter in part.parameters():
         parameter.data.add_(0.1 * torch.rand_like(parameter))
@@ -162,7 +162,7 @@ def _cast_tensors(part: object, dtype: torch.dtype, jitter: float) -> None:
             names.update({name: tensor.to(dtype).requires_grad_(learned) for name, tensor in floats})
 
 
-def inputs(
+def draw_inputs(
     sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1, leads: Leads | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values that want a gradient; with leading axes of their own, if such are named."""
@@ -174,7 +174,7 @@ def inputs(
     return query, key, value
 
 
-def run(parts: Parts, tensors: Sequence[Tensor], backend: Backend, *, dropout: float = 0.0) -> Attended:
+def run_backend(parts: Parts, tensors: Sequence[Tensor], backend: Backend, *, dropout: float = 0.0) -> AttentionResult:
     """One call, from a fixed state of the random numbers."""
     torch.default_generator.manual_seed(SEED)
     score, bias, mask, normalizer, aggregate = parts
@@ -190,24 +190,24 @@ def run(parts: Parts, tensors: Sequence[Tensor], backend: Backend, *, dropout: f
     )
 
 
-def gradients(parts: Parts, tensors: Sequence[Tensor], attended: Attended) -> list[Tensor | None]:
+def compute_gradients(parts: Parts, tensors: Sequence[Tensor], attended: AttentionResult) -> list[Tensor | None]:
     """Of a fixed mixture of output and log-probability, to every input and every tensor of the parts."""
     generator = torch.Generator().manual_seed(3)
-    loss = _mixed(attended.output, generator)
+    loss = _mix(attended.output, generator)
     if attended.log_prob is not None:
-        loss = loss + _mixed(attended.log_prob, generator)
+        loss = loss + _mix(attended.log_prob, generator)
     wanted = [tensor for tensor in (*tensors, *parts.tensors()) if tensor.requires_grad]
     if not loss.requires_grad:
         return [None] * len(wanted)
     return list(torch.autograd.grad(loss, wanted, allow_unused=True))
 
 
-def _mixed(tensor: Tensor, generator: torch.Generator) -> Tensor:
+def _mix(tensor: Tensor, generator: torch.Generator) -> Tensor:
     mixture = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
     return (tensor * mixture.to(tensor.dtype)).sum()
 
 
-def difference(found: Tensor | None, true: Tensor | None) -> float:
+def measure_difference(found: Tensor | None, true: Tensor | None) -> float:
     """The largest difference over the largest number (at least one); a missing gradient counts as zeros."""
     if found is None and true is None:
         return 0.0
@@ -219,80 +219,80 @@ def difference(found: Tensor | None, true: Tensor | None) -> float:
     return float((found - true).abs().max() / true.abs().max().clamp_min(1.0))
 
 
-def worst(differences: Iterable[float]) -> float:
+def find_worst(differences: Iterable[float]) -> float:
     """The largest; NaN where there is one, which `max` would pass over.
 
-    >>> worst([0.0, float("nan"), 1.0])
+    >>> find_worst([0.0, float("nan"), 1.0])
     nan
     """
     return max(differences, key=lambda number: (number != number, number), default=0.0)
 
 
-class Truth(NamedTuple):
+class Reference(NamedTuple):
     """What the definition says of one case."""
 
-    attended: Attended
+    attended: AttentionResult
     weights: Tensor
     gradients: list[Tensor | None]
 
 
-def truth(parts: Parts, tensors: Sequence[Tensor], *, dropout: float = 0.0) -> Truth:
+def compute_reference(parts: Parts, tensors: Sequence[Tensor], *, dropout: float = 0.0) -> Reference:
     """The definition: the backend `eager`, and the weights from the formula of the score itself."""
-    attended = run(parts, tensors, "eager", dropout=dropout)
+    attended = run_backend(parts, tensors, "eager", dropout=dropout)
     query, key, _ = tensors
     torch.default_generator.manual_seed(SEED)
     seed = noise.draw_seed(query.device)
     with torch.no_grad():
         weights = weigh(parts, parts.score, query, key, Pairs(query.shape[-2], key.shape[-2]), seed=seed).weights
-    return Truth(attended, weights, gradients(parts, tensors, attended))
+    return Reference(attended, weights, compute_gradients(parts, tensors, attended))
 
 
-def compare(case: Case, parts: Parts, sizes: Sizes, *, dropout: float = 0.0) -> Iterator[Error]:
+def compare_backends(case: CatalogCase, parts: Parts, sizes: Sizes, *, dropout: float = 0.0) -> Iterator[Deviation]:
     """Every path that can compute these parts against the definition, which is computed once."""
-    tensors = inputs(sizes)
-    true = truth(parts, tensors, dropout=dropout)
-    for backend in able(parts, sizes, dropout=dropout):
-        found = run(parts, tensors, backend, dropout=dropout)
-        slopes = zip(gradients(parts, tensors, found), true.gradients, strict=True)
-        yield Error(case, backend, value_error(found, true), worst(difference(a, b) for a, b in slopes))
+    tensors = draw_inputs(sizes)
+    true = compute_reference(parts, tensors, dropout=dropout)
+    for backend in find_supported_backends(parts, sizes, dropout=dropout):
+        found = run_backend(parts, tensors, backend, dropout=dropout)
+        slopes = zip(compute_gradients(parts, tensors, found), true.gradients, strict=True)
+        yield Deviation(case, backend, measure_value_error(found, true), find_worst(measure_difference(a, b) for a, b in slopes))
     with torch.no_grad():
-        only = [backend for backend in able(parts, sizes, dropout=dropout) if backend in WITHOUT_GRADIENT]
-        errors = [value_error(run(parts, tensors, backend, dropout=dropout), true) for backend in only]
-    yield from (Error(case, backend, error, 0.0) for backend, error in zip(only, errors, strict=True))
+        only = [backend for backend in find_supported_backends(parts, sizes, dropout=dropout) if backend in INFERENCE_ONLY]
+        errors = [measure_value_error(run_backend(parts, tensors, backend, dropout=dropout), true) for backend in only]
+    yield from (Deviation(case, backend, error, 0.0) for backend, error in zip(only, errors, strict=True))
 
 
-def value_error(found: Attended, true: Truth) -> float:
+def measure_value_error(found: AttentionResult, true: Reference) -> float:
     """The worst difference of output, log-probability and weights."""
     everything = slice(None)
-    return worst(
+    return find_worst(
         (
-            difference(found.output, true.attended.output),
-            difference(found.log_prob, true.attended.log_prob),
-            difference(found.weights.tile(everything, everything), true.weights),
+            measure_difference(found.output, true.attended.output),
+            measure_difference(found.log_prob, true.attended.log_prob),
+            measure_difference(found.weights.tile(everything, everything), true.weights),
         )
     )
 
 
-def able(parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64) -> list[Backend]:
+def find_supported_backends(parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64) -> list[Backend]:
     """The backends besides eager that can compute these parts, one for each code path (`rows` runs as `stream`)."""
     length, grad = (sizes.queries, sizes.keys), torch.is_grad_enabled()
-    native.library(build=False)  # as the operator does: what is there decides who is able
-    there = native.state()
-    facts = Facts(sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad, native=there)
-    paths: dict[Run, Backend] = {}
+    native.load_library(build=False)  # as the operator does: what is there decides who is able
+    there = native.describe_state()
+    facts = CallFacts(sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad, native=there)
+    paths: dict[BackendFunction, Backend] = {}
     for backend in BACKENDS:
-        if backend != "eager" and REFUSALS[backend](parts, facts) is None:
+        if backend != "eager" and UNSUPPORTED_REASONS[backend](parts, facts) is None:
             paths.setdefault(RUNS[backend], backend)
     return list(paths.values())
 
 
-def product() -> Iterator[Case]:
+def iterate_cases() -> Iterator[CatalogCase]:
     """Every combination of the catalog."""
     for names in itertools.product(*(catalog.FAMILIES[family] for family in FAMILIES)):
-        yield Case(*names)
+        yield CatalogCase(*names)
 
 
-def pairwise(families: Sequence[Sequence[str]] | None = None) -> list[Case]:
+def choose_pairwise_cases(families: Sequence[Sequence[str]] | None = None) -> list[CatalogCase]:
     """A few combinations in which every two names of different families meet at least once.
 
     Greedy: each new case starts from a pair that has not met and takes, family by family, the name that brings the
@@ -309,39 +309,39 @@ def pairwise(families: Sequence[Sequence[str]] | None = None) -> list[Case]:
     while missing:
         chosen = dict(sorted(min(missing, key=sorted)))
         for index in [i for i in range(len(names)) if i not in chosen]:
-            chosen[index] = max(names[index], key=lambda name: _new(missing, chosen, index, name))
+            chosen[index] = max(names[index], key=lambda name: _count_new_pairs(missing, chosen, index, name))
         met = {frozenset(pair) for pair in itertools.combinations(sorted(chosen.items()), 2)}
         missing -= met
-        cases.append(Case(*(chosen[i] for i in range(len(names)))))
+        cases.append(CatalogCase(*(chosen[i] for i in range(len(names)))))
     return cases
 
 
-def _new(missing: set[frozenset[tuple[int, str]]], chosen: Mapping[int, str], index: int, name: str) -> int:
+def _count_new_pairs(missing: set[frozenset[tuple[int, str]]], chosen: Mapping[int, str], index: int, name: str) -> int:
     return sum(frozenset({(index, name), item}) in missing for item in chosen.items())
 
 
-def verify(cases: Sequence[Case] | None = None, *, sizes: Sizes = SMALL) -> Iterator[Error]:
+def verify(cases: Sequence[CatalogCase] | None = None, *, sizes: Sizes = SMALL) -> Iterator[Deviation]:
     """Every path that these cases can take, one after the other."""
-    for case in pairwise() if cases is None else cases:
-        yield from compare(case, build(case, sizes), sizes)
+    for case in choose_pairwise_cases() if cases is None else cases:
+        yield from compare_backends(case, build_parts(case, sizes), sizes)
 
 
-def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> Iterator[Error]:
+def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> Iterator[Deviation]:
     """Somebody's own part beside those of the catalog: small tables, and longer ones that are computed in blocks.
 
     A part whose tensors belong to some number of queries or keys is given those `sizes`, and no others.
     """
-    family = family_of(part)
+    family = find_family(part)
     field = FIELDS[FAMILIES.index(family)]
     torch.default_generator.manual_seed(0)
     part = cast_part(part, torch.float64, jitter=0.1)  # the caller keeps theirs as it is
     own = {family: name or type(part).__name__}
-    small = pairwise([[own.get(other, "")] if other == family else BESIDE[family][other] for other in FAMILIES])
+    small = choose_pairwise_cases([[own.get(other, "")] if other == family else COMPANIONS[family][other] for other in FAMILIES])
     cases = [(case, sizes or SMALL) for case in small]
     cases += [] if sizes else [(case._replace(**own), LONG) for case in BLOCKS]
     for case, size in cases:
-        parts = build(case._replace(**{family: getattr(PLAIN, family)}), size)
-        yield from compare(case, parts._replace(**{field: part}), size)  # type: ignore[arg-type]
+        parts = build_parts(case._replace(**{family: getattr(PLAIN, family)}), size)
+        yield from compare_backends(case, parts._replace(**{field: part}), size)  # type: ignore[arg-type]
 
 
 def choose_sizes(queries: int | None, keys: int | None, heads: int | None) -> Sizes | None:
@@ -355,7 +355,7 @@ def choose_sizes(queries: int | None, keys: int | None, heads: int | None) -> Si
     return SMALL._replace(queries=queries or SMALL.queries, keys=keys or SMALL.keys, lead=lead)
 
 
-def family_of(part: object) -> str:
+def find_family(part: object) -> str:
     """Return the family of the catalog that a part belongs to; raise where it is no part."""
     for family, kind in zip(FAMILIES, KINDS, strict=True):
         if isinstance(part, kind):
@@ -364,6 +364,6 @@ def family_of(part: object) -> str:
     raise wrong_kind("part", describe(part), f"one of {names}", "subclass one of them")
 
 
-def verify_score(score: Score, *, sizes: Sizes | None = None, name: str = "score") -> Iterator[Error]:
+def verify_score(score: Score, *, sizes: Sizes | None = None, name: str = "score") -> Iterator[Deviation]:
     """Somebody's own score under every mask and normalizer of the catalog."""
     yield from verify_part(score, sizes=sizes, name=name)

@@ -11,14 +11,14 @@ from regard.compute.weights import Weights
 class Watcher(Protocol):
     """Somebody who wants to be told."""
 
-    def saw(self, weights: Weights | Tensor) -> None:
+    def on_attention(self, weights: Weights | Tensor) -> None:
         """Attention with these weights was just computed, by whoever called."""
 
 
 WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("regard_watchers", default=())
 
 
-def tell(weights: Weights | Tensor) -> None:
+def notify_watchers(weights: Weights | Tensor) -> None:
     """Tell whoever watches, each once."""
     for watcher in WATCHERS.get():
-        watcher.saw(weights)
+        watcher.on_attention(weights)

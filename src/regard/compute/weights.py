@@ -9,41 +9,41 @@ from typing import NamedTuple
 import torch
 
 from regard.algebra.aggregates import Soft
-from regard.algebra.definition import weigh, widened
+from regard.algebra.definition import weigh, widen_score
 from regard.algebra.masks import Causal, Full
 from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
-from regard.algebra.parts import Call, Parts
+from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
 from regard.algebra.scores.base import DotForm
 from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.backends.result import Result
-from regard.compute.kernels.blocks import rows_per_block
-from regard.compute.kernels.summary import Summed, summarize, summary_of
-from regard.compute.planning.fuse import dense_table, mask_bias
-from regard.errors import StaleError, sentence, wrong
+from regard.compute.backends.result import BackendResult
+from regard.compute.kernels.blocks import choose_rows_per_block
+from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
+from regard.compute.planning.fuse import build_dense_bias, build_mask_bias
+from regard.errors import StaleError, format_message, wrong
 
 PARTS = tuple(f"tensor of the {name}" for name in Parts._fields)
 TENSORLESS = (Dot, ScaledDot, Full, Causal, Soft)  # nothing to look for in them, at each call
 BLOCK = 2**20  # scores looked at together: what a second cache can hold
 
 
-class Top(NamedTuple):
+class TopWeights(NamedTuple):
     """The largest weights of each query, largest first, and the keys that they belong to."""
 
     weights: Float[Tensor, "*lead query k"]
     keys: Int[Tensor, "*lead query k"]
 
 
-class Summary(NamedTuple):
+class WeightsSummary(NamedTuple):
     """What one pass over the weights tells."""
 
     entropy: Float[Tensor, "*lead query"]
     received: Float[Tensor, "*lead key"]
-    top: Top
+    top: TopWeights
 
 
-class Totals(NamedTuple):
+class RowTotals(NamedTuple):
     """What a fused kernel left behind: any weight is exp(score + bias − total)."""
 
     form: DotForm
@@ -64,11 +64,11 @@ class Weights:
 
     __slots__ = ("_blind", "_call", "_lead", "_totals", "_versions")
 
-    def __init__(self, call: Call, result: Result, blind: Bool[Tensor, "*#lead query"] | None = None) -> None:
-        self._call, self._blind, self._versions = call, blind, versions_of(call)
+    def __init__(self, call: AttentionCall, result: BackendResult, blind: Bool[Tensor, "*#lead query"] | None = None) -> None:
+        self._call, self._blind, self._versions = call, blind, record_versions(call)
         self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
-        self._totals = Totals(result.form, result.total) if known else None  # type: ignore[arg-type]
+        self._totals = RowTotals(result.form, result.total) if known else None  # type: ignore[arg-type]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,12 +76,12 @@ class Weights:
         return (*(self._lead or self._own_lead), self._call.queries, self._call.keys)
 
     @property
-    def call(self) -> Call:
+    def call(self) -> AttentionCall:
         """What was computed."""
         return self._call
 
     @property
-    def totals(self) -> Totals | None:
+    def totals(self) -> RowTotals | None:
         """What the kernel left behind, where it is a fused one."""
         return self._totals
 
@@ -91,7 +91,7 @@ class Weights:
         lead: torch.Size = torch.broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.value.shape[:-2])
         return lead
 
-    def merged(self) -> "Weights":
+    def merge_heads(self) -> "Weights":
         """The same with the last two lead axes as one: groups and the heads of each become heads."""
         other = copy.copy(self)
         *rest, groups, heads = self.shape[:-2]
@@ -101,17 +101,17 @@ class Weights:
     def dense(self) -> Float[Tensor, "*lead query key"]:
         """All of them."""
         self._check_fresh()
-        return self._rows(0, self._call.queries)
+        return self._compute_rows(0, self._call.queries)
 
     def tile(self, rows: slice, columns: slice) -> Float[Tensor, "*lead row column"]:
         """Those of some queries and some keys. Only they are computed where the kernel left its totals."""
-        start, stop, _ = _steps("rows", rows).indices(self._call.queries)
-        first, last, _ = _steps("columns", columns).indices(self._call.keys)
+        start, stop, _ = _check_step("rows", rows).indices(self._call.queries)
+        first, last, _ = _check_step("columns", columns).indices(self._call.keys)
         self._check_fresh()
         with torch.no_grad():
-            return self._tile(start, stop, first, last)
+            return self._compute_tile(start, stop, first, last)
 
-    def top(self, k: int) -> Top:
+    def top(self, k: int) -> TopWeights:
         """The k largest of each query."""
         return self.summary(k).top
 
@@ -119,58 +119,58 @@ class Weights:
         """How spread each query looks, in nats: 0 = one key, log(keys) = all alike."""
         return self.summary(1).entropy
 
-    def received(self) -> Float[Tensor, "*lead key"]:
+    def received_weight(self) -> Float[Tensor, "*lead key"]:
         """How much weight each key gets from all queries together."""
         return self.summary(1).received
 
-    def summary(self, k: int = 5) -> Summary:
+    def summary(self, k: int = 5) -> WeightsSummary:
         """Entropy, mass received and the k largest, in one pass over the weights. Each alone costs as much."""
         if not 1 <= k <= self._call.keys:
             raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
         self._check_fresh()
-        entropies, masses, weights, keys, _ = zip(*self._blocks(k), strict=True)
+        entropies, masses, weights, keys, _ = zip(*self._iterate_blocks(k), strict=True)
         received = functools.reduce(torch.Tensor.add_, masses)
-        return Summary(torch.cat(entropies, -1), received, Top(torch.cat(weights, -2), torch.cat(keys, -2)))
+        return WeightsSummary(torch.cat(entropies, -1), received, TopWeights(torch.cat(weights, -2), torch.cat(keys, -2)))
 
-    def _blocks(self, k: int) -> Iterator[Summed]:
+    def _iterate_blocks(self, k: int) -> Iterator[RowSummary]:
         """Whole rows, a block of queries at a time."""
         queries, keys = self._call.queries, self._call.keys
         size = queries
         if self._call.parts.normalizer.form != "sequential":
             depth = self._call.query.shape[-1] if self._call.parts.score.form == "pointwise" else 1
-            size = rows_per_block(math.prod(self.shape[:-2]) * keys * depth, queries, budget=BLOCK)
+            size = choose_rows_per_block(math.prod(self.shape[:-2]) * keys * depth, queries, budget=BLOCK)
         for start in range(0, queries, size):
             with torch.no_grad():
-                yield self._block(start, min(queries, start + size), k)
+                yield self._summarize_block(start, min(queries, start + size), k)
 
-    def _block(self, start: int, stop: int, k: int) -> Summed:
+    def _summarize_block(self, start: int, stop: int, k: int) -> RowSummary:
         if self._totals is None or self._blind is not None:
-            return summary_of(self._rows(start, stop), k)
-        scores, total, scale = _scores(self._call, self._totals, start, stop, 0, self._call.keys)
+            return summarize_weights(self._compute_rows(start, stop), k)
+        scores, total, scale = _compute_scores(self._call, self._totals, start, stop, 0, self._call.keys)
         lead = torch.broadcast_shapes(scores.shape[:-2], total.shape[:-1])
         scores, total = scores.expand(*lead, *scores.shape[-2:]), total.expand(*lead, total.shape[-1])
         if self._lead is not None:
-            scores, total = self._placed(scores), total.reshape(*self._lead, total.shape[-1])
+            scores, total = self._reshape_lead(scores), total.reshape(*self._lead, total.shape[-1])
         found = summarize(scores, total, scale, k)
-        return found if scores.dtype == self._dtype else Summed(*(self._cast(part) for part in found))
+        return found if scores.dtype == self._dtype else RowSummary(*(self._cast(part) for part in found))
 
-    def _tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
+    def _compute_tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
         if self._totals is None or self._blind is not None:
-            return self._rows(start, stop)[..., first:last]
-        table = _from_totals(self._call, self._totals, start, stop, first, last)
-        return self._cast(self._placed(table.exp_()))
+            return self._compute_rows(start, stop)[..., first:last]
+        table = _compute_log_weights(self._call, self._totals, start, stop, first, last)
+        return self._cast(self._reshape_lead(table.exp_()))
 
-    def _rows(self, start: int, stop: int) -> Tensor:
+    def _compute_rows(self, start: int, stop: int) -> Tensor:
         """Whole rows by the definition. Rows of a sequential normalizer need all rows before them."""
         call, sequential = self._call, self._call.parts.normalizer.form == "sequential"
         rows = (0, call.queries) if sequential else (start, stop)
         pairs = Pairs(call.queries, call.keys, rows=rows, device=call.query.device)
         query = call.query[..., rows[0] : rows[1], :]
-        table = weigh(call.parts, widened(call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
+        table = weigh(call.parts, widen_score(call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
         table = table[..., start:stop, :] if sequential else table
         if self._blind is not None:
             table = table.masked_fill(self._blind[..., start:stop, None], float("nan"))
-        return self._cast(self._placed(table.expand(*self._own_lead, *table.shape[-2:])))
+        return self._cast(self._reshape_lead(table.expand(*self._own_lead, *table.shape[-2:])))
 
     @property
     def _dtype(self) -> torch.dtype:
@@ -184,17 +184,17 @@ class Weights:
         """Raise if a tensor of the call is no longer what it was."""
         if self._versions is None or torch.compiler.is_compiling():
             return
-        for (name, known), (_, now) in zip(self._versions, versions_of(self._call) or (), strict=False):
+        for (name, known), (_, now) in zip(self._versions, record_versions(self._call) or (), strict=False):
             if known != now:
                 expected, fix = "the tensors of the call as they were", "ask before they are changed, or attend again"
-                raise StaleError(sentence("weights", f"a {name} that was changed since", expected, fix))
+                raise StaleError(format_message("weights", f"a {name} that was changed since", expected, fix))
 
-    def _placed(self, table: Tensor) -> Tensor:
+    def _reshape_lead(self, table: Tensor) -> Tensor:
         """The table with the lead axes that this handle shows."""
         return table if self._lead is None else table.reshape(*self._lead, *table.shape[-2:])
 
 
-def versions_of(call: Call) -> list[tuple[str, tuple[int, int]]] | None:
+def record_versions(call: AttentionCall) -> list[tuple[str, tuple[int, int]]] | None:
     """Return how often each tensor of a call has been changed in place; None where torch does not count."""
     if torch.compiler.is_compiling() or torch.is_inference_mode_enabled():
         return None
@@ -206,27 +206,27 @@ def versions_of(call: Call) -> list[tuple[str, tuple[int, int]]] | None:
     return [(name, (id(tensor), tensor._version)) for name, tensor in named if not tensor.is_inference()]
 
 
-def _from_totals(call: Call, totals: Totals, start: int, stop: int, first: int, last: int) -> Tensor:
+def _compute_log_weights(call: AttentionCall, totals: RowTotals, start: int, stop: int, first: int, last: int) -> Tensor:
     """The logarithms of these weights; −inf where the pair is not allowed."""
-    scores, total, scale = _scores(call, totals, start, stop, first, last)
+    scores, total, scale = _compute_scores(call, totals, start, stop, first, last)
     return (scores if scale == 1.0 else scores * scale) - total[..., None]
 
 
-def _scores(call: Call, totals: Totals, start: int, stop: int, first: int, last: int) -> tuple[Tensor, Tensor, float]:
+def _compute_scores(call: AttentionCall, totals: RowTotals, start: int, stop: int, first: int, last: int) -> tuple[Tensor, Tensor, float]:
     """Scores, totals of their rows, and what the scores are still to be multiplied with."""
     form, parts = totals.form, call.parts
     pairs = Pairs(call.queries, call.keys, rows=(start, stop), columns=(first, last), device=call.query.device)
     query, key = form.query[..., start:stop, :], form.key[..., first:last, :]
     query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
     scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
-    bias = mask_bias(parts, dense_table(parts, scores, pairs), scores, pairs)
+    bias = build_mask_bias(parts, build_dense_bias(parts, scores, pairs), scores, pairs)
     if bias is None and isinstance(form.scale, float) and form.scale > 0:  # which changes no order
         return scores, total, form.scale
     scores = scores * form.scale
     return scores if bias is None else scores + bias, total, 1.0
 
 
-def _steps(name: str, part: slice) -> slice:
+def _check_step(name: str, part: slice) -> slice:
     if part.step not in (None, 1):
         raise wrong(name, f"a step of {part.step}", "a step of 1", "take the tile and index it")
     return part

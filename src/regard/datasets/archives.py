@@ -10,36 +10,36 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from regard.datasets.bounds import most
-from regard.datasets.cleaning import in_short
+from regard.datasets.bounds import get_bound
+from regard.datasets.cleaning import shorten
 from regard.errors import InputError, RegardError, wrong
 
-LISTING = most("archive", "listing")
-MEMBER = most("archive", "member")
-MEMBERS = most("archive", "members")
-NAME = most("archive", "name")
-UNPACKED = most("archive", "unpacked")
+LISTING = get_bound("archive", "listing")
+MEMBER = get_bound("archive", "member")
+MEMBERS = get_bound("archive", "members")
+NAME = get_bound("archive", "name")
+UNPACKED = get_bound("archive", "unpacked")
 
 END, END64, LOCATOR = (b"PK\5\6", 22), (b"PK\6\6", 56), (b"PK\6\7", 20)  # of the list of members, and their lengths
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that can be unpacked a bounded piece at a time
 ENCRYPTED = 0x1
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError, struct.error,
+ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError, struct.error,
           OverflowError, KeyError, IndexError)  # fmt: skip
 
 
 @contextmanager
-def reading(path: Path, fix: str = "remove it and fetch it again") -> Iterator[None]:
+def wrap_archive_errors(path: Path, fix: str = "remove it and fetch it again") -> Iterator[None]:
     """Puts whatever a damaged archive raises in one sentence."""
     try:
         yield
     except RegardError:
         raise
-    except DAMAGE as error:
-        raise wrong(path.name, f"a damaged archive ({in_short(error)})", "a whole zip", fix) from None
+    except ARCHIVE_ERRORS as error:
+        raise wrong(path.name, f"a damaged archive ({shorten(error)})", "a whole zip", fix) from None
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def wrap_read_errors(path: Path) -> Iterator[None]:
     """Puts what the disk refuses in one sentence, where nothing is written."""
     try:
         yield
@@ -47,21 +47,21 @@ def readable(path: Path) -> Iterator[None]:
         raise wrong(path.name, f"'{error.strerror or error}'", "a zip that can be read", "check the path") from None
 
 
-def opened(path: Path) -> zipfile.ZipFile:
+def open_archive(path: Path) -> zipfile.ZipFile:
     """An archive whose list of members is no longer than is allowed, and has none that is no plain file."""
     if not path.is_file():
         raise wrong(path.name, f"no file {path}", "a zip", "check the path")
-    with reading(path), readable(path):
-        if listing(path) > LISTING:
-            raise too_much(path, f"a list of members of {listing(path):,} bytes", LISTING, "bytes")
+    with wrap_archive_errors(path), wrap_read_errors(path):
+        if read_listing_size(path) > LISTING:
+            raise too_large_error(path, f"a list of members of {read_listing_size(path):,} bytes", LISTING, "bytes")
         archive = zipfile.ZipFile(path)
         if len(archive.infolist()) > MEMBERS:
             archive.close()
-            raise too_much(path, f"{len(archive.infolist()):,} members", MEMBERS, "members")
+            raise too_large_error(path, f"{len(archive.infolist()):,} members", MEMBERS, "members")
         return archive
 
 
-def listing(path: Path) -> int:
+def read_listing_size(path: Path) -> int:
     """The bytes that the list of members takes, which are read at once: as the end of the file says it."""
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -91,12 +91,12 @@ def check_member(path: Path, member: zipfile.ZipInfo, most: int) -> None:
     if kind not in (0, stat.S_IFREG):
         raise wrong(path.name, f"{member.filename!r}, a link or a device", "plain files", "check where it is from")
     if member.file_size > most:
-        raise too_much(path, f"{member.file_size:,} bytes of {member.filename!r}", most, "bytes")
+        raise too_large_error(path, f"{member.file_size:,} bytes of {member.filename!r}", most, "bytes")
 
 
-def content(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+def read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     """One member whole, such as an image or a sound."""
-    with reading(path), readable(path):
+    with wrap_archive_errors(path), wrap_read_errors(path):
         member = archive.getinfo(name)
         check_member(path, member, MEMBER)
         with archive.open(member) as source:
@@ -105,16 +105,16 @@ def content(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
         return found
 
 
-def whole(path: Path) -> bytes:
+def read_plain_file(path: Path) -> bytes:
     """A file of a folder, within the bounds of a member of an archive."""
     if not path.is_file():
         raise wrong(path.name, "no plain file", "an image or a sound", "check where it is from")
     if path.stat().st_size > MEMBER:
-        raise too_much(path, f"{path.stat().st_size:,} bytes", MEMBER, "bytes")
+        raise too_large_error(path, f"{path.stat().st_size:,} bytes", MEMBER, "bytes")
     return path.read_bytes()
 
 
-def copied(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, output: BinaryIO) -> None:
+def copy_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, output: BinaryIO) -> None:
     """One member onto the disk; no more comes out of it than it promised."""
     check_member(path, member, UNPACKED)
     with archive.open(member) as source:
@@ -132,13 +132,13 @@ def check_total(path: Path, members: list[zipfile.ZipInfo]) -> None:
     """Raises where all of these would take more than is allowed, or than there is room for."""
     total = sum(member.file_size for member in members)
     if total > UNPACKED:
-        raise too_much(path, f"{total:,} bytes, unpacked", UNPACKED, "bytes")
+        raise too_large_error(path, f"{total:,} bytes, unpacked", UNPACKED, "bytes")
     if total > shutil.disk_usage(path.parent).free:
         fix = "free some space and repeat; what was loaded is kept"
         raise wrong("disk", f"no space left for {total:,} bytes", f"room in {path.parent}", fix)
 
 
-def plain(path: Path, member: zipfile.ZipInfo) -> str:
+def get_file_name(path: Path, member: zipfile.ZipInfo) -> str:
     """The last part of a member's name, where that is the name of a file and nothing else."""
     name = PurePosixPath(member.filename).name
     odd = name.startswith(".") or not name.isprintable() or any(sign in name for sign in "/\\:")
@@ -147,5 +147,5 @@ def plain(path: Path, member: zipfile.ZipInfo) -> str:
     return name
 
 
-def too_much(path: Path, got: str, most: int, unit: str) -> InputError:
+def too_large_error(path: Path, got: str, most: int, unit: str) -> InputError:
     return wrong(path.name, got, f"at most {most:,} {unit}", "check where it is from")

@@ -116,16 +116,16 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
 }
 
 
-def most(name: str, quantity: str) -> int:
+def get_bound(name: str, quantity: str) -> int:
     """Return a bound of the table, as a whole number.
 
-    >>> most("sound", "rate")
+    >>> get_bound("sound", "rate")
     192000
     """
     return int(BOUNDS[name][quantity].most)
 
 
-def markdown() -> str:
+def format_markdown() -> str:
     """Return the table as it stands in SECURITY.md."""
     lines = ["| input | bound | at most | of |", "|---|---|---:|---|"]
     for name, bounds in BOUNDS.items():

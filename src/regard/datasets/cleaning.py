@@ -28,7 +28,7 @@ def check_text(text: str, name: str) -> None:
         raise wrong(name, got, "UTF-8 text", "type it in a terminal whose encoding is UTF-8")
 
 
-def decoded(content: bytes, name: str, first: int = 1) -> str:
+def decode_text(content: bytes, name: str, first: int = 1) -> str:
     """UTF-8 text, without a byte-order mark; or a sentence on what it is instead, and where, from line `first` on."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise wrong(name, "UTF-16 text", "UTF-8 text", "convert it, for example with iconv -f utf-16 -t utf-8")
@@ -46,10 +46,10 @@ def decoded(content: bytes, name: str, first: int = 1) -> str:
     raise wrong(name, f"byte 0x{content[place]:02x} in line {line}", "UTF-8 text", fix)
 
 
-def in_short(value: object, most: int = 100) -> str:
+def shorten(value: object, most: int = 100) -> str:
     """What a text or an error says, on one line that is not too long for a sentence.
 
-    >>> in_short("a\\n" * 60, 10)
+    >>> shorten("a\\n" * 60, 10)
     'a a a a a …'
     """
     said = " ".join(str(value).split()) or type(value).__name__

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Unpacking:
+class Extraction:
     """Which members of a zip archive are wanted, and what all of them together must be.
 
     An archive may be packed anew with every download, so that it has no sum of its own. `sha256` is that of one line
@@ -25,12 +25,12 @@ class File:
     address: str
     size: int | None = None  # bytes
     sha256: str | None = None
-    unpacking: Unpacking | None = None
+    extraction: Extraction | None = None
 
     @property
-    def checked(self) -> bool:
+    def has_checksum(self) -> bool:
         """Whether a sum tells that what came is what the authors made."""
-        return self.sha256 is not None or (self.unpacking is not None and self.unpacking.sha256 is not None)
+        return self.sha256 is not None or (self.extraction is not None and self.extraction.sha256 is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Dataset:
     name: str
     about: str
     license: str
-    home: str  # a page of the authors
+    homepage: str  # a page of the authors
     files: tuple[File, ...]
     notes: str = ""
 
@@ -50,15 +50,15 @@ class Dataset:
         return sum(file.size or 0 for file in self.files)
 
     @property
-    def unchecked(self) -> str:
+    def warning(self) -> str:
         """What cannot be told of it, for people; nothing where a sum of every file is known."""
-        files = [file for file in self.files if not file.checked]
+        files = [file for file in self.files if not file.has_checksum]
         if not files:
             return ""
         way = "unencrypted" if any(file.address.startswith("http:") for file in files) else "encrypted"
         return f"no sum to check it by; the way to its authors is {way}"
 
     @property
-    def complete(self) -> bool:
+    def has_known_size(self) -> bool:
         """Whether the size of every file is known."""
         return all(file.size is not None for file in self.files)

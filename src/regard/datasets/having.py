@@ -6,24 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.fetching import FetchError, Patience, fetch, storing
+from regard.datasets.fetching import DownloadError, RetryPolicy, download_file, wrap_disk_errors
 from regard.datasets.files import Dataset, File
-from regard.datasets.places import roots
-from regard.datasets.unpacking import unpack
-from regard.errors import sentence
+from regard.datasets.places import list_data_roots
+from regard.datasets.unpacking import extract_archive
+from regard.errors import format_message
 
 RECORD = ".regard.json"  # the sums of what was fetched, and the members of archives
-Watch = Callable[[File, int, int | None], None]
+FileCallback = Callable[[File, int, int | None], None]
 
 
-def get(
-    dataset: Dataset, folder: Path, *, mirror: str = "", watch: Watch | None = None, patience: Patience | None = None
+def download_dataset(
+    dataset: Dataset, folder: Path, *, mirror: str = "", watch: FileCallback | None = None, patience: RetryPolicy | None = None
 ) -> Iterator[str]:
     """Fetches what is missing, and says of each file what became of it. An archive is removed once it is unpacked.
 
     A `mirror` is another address under which files of the same names lie; sizes and sums are those of the authors.
     """
-    record = recorded(folder)
+    record = read_record(folder)
     for file in dataset.files:
         members = record.get(file.name, {}).get("members", [])
         if members and all((folder / member).is_file() for member in members):
@@ -32,28 +32,28 @@ def get(
         source = replace(file, address=f"{mirror.rstrip('/')}/{file.name}") if mirror else file
         target = folder / file.name
         there = target.is_file()
-        total = fetch(source, target, lambda done, size, file=file: watch and watch(file, done, size), patience)  # type: ignore[misc]
-        record[file.name] = {"sha256": same_as_before(file, record, total)}
+        total = download_file(source, target, lambda done, size, file=file: watch and watch(file, done, size), patience)  # type: ignore[misc]
+        record[file.name] = {"sha256": check_unchanged(file, record, total)}
         yield f"{file.name}: {'already there' if there else 'fetched'}, sha256 {total}"
-        if file.unpacking is not None:
-            paths = unpack(file, target, folder)
+        if file.extraction is not None:
+            paths = extract_archive(file, target, folder)
             record[file.name]["members"] = [str(path.relative_to(folder)) for path in paths]
             target.unlink()
             yield f"{file.name}: unpacked, {len(paths)} files"
-        with storing(folder / RECORD):
+        with wrap_disk_errors(folder / RECORD):
             (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
-def same_as_before(file: File, record: dict[str, dict[str, Any]], total: str) -> str:
+def check_unchanged(file: File, record: dict[str, dict[str, Any]], total: str) -> str:
     """The sum of a file that has none to compare with; raises where it was another one last time."""
     before = record.get(file.name, {}).get("sha256")
-    if before not in (None, total) and not file.checked:
+    if before not in (None, total) and not file.has_checksum:
         fix = f"remove {RECORD} if the authors have replaced it"
-        raise FetchError(sentence(file.name, f"sha256 {total}", f"{before}, as last time", fix))
+        raise DownloadError(format_message(file.name, f"sha256 {total}", f"{before}, as last time", fix))
     return total
 
 
-def recorded(folder: Path) -> dict[str, dict[str, Any]]:
+def read_record(folder: Path) -> dict[str, dict[str, Any]]:
     """What was written down about a folder; nothing where there is no record or it cannot be read."""
     try:
         found = json.loads((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
@@ -64,9 +64,9 @@ def recorded(folder: Path) -> dict[str, dict[str, Any]]:
         return {}
 
 
-def where(dataset: Dataset) -> Path | None:
+def find_cached_folder(dataset: Dataset) -> Path | None:
     """The folder that has something of this data set, wherever that is looked for."""
-    for root in roots():
+    for root in list_data_roots():
         folder = root / dataset.name
         if folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
             return folder

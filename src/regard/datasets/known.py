@@ -1,6 +1,6 @@
 """The data sets that tasks know by name. Sizes and sums are those of the authors' own files."""
 
-from regard.datasets.files import Dataset, File, Unpacking
+from regard.datasets.files import Dataset, File, Extraction
 
 MULTI30K_ADDRESS = (
     "https://raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"
@@ -53,7 +53,7 @@ GLOVE_ADDRESS = "https://nlp.stanford.edu/data/glove.6B.zip"
 GLOVE_SUM = "617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb"
 
 
-def multi30k_address(name: str) -> str:
+def build_multi30k_address(name: str) -> str:
     """The authors keep the plain sentences in one folder and those in tokens in another."""
     return f"{MULTI30K_ADDRESS}/{name if name.startswith('tok/') else f'raw/{name}'}"
 
@@ -64,7 +64,7 @@ DATASETS = (
         "captions of images in English, German and French (Elliott et al. 2016)",
         "for non-commercial research and education; derived from Flickr30k",
         "https://github.com/multi30k/dataset",
-        tuple(File(name, multi30k_address(name), size, total) for name, size, total in MULTI30K_FILES),
+        tuple(File(name, build_multi30k_address(name), size, total) for name, size, total in MULTI30K_FILES),
     ),
     Dataset(
         "tatoeba",
@@ -72,8 +72,8 @@ DATASETS = (
         "CC BY 2.0 FR; attribute tatoeba.org and manythings.org/anki",
         "https://www.manythings.org/anki/",
         (
-            File("fra-eng.zip", f"{TATOEBA_ADDRESS}/fra-eng.zip", unpacking=Unpacking("fra.txt", count=1)),
-            File("cmn-eng.zip", f"{TATOEBA_ADDRESS}/cmn-eng.zip", unpacking=Unpacking("cmn.txt", count=1)),
+            File("fra-eng.zip", f"{TATOEBA_ADDRESS}/fra-eng.zip", extraction=Extraction("fra.txt", count=1)),
+            File("cmn-eng.zip", f"{TATOEBA_ADDRESS}/cmn-eng.zip", extraction=Extraction("cmn.txt", count=1)),
         ),
         notes="the authors add sentences now and then: there is no sum to compare with",
     ),
@@ -94,7 +94,7 @@ DATASETS = (
             File(
                 "fsdd.zip",
                 FSDD_ADDRESS,
-                unpacking=Unpacking("*/recordings/*.wav", "recordings", count=3000, sha256=FSDD_SUM),
+                extraction=Extraction("*/recordings/*.wav", "recordings", count=3000, sha256=FSDD_SUM),
             ),
         ),
     ),
@@ -103,7 +103,7 @@ DATASETS = (
         "five captions for each of 8,000 photographs, and how they are split (Hodosh et al. 2013); no photographs",
         "for non-commercial research and education; the photographs are their photographers'",
         "https://hockenmaier.cs.illinois.edu/8k-pictures.html",
-        (File("Flickr8k_text.zip", FLICKR8K_ADDRESS, unpacking=Unpacking("*Flickr*8k.*.txt")),),
+        (File("Flickr8k_text.zip", FLICKR8K_ADDRESS, extraction=Extraction("*Flickr*8k.*.txt")),),
         notes="no sum is known for this file: its own is written down at the first download",
     ),
     Dataset(
@@ -118,7 +118,7 @@ DATASETS = (
         "vectors of 400,000 words, from 6 billion words of English (Pennington et al. 2014)",
         "PDDL 1.0 (public domain)",
         "https://nlp.stanford.edu/projects/glove/",
-        (File("glove.6B.zip", GLOVE_ADDRESS, 862182613, GLOVE_SUM, Unpacking("glove.6B.100d.txt", count=1)),),
+        (File("glove.6B.zip", GLOVE_ADDRESS, 862182613, GLOVE_SUM, Extraction("glove.6B.100d.txt", count=1)),),
     ),
 )
-KNOWN = {dataset.name: dataset for dataset in DATASETS}
+DATASETS_BY_NAME = {dataset.name: dataset for dataset in DATASETS}

@@ -6,7 +6,7 @@ from pathlib import Path
 REGARD_DATA = "REGARD_DATA"
 
 
-def home() -> Path:
+def get_data_home() -> Path:
     """Where data is put: the folder that REGARD_DATA names, or one of the user's cache."""
     named = os.environ.get(REGARD_DATA)
     if named:
@@ -15,22 +15,22 @@ def home() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "regard"
 
 
-def roots() -> list[Path]:
+def list_data_roots() -> list[Path]:
     """The folders in which a relative path may lie, in the order in which they are tried."""
-    return list(dict.fromkeys([Path(), Path("data"), home()]))
+    return list(dict.fromkeys([Path(), Path("data"), get_data_home()]))
 
 
-def find(path: Path) -> Path | None:
+def find_data(path: Path) -> Path | None:
     """A file or folder as it is, or in one of the roots; `.gz` is tried too. A download that never came is none."""
     zipped = path.parent / f"{path.name}.gz"
-    for root in roots():
+    for root in list_data_roots():
         for candidate in (root / path, root / zipped):
-            if candidate.exists() and not is_begun(candidate):
+            if candidate.exists() and not is_incomplete(candidate):
                 return candidate
     return None
 
 
-def is_begun(place: Path) -> bool:
+def is_incomplete(place: Path) -> bool:
     """Whether a folder has nothing but the hidden parts of files that are not yet whole."""
     names = [path.name for path in place.iterdir()] if place.is_dir() else []
     return bool(names) and all(name.startswith(".") for name in names)

@@ -4,15 +4,15 @@ import urllib.request
 from typing import Any
 from urllib.parse import urlsplit
 
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.datasets.files import File
 
-REDIRECTS = most("download", "redirects")
+REDIRECTS = get_bound("download", "redirects")
 
 WEB = ("http", "https")
 
 
-class Redirects(urllib.request.HTTPRedirectHandler):
+class RedirectHandler(urllib.request.HTTPRedirectHandler):
     """Follows a server to other addresses of the web.
 
     A file that no sum is known of is not followed from https to http: nobody could tell who answered.
@@ -33,7 +33,7 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         check_address(newurl)
-        if req.type == "https" and urlsplit(newurl).scheme == "http" and not self.file.checked:
+        if req.type == "https" and urlsplit(newurl).scheme == "http" and not self.file.has_checksum:
             raise ValueError(f"a way on to {newurl[:200]}, which is not encrypted")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -46,7 +46,7 @@ def check_address(address: str) -> None:
     _ = parts.port  # raises where it is no number
 
 
-def opener(file: File) -> urllib.request.OpenerDirector:
+def build_opener(file: File) -> urllib.request.OpenerDirector:
     """What asks for a file: by http and https, and by nothing else that urllib knows."""
     check_address(file.address)
     made = urllib.request.OpenerDirector()
@@ -56,7 +56,7 @@ def opener(file: File) -> urllib.request.OpenerDirector:
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
-        Redirects(file),
+        RedirectHandler(file),
         urllib.request.HTTPErrorProcessor(),
     ):
         made.add_handler(handler)

@@ -1,6 +1,6 @@
 """Trained translators for other programs and other machines."""
 
-from regard.export.engine import Fast, opened
+from regard.export.engine import CTranslate2Translator, open_translator
 from regard.export.folder import export
 
-__all__ = ["Fast", "export", "opened"]
+__all__ = ["CTranslate2Translator", "export", "open_translator"]

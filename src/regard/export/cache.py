@@ -4,21 +4,21 @@ from pathlib import Path
 
 from regard.export.converter import to_ctranslate2
 from regard.tasks.translation import Translator
-from regard.training.storage import appearing, digest, locked, storing
+from regard.training.storage import create_atomically, compute_sha256, lock_file, wrap_storage_errors
 
 FOLDER = "ct2"
-NAME = 16  # letters of a digest that tell weights apart
+DIGEST_LENGTH = 16  # letters of a digest that tell weights apart
 
 
-def cached(translator: Translator, run: Path, weights: Path) -> Path:
+def convert_once(translator: Translator, run: Path, weights: Path) -> Path:
     """The folder for CTranslate2 of these weights. Of several processes one makes it, and the others wait."""
-    place = run / FOLDER / digest(weights)[:NAME]
+    place = run / FOLDER / compute_sha256(weights)[:DIGEST_LENGTH]
     if place.is_dir():
         return place
-    with storing("engine", run / FOLDER):
+    with wrap_storage_errors("engine", run / FOLDER):
         place.parent.mkdir(exist_ok=True)
-        with locked(place.parent / ".lock"):
+        with lock_file(place.parent / ".lock"):
             if not place.is_dir():
-                with appearing(place) as temporary:
+                with create_atomically(place) as temporary:
                     to_ctranslate2(translator, temporary)
     return place

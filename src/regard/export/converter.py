@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, missing, wrong
+from regard.errors import InputError, missing_package, wrong
 from regard.layers.attention import Attention
 from regard.layers.blocks import Residual
-from regard.layers.positions import Learned, sinusoids
-from regard.layers.projections import Heads, Packed
+from regard.layers.positions import LearnedPositions, sinusoids
+from regard.layers.projections import HeadProjections, PackedProjections
 from regard.models import ModelConfig
-from regard.models.words import Words
+from regard.models.words import TokenEmbedding
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.vocabulary import SPECIAL
 from regard.tasks.translation import Translator
@@ -21,42 +21,42 @@ from regard.tasks.translation import Translator
 
 def to_ctranslate2(translator: Translator, folder: Path) -> None:
     """Writes the model for CTranslate2 into a new folder."""
-    check(translator.config.model)
-    base = package().converters.Converter
-    made = type("RegardConverter", (base,), {"_load": lambda _: specification(translator)})
+    check_supported(translator.config.model)
+    base = import_ctranslate2().converters.Converter
+    made = type("RegardConverter", (base,), {"_load": lambda _: build_specification(translator)})
     made().convert(str(folder))
 
 
-def package() -> Any:
+def import_ctranslate2() -> Any:
     """CTranslate2, or how to get it."""
     try:
         import ctranslate2
     except ImportError:
-        raise missing("ctranslate2", "ct2") from None
+        raise missing_package("ctranslate2", "ct2") from None
     return ctranslate2
 
 
-def check(config: ModelConfig) -> None:
+def check_supported(config: ModelConfig) -> None:
     """Raises where CTranslate2 has no such model."""
     shape = config.transformer
     for kind in ("encoder", "decoder"):
         if getattr(config, kind) != "transformer":
-            raise refusal(f"model.{kind}", getattr(config, kind), "transformer")
+            raise unsupported_error(f"model.{kind}", getattr(config, kind), "transformer")
     if shape.positions == "alibi":
-        raise refusal("model.transformer.positions", shape.positions, "sinusoidal, learned or rotary")
+        raise unsupported_error("model.transformer.positions", shape.positions, "sinusoidal, learned or rotary")
     for name, known in (("score", "scaled-dot"), ("normalizer", "softmax")):
         for field in (name, f"source_{name}"):
             if getattr(shape, field) != known:
-                raise refusal(f"model.transformer.{field}", getattr(shape, field), known)
+                raise unsupported_error(f"model.transformer.{field}", getattr(shape, field), known)
 
 
-def refusal(name: str, got: str, expected: str) -> InputError:
+def unsupported_error(name: str, got: str, expected: str) -> InputError:
     return wrong(name, got, f"{expected}, which is what CTranslate2 has", "use --engine torch, or --format onnx")
 
 
-def specification(translator: Translator) -> Any:
+def build_specification(translator: Translator) -> Any:
     """The model as CTranslate2 describes models."""
-    config, parts = translator.config.model, package().specs.transformer_spec
+    config, parts = translator.config.model, import_ctranslate2().specs.transformer_spec
     encoder: Any = translator.model.encoder
     decoder: Any = translator.model.decoder
     options: dict[str, Any] = {"pre_norm": config.transformer.norm == "pre"}
@@ -67,21 +67,21 @@ def specification(translator: Translator) -> Any:
         parts.TransformerEncoderSpec(counts[0], heads, **options),
         parts.TransformerDecoderSpec(counts[1], heads, alignment_heads=heads, **options),
     )
-    embed(spec.encoder, spec.encoder.embeddings[0], encoder.words, config.longest)
-    embed(spec.decoder, spec.decoder.embeddings, decoder.words, config.longest)
+    set_embeddings(spec.encoder, spec.encoder.embeddings[0], encoder.words, config.longest)
+    set_embeddings(spec.decoder, spec.decoder.embeddings, decoder.words, config.longest)
     for layer, block in zip(spec.encoder.layer, encoder.blocks, strict=True):
-        own(layer.self_attention, block.attention, block.around_attention)
-        forward(layer.ffn, block)
+        set_self_attention(layer.self_attention, block.attention, block.around_attention)
+        set_feed_forward(layer.ffn, block)
     for layer, block in zip(spec.decoder.layer, decoder.blocks, strict=True):
-        own(layer.self_attention, block.attention, block.around_attention)
-        across(layer.attention, block.source, block.around_source)
-        forward(layer.ffn, block)
+        set_self_attention(layer.self_attention, block.attention, block.around_attention)
+        set_cross_attention(layer.attention, block.source, block.around_source)
+        set_feed_forward(layer.ffn, block)
     for part, norm in ((spec.encoder, encoder.norm), (spec.decoder, decoder.norm)):
         if isinstance(norm, nn.LayerNorm):
-            scale(part.layer_norm, norm)
-    linear(spec.decoder.projection, decoder.output.weight, decoder.output.bias)
-    spec.register_source_vocabulary(names(translator.vocabularies.source))
-    spec.register_target_vocabulary(names(translator.vocabularies.target))
+            set_norm(part.layer_norm, norm)
+    set_linear(spec.decoder.projection, decoder.output.weight, decoder.output.bias)
+    spec.register_source_vocabulary(name_tokens(translator.vocabularies.source))
+    spec.register_target_vocabulary(name_tokens(translator.vocabularies.target))
     unknown, begin, end = SPECIAL[1:]
     spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = unknown, begin, end
     # The caller gives the source's end: one that CTranslate2 adds is missing from the attention it returns.
@@ -89,55 +89,55 @@ def specification(translator: Translator) -> Any:
     return spec
 
 
-def embed(part: Any, embeddings: Any, words: Words, longest: int) -> None:
+def set_embeddings(part: Any, embeddings: Any, words: TokenEmbedding, longest: int) -> None:
     """Words with their factor, and a vector for each position: ours, because others order sine and cosine otherwise."""
-    embeddings.weight = array(words.table.weight)
+    embeddings.weight = to_array(words.table.weight)
     part.scale_embeddings = words.factor != 1.0
     table: Tensor
-    if isinstance(words.positions, Learned):
+    if isinstance(words.positions, LearnedPositions):
         table = words.positions.table
     elif words.positions is not None:
         table = sinusoids(longest, words.width, base=words.positions.base)
     else:
         table = torch.zeros(longest, words.width)  # rotary: without a table it would add sinusoids of its own
     if hasattr(part, "position_encodings"):
-        part.position_encodings.encodings = array(table)
+        part.position_encodings.encodings = to_array(table)
 
 
-def own(part: Any, attention: Attention, around: Residual) -> None:
+def set_self_attention(part: Any, attention: Attention, around: Residual) -> None:
     """Self-attention: queries, keys and values in one matrix."""
-    matrices = [repeated(pair, attention.projections, place) for place, pair in enumerate(pieces(attention))]
-    linear(part.linear[0], *(joined(list(kind)) for kind in zip(*matrices, strict=True)))
-    finish(part, attention, around)
+    matrices = [repeat_groups(pair, attention.projections, place) for place, pair in enumerate(split_projections(attention))]
+    set_linear(part.linear[0], *(concatenate(list(kind)) for kind in zip(*matrices, strict=True)))
+    set_output(part, attention, around)
 
 
-def across(part: Any, attention: Attention, around: Residual) -> None:
+def set_cross_attention(part: Any, attention: Attention, around: Residual) -> None:
     """Attention to the source: keys and values in one matrix."""
-    query, *others = (repeated(pair, attention.projections, place) for place, pair in enumerate(pieces(attention)))
-    linear(part.linear[0], *query)
-    linear(part.linear[1], *(joined(list(kind)) for kind in zip(*others, strict=True)))
-    finish(part, attention, around)
+    query, *others = (repeat_groups(pair, attention.projections, place) for place, pair in enumerate(split_projections(attention)))
+    set_linear(part.linear[0], *query)
+    set_linear(part.linear[1], *(concatenate(list(kind)) for kind in zip(*others, strict=True)))
+    set_output(part, attention, around)
 
 
-def finish(part: Any, attention: Attention, around: Residual) -> None:
+def set_output(part: Any, attention: Attention, around: Residual) -> None:
     output: Any = attention.projections.output
-    linear(part.linear[-1], output.weight, output.bias)
-    scale(part.layer_norm, around.norm)
+    set_linear(part.linear[-1], output.weight, output.bias)
+    set_norm(part.layer_norm, around.norm)
 
 
 Pair = tuple[Tensor, Tensor | None]
 
 
-def pieces(attention: Attention) -> list[Pair]:
+def split_projections(attention: Attention) -> list[Pair]:
     """Matrix and bias of queries, keys and values."""
     parts: Any = attention.projections
-    if isinstance(parts, Packed):
+    if isinstance(parts, PackedProjections):
         stops = (0, parts.widths[0], parts.widths[0] + parts.widths[1], None)
-        return [parts.rows(start or 0, stop) for start, stop in itertools.pairwise(stops)]
+        return [parts.slice_rows(start or 0, stop) for start, stop in itertools.pairwise(stops)]
     return [(part.weight, part.bias) for part in (parts.query, parts.key, parts.value)]
 
 
-def repeated(pair: Pair, parts: Heads, place: int) -> Pair:
+def repeat_groups(pair: Pair, parts: HeadProjections, place: int) -> Pair:
     """Keys and values of a group, once for each of its heads: the same numbers, without groups."""
     times = parts.heads // parts.groups if place else 1
     weight, bias = (None if part is None else part.unflatten(0, (parts.groups, -1)) for part in pair)
@@ -147,38 +147,38 @@ def repeated(pair: Pair, parts: Heads, place: int) -> Pair:
     return weight.repeat_interleave(times, 0).flatten(0, 1), bias
 
 
-def joined(parts: list[Tensor | None]) -> Tensor | None:
+def concatenate(parts: list[Tensor | None]) -> Tensor | None:
     """One below the other; None where there are none."""
     there = [part for part in parts if part is not None]
     return torch.cat(there) if there else None
 
 
-def forward(part: Any, block: Any) -> None:
+def set_feed_forward(part: Any, block: Any) -> None:
     """The feed-forward network."""
     network = block.feed_forward
-    linear(part.linear_0, network.widen.weight, network.widen.bias)
-    linear(part.linear_1, network.narrow.weight, network.narrow.bias)
-    scale(part.layer_norm, block.around_forward.norm)
+    set_linear(part.linear_0, network.widen.weight, network.widen.bias)
+    set_linear(part.linear_1, network.narrow.weight, network.narrow.bias)
+    set_norm(part.layer_norm, block.around_forward.norm)
 
 
-def linear(part: Any, weight: Tensor | None, bias: Tensor | None) -> None:
+def set_linear(part: Any, weight: Tensor | None, bias: Tensor | None) -> None:
     if weight is not None:
-        part.weight = array(weight)
+        part.weight = to_array(weight)
     if bias is not None:
-        part.bias = array(bias)
+        part.bias = to_array(bias)
 
 
-def scale(part: Any, norm: nn.LayerNorm) -> None:
-    part.gamma, part.beta = array(norm.weight), array(norm.bias)
+def set_norm(part: Any, norm: nn.LayerNorm) -> None:
+    part.gamma, part.beta = to_array(norm.weight), to_array(norm.bias)
 
 
-def array(tensor: Tensor) -> Any:
+def to_array(tensor: Tensor) -> Any:
     return tensor.detach().float().cpu().contiguous().numpy()
 
 
-def names(vocabulary: Vocabulary) -> list[str]:
+def name_tokens(vocabulary: Vocabulary) -> list[str]:
     """A different name for each number: a word of the text that is spelled like a special token gets its number."""
-    found = vocabulary.tokens(range(len(vocabulary)))
+    found = vocabulary.get_tokens(range(len(vocabulary)))
     special = set(SPECIAL)
     return [
         f"{name}#{place}" if place >= len(SPECIAL) and name in special else name for place, name in enumerate(found)

@@ -16,58 +16,58 @@ from typing import Any, TypeAlias
 import torch
 
 from regard.errors import wrong
-from regard.export.cache import cached
-from regard.export.converter import check, names, package
+from regard.export.cache import convert_once
+from regard.export.converter import check_supported, name_tokens, import_ctranslate2
 from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
-from regard.tasks.data.marks import MARKS
-from regard.tasks.predicting import weights_of
-from regard.tasks.translation import Search, Translated, Translator
-from regard.tasks.translation.numbered import alike, closed, padded
-from regard.tasks.translation.translating import room_for, said, searched
+from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.predicting import find_weights
+from regard.tasks.translation import TranslationSearchOptions, TranslationResult, Translator
+from regard.tasks.translation.numbered import group_by_length, encode_texts, pad_rows
+from regard.tasks.translation.translating import compute_max_lengths, decode_hypothesis, search_batch
 
 ROUNDING = 1e-4  # of scores
-Found: TypeAlias = list[list[Hypothesis]]  # of each sentence, the best first
+HypothesisLists: TypeAlias = list[list[Hypothesis]]  # of each sentence, the best first
 NEARLY_NONE = 1e-9  # a length penalty that changes no order; with none at all CTranslate2 stops at the first ending
 
 
-class Fast(Translator):
+class CTranslate2Translator(Translator):
     """A translator whose search is done by CTranslate2, in float32."""
 
     def __init__(self, translator: Translator, folder: Path) -> None:
         super().__init__(translator.config, translator.vocabularies, translator.model)
         threads = torch.get_num_threads()
-        self.engine = package().Translator(str(folder), "cpu", compute_type="float32", intra_threads=threads)
-        self.names = [names(vocabulary) for vocabulary in self.vocabularies]
+        self.engine = import_ctranslate2().Translator(str(folder), "cpu", compute_type="float32", intra_threads=threads)
+        self.names = [name_tokens(vocabulary) for vocabulary in self.vocabularies]
         self.numbers = {name: number for number, name in enumerate(self.names[1])}
 
-    def found(self, texts: Sequence[str], search: Search, *, attention: bool) -> list[Translated]:
-        rows = closed(texts, self.vocabularies.source, search.longest - 1)
-        ours = settled(search)
-        best = self.searched(rows, ours) if rows else []
+    def translate_nonblank(self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool) -> list[TranslationResult]:
+        rows = encode_texts(texts, self.vocabularies.source, search.longest - 1)
+        ours = adapt_search(search)
+        best = self.search_rows(rows, ours) if rows else []
         if rows and search.stop is None and ours.stop == "full":
-            best = self.improved(rows, best, search)
+            best = self.improve(rows, best, search)
         if attention:
-            best = [self.looked(row, own) for row, own in zip(rows, best, strict=True)]
+            best = [self.add_attention(row, own) for row, own in zip(rows, best, strict=True)]
         vocabularies = self.vocabularies
         return [
-            Translated(vocabularies.source.tokens(row), [said(one, vocabularies) for one in own], tuple(row))
+            TranslationResult(vocabularies.source.get_tokens(row), [decode_hypothesis(one, vocabularies) for one in own], tuple(row))
             for row, own in zip(rows, best, strict=True)
         ]
 
-    def looked(self, row: list[int], hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    def add_attention(self, row: list[int], hypotheses: list[Hypothesis]) -> list[Hypothesis]:
         """Hypotheses of a sentence with where they looked."""
-        source, lengths = padded([row])
+        source, lengths = pad_rows([row])
         encoded = self.model.encode(source, lengths)
         found = []
         for one in hypotheses:
-            taught = self.model.decoder.teach(torch.tensor([[BEGIN, *one.tokens]]), encoded)
+            taught = self.model.decoder.teacher_force(torch.tensor([[BEGIN, *one.tokens]]), encoded)
             found.append(replace(one, weights=None if taught.weights is None else taught.weights.dense()[0]))
         return found
 
-    def searched(self, rows: Sequence[list[int]], search: Search) -> Found:
+    def search_rows(self, rows: Sequence[list[int]], search: TranslationSearchOptions) -> HypothesisLists:
         """The best hypotheses of each sentence."""
-        rooms = room_for(torch.tensor([len(row) for row in rows]), search).tolist()
+        rooms = compute_max_lengths(torch.tensor([len(row) for row in rows]), search).tolist()
         results = self.engine.translate_batch(
             [[self.names[0][number] for number in row] for row in rows],
             max_batch_size=search.budget,
@@ -77,49 +77,49 @@ class Fast(Translator):
             min_decoding_length=0,
             return_scores=True,
             return_end_token=True,
-            **options(search),
+            **build_options(search),
         )
         found = {}
         for place, (room, result) in enumerate(zip(rooms, results, strict=True)):
-            own = [self.hypothesis(result, number, search) for number in range(len(result.hypotheses))]
-            if not (any(broken(one, room) for one in own) or cut(own, search)):
-                found[place] = sorted(map(unended, own), key=lambda one: -one.score)[: search.best]
-        found |= self.by_torch(rows, [place for place in range(len(rows)) if place not in found], search)
+            own = [self.build_hypothesis(result, number, search) for number in range(len(result.hypotheses))]
+            if not (any(is_broken(one, room) for one in own) or may_miss_better(own, search)):
+                found[place] = sorted(map(strip_end, own), key=lambda one: -one.score)[: search.best]
+        found |= self.search_by_torch(rows, [place for place in range(len(rows)) if place not in found], search)
         return [found[place] for place in range(len(rows))]
 
-    def improved(self, rows: Sequence[list[int]], best: Found, search: Search) -> Found:
+    def improve(self, rows: Sequence[list[int]], best: HypothesisLists, search: TranslationSearchOptions) -> HypothesisLists:
         """With an exact search where greedy search has found a better one.
 
         The beam was then full of others that ended before: with few words an end is soon among the best tokens.
         """
-        greedy = self.searched(rows, replace(search, beam=1, best=1))
-        divisor = search.plan.scoring.divisor
+        greedy = self.search_rows(rows, replace(search, beam=1, best=1))
+        divisor = search.beam_options.scoring.compute_divisor
         worse = [
             place
             for place, (own, (one,)) in enumerate(zip(best, greedy, strict=True))
             if one.log_prob / divisor(len(one.tokens) + 1) > own[0].score + ROUNDING
         ]
-        exact = self.by_torch(rows, worse, search)
+        exact = self.search_by_torch(rows, worse, search)
         return [exact.get(place, own) for place, own in enumerate(best)]
 
-    def by_torch(self, rows: Sequence[list[int]], places: list[int], search: Search) -> dict[int, list[Hypothesis]]:
+    def search_by_torch(self, rows: Sequence[list[int]], places: list[int], search: TranslationSearchOptions) -> dict[int, list[Hypothesis]]:
         """The best hypotheses of some of the sentences, which CTranslate2 cannot find."""
         found: dict[int, list[Hypothesis]] = {}
-        for chosen in alike([len(rows[place]) for place in places], search.budget):
+        for chosen in group_by_length([len(rows[place]) for place in places], search.budget):
             some = [places[index] for index in chosen]
-            best = searched(self.model, [rows[place] for place in some], search, attention=False)
+            best = search_batch(self.model, [rows[place] for place in some], search, attention=False)
             found |= zip(some, best, strict=True)
         return found
 
-    def hypothesis(self, result: Any, place: int, search: Search) -> Hypothesis:
+    def build_hypothesis(self, result: Any, place: int, search: TranslationSearchOptions) -> Hypothesis:
         """One of the hypotheses of a sentence in our words; its tokens still end with END."""
         tokens = tuple(self.numbers[name] for name in result.hypotheses[place])
-        log_prob = result.scores[place] * len(tokens) ** options(search)["length_penalty"]
-        divisor = 1.0 if search.beam == 1 else search.plan.scoring.divisor(len(tokens))
+        log_prob = result.scores[place] * len(tokens) ** build_options(search)["length_penalty"]
+        divisor = 1.0 if search.beam == 1 else search.beam_options.scoring.compute_divisor(len(tokens))
         return Hypothesis(tokens, log_prob / divisor, log_prob)
 
 
-def settled(search: Search) -> Search:
+def adapt_search(search: TranslationSearchOptions) -> TranslationSearchOptions:
     """The search as CTranslate2 does it, or one sentence where it cannot.
 
     It ends a sentence when as many hypotheses are complete as the beam is wide, and does not tell what was still alive:
@@ -127,14 +127,14 @@ def settled(search: Search) -> Search:
     """
     if search.coverage:
         raise wrong("coverage", search.coverage, "0 for the ct2 engine", "leave it out, or use --engine torch")
-    exact = search.beam == 1 or (search.length == 0 and search.best == 1)
+    exact = search.beam == 1 or (search.length_penalty == 0 and search.best == 1)
     if search.stop == "exact" and not exact:
         expected = "full for the ct2 engine, but for the best of a beam with --length 0"
         raise wrong("stop", "exact", expected, "use --stop full, --length 0, or --engine torch")
     return replace(search, stop=search.stop or ("exact" if exact else "full"))
 
 
-def options(search: Search) -> dict[str, Any]:
+def build_options(search: TranslationSearchOptions) -> dict[str, Any]:
     """What CTranslate2 is told of a search."""
     if search.beam == 1 or search.stop == "exact":
         return {"beam_size": search.beam, "num_hypotheses": 1, "length_penalty": 0.0}
@@ -145,13 +145,13 @@ def options(search: Search) -> dict[str, Any]:
     }
 
 
-def broken(hypothesis: Hypothesis, room: int) -> bool:
+def is_broken(hypothesis: Hypothesis, room: int) -> bool:
     """Whether our search would not have found a hypothesis: it says what is never said, or is too long."""
     *tokens, last = hypothesis.tokens or (-1,)
-    return last != END or len(tokens) >= room or any(token in MARKS.never for token in tokens)
+    return last != END or len(tokens) >= room or any(token in SPECIAL_TOKENS.never for token in tokens)
 
 
-def cut(hypotheses: Sequence[Hypothesis], search: Search) -> bool:
+def may_miss_better(hypotheses: Sequence[Hypothesis], search: TranslationSearchOptions) -> bool:
     """Whether one that CTranslate2 left out may be better than the worst that is wanted.
 
     It leaves out the least probable of more than it was asked for. None of them is longer than the longest that it
@@ -159,16 +159,16 @@ def cut(hypotheses: Sequence[Hypothesis], search: Search) -> bool:
     """
     if len(hypotheses) < search.beam or search.beam == 1:
         return False
-    divisor = search.plan.scoring.divisor(max(len(one.tokens) for one in hypotheses))
+    divisor = search.beam_options.scoring.compute_divisor(max(len(one.tokens) for one in hypotheses))
     scores = sorted((one.score for one in hypotheses), reverse=True)
     return scores[search.best - 1] < min(one.log_prob for one in hypotheses) / divisor
 
 
-def unended(hypothesis: Hypothesis) -> Hypothesis:
+def strip_end(hypothesis: Hypothesis) -> Hypothesis:
     return replace(hypothesis, tokens=hypothesis.tokens[:-1])
 
 
-def opened(translator: Translator, run: Path, weights: Path | None = None) -> Fast:
+def open_translator(translator: Translator, run: Path, weights: Path | None = None) -> CTranslate2Translator:
     """The translator of a run folder, by CTranslate2."""
-    check(translator.config.model)
-    return Fast(translator, cached(translator, run, weights_of(run, weights)))
+    check_supported(translator.config.model)
+    return CTranslate2Translator(translator, convert_once(translator, run, find_weights(run, weights)))

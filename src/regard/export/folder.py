@@ -8,13 +8,13 @@ from typing import Literal
 from regard.errors import wrong
 from regard.export.converter import to_ctranslate2
 from regard.export.graphs import to_onnx
-from regard.tasks.data import TextConfig, save_both
+from regard.tasks.data import TextConfig, save_vocabularies
 from regard.tasks.predicting import WEIGHTS
 from regard.tasks.translation import TranslationConfig, Translator
 from regard.tasks.translation.text import ENDLESS
-from regard.training.folder import versions
-from regard.training.storage import appearing, storing, write
-from regard.training.tensors import distinct, pack
+from regard.training.folder import collect_versions
+from regard.training.storage import create_atomically, wrap_storage_errors, write_file
+from regard.training.tensors import collect_tensors, to_safetensors
 from regard.training.toml import to_toml
 
 Format = Literal["safetensors", "onnx", "ct2"]
@@ -24,30 +24,30 @@ def export(translator: Translator, folder: Path, form: Format = "safetensors") -
     """Writes a translator into a new folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise wrong("output", f"{folder}, which is there already", "a new folder", "give another one, or remove it")
-    with storing("output", folder), appearing(folder) as temporary:
+    with wrap_storage_errors("output", folder), create_atomically(folder) as temporary:
         if form == "safetensors":
-            as_run(translator, temporary, folder.name)
+            write_run(translator, temporary, folder.name)
             return
         {"onnx": to_onnx, "ct2": to_ctranslate2}[form](translator, temporary)
-        save_both(translator.vocabularies, temporary)
+        save_vocabularies(translator.vocabularies, temporary)
 
 
-def as_run(translator: Translator, folder: Path, name: str) -> None:
+def write_run(translator: Translator, folder: Path, name: str) -> None:
     """A run folder without a past, that will have this name: all that commands need but to resume."""
     folder.mkdir()
-    save_both(translator.vocabularies, folder)
-    write(folder / "config.toml", to_toml(moved(translator.config, name)).encode())
-    write(folder / "versions.json", json.dumps(versions(), indent=1).encode())
-    write(folder / WEIGHTS, pack(distinct(translator.model)))
+    save_vocabularies(translator.vocabularies, folder)
+    write_file(folder / "config.toml", to_toml(make_portable(translator.config, name)).encode())
+    write_file(folder / "versions.json", json.dumps(collect_versions(), indent=1).encode())
+    write_file(folder / WEIGHTS, to_safetensors(collect_tensors(translator.model)))
 
 
-def moved(config: TranslationConfig, name: str) -> TranslationConfig:
+def make_portable(config: TranslationConfig, name: str) -> TranslationConfig:
     """The settings without places of this machine: what lay somewhere is named, and found where REGARD_DATA points."""
     training = replace(config.training, device="auto", folder=Path(name))
-    return replace(config, data=unplaced(config.data), training=training)
+    return replace(config, data=strip_folders(config.data), training=training)
 
 
-def unplaced(text: TextConfig) -> TextConfig:
+def strip_folders(text: TextConfig) -> TextConfig:
     """The names of files without the way to them."""
     if text.text in ENDLESS:
         return text

@@ -2,16 +2,16 @@
 
 from regard.layers.attention import Attention
 from regard.layers.bidirectional import AttentionFlow, CoAttention, Trilinear
-from regard.layers.blocks import DecoderBlock, DecoderState, EncoderBlock, FeedForward, Post, Pre, Residual
+from regard.layers.blocks import DecoderBlock, DecoderBlockState, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 from regard.layers.gated import GatedHeads, GatedState
 from regard.layers.hops import Hops
-from regard.layers.local import Center, Local, monotonic_window
-from regard.layers.location import Coverage, LocationAware, coverage_loss, unseen
+from regard.layers.local import Center, LocalAttention, monotonic_window
+from regard.layers.location import Coverage, LocationFeatures, coverage_loss, build_initial_weights
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import Memory
 from regard.layers.pooling import Pooling
-from regard.layers.positions import Learned, Rotary, Sinusoidal, rotation, sinusoids
-from regard.layers.projections import Heads, Packed, Projections
+from regard.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions, rotation, sinusoids
+from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
 __all__ = [
     "Attention",
@@ -20,30 +20,30 @@ __all__ = [
     "CoAttention",
     "Coverage",
     "DecoderBlock",
-    "DecoderState",
+    "DecoderBlockState",
     "EncoderBlock",
     "FeedForward",
     "GatedHeads",
     "GatedState",
-    "Heads",
+    "HeadProjections",
     "Hops",
-    "Learned",
-    "Local",
-    "LocationAware",
+    "LearnedPositions",
+    "LocalAttention",
+    "LocationFeatures",
     "Mechanism",
     "Memory",
-    "Packed",
+    "PackedProjections",
     "Pooling",
-    "Post",
-    "Pre",
+    "PostNorm",
+    "PreNorm",
     "Projections",
     "Residual",
-    "Rotary",
-    "Sinusoidal",
+    "RotaryPositions",
+    "SinusoidalPositions",
     "Trilinear",
     "coverage_loss",
     "monotonic_window",
     "rotation",
     "sinusoids",
-    "unseen",
+    "build_initial_weights",
 ]

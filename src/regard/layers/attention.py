@@ -3,15 +3,15 @@
 import torch
 from torch import nn
 
-from regard.algebra.masks import Full, Mask, Window, differs_by_head, place_heads
+from regard.algebra.masks import Full, Mask, Window, differs_by_head, ensure_head_axis
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.attend import Attended
+from regard.compute.attend import AttentionResult
 from regard.errors import wrong
 from regard.layers.convert import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, both, check_memory, check_sequence, harmless
-from regard.layers.positions import Rotary, Start, check_start
-from regard.layers.projections import Heads, Packed, Projections
+from regard.layers.memory import FULL, Memory, combine_masks, check_memory, check_sequence, zero_harmful_padding
+from regard.layers.positions import RotaryPositions, Start, check_start
+from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
 
 class Attention(nn.Module):
@@ -31,17 +31,17 @@ class Attention(nn.Module):
 
     def __init__(
         self,
-        size: int | Heads,
+        size: int | HeadProjections,
         *,
         heads: int | None = None,
         groups: int | None = None,
         source: int | None = None,
         mechanism: Mechanism | None = None,
-        rotary: Rotary | None = None,
+        rotary: RotaryPositions | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.projections = _projections(size, heads, groups, source)
+        self.projections = _build_projections(size, heads, groups, source)
         self.mechanism = Mechanism() if mechanism is None else mechanism
         self.rotary = rotary
         self.dropout = dropout
@@ -53,7 +53,7 @@ class Attention(nn.Module):
 
     def to_torch(self) -> nn.MultiheadAttention:
         """The same numbers as a module of torch, batch first; raise where torch has no such module."""
-        parts = self.mechanism.names() + ([] if self.rotary is None else ["Rotary"])
+        parts = self.mechanism.list_parts() + ([] if self.rotary is None else ["Rotary"])
         if parts != ["ScaledDot", "Softmax", "Soft"]:
             expected, fix = "scaled dot product and softmax, all that torch's module has", "keep it in regard"
             raise wrong("mechanism", ", ".join(parts), expected, fix)
@@ -71,12 +71,12 @@ class Attention(nn.Module):
 
         `mask` says which positions are real; the others may hold anything, NaN too. `start` is the position of the
         first one, where positions are rotary, or a tensor with that of each sequence: a cached step starts at
-        `memory.next_position`.
+        `project_keys_values.next_position`.
         """
         same = content is None or content is source
-        source = harmless(source, mask)
-        values = source if same or content is None else harmless(content, mask)
-        return self._memory(*self.projections.memory(source, values), mask, start)
+        source = zero_harmful_padding(source, mask)
+        values = source if same or content is None else zero_harmful_padding(content, mask)
+        return self._build_memory(*self.projections.project_keys_values(source, values), mask, start)
 
     def attend(
         self,
@@ -85,7 +85,7 @@ class Attention(nn.Module):
         *,
         mask: Mask = FULL,
         mechanism: Mechanism | None = None,
-    ) -> Attended:
+    ) -> AttentionResult:
         """Read the memory: output `(*lead, query, size)`, weights `(*lead, heads, query, key)`.
 
         `mask` has the lead axes of the batch, and heads share it; or those of the batch and one of heads behind them.
@@ -93,70 +93,70 @@ class Attention(nn.Module):
         """
         check_memory(memory)
         check_sequence("query", query)
-        heads = self.projections.queries(query)
-        turned = self._turned(heads, memory.length - query.shape[-2], _last_positions(memory, query.shape[-2]))
-        return self.read(turned, memory, mask=mask, mechanism=mechanism)
+        heads = self.projections.project_queries(query)
+        turned = self._rotate(heads, memory.length - query.shape[-2], _find_last_positions(memory, query.shape[-2]))
+        return self.attend_heads(turned, memory, mask=mask, mechanism=mechanism)
 
     def forward(
         self, query: Float[Tensor, "*lead query size"], memory: Memory, *, mask: Mask = FULL
     ) -> Float[Tensor, "*lead query out"]:
         return self.attend(query, memory, mask=mask).output
 
-    def within(
+    def attend_self(
         self,
         sequence: Float[Tensor, "*lead query size"],
         *,
         before: Memory | None = None,
         mask: Mask = FULL,
         real: Mask = FULL,
-    ) -> tuple[Attended, Memory]:
+    ) -> tuple[AttentionResult, Memory]:
         """A sequence that reads itself, and what came `before`; with the memory of both, for what comes next.
 
         The same numbers as `remember`, `append` and `attend`, in one matrix product. `real` says which positions of
         the sequence are no padding; what the others ask and get means nothing.
         """
-        start: Start = 0 if before is None else self._start(before, mask)
-        query, key, value = self.projections.together(harmless(sequence, real))
-        memory = self._memory(key, value, real, start)
+        start: Start = 0 if before is None else self._find_start(before, mask)
+        query, key, value = self.projections.project_self(zero_harmful_padding(sequence, real))
+        memory = self._build_memory(key, value, real, start)
         memory = memory if before is None else before.append(memory)
-        return self.read(self._turned(query, start), memory, mask=mask), memory
+        return self.attend_heads(self._rotate(query, start), memory, mask=mask), memory
 
-    def read(
+    def attend_heads(
         self,
         query: Float[Tensor, "*lead heads query width"],
         memory: Memory,
         *,
         mask: Mask = FULL,
         mechanism: Mechanism | None = None,
-    ) -> Attended:
+    ) -> AttentionResult:
         """`attend` for queries that are projected and turned already."""
         mechanism, batch = self.mechanism if mechanism is None else mechanism, query.dim() - 3
-        mask, dropout = place_heads(both(memory.mask, mask), batch), self.dropout if self.training else 0.0
+        mask, dropout = ensure_head_axis(combine_masks(memory.mask, mask), batch), self.dropout if self.training else 0.0
         alike = mechanism.uniform and not differs_by_head(mask, batch)
-        read = _by_group if self.projections.grouped and alike else _by_head
+        read = _attend_by_group if self.projections.grouped and alike else _attend_by_head
         attended = read(mechanism, self.projections, query, memory, mask, dropout)
         return attended._replace(output=self.projections.merge(attended.output))
 
-    def _start(self, before: Memory, mask: Mask) -> Start:
+    def _find_start(self, before: Memory, mask: Mask) -> Start:
         """Where a sequence goes on. What counts by the index of a key cannot, where some sequences are padded."""
         bias = self.mechanism.bias
         counts = any(isinstance(part, Window) for part in mask.leaves()) or (bias is not None and not bias.columnwise)
-        if type(before.mask) is not Full and counts and not before.goes_on:
+        if type(before.mask) is not Full and counts and not before.ends_unpadded:
             got = f"padding at the end of some sequences beside {'a Window' if bias is None else type(bias).__name__}"
             raise wrong("before", got, "none, because distances are counted in keys", "pad sequences on the left")
         return before.length if self.rotary is None else before.next_position
 
-    def _memory(self, key: Tensor, value: Tensor, mask: Mask, start: Start) -> Memory:
+    def _build_memory(self, key: Tensor, value: Tensor, mask: Mask, start: Start) -> Memory:
         positions = None
         if self.rotary is not None and (isinstance(start, Tensor) or type(mask) is not Full):
             first = start[..., None] if isinstance(start, Tensor) else start
             positions = first + torch.arange(key.shape[-2], device=key.device)
-        key = self._turned(key, start)
+        key = self._rotate(key, start)
         if self.projections.grouped:  # batch and groups can then be one axis of a kernel, with no copy at each step
             key, value = key.contiguous(), value.contiguous()
         return Memory(key, value, mask, positions)
 
-    def _turned(self, heads: Tensor, start: Start, positions: Tensor | None = None) -> Tensor:
+    def _rotate(self, heads: Tensor, start: Start, positions: Tensor | None = None) -> Tensor:
         if self.rotary is None:
             return heads
         if isinstance(start, Tensor) and start.dim():
@@ -167,7 +167,7 @@ class Attention(nn.Module):
         return turned
 
 
-def _last_positions(memory: Memory, queries: int) -> Tensor | None:
+def _find_last_positions(memory: Memory, queries: int) -> Tensor | None:
     """The positions of the last keys, which the queries sit on; None where the index of a key tells."""
     if memory.positions is None or not memory.length:
         return None
@@ -175,19 +175,19 @@ def _last_positions(memory: Memory, queries: int) -> Tensor | None:
     return memory.positions[..., index.clamp_min(0)] + index.clamp_max(0)
 
 
-def _projections(size: int | Heads, heads: int | None, groups: int | None, source: int | None) -> Heads:
-    if isinstance(size, Heads):
+def _build_projections(size: int | HeadProjections, heads: int | None, groups: int | None, source: int | None) -> HeadProjections:
+    if isinstance(size, HeadProjections):
         for name, given in (("heads", heads), ("groups", groups), ("source", source)):
             if given is not None:
                 raise wrong(name, given, "none beside built projections", "give it to the projections")
         return size
     heads = 1 if heads is None else heads
     if source is None:
-        return Packed(size, heads=heads, groups=groups)
+        return PackedProjections(size, heads=heads, groups=groups)
     return Projections.linear(size, heads=heads, groups=groups, source=source)
 
 
-def _by_head(mechanism: Mechanism, parts: Heads, query: Tensor, memory: Memory, mask: Mask, dropout: float) -> Attended:
+def _attend_by_head(mechanism: Mechanism, parts: HeadProjections, query: Tensor, memory: Memory, mask: Mask, dropout: float) -> AttentionResult:
     """Every head with keys of its own, or with the only ones."""
     key, value = memory.key, memory.value
     if parts.grouped:
@@ -195,16 +195,16 @@ def _by_head(mechanism: Mechanism, parts: Heads, query: Tensor, memory: Memory, 
     return mechanism.attend(query, key, value, mask=mask, dropout=dropout)
 
 
-def _by_group(
-    mechanism: Mechanism, parts: Heads, query: Tensor, memory: Memory, mask: Mask, dropout: float
-) -> Attended:
+def _attend_by_group(
+    mechanism: Mechanism, parts: HeadProjections, query: Tensor, memory: Memory, mask: Mask, dropout: float
+) -> AttentionResult:
     """The heads of a group on an axis that its keys broadcast over: nothing is copied."""
-    query, mask = query.unflatten(-3, (parts.groups, -1)), mask.over_heads()
+    query, mask = query.unflatten(-3, (parts.groups, -1)), mask.add_head_axis()
     key, value = memory.key.unsqueeze(-3), memory.value.unsqueeze(-3)
     attended = mechanism.attend(query, key, value, mask=mask, dropout=dropout)
-    return Attended(
+    return AttentionResult(
         attended.output.flatten(-4, -3),
-        attended.weights.merged(),
+        attended.weights.merge_heads(),
         None if attended.log_prob is None else attended.log_prob.flatten(-3, -2),
         attended.plan,
     )

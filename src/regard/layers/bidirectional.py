@@ -7,12 +7,12 @@ from torch import nn
 
 from regard.algebra.masks import Mask, Table
 from regard.algebra.scores import Dot, DotForm, DotScore, Score
-from regard.algebra.scores.additive import small
+from regard.algebra.scores.additive import init_uniform
 from regard.algebra.shapes import Bool, Float, Keys, Queries, Scores, Tensor
-from regard.compute.attend import Attended, attend
+from regard.compute.attend import AttentionResult, attend
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, both, cleaned
-from regard.layers.projections import dense
+from regard.layers.memory import FULL, combine_masks, zero_padding
+from regard.layers.projections import build_linear
 
 LOWEST = float("-inf")
 DOT = Dot()
@@ -33,7 +33,7 @@ class Trilinear(DotScore):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self.weight = small(3, size)
+        self.weight = init_uniform(3, size)
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         left, right = query[..., :, None, :], key[..., None, :, :]
@@ -45,11 +45,11 @@ class Trilinear(DotScore):
         return DotForm(query * product, key, row=query @ near, column=key @ far)
 
 
-class Flow(NamedTuple):
+class AttentionFlowOutput(NamedTuple):
     """Both directions of attention flow: `question` is read by each word of the context, `context` by its peaks."""
 
-    question: Attended
-    context: Attended
+    question: AttentionResult
+    context: AttentionResult
 
 
 class AttentionFlow(nn.Module):
@@ -77,12 +77,12 @@ class AttentionFlow(nn.Module):
         *,
         context_mask: Mask = FULL,
         question_mask: Mask = FULL,
-    ) -> Flow:
+    ) -> AttentionFlowOutput:
         """Context to question, then question to context by the best match of each context word."""
-        context, question = cleaned(context, context_mask), cleaned(question, question_mask)
+        context, question = zero_padding(context, context_mask), zero_padding(question, question_mask)
         asked = attend(context, question, question, score=self.score, mask=question_mask)
         scores = self.score.stream(context, question)
-        asks = real(question, question_mask)
+        asks = find_valid_positions(question, question_mask)
         peak = scores.masked_fill(~asks[..., None, :], LOWEST).amax(-1)
         some = asks.any(-1)[..., None]
         answered = attend(
@@ -90,9 +90,9 @@ class AttentionFlow(nn.Module):
             torch.where(some, peak, 0.0)[..., None],
             context,
             score=DOT,
-            mask=both(context_mask, Table(some[..., None])),
+            mask=combine_masks(context_mask, Table(some[..., None])),
         )
-        return Flow(asked, answered)
+        return AttentionFlowOutput(asked, answered)
 
     def forward(
         self,
@@ -103,8 +103,8 @@ class AttentionFlow(nn.Module):
         question_mask: Mask = FULL,
     ) -> Float[Tensor, "*lead context four"]:
         flow = self.attend(context, question, context_mask=context_mask, question_mask=question_mask)
-        own, asked, answered = cleaned(context, context_mask), flow.question.output, flow.context.output
-        return cleaned(torch.cat([own, asked, own * asked, own * answered], dim=-1), context_mask)
+        own, asked, answered = zero_padding(context, context_mask), flow.question.output, flow.context.output
+        return zero_padding(torch.cat([own, asked, own * asked, own * answered], dim=-1), context_mask)
 
 
 class CoAttention(nn.Module):
@@ -125,9 +125,9 @@ class CoAttention(nn.Module):
 
     def __init__(self, first: int, second: int, *, hidden: int, mechanism: Mechanism | None = None) -> None:
         super().__init__()
-        self.affinity = dense(first, second, bias=False)
-        self.projections = nn.ModuleList([dense(first, hidden, bias=False), dense(second, hidden, bias=False)])
-        self.queries = small(2, hidden)
+        self.affinity = build_linear(first, second, bias=False)
+        self.projections = nn.ModuleList([build_linear(first, hidden, bias=False), build_linear(second, hidden, bias=False)])
+        self.queries = init_uniform(2, hidden)
         self.mechanism = Mechanism(Dot()) if mechanism is None else mechanism
 
     def forward(
@@ -137,25 +137,25 @@ class CoAttention(nn.Module):
         *,
         first_mask: Mask = FULL,
         second_mask: Mask = FULL,
-    ) -> "Coattended":
-        first, second = cleaned(first, first_mask), cleaned(second, second_mask)
+    ) -> "CoAttentionOutput":
+        first, second = zero_padding(first, first_mask), zero_padding(second, second_mask)
         affinity = torch.tanh(second @ self.affinity(first).transpose(-1, -2))
         # tanh(0) = 0, and there is no bias: what was cleaned neither looks nor is looked at.
         left, right = self.projections[0](first), self.projections[1](second)
         seen = torch.tanh(left + affinity.transpose(-1, -2) @ right), torch.tanh(right + affinity @ left)
-        return Coattended(
+        return CoAttentionOutput(
             self.mechanism.attend(self.queries[:1], seen[0], first, mask=first_mask),
             self.mechanism.attend(self.queries[1:], seen[1], second, mask=second_mask),
         )
 
 
-class Coattended(NamedTuple):
+class CoAttentionOutput(NamedTuple):
     """What each side gave: output `(*lead, 1, width)`, weights `(*lead, 1, length)`."""
 
-    first: Attended
-    second: Attended
+    first: AttentionResult
+    second: AttentionResult
 
 
-def real(source: Float[Tensor, "*lead key width"], mask: Mask) -> Bool[Tensor, "*#lead key"]:
+def find_valid_positions(source: Float[Tensor, "*lead key width"], mask: Mask) -> Bool[Tensor, "*#lead key"]:
     """Which positions are no padding."""
     return mask.table(1, source.shape[-2], device=source.device).squeeze(-2)

@@ -7,11 +7,11 @@ from torch import nn
 
 from regard.algebra.masks import Causal, Mask
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.dropout import added, dropout, rectified
+from regard.compute.kernels.dropout import add_dropout, dropout, relu_dropout
 from regard.compute.weights import Weights
 from regard.layers.attention import Attention
-from regard.layers.memory import FULL, Memory, harmless
-from regard.layers.projections import dense
+from regard.layers.memory import FULL, Memory, zero_harmful_padding
+from regard.layers.projections import build_linear
 
 Stream = Float[Tensor, "*lead length size"]
 CAUSAL = Causal()
@@ -31,14 +31,14 @@ class FeedForward(nn.Module):
 
     def __init__(self, size: int, hidden: int, *, activation: nn.Module | None = None, dropout: float = 0.0) -> None:
         super().__init__()
-        self.widen, self.narrow = dense(size, hidden), dense(hidden, size)
+        self.widen, self.narrow = build_linear(size, hidden), build_linear(hidden, size)
         self.activation = nn.ReLU() if activation is None else activation
         self.dropout = dropout
 
     def forward(self, stream: Stream) -> Stream:
         rate, hidden = self.dropout if self.training else 0.0, self.widen(stream)
         if isinstance(self.activation, nn.ReLU):
-            hidden = rectified(hidden, rate)  # the same in one pass
+            hidden = relu_dropout(hidden, rate)  # the same in one pass
         else:
             hidden = dropout(self.activation(hidden), rate)
         out: Tensor = self.narrow(hidden)
@@ -46,50 +46,50 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """What stands around a part: `before` it, and `after` it. The part itself is the caller's."""
+    """What stands around a part: `prepare` it, and `combine` it. The part itself is the caller's."""
 
     def __init__(self, size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(size)
         self.dropout = dropout
 
-    def sum(self, stream: Stream, change: Stream) -> Stream:
+    def add(self, stream: Stream, change: Stream) -> Stream:
         """Both together, with dropout on the change while training."""
-        return added(stream, change, self.dropout if self.training else 0.0)
+        return add_dropout(stream, change, self.dropout if self.training else 0.0)
 
     @abstractmethod
-    def before(self, stream: Stream) -> Stream:
+    def prepare(self, stream: Stream) -> Stream:
         """What the part is given."""
 
     @abstractmethod
-    def after(self, stream: Stream, change: Stream) -> Stream:
+    def combine(self, stream: Stream, change: Stream) -> Stream:
         """The stream after the part's change to it."""
 
 
-class Pre(Residual):
+class PreNorm(Residual):
     r"""Norm first: $x + f(\mathrm{norm}(x))$, which trains without a warm-up (Xiong et al. 2020, fig. 1b).
 
-    >>> around = Pre(3)
-    >>> around.after(torch.ones(1, 3), torch.zeros(1, 3))
+    >>> around = PreNorm(3)
+    >>> around.combine(torch.ones(1, 3), torch.zeros(1, 3))
     tensor([[1., 1., 1.]])
     """
 
-    def before(self, stream: Stream) -> Stream:
+    def prepare(self, stream: Stream) -> Stream:
         out: Tensor = self.norm(stream)
         return out
 
-    def after(self, stream: Stream, change: Stream) -> Stream:
-        return self.sum(stream, change)
+    def combine(self, stream: Stream, change: Stream) -> Stream:
+        return self.add(stream, change)
 
 
-class Post(Residual):
+class PostNorm(Residual):
     r"""Norm last: $\mathrm{norm}(x + f(x))$, as in Vaswani et al. 2017, §3.1."""
 
-    def before(self, stream: Stream) -> Stream:
+    def prepare(self, stream: Stream) -> Stream:
         return stream
 
-    def after(self, stream: Stream, change: Stream) -> Stream:
-        out: Tensor = self.norm(self.sum(stream, change))
+    def combine(self, stream: Stream, change: Stream) -> Stream:
+        out: Tensor = self.norm(self.add(stream, change))
         return out
 
 
@@ -107,7 +107,7 @@ class EncoderBlock(nn.Module):
         *,
         attention: Attention,
         feed_forward: nn.Module,
-        residual: type[Residual] = Pre,
+        residual: type[Residual] = PreNorm,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -116,24 +116,24 @@ class EncoderBlock(nn.Module):
 
     def forward(self, stream: Stream, *, mask: Mask = FULL, real: Mask = FULL) -> Stream:
         """`real` says which positions are no padding; `mask` which of them may see which."""
-        stream = harmless(stream, real)
-        attended, _ = self.attention.within(self.around_attention.before(stream), mask=mask, real=real)
-        stream = self.around_attention.after(stream, attended.output)
-        return self.around_forward.after(stream, self.feed_forward(self.around_forward.before(stream)))
+        stream = zero_harmful_padding(stream, real)
+        attended, _ = self.attention.attend_self(self.around_attention.prepare(stream), mask=mask, real=real)
+        stream = self.around_attention.combine(stream, attended.output)
+        return self.around_forward.combine(stream, self.feed_forward(self.around_forward.prepare(stream)))
 
 
-class DecoderState(NamedTuple):
+class DecoderBlockState(NamedTuple):
     """What a decoder block remembers: its own past (None: nothing yet) and the source."""
 
     own: Memory | None
     source: Memory
 
 
-class Decoded(NamedTuple):
+class DecoderBlockOutput(NamedTuple):
     """The stream, the state for what comes next, and where the block looked."""
 
     output: Float[Tensor, "*lead length size"]
-    state: DecoderState
+    state: DecoderBlockState
     own: Weights
     source: Weights
 
@@ -156,7 +156,7 @@ class DecoderBlock(nn.Module):
         attention: Attention,
         source: Attention,
         feed_forward: nn.Module,
-        residual: type[Residual] = Pre,
+        residual: type[Residual] = PreNorm,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -165,17 +165,17 @@ class DecoderBlock(nn.Module):
             residual(size, dropout=dropout) for _ in range(3)
         )
 
-    def begin(self, source: Float[Tensor, "*lead key source"], *, mask: Mask = FULL) -> DecoderState:
+    def begin(self, source: Float[Tensor, "*lead key source"], *, mask: Mask = FULL) -> DecoderBlockState:
         """Nothing said yet, and the source projected once."""
-        return DecoderState(None, self.source.remember(source, mask=mask))
+        return DecoderBlockState(None, self.source.remember(source, mask=mask))
 
-    def forward(self, stream: Stream, state: DecoderState, *, real: Mask = FULL) -> Decoded:
+    def forward(self, stream: Stream, state: DecoderBlockState, *, real: Mask = FULL) -> DecoderBlockOutput:
         """`real` says which of the given positions are no padding."""
-        stream = harmless(stream, real)
-        asked = self.around_attention.before(stream)
-        own, memory = self.attention.within(asked, before=state.own, mask=CAUSAL, real=real)
-        stream = self.around_attention.after(stream, own.output)
-        source = self.source.attend(self.around_source.before(stream), state.source)
-        stream = self.around_source.after(stream, source.output)
-        stream = self.around_forward.after(stream, self.feed_forward(self.around_forward.before(stream)))
-        return Decoded(stream, DecoderState(memory, state.source), own.weights, source.weights)
+        stream = zero_harmful_padding(stream, real)
+        asked = self.around_attention.prepare(stream)
+        own, memory = self.attention.attend_self(asked, before=state.own, mask=CAUSAL, real=real)
+        stream = self.around_attention.combine(stream, own.output)
+        source = self.source.attend(self.around_source.prepare(stream), state.source)
+        stream = self.around_source.combine(stream, source.output)
+        stream = self.around_forward.combine(stream, self.feed_forward(self.around_forward.prepare(stream)))
+        return DecoderBlockOutput(stream, DecoderBlockState(memory, state.source), own.weights, source.weights)

@@ -5,28 +5,28 @@ from torch import nn
 
 from regard.algebra.shapes import Tensor, describe
 from regard.errors import wrong, wrong_kind
-from regard.layers.projections import Heads, Packed, Projections, dense
+from regard.layers.projections import HeadProjections, PackedProjections, Projections, build_linear
 
 
-def from_multihead(module: nn.MultiheadAttention) -> Heads:
+def from_multihead(module: nn.MultiheadAttention) -> HeadProjections:
     """The projections of that module, packed where it packs them; copies, on its device and in its dtype."""
     if not isinstance(module, nn.MultiheadAttention):
         raise wrong_kind("module", describe(module), "an nn.MultiheadAttention", "pass the module itself")
     for name, given in (("add_bias_kv", module.bias_k is not None), ("add_zero_attn", module.add_zero_attn)):
         if given:
             raise wrong(name, True, "False", "append that key and value with Memory.append")
-    made = _packed(module) if module.in_proj_weight is not None else _separate(module)
+    made = _convert_packed(module) if module.in_proj_weight is not None else _convert_separate(module)
     _copy(made.output, module.out_proj.weight, module.out_proj.bias)
     return made
 
 
-def to_multihead(projections: Heads, *, dropout: float = 0.0) -> nn.MultiheadAttention:
+def to_multihead(projections: HeadProjections, *, dropout: float = 0.0) -> nn.MultiheadAttention:
     """A module of torch with these projections, batch first; raise where it can have no such module."""
     if projections.groups != projections.heads:
         fix = "build the layer with as many groups as heads"
         raise wrong("groups", projections.groups, f"heads={projections.heads}, all that torch has", fix)
-    query, key, value = _matrices(projections)
-    output = _linear("output", projections.output)
+    query, key, value = _split_matrices(projections)
+    output = _check_linear("output", projections.output)
     size, heads = query.in_features, projections.heads
     if not query.out_features == key.out_features == value.out_features == output.in_features == size:
         got = f"widths {query.out_features}, {key.out_features} and {value.out_features}"
@@ -39,14 +39,14 @@ def to_multihead(projections: Heads, *, dropout: float = 0.0) -> nn.MultiheadAtt
     return made
 
 
-def _packed(module: nn.MultiheadAttention) -> Packed:
-    made = Packed(module.embed_dim, heads=module.num_heads, bias=module.in_proj_bias is not None)
+def _convert_packed(module: nn.MultiheadAttention) -> PackedProjections:
+    made = PackedProjections(module.embed_dim, heads=module.num_heads, bias=module.in_proj_bias is not None)
     made.to(module.in_proj_weight)
     _copy(made.input, module.in_proj_weight, module.in_proj_bias)
     return made
 
 
-def _separate(module: nn.MultiheadAttention) -> Projections:
+def _convert_separate(module: nn.MultiheadAttention) -> Projections:
     bias = module.in_proj_bias is not None
     widths = {"source": module.kdim, "content": module.vdim}
     made = Projections.linear(module.embed_dim, heads=module.num_heads, bias=bias, **widths)
@@ -58,23 +58,23 @@ def _separate(module: nn.MultiheadAttention) -> Projections:
     return made
 
 
-def _matrices(projections: Heads) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+def _split_matrices(projections: HeadProjections) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
     """Query, key and value, each as a matrix of its own."""
-    if isinstance(projections, Packed):
+    if isinstance(projections, PackedProjections):
         size, width, _ = projections.widths
         edges = ((0, size), (size, size + width), (size + width, None))
-        return tuple(_slice(*projections.rows(start, stop)) for start, stop in edges)  # type: ignore[return-value]
+        return tuple(_build_linear(*projections.slice_rows(start, stop)) for start, stop in edges)  # type: ignore[return-value]
     parts = [(name, getattr(projections, name, None)) for name in ("query", "key", "value")]
-    return tuple(_linear(name, module) for name, module in parts)  # type: ignore[return-value]
+    return tuple(_check_linear(name, module) for name, module in parts)  # type: ignore[return-value]
 
 
-def _slice(weight: Tensor, bias: Tensor | None) -> nn.Linear:
-    linear = dense(weight.shape[1], weight.shape[0], bias=bias is not None).to(weight)
+def _build_linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    linear = build_linear(weight.shape[1], weight.shape[0], bias=bias is not None).to(weight)
     _copy(linear, weight, bias)
     return linear
 
 
-def _linear(name: str, module: nn.Module | None) -> nn.Linear:
+def _check_linear(name: str, module: nn.Module | None) -> nn.Linear:
     if not isinstance(module, nn.Linear):
         raise wrong_kind(
             f"projections.{name}", describe(module), "an nn.Linear, all that torch has", "keep it in regard"
@@ -83,7 +83,7 @@ def _linear(name: str, module: nn.Module | None) -> nn.Linear:
 
 
 def _copy(module: nn.Module, weight: Tensor, bias: Tensor | None) -> None:
-    linear = _linear("output", module)
+    linear = _check_linear("output", module)
     with torch.no_grad():
         linear.weight.copy_(weight)
         if bias is not None:
@@ -99,10 +99,10 @@ def _fill(made: nn.MultiheadAttention, query: nn.Linear, key: nn.Linear, value: 
     made.out_proj.weight.copy_(output.weight)
     if made.in_proj_bias is None:
         return
-    made.in_proj_bias.copy_(torch.cat([_bias(linear) for linear in (query, key, value)]))
-    made.out_proj.bias.copy_(_bias(output))
+    made.in_proj_bias.copy_(torch.cat([_get_bias(linear) for linear in (query, key, value)]))
+    made.out_proj.bias.copy_(_get_bias(output))
 
 
-def _bias(linear: nn.Linear) -> Tensor:
+def _get_bias(linear: nn.Linear) -> Tensor:
     """The bias, or the zeros that it stands for."""
     return linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias

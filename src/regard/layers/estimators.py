@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from regard.algebra.masks import Full, Mask
 from regard.algebra.scores import Gaussian
 from regard.algebra.shapes import Tensor
-from regard.compute.attend import Attended, attend
+from regard.compute.attend import AttentionResult, attend
 from regard.errors import wrong
 
 Kernel = Literal["average", "gaussian", "learned"]
@@ -57,7 +57,7 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.points_, self.values_ = points, np.asarray(y, dtype=np.float64)
         self.width_ = {"average": 0.0, "gaussian": float(self.width)}.get(self.kernel)
         if self.width_ is None:
-            self.width_ = self._learned()
+            self.width_ = self._learn_width()
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
@@ -66,19 +66,19 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         output = self.attend(X).output.numpy()
         return output if self.values_.ndim > 1 else output[:, 0]
 
-    def attend(self, X: Any) -> Attended:  # noqa: N803
+    def attend(self, X: Any) -> AttentionResult:  # noqa: N803
         """The attention of these points over the known ones: `.weights` says what each prediction is made of."""
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
         with torch.no_grad():
             return self._attend(torch.tensor(points), torch.tensor(self.width_, dtype=torch.float64), Full())
 
-    def _attend(self, query: Tensor, width: Tensor, mask: Mask) -> Attended:
+    def _attend(self, query: Tensor, width: Tensor, mask: Mask) -> AttentionResult:
         points, values = torch.tensor(self.points_), torch.tensor(self.values_)
         values = values if values.dim() > 1 else values[:, None]
         return attend(query, points, values, score=Gaussian(width), mask=mask)
 
-    def _learned(self) -> float:
+    def _learn_width(self) -> float:
         """Each point predicted from the others: with itself in sight, the best width would be infinite."""
         points, values = torch.tensor(self.points_), torch.tensor(self.values_)
         values = values if values.dim() > 1 else values[:, None]

@@ -31,13 +31,13 @@ from torch import nn
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Softmax
 from regard.algebra.scores import Additive
-from regard.algebra.scores.additive import small
+from regard.algebra.scores.additive import init_uniform
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.attend import Attended
+from regard.compute.attend import AttentionResult
 from regard.errors import wrong
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, cleaned
-from regard.layers.projections import dense, split
+from regard.layers.memory import FULL, Memory, zero_padding
+from regard.layers.projections import build_linear, split_heads
 
 
 class GatedState(NamedTuple):
@@ -57,12 +57,12 @@ class GatedSource(NamedTuple):
 class Glimpse(NamedTuple):
     """One look: the attention of each head, how much of it was let in, and the state after it."""
 
-    attended: Attended
+    attended: AttentionResult
     gate: Float[Tensor, "batch heads"]
     state: GatedState
 
 
-class Gated(NamedTuple):
+class GatedHeadsOutput(NamedTuple):
     """What all glimpses gave: the answer, and for pictures the weights and gates of each head and step."""
 
     output: Float[Tensor, "batch out"]
@@ -117,15 +117,15 @@ class GatedHeads(nn.Module):
         if steps < 1:
             raise wrong("steps", steps, "at least 1", "count the glimpses")
         self.size, self.heads, self.hidden, self.steps = size, heads, hidden, steps
-        self.inputs = dense(size, heads * hidden, bias=False)
-        self.mean = dense(size, heads * hidden, bias=False)
-        self.previous = dense(hidden, heads * hidden, bias=False)
+        self.inputs = build_linear(size, heads * hidden, bias=False)
+        self.mean = build_linear(size, heads * hidden, bias=False)
+        self.previous = build_linear(hidden, heads * hidden, bias=False)
         self.offset = nn.Parameter(torch.empty(heads, positions, hidden).normal_(std=0.1))
-        self.value_gate = dense(size, heads * size)
-        self.select, self.shift = small(heads, size + hidden), nn.Parameter(torch.zeros(heads))
-        self.update = dense(heads * size + hidden, hidden)
-        self.squash = dense(hidden, hidden)
-        self.answer = dense(hidden, out)
+        self.value_gate = build_linear(size, heads * size)
+        self.select, self.shift = init_uniform(heads, size + hidden), nn.Parameter(torch.zeros(heads))
+        self.update = build_linear(heads * size + hidden, hidden)
+        self.squash = build_linear(hidden, hidden)
+        self.answer = build_linear(hidden, out)
         score, flat = Additive(hidden, heads=heads), Softmax(temperature=math.sqrt(hidden))
         self.mechanism = Mechanism(score, normalizer=flat) if mechanism is None else mechanism
 
@@ -137,22 +137,22 @@ class GatedHeads(nn.Module):
 
     def remember(self, source: Float[Tensor, "batch key size"], *, mask: Mask = FULL) -> GatedSource:
         """Keys and gated values of each head, once for all glimpses; the mean is that of the real positions."""
-        source = cleaned(source, mask)
+        source = zero_padding(source, mask)
         length, most = source.shape[-2], self.offset.shape[-2]
         if length > most:
             fix = f"build the layer with positions={length}"
             raise wrong("source", f"{length} positions", f"at most positions={most}", fix)
-        key = split(self.inputs(source), self.heads) + self.offset[:, :length]
-        value = torch.sigmoid(split(self.value_gate(source), self.heads)) * source[:, None]
+        key = split_heads(self.inputs(source), self.heads) + self.offset[:, :length]
+        value = torch.sigmoid(split_heads(self.value_gate(source), self.heads)) * source[:, None]
         real = mask.table(1, length, device=source.device).sum((-1, -2)).clamp_min(1)
         mean = self.mean(source.sum(-2, keepdim=True) / real[..., None, None])
-        return GatedSource(Memory(key, value, mask), split(mean, self.heads))
+        return GatedSource(Memory(key, value, mask), split_heads(mean, self.heads))
 
     def step(self, source: GatedSource, state: GatedState) -> Glimpse:
         """One glimpse."""
         memory, (kept, said) = source.memory, state
-        query = source.mean + split(self.previous(said)[:, None], self.heads)
-        attended = self.mechanism.attend(query, memory.key, memory.value, mask=memory.mask.over_heads())
+        query = source.mean + split_heads(self.previous(said)[:, None], self.heads)
+        attended = self.mechanism.attend(query, memory.key, memory.value, mask=memory.mask.add_head_axis())
         read = attended.output.squeeze(-2)
         features = torch.cat([read, said[:, None].expand(-1, self.heads, -1)], dim=-1)
         gate = torch.sigmoid((features * self.select).sum(-1) + self.shift)
@@ -162,11 +162,11 @@ class GatedHeads(nn.Module):
 
     def forward(
         self, source: Float[Tensor, "batch key size"], *, mask: Mask = FULL, state: GatedState | None = None
-    ) -> Gated:
+    ) -> GatedHeadsOutput:
         ready = self.remember(source, mask=mask)
         state = self.begin(ready) if state is None else state
         glimpses: list[Glimpse] = []
         for _ in range(self.steps):
             glimpses.append(self.step(ready, state))
             state = glimpses[-1].state
-        return Gated(self.answer(state.output), tuple(glimpses))
+        return GatedHeadsOutput(self.answer(state.output), tuple(glimpses))

@@ -8,18 +8,18 @@ from torch import nn
 from regard.algebra.masks import Mask
 from regard.algebra.scores import Dot
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.attend import Attended
+from regard.compute.attend import AttentionResult
 from regard.errors import wrong
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, both, check_memory
-from regard.layers.projections import dense
+from regard.layers.memory import FULL, Memory, combine_masks, check_memory
+from regard.layers.projections import build_linear
 
 
-class Hopped(NamedTuple):
+class HopsOutput(NamedTuple):
     """The last question, which holds the answers to all before it, and each reading with its weights."""
 
     output: Float[Tensor, "*lead query size"]
-    hops: tuple[Attended, ...]
+    hops: tuple[AttentionResult, ...]
 
 
 class Hops(nn.Module):
@@ -46,19 +46,19 @@ class Hops(nn.Module):
     @classmethod
     def linear(cls, size: int, *, hops: int = 3, mechanism: Mechanism | None = None) -> "Hops":
         """A square matrix for each hop."""
-        return cls([dense(size, size, bias=False) for _ in range(hops)], mechanism=mechanism)
+        return cls([build_linear(size, size, bias=False) for _ in range(hops)], mechanism=mechanism)
 
     def forward(
         self, query: Float[Tensor, "*lead query size"], memory: Memory | Sequence[Memory], *, mask: Mask = FULL
-    ) -> Hopped:
+    ) -> HopsOutput:
         for own in [memory] if isinstance(memory, Memory | Tensor) else memory:
             check_memory(own)
         memories = [memory] * len(self.updates) if isinstance(memory, Memory) else memory
         if len(memories) != len(self.updates):
             fix = "give one memory for all hops, or one for each"
             raise wrong("memory", f"{len(memories)} memories", f"one for each of {len(self.updates)} hops", fix)
-        hops: list[Attended] = []
+        hops: list[AttentionResult] = []
         for update, own in zip(self.updates, memories, strict=True):
-            hops.append(self.mechanism.attend(query, own.key, own.value, mask=both(own.mask, mask)))
+            hops.append(self.mechanism.attend(query, own.key, own.value, mask=combine_masks(own.mask, mask)))
             query = update(query + hops[-1].output)
-        return Hopped(query, tuple(hops))
+        return HopsOutput(query, tuple(hops))

@@ -3,14 +3,14 @@
 import torch
 from torch import nn
 
-from regard.algebra.masks import Around, Mask
+from regard.algebra.masks import CenteredWindow, Mask
 from regard.algebra.normalizers import LocalGaussian, Softmax
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.attend import Attended
+from regard.compute.attend import AttentionResult
 from regard.errors import wrong
 from regard.layers.attention import Attention
 from regard.layers.memory import Memory
-from regard.layers.projections import dense
+from regard.layers.projections import build_linear
 
 
 def monotonic_window(queries: int, *, radius: int, start: int = 0) -> Mask:
@@ -24,7 +24,7 @@ def monotonic_window(queries: int, *, radius: int, start: int = 0) -> Mask:
     >>> monotonic_window(1, radius=1, start=2).table(1, 5).int()
     tensor([[0, 1, 1, 1, 0]], dtype=torch.int32)
     """
-    return Around(torch.arange(start, start + queries), radius)
+    return CenteredWindow(torch.arange(start, start + queries), radius)
 
 
 class Center(nn.Module):
@@ -40,15 +40,15 @@ class Center(nn.Module):
 
     def __init__(self, size: int, *, hidden: int | None = None) -> None:
         super().__init__()
-        self.hidden = dense(size, hidden or size, bias=False)
-        self.place = dense(hidden or size, 1, bias=False)
+        self.hidden = build_linear(size, hidden or size, bias=False)
+        self.place = build_linear(hidden or size, 1, bias=False)
 
     def forward(self, query: Float[Tensor, "*lead query size"], lengths: Tensor) -> Float[Tensor, "*lead query"]:
         share: Tensor = self.place(torch.tanh(self.hidden(query))).squeeze(-1)
         return lengths[..., None] * torch.sigmoid(share)
 
 
-class Local(nn.Module):
+class LocalAttention(nn.Module):
     r"""Local-p: attention that fades away from a predicted center, within a window around it.
 
     $$ w_{ts} = \mathrm{align}(h_t, \bar h_s) \exp\left(-\frac{(s - p_t)^2}{2 \sigma^2}\right), \qquad
@@ -57,7 +57,7 @@ class Local(nn.Module):
     with `align` the softmax over the window of the layer's own score, $p$ = `center` and $D$ = `radius`. Luong et al.
     2015, eq. 10. The center is trained through the Gaussian; $S$ is the number of real keys of the memory.
 
-    >>> local = Local(Attention(6, heads=2), radius=2, size=6)
+    >>> local = LocalAttention(Attention(6, heads=2), radius=2, size=6)
     >>> x = torch.randn(5, 7, 6)
     >>> local(x, local.attention.remember(x)).shape
     torch.Size([5, 7, 6])
@@ -77,13 +77,13 @@ class Local(nn.Module):
         self.attention, self.radius = attention, radius
         self.center = Center(size)
 
-    def attend(self, query: Float[Tensor, "*lead query size"], memory: Memory) -> Attended:
+    def attend(self, query: Float[Tensor, "*lead query size"], memory: Memory) -> AttentionResult:
         """Read the memory around the centers that the queries predict."""
         lengths = memory.mask.table(1, memory.length, device=query.device).sum((-1, -2))
         center: Tensor = self.center(query, lengths)
         normalizer = LocalGaussian(center[..., None, :], self.radius / 2)  # heads share the center
-        mechanism = self.attention.mechanism.replaced(normalizer=normalizer)
-        return self.attention.attend(query, memory, mask=Around(center, self.radius), mechanism=mechanism)
+        mechanism = self.attention.mechanism.replace(normalizer=normalizer)
+        return self.attention.attend(query, memory, mask=CenteredWindow(center, self.radius), mechanism=mechanism)
 
     def forward(self, query: Float[Tensor, "*lead query size"], memory: Memory) -> Float[Tensor, "*lead query out"]:
         return self.attend(query, memory).output

@@ -9,20 +9,20 @@ from torch import nn
 from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
 from regard.layers.memory import Memory
-from regard.layers.projections import dense
+from regard.layers.projections import build_linear
 
 
-def unseen(memory: Memory) -> Float[Tensor, "*lead key"]:
+def build_initial_weights(memory: Memory) -> Float[Tensor, "*lead key"]:
     """The weights before the first step: nothing was looked at.
 
-    >>> unseen(Memory(torch.ones(2, 3, 5), torch.ones(2, 3, 7)))
+    >>> build_initial_weights(Memory(torch.ones(2, 3, 5), torch.ones(2, 3, 7)))
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
     return memory.key.new_zeros(memory.key.shape[:-1])
 
 
-class LocationAware(nn.Module):
+class LocationFeatures(nn.Module):
     r"""Features of where the last step looked, by convolution along the keys.
 
     $$ f_i = F * \alpha_{i-1}, \qquad e_{ij} = w^\top \tanh(W s_{i-1} + V h_j + U f_{ij} + b) $$
@@ -31,7 +31,7 @@ class LocationAware(nn.Module):
     2015, eq. 8-9.
 
     >>> memory = Memory(torch.zeros(2, 7, 5), torch.zeros(2, 7, 3))
-    >>> LocationAware(5)(memory, unseen(memory)).key.shape
+    >>> LocationFeatures(5)(memory, build_initial_weights(memory)).key.shape
     torch.Size([2, 7, 5])
     """
 
@@ -40,12 +40,12 @@ class LocationAware(nn.Module):
         if width < 1 or width % 2 == 0:
             raise wrong("width", width, "an odd number, so that the filter has a middle", f"use {width + 1}")
         self.filters = nn.Conv1d(1, channels, width, padding=width // 2, bias=False)
-        self.features = dense(channels, hidden, bias=False)
+        self.features = build_linear(channels, hidden, bias=False)
 
     def forward(self, memory: Memory, previous: Float[Tensor, "*lead key"]) -> Memory:
         around = self.filters(previous.reshape(-1, 1, previous.shape[-1])).transpose(-1, -2)
         features: Tensor = self.features(around)
-        return memory.plus(features.reshape(*previous.shape, -1))
+        return memory.add_to_keys(features.reshape(*previous.shape, -1))
 
 
 class Coverage(nn.Module):
@@ -57,17 +57,17 @@ class Coverage(nn.Module):
     10-11; Tu et al. 2016, eq. 7 without fertility.
 
     >>> memory = Memory(torch.zeros(2, 7, 5), torch.zeros(2, 7, 3))
-    >>> Coverage(5)(memory, unseen(memory)).key.shape
+    >>> Coverage(5)(memory, build_initial_weights(memory)).key.shape
     torch.Size([2, 7, 5])
     """
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.features = dense(1, hidden, bias=False)
+        self.features = build_linear(1, hidden, bias=False)
 
     def forward(self, memory: Memory, coverage: Float[Tensor, "*lead key"]) -> Memory:
         features: Tensor = self.features(coverage[..., None])
-        return memory.plus(features)
+        return memory.add_to_keys(features)
 
 
 def coverage_loss(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:

@@ -2,14 +2,14 @@
 
 from torch import nn
 
-from regard.algebra.aggregates import Reading, Soft
+from regard.algebra.aggregates import Aggregate, Soft
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Full, Mask
 from regard.algebra.normalizers import Normalizer, Softmax
 from regard.algebra.scores import ScaledDot, Score
 from regard.algebra.shapes import Queries, Tensor, Values, WideKeys
 from regard.algebra.terms import Term
-from regard.compute.attend import Attended, attend
+from regard.compute.attend import AttentionResult, attend
 
 FULL = Full()
 
@@ -20,7 +20,7 @@ class Mechanism(nn.Module):
     $$ \mathrm{aggregate}(\mathrm{normalizer}(\mathrm{score}(q, k) + \mathrm{bias}, \cdot), v) $$
 
     What is left out is the scaled dot product, no bias, softmax, and the soft reading. A mechanism is not changed;
-    `replaced` makes another one that shares the other parts.
+    `replace` makes another one that shares the other parts.
 
     >>> from regard.algebra.normalizers import Sparsemax
     >>> type(Mechanism(normalizer=Sparsemax()).score).__name__
@@ -33,7 +33,7 @@ class Mechanism(nn.Module):
         *,
         bias: Bias | None = None,
         normalizer: Normalizer | None = None,
-        aggregate: Reading | None = None,
+        aggregate: Aggregate | None = None,
     ) -> None:
         super().__init__()
         self.score = ScaledDot() if score is None else score
@@ -41,13 +41,13 @@ class Mechanism(nn.Module):
         self.normalizer = Softmax() if normalizer is None else normalizer
         self.aggregate = Soft() if aggregate is None else aggregate
 
-    def replaced(
+    def replace(
         self,
         *,
         score: Score | None = None,
         bias: Bias | None = None,
         normalizer: Normalizer | None = None,
-        aggregate: Reading | None = None,
+        aggregate: Aggregate | None = None,
     ) -> "Mechanism":
         """This mechanism with other parts where they are given, for example what one call predicted."""
         return Mechanism(
@@ -65,7 +65,7 @@ class Mechanism(nn.Module):
             return False
         return all(part.head_blind for term in terms for part in term.modules() if isinstance(part, Term))
 
-    def names(self) -> list[str]:
+    def list_parts(self) -> list[str]:
         """Its parts in words, for messages."""
         parts = (self.score, self.bias, self.normalizer, self.aggregate)
         names = [type(part).__name__ for part in parts if part is not None]
@@ -75,7 +75,7 @@ class Mechanism(nn.Module):
 
     def attend(
         self, query: Queries, key: WideKeys, value: Values, *, mask: Mask = FULL, dropout: float = 0.0
-    ) -> Attended:
+    ) -> AttentionResult:
         """Read these values under this mask."""
         return attend(
             query,

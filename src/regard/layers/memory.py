@@ -54,7 +54,7 @@ class Memory:
         return torch.where(real, behind, 0).amax(-1)
 
     @property
-    def goes_on(self) -> bool:
+    def ends_unpadded(self) -> bool:
         """Whether each sequence goes on at the index behind the last one: none of them is padded at its end."""
         behind = self.next_position
         if not isinstance(behind, Tensor):
@@ -66,9 +66,9 @@ class Memory:
         if type(self.mask) is Full and type(later.mask) is Full:
             mask: Mask = FULL
         else:
-            mask = Table(_joined(self.mask, self.length, later.mask, later.length, self.key.device))
+            mask = Table(_join_masks(self.mask, self.length, later.mask, later.length, self.key.device))
         key, value = torch.cat([self.key, later.key], dim=-2), torch.cat([self.value, later.value], dim=-2)
-        return Memory(key, value, mask, _joined_positions(self, later))
+        return Memory(key, value, mask, _join_positions(self, later))
 
     def select(self, index: Int[Tensor, " chosen"]) -> "Memory":
         """Some samples of the batch, in another order, some perhaps twice: what beam search does at each step."""
@@ -79,7 +79,7 @@ class Memory:
         own = self.positions if self.positions is None or self.positions.dim() < 2 else self.positions[index]
         return Memory(self.key[index], self.value[index], mask, own)
 
-    def first(self, count: int) -> "Memory":
+    def take_first(self, count: int) -> "Memory":
         """The first samples of the batch, without a copy."""
         mask = self.mask
         if type(mask) is Lengths:
@@ -90,7 +90,7 @@ class Memory:
         own = self.positions if self.positions is None or self.positions.dim() < 2 else self.positions[:count]
         return Memory(self.key[:count], self.value[:count], mask, own)
 
-    def plus(self, features: Float[Tensor, "*#lead key dim"]) -> "Memory":
+    def add_to_keys(self, features: Float[Tensor, "*#lead key dim"]) -> "Memory":
         """The same with something added to its keys (location features, coverage)."""
         return replace(self, key=self.key + features)
 
@@ -110,7 +110,7 @@ def check_memory(memory: object) -> None:
         raise wrong_kind("memory", describe(memory), "a Memory, which holds projected keys and values", fix)
 
 
-def cleaned(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
+def zero_padding(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
     """The source with zeros where the mask says that nothing is: a matrix times NaN is NaN, and so is its gradient."""
     check_sequence("source", source)
     if type(mask) is Full:
@@ -121,7 +121,7 @@ def cleaned(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tenso
     return torch.where(real[..., None], source, 0.0)
 
 
-def harmless(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
+def zero_harmful_padding(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
     """The source, cleaned only where something in it could do harm. It is for those who read it under the same mask.
 
     Looking is one pass on the CPU; a device that would have to wait for the answer cleans at once.
@@ -129,41 +129,41 @@ def harmless(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tens
     check_sequence("source", source)
     if type(mask) is Full:
         return source
-    if source.device.type == "cpu" and not _traced() and _moderate(source):
+    if source.device.type == "cpu" and not _is_tracing() and _has_finite_norm(source):
         as_mask(mask).check(tuple(source.shape[:-2]), 1, source.shape[-2])
         return source
-    return cleaned(source, mask)
+    return zero_padding(source, mask)
 
 
-def _traced() -> bool:
+def _is_tracing() -> bool:
     """Whether a tensor has no number to look at: under torch.compile and torch.func."""
     mapped: bool = torch._C._are_functorch_transforms_active()
     return mapped or torch.compiler.is_compiling()
 
 
-def _moderate(source: Tensor) -> bool:
+def _has_finite_norm(source: Tensor) -> bool:
     """Whether not even the sum of all squares overflows, so that no norm of a row does."""
     wide = torch.float32 if source.dtype in (torch.float16, torch.bfloat16) else None
     return math.isfinite(torch.linalg.vector_norm(source.detach(), dtype=wide).item())
 
 
-def both(first: Mask, second: Mask) -> Mask:
+def combine_masks(first: Mask, second: Mask) -> Mask:
     """Allowed by both, with nothing to compute where one allows everything."""
     if type(as_mask(second)) is Full:
         return first
     return second if type(first) is Full else first & second
 
 
-def _joined(first: Mask, own: int, second: Mask, later: int, device: torch.device) -> Tensor:
+def _join_masks(first: Mask, own: int, second: Mask, later: int, device: torch.device) -> Tensor:
     left, right = first.table(1, own, device=device), second.table(1, later, device=device)
     lead = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     return torch.cat([left.expand(*lead, 1, own), right.expand(*lead, 1, later)], dim=-1)
 
 
-def _joined_positions(first: Memory, later: Memory) -> Tensor | None:
+def _join_positions(first: Memory, later: Memory) -> Tensor | None:
     if first.positions is None and later.positions is None:
         return None
-    if later.positions is None and not first.goes_on:
+    if later.positions is None and not first.ends_unpadded:
         expected = "keys that go on at the positions of this memory, which is padded"
         raise wrong("later", "keys turned to one position for all", expected, "remember(…, start=memory.next_position)")
     count, device = first.length, first.key.device

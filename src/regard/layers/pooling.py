@@ -6,10 +6,10 @@ from torch import nn
 from regard.algebra.masks import Mask
 from regard.algebra.scores import Dot
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.attend import Attended
+from regard.compute.attend import AttentionResult
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, cleaned
-from regard.layers.projections import part
+from regard.layers.memory import FULL, zero_padding
+from regard.layers.projections import default_to_identity
 
 
 class Pooling(nn.Module):
@@ -30,7 +30,7 @@ class Pooling(nn.Module):
         super().__init__()
         bound = width**-0.5
         self.query = nn.Parameter(torch.empty(queries, width).uniform_(-bound, bound))
-        self.key = part(key)
+        self.key = default_to_identity(key)
         self.mechanism = Mechanism(Dot()) if mechanism is None else mechanism
 
     @classmethod
@@ -43,9 +43,9 @@ class Pooling(nn.Module):
         key = nn.Sequential(nn.Linear(size, hidden), nn.Tanh())
         return cls(hidden, queries=queries, key=key, mechanism=mechanism)
 
-    def attend(self, source: Float[Tensor, "*lead key size"], *, mask: Mask = FULL) -> Attended:
+    def attend(self, source: Float[Tensor, "*lead key size"], *, mask: Mask = FULL) -> AttentionResult:
         """The vectors `(*lead, queries, size)` and the weights that they come from."""
-        source = cleaned(source, mask)
+        source = zero_padding(source, mask)
         query = self.query.view(*(1 for _ in source.shape[:-2]), *self.query.shape)  # all sequences share the queries
         return self.mechanism.attend(query, self.key(source), source, mask=mask)
 

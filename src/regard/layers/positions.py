@@ -30,7 +30,7 @@ def sinusoids(length: int, dim: int, *, start: Start = 0, base: float = 10000.0)
     >>> sinusoids(1, 4)
     tensor([[0., 1., 0., 1.]], dtype=torch.float64)
     """
-    angles = _angles(length, frequencies(dim, base=base), start)
+    angles = _compute_angles(length, frequencies(dim, base=base), start)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
@@ -53,12 +53,12 @@ def rotation(delta: int | float, dim: int, *, base: float = 10000.0) -> Float[Te
     return matrix
 
 
-class Sinusoidal(nn.Module):
+class SinusoidalPositions(nn.Module):
     """`sinusoids`, added. `start` is the position of the first vector: that of a cached step is the cache's length.
 
     Where sequences are padded and go on at different positions, `start` is a tensor with one for each.
 
-    >>> Sinusoidal(4)(torch.zeros(1, 2, 4))[0, 0]
+    >>> SinusoidalPositions(4)(torch.zeros(1, 2, 4))[0, 0]
     tensor([0., 1., 0., 1.])
     """
 
@@ -75,14 +75,14 @@ class Sinusoidal(nn.Module):
         return sequence + table.to(sequence)
 
 
-class Learned(nn.Module):
+class LearnedPositions(nn.Module):
     r"""A trained vector for each position, added.
 
     $$ x'_i = x_i + t_i $$
 
     with $t$ = `table`, for at most `most` positions. Gehring et al. 2017, §3.1.
 
-    >>> Learned(5, 3)(torch.zeros(2, 5, 3)).shape
+    >>> LearnedPositions(5, 3)(torch.zeros(2, 5, 3)).shape
     torch.Size([2, 5, 3])
     """
 
@@ -111,7 +111,7 @@ class Learned(nn.Module):
             raise wrong("sequence", f"{stop} positions", f"at most {most}", fix)
 
 
-class Rotary(nn.Module):
+class RotaryPositions(nn.Module):
     r"""Queries and keys turned by an angle that grows with their position, so that their product sees the distance.
 
     $$ \begin{bmatrix} x'_{2j} \\ x'_{2j+1} \end{bmatrix} = \begin{bmatrix} \cos i\omega_j & -\sin i\omega_j \\
@@ -123,7 +123,7 @@ class Rotary(nn.Module):
 
     Lowers to: rotate in the layer, then the dot product.
 
-    >>> Rotary(2)(torch.tensor([[1.0, 0.0]]), start=0)
+    >>> RotaryPositions(2)(torch.tensor([[1.0, 0.0]]), start=0)
     tensor([[1., 0.]])
     """
 
@@ -142,7 +142,7 @@ class Rotary(nn.Module):
             raise wrong("rotary.dim", self.dim, f"the width of one head, {heads.shape[-1]}", fix)
         omega = frequencies(self.dim, base=self.base)
         if positions is None:
-            angles = _angles(heads.shape[-2], omega, start)
+            angles = _compute_angles(heads.shape[-2], omega, start)
         else:
             angles = positions[..., None].double() * omega.to(positions.device)
         wide = torch.promote_types(heads.dtype, torch.float32)
@@ -161,7 +161,7 @@ def check_start(start: Start, lead: tuple[int, ...]) -> None:
     check_lead("start", tuple(start.shape), lead)
 
 
-def _angles(length: int, omega: Float[Tensor, " half"], start: Start) -> Float[Tensor, "*batch length half"]:
+def _compute_angles(length: int, omega: Float[Tensor, " half"], start: Start) -> Float[Tensor, "*batch length half"]:
     """Position times frequency. In float64: the sine of a large angle in float32 would lose its digits."""
     if not isinstance(start, Tensor):
         return torch.arange(start, start + length, dtype=torch.float64)[:, None] * omega

@@ -9,10 +9,10 @@ from torch import nn
 from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
 
-Sequence = Float[Tensor, "..."]
+SequenceTensor = Float[Tensor, "..."]
 
 
-class Projected(NamedTuple):
+class ProjectedHeads(NamedTuple):
     """One sequence as queries, keys and values, each `(*lead, heads, length, width)`."""
 
     query: Tensor
@@ -20,7 +20,7 @@ class Projected(NamedTuple):
     value: Tensor
 
 
-class Heads(nn.Module):
+class HeadProjections(nn.Module):
     """How a sequence becomes heads and heads become a sequence.
 
     There are `heads` for queries and `groups` of them for keys and values: as many (multi-head), one (multi-query,
@@ -31,21 +31,21 @@ class Heads(nn.Module):
         super().__init__()
         groups = heads if groups is None else groups
         if heads < 1 or groups < 1 or heads % groups:
-            raise wrong("groups", groups, f"a divisor of heads={heads}", f"use one of {divisors(heads)}")
+            raise wrong("groups", groups, f"a divisor of heads={heads}", f"use one of {format_divisors(heads)}")
         self.heads, self.groups = heads, groups
         self.output = output
 
     @abstractmethod
-    def queries(self, query: Sequence) -> Tensor:
+    def project_queries(self, query: SequenceTensor) -> Tensor:
         """What asks, in heads."""
 
     @abstractmethod
-    def memory(self, source: Sequence, content: Sequence) -> tuple[Tensor, Tensor]:
+    def project_keys_values(self, source: SequenceTensor, content: SequenceTensor) -> tuple[Tensor, Tensor]:
         """What is asked (keys, from `source`) and what it answers (values, from `content`), in groups."""
 
-    def together(self, sequence: Sequence) -> Projected:
+    def project_self(self, sequence: SequenceTensor) -> ProjectedHeads:
         """One sequence that asks itself."""
-        return Projected(self.queries(sequence), *self.memory(sequence, sequence))
+        return ProjectedHeads(self.project_queries(sequence), *self.project_keys_values(sequence, sequence))
 
     def merge(self, output: Tensor) -> Tensor:
         """The heads side by side, through the last projection."""
@@ -58,7 +58,7 @@ class Heads(nn.Module):
         return 1 < self.groups < self.heads
 
 
-class Projections(Heads):
+class Projections(HeadProjections):
     r"""Any module, or none, for each of query, key, value and output.
 
     $$ q = W_q x, \quad k = W_k s, \quad v = W_v c, \quad o = W_o [o_1; \dots; o_h] $$
@@ -66,7 +66,7 @@ class Projections(Heads):
     A part that is left out is the identity: Luong's *dot* is `Projections()`, Bahdanau's attention has `query` and
     `key` and reads the values as they are.
 
-    >>> Projections(query=nn.Linear(5, 3)).queries(torch.ones(2, 7, 5)).shape
+    >>> Projections(query=nn.Linear(5, 3)).project_queries(torch.ones(2, 7, 5)).shape
     torch.Size([2, 1, 7, 3])
     """
 
@@ -80,8 +80,8 @@ class Projections(Heads):
         heads: int = 1,
         groups: int | None = None,
     ) -> None:
-        super().__init__(part(output), heads=heads, groups=groups)
-        self.query, self.key, self.value = part(query), part(key), part(value)
+        super().__init__(default_to_identity(output), heads=heads, groups=groups)
+        self.query, self.key, self.value = default_to_identity(query), default_to_identity(key), default_to_identity(value)
 
     @classmethod
     def linear(
@@ -97,39 +97,39 @@ class Projections(Heads):
     ) -> "Projections":
         """Four matrices. `source` and `content` are the widths of what keys and values are made from (the size),
         `widths` those of one head's key and value (size / heads)."""
-        key, value = (head_width(size, heads),) * 2 if widths is None else widths
+        key, value = (compute_head_width(size, heads),) * 2 if widths is None else widths
         source = size if source is None else source
         made = groups or heads
         return cls(
-            dense(size, heads * key, bias=bias),
-            dense(source, made * key, bias=bias),
-            dense(source if content is None else content, made * value, bias=bias),
-            dense(heads * value, size, bias=bias),
+            build_linear(size, heads * key, bias=bias),
+            build_linear(source, made * key, bias=bias),
+            build_linear(source if content is None else content, made * value, bias=bias),
+            build_linear(heads * value, size, bias=bias),
             heads=heads,
             groups=groups,
         )
 
-    def queries(self, query: Sequence) -> Tensor:
+    def project_queries(self, query: SequenceTensor) -> Tensor:
         check_width("query", query, self.query)
-        return split(self.query(query), self.heads)
+        return split_heads(self.query(query), self.heads)
 
-    def memory(self, source: Sequence, content: Sequence) -> tuple[Tensor, Tensor]:
+    def project_keys_values(self, source: SequenceTensor, content: SequenceTensor) -> tuple[Tensor, Tensor]:
         check_width("source", source, self.key)
         check_width("content", content, self.value)
-        return split(self.key(source), self.groups), split(self.value(content), self.groups)
+        return split_heads(self.key(source), self.groups), split_heads(self.value(content), self.groups)
 
 
-class Packed(Heads):
+class PackedProjections(HeadProjections):
     """Query, key and value matrices in one, for a source as wide as the query: a sequence that asks itself is
     multiplied once.
 
-    >>> [tuple(part.shape) for part in Packed(6, heads=2, groups=1).together(torch.ones(5, 7, 6))]
+    >>> [tuple(default_to_identity.shape) for default_to_identity in PackedProjections(6, heads=2, groups=1).project_self(torch.ones(5, 7, 6))]
     [(5, 2, 7, 3), (5, 1, 7, 3), (5, 1, 7, 3)]
     """
 
     def __init__(self, size: int, *, heads: int = 1, groups: int | None = None, bias: bool = True) -> None:
-        width = head_width(size, heads)
-        super().__init__(dense(size, size, bias=bias), heads=heads, groups=groups)
+        width = compute_head_width(size, heads)
+        super().__init__(build_linear(size, size, bias=bias), heads=heads, groups=groups)
         self.widths = (size, width * self.groups, width * self.groups)
         self.input = nn.Linear(size, sum(self.widths), bias=bias)
         for matrix in self.input.weight.detach().split(self.widths):
@@ -137,30 +137,30 @@ class Packed(Heads):
         if bias:
             nn.init.zeros_(self.input.bias)
 
-    def rows(self, start: int, stop: int | None) -> tuple[Tensor, Tensor | None]:
+    def slice_rows(self, start: int, stop: int | None) -> tuple[Tensor, Tensor | None]:
         """Some rows of the one matrix, and of its bias where it has one."""
         bias = None if self.input.bias is None else self.input.bias[start:stop]
         return self.input.weight[start:stop], bias
 
-    def queries(self, query: Sequence) -> Tensor:
+    def project_queries(self, query: SequenceTensor) -> Tensor:
         check_width("query", query, self.input)
-        return split(F.linear(query, *self.rows(0, self.widths[0])), self.heads)
+        return split_heads(F.linear(query, *self.slice_rows(0, self.widths[0])), self.heads)
 
-    def memory(self, source: Sequence, content: Sequence) -> tuple[Tensor, Tensor]:
+    def project_keys_values(self, source: SequenceTensor, content: SequenceTensor) -> tuple[Tensor, Tensor]:
         query, width, _ = self.widths
         check_width("source", source, self.input)
         check_width("content", content, self.input)
         if content is source:
-            key, value = F.linear(source, *self.rows(query, None)).chunk(2, dim=-1)
+            key, value = F.linear(source, *self.slice_rows(query, None)).chunk(2, dim=-1)
         else:
-            key = F.linear(source, *self.rows(query, query + width))
-            value = F.linear(content, *self.rows(query + width, None))
-        return split(key, self.groups), split(value, self.groups)
+            key = F.linear(source, *self.slice_rows(query, query + width))
+            value = F.linear(content, *self.slice_rows(query + width, None))
+        return split_heads(key, self.groups), split_heads(value, self.groups)
 
-    def together(self, sequence: Sequence) -> Projected:
+    def project_self(self, sequence: SequenceTensor) -> ProjectedHeads:
         check_width("sequence", sequence, self.input)
         query, key, value = self.input(sequence).split(self.widths, dim=-1)
-        return Projected(split(query, self.heads), split(key, self.groups), split(value, self.groups))
+        return ProjectedHeads(split_heads(query, self.heads), split_heads(key, self.groups), split_heads(value, self.groups))
 
 
 def check_width(name: str, sequence: Tensor, module: nn.Module) -> None:
@@ -170,12 +170,12 @@ def check_width(name: str, sequence: Tensor, module: nn.Module) -> None:
         raise wrong(name, got, expected, "build the layer for that size, or give it another `source`")
 
 
-def part(module: nn.Module | None) -> nn.Module:
+def default_to_identity(module: nn.Module | None) -> nn.Module:
     """The module, or none at all."""
     return nn.Identity() if module is None else module
 
 
-def dense(size: int, out: int, *, bias: bool = True) -> nn.Linear:
+def build_linear(size: int, out: int, *, bias: bool = True) -> nn.Linear:
     """A matrix that keeps the variance (Glorot & Bengio 2010) and a bias that starts at zero."""
     linear = nn.Linear(size, out, bias=bias)
     nn.init.xavier_uniform_(linear.weight)
@@ -184,7 +184,7 @@ def dense(size: int, out: int, *, bias: bool = True) -> nn.Linear:
     return linear
 
 
-def split(sequence: Tensor, heads: int) -> Tensor:
+def split_heads(sequence: Tensor, heads: int) -> Tensor:
     """`(*lead, length, heads · width)` as `(*lead, heads, length, width)`, without a copy."""
     width, rest = divmod(sequence.shape[-1], heads)
     if rest:
@@ -193,17 +193,17 @@ def split(sequence: Tensor, heads: int) -> Tensor:
     return sequence.view(*sequence.shape[:-1], heads, width).transpose(-2, -3)
 
 
-def head_width(size: int, heads: int) -> int:
+def compute_head_width(size: int, heads: int) -> int:
     """The width of one head, where the heads divide the size."""
     if heads < 1 or size % heads:
-        raise wrong("heads", heads, f"a divisor of size={size}", f"use one of {divisors(size)}")
+        raise wrong("heads", heads, f"a divisor of size={size}", f"use one of {format_divisors(size)}")
     return size // heads
 
 
-def divisors(number: int) -> str:
+def format_divisors(number: int) -> str:
     """All of them, for a message.
 
-    >>> divisors(6)
+    >>> format_divisors(6)
     '1, 2, 3, 6'
     """
     return ", ".join(str(small) for small in range(1, number + 1) if number % small == 0)

@@ -1,33 +1,33 @@
 """Models: encoders and decoders behind one interface, searches that know no more than it, and configurations."""
 
-from regard.models.build import build, count_parameters
+from regard.models.build import build_model, count_parameters
 from regard.models.config import PRESETS, ModelConfig
-from regard.models.interface import Advanced, Alignment, Decoder, Encoded, Encoder, Step, Taught
-from regard.models.model import Losses, Model
-from regard.models.search import Beam, Hypothesis, Marks, Sampling, Scoring, beam, greedy, sample
+from regard.models.interface import DecoderStep, Alignment, Decoder, EncoderOutput, Encoder, StepLogits, TeacherForcingOutput
+from regard.models.model import Losses, EncoderDecoder
+from regard.models.search import BeamOptions, Hypothesis, SpecialTokens, SamplingOptions, HypothesisScorer, beam_search, greedy_search, sample
 from regard.models.selecting import select
 
 __all__ = [
     "PRESETS",
-    "Advanced",
+    "DecoderStep",
     "Alignment",
-    "Beam",
+    "BeamOptions",
     "Decoder",
-    "Encoded",
+    "EncoderOutput",
     "Encoder",
     "Hypothesis",
     "Losses",
-    "Marks",
-    "Model",
+    "SpecialTokens",
+    "EncoderDecoder",
     "ModelConfig",
-    "Sampling",
-    "Scoring",
-    "Step",
-    "Taught",
-    "beam",
-    "build",
+    "SamplingOptions",
+    "HypothesisScorer",
+    "StepLogits",
+    "TeacherForcingOutput",
+    "beam_search",
+    "build_model",
     "count_parameters",
-    "greedy",
+    "greedy_search",
     "sample",
     "select",
 ]

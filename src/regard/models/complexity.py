@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.compute.attend import attend
-from regard.compute.timing import Spread, spread
+from regard.compute.timing import Spread, summarize
 
 WIDTH = 3  # positions under the filter of the convolution
 ROUNDS = 7
 
 
-class Cost(NamedTuple):
+class LayerCost(NamedTuple):
     """One layer at one length: seconds of one core, multiplications and additions, and what has to wait for what."""
 
     length: int
@@ -33,7 +33,7 @@ class Formula(NamedTuple):
     """How something grows with the length n at the width d, in words and as a function of both."""
 
     text: str
-    of: Callable[[int, int], float]
+    compute: Callable[[int, int], float]
 
 
 class Curve(NamedTuple):
@@ -44,17 +44,17 @@ class Curve(NamedTuple):
     expected: Mapping[str, list[float]]
 
 
-def formulas(operations: Formula, path: Formula, steps: Formula) -> Mapping[str, Formula]:
+def build_formulas(operations: Formula, path: Formula, steps: Formula) -> Mapping[str, Formula]:
     return {"seconds": operations, "operations": operations, "longest path": path, "steps in a row": steps}
 
 
 ONE, ALL = Formula("1", lambda n, d: 1), Formula("n", lambda n, d: n)
 FORMULAS = {
-    "convolution": formulas(
+    "convolution": build_formulas(
         Formula("k n d²", lambda n, d: WIDTH * n * d * d), Formula("n / k", lambda n, d: n / WIDTH), ONE
     ),
-    "recurrence": formulas(Formula("n d²", lambda n, d: n * d * d), ALL, ALL),
-    "self-attention": formulas(Formula("n² d", lambda n, d: n * n * d), ONE, ONE),
+    "recurrence": build_formulas(Formula("n d²", lambda n, d: n * d * d), ALL, ALL),
+    "self-attention": build_formulas(Formula("n² d", lambda n, d: n * n * d), ONE, ONE),
 }
 
 
@@ -102,10 +102,10 @@ class SelfAttention(nn.Module):
         return found
 
 
-def layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
+def build_layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
     """Each kind with the width at which it has about so many parameters.
 
-    >>> {name: width for name, (_, width) in layers(16_384).items()}
+    >>> {name: width for name, (_, width) in build_layers(16_384).items()}
     {'convolution': 74, 'recurrence': 90, 'self-attention': 64}
     """
     kinds: dict[str, tuple[Callable[[int], nn.Module], int]] = {
@@ -117,18 +117,18 @@ def layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
     return {name: (kinds[name][0](width), width) for name, width in widths.items()}
 
 
-def curves(parameters: int, lengths: Sequence[int]) -> dict[str, Curve]:
+def measure_curves(parameters: int, lengths: Sequence[int]) -> dict[str, Curve]:
     """What each kind costs at each length. With one thread: how many are free is a fact of the machine."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        kinds = layers(parameters).items()
-        return {name: curve(name, width, [cost(layer, width, n) for n in lengths]) for name, (layer, width) in kinds}
+        kinds = build_layers(parameters).items()
+        return {name: build_curve(name, width, [measure_cost(layer, width, n) for n in lengths]) for name, (layer, width) in kinds}
     finally:
         torch.set_num_threads(threads)
 
 
-def curve(name: str, width: int, costs: Sequence[Cost]) -> Curve:
+def build_curve(name: str, width: int, costs: Sequence[LayerCost]) -> Curve:
     """The costs at all lengths, beside the formulas."""
     measured = {
         "seconds": [one.seconds.median for one in costs],
@@ -138,22 +138,22 @@ def curve(name: str, width: int, costs: Sequence[Cost]) -> Curve:
     }
     expected = {}
     for quantity, values in measured.items():
-        told = [FORMULAS[name][quantity].of(one.length, width) for one in costs]
+        told = [FORMULAS[name][quantity].compute(one.length, width) for one in costs]
         expected[quantity] = [values[-1] * value / told[-1] for value in told]
     return Curve(width, measured, expected)
 
 
-def cost(layer: nn.Module, width: int, length: int) -> Cost:
+def measure_cost(layer: nn.Module, width: int, length: int) -> LayerCost:
     """Timed, counted, and its path walked; only a recurrence has steps that wait for one another."""
     sequence = torch.randn(1, length, width)
     with torch.no_grad():
-        samples = [timed(layer, sequence) for _ in range(ROUNDS)]
-        operations = counted(layer, sequence)
+        samples = [time_layer(layer, sequence) for _ in range(ROUNDS)]
+        operations = count_operations(layer, sequence)
     steps = layer.steps if isinstance(layer, Recurrence) else 1
-    return Cost(length, spread(samples[1:]), operations, longest_path(layer, sequence), steps)
+    return LayerCost(length, summarize(samples[1:]), operations, measure_longest_path(layer, sequence), steps)
 
 
-def counted(layer: nn.Module, sequence: Tensor) -> int:
+def count_operations(layer: nn.Module, sequence: Tensor) -> int:
     """Multiplications and additions of matrices, as torch counts them."""
     if isinstance(layer, SelfAttention):
         layer.backend = "eager"
@@ -164,14 +164,14 @@ def counted(layer: nn.Module, sequence: Tensor) -> int:
     return int(counter.get_total_flops())
 
 
-def timed(layer: nn.Module, sequence: Tensor) -> float:
+def time_layer(layer: nn.Module, sequence: Tensor) -> float:
     """Seconds of the processor: what else is running does not count."""
     start = time.process_time()
     layer(sequence)
     return time.process_time() - start
 
 
-def longest_path(layer: nn.Module, sequence: Tensor) -> int:
+def measure_longest_path(layer: nn.Module, sequence: Tensor) -> int:
     """How many computations lie between the first position and the last: layers on top of one another until the last
     sees the first, times the steps within one.
 
@@ -185,10 +185,10 @@ def longest_path(layer: nn.Module, sequence: Tensor) -> int:
     return depth * (layer.steps if isinstance(layer, Recurrence) else 1)
 
 
-def exponent(lengths: Sequence[int], values: Sequence[float]) -> float:
+def estimate_exponent(lengths: Sequence[int], values: Sequence[float]) -> float:
     """The slope of the logarithm over the last two lengths.
 
-    >>> exponent([2, 4, 8], [1.0, 3.0, 12.0])
+    >>> estimate_exponent([2, 4, 8], [1.0, 3.0, 12.0])
     2.0
     """
     return math.log(values[-1] / values[-2]) / math.log(lengths[-1] / lengths[-2])

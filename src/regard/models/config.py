@@ -11,7 +11,7 @@ Tied = Literal["none", "output", "all"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recurrent:
+class RecurrentConfig:
     """Cells of recurrent encoders and decoders."""
 
     cell: Literal["gru", "lstm"] = "gru"
@@ -20,32 +20,32 @@ class Recurrent:
     bidirectional: bool = True  # the encoder
 
     def __post_init__(self) -> None:
-        positive("hidden", self.hidden)
-        positive("layers", self.layers)
+        check_positive("hidden", self.hidden)
+        check_positive("layers", self.layers)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AttentionConfig:
     """How a recurrent or convolutional decoder reads the source."""
 
     score: str = "additive"  # a name of the catalog: additive, dot, bilinear (Luong's general), concat, location, …
     normalizer: str = "softmax"  # a name of the catalog
     hidden: int = 256  # what queries and keys are projected to, where the score does not take them as they are
-    gaze: Literal["global", "local-m", "local-p"] = "global"
+    scope: Literal["global", "local-m", "local-p"] = "global"
     radius: int = 10  # of the local ones
     coverage: bool = False  # tell the keys how much they were looked at
     location: bool = False  # tell the keys where the last look was (Chorowski et al. 2015)
     feeding: bool = False  # Luong: tell the next step what this one decided
 
     def __post_init__(self) -> None:
-        positive("hidden", self.hidden)
-        positive("radius", self.radius)
+        check_positive("hidden", self.hidden)
+        check_positive("radius", self.radius)
         if self.coverage and self.location:
             raise wrong("location", "true beside coverage", "one of the two", "set coverage or location to false")
 
 
 @dataclass(frozen=True, slots=True)
-class Transformer:
+class TransformerConfig:
     """Blocks of Transformers."""
 
     layers: int = 4
@@ -64,13 +64,13 @@ class Transformer:
 
     def __post_init__(self) -> None:
         for name in ("layers", "decoder_layers", "heads", "hidden"):
-            positive(name, getattr(self, name))
-        share("attention_dropout", self.attention_dropout)
-        share("hidden_dropout", self.hidden_dropout)
+            check_positive(name, getattr(self, name))
+        check_rate("attention_dropout", self.attention_dropout)
+        check_rate("hidden_dropout", self.hidden_dropout)
 
 
 @dataclass(frozen=True, slots=True)
-class Convolutional:
+class ConvolutionalConfig:
     """Gated convolutions."""
 
     layers: int = 4
@@ -80,7 +80,7 @@ class Convolutional:
 
     def __post_init__(self) -> None:
         for name in ("layers", "decoder_layers", "size", "width"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,24 +93,24 @@ class ModelConfig:
     dropout: float = 0.1
     tied: Tied = "output"  # target words and output share one matrix; all: source words too
     longest: int = 512  # positions, where positions or locations are learned
-    recurrent: Recurrent = field(default_factory=Recurrent)
-    reading: Reading = field(default_factory=Reading)
-    transformer: Transformer = field(default_factory=Transformer)
-    convolutional: Convolutional = field(default_factory=Convolutional)
+    recurrent: RecurrentConfig = field(default_factory=RecurrentConfig)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+    transformer: TransformerConfig = field(default_factory=TransformerConfig)
+    convolutional: ConvolutionalConfig = field(default_factory=ConvolutionalConfig)
 
     def __post_init__(self) -> None:
-        positive("size", self.size)
-        positive("longest", self.longest)
-        share("dropout", self.dropout)
+        check_positive("size", self.size)
+        check_positive("longest", self.longest)
+        check_rate("dropout", self.dropout)
 
 
-def positive(name: str, value: int) -> None:
+def check_positive(name: str, value: int) -> None:
     """Raises unless `value` is at least 1."""
     if value < 1:
         raise wrong(name, value, "at least 1", f"give {name} a value of 1 or more")
 
 
-def share(name: str, value: float) -> None:
+def check_rate(name: str, value: float) -> None:
     """Raises unless `value` is a rate, of dropout or of smoothing."""
     if not 0 <= value < 1:
         raise wrong(name, value, "a rate from 0 to below 1", "use 0 for none")
@@ -118,35 +118,35 @@ def share(name: str, value: float) -> None:
 
 PRESETS: dict[str, ModelConfig] = {
     "bahdanau": ModelConfig(
-        encoder="recurrent", decoder="bahdanau", size=256, dropout=0.3, recurrent=Recurrent(hidden=256)
+        encoder="recurrent", decoder="bahdanau", size=256, dropout=0.3, recurrent=RecurrentConfig(hidden=256)
     ),
     "luong": ModelConfig(
         encoder="recurrent",
         decoder="luong",
         size=256,
         dropout=0.3,
-        recurrent=Recurrent(cell="lstm", hidden=256),
-        reading=Reading(score="bilinear"),
+        recurrent=RecurrentConfig(cell="lstm", hidden=256),
+        attention=AttentionConfig(score="bilinear"),
     ),
     "luong-feeding": ModelConfig(
         encoder="recurrent",
         decoder="luong",
         size=256,
         dropout=0.3,
-        recurrent=Recurrent(cell="lstm", hidden=256),
-        reading=Reading(score="bilinear", feeding=True),
+        recurrent=RecurrentConfig(cell="lstm", hidden=256),
+        attention=AttentionConfig(score="bilinear", feeding=True),
     ),
     "rnn-plain": ModelConfig(
-        encoder="recurrent", decoder="plain", size=256, dropout=0.3, recurrent=Recurrent(hidden=256)
+        encoder="recurrent", decoder="plain", size=256, dropout=0.3, recurrent=RecurrentConfig(hidden=256)
     ),
     # Wu et al. 2021, the smallest and best of theirs on Multi30k.
     "transformer-tiny": ModelConfig(size=128, dropout=0.3, tied="all"),
     "transformer-base": ModelConfig(
         size=512,
         tied="all",
-        transformer=Transformer(layers=6, decoder_layers=6, heads=8, hidden=2048, norm="post"),
+        transformer=TransformerConfig(layers=6, decoder_layers=6, heads=8, hidden=2048, norm="post"),
     ),
     "conv-tiny": ModelConfig(
-        encoder="convolutional", decoder="convolutional", size=128, dropout=0.2, reading=Reading(score="dot")
+        encoder="convolutional", decoder="convolutional", size=128, dropout=0.2, attention=AttentionConfig(score="dot")
     ),
 }

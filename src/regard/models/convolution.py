@@ -9,7 +9,7 @@ from torch import nn
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels.dropout import dropout
 
-HALF = sqrt(0.5)  # keeps the variance where two streams meet
+ROOT_HALF = sqrt(0.5)  # keeps the variance where two streams meet
 
 
 class GatedConvolution(nn.Module):

@@ -15,7 +15,7 @@ from regard.compute.weights import Weights
 State = TypeVar("State")
 
 
-class Encoded(NamedTuple):
+class EncoderOutput(NamedTuple):
     """A batch of sources, read.
 
     `states` and `content` have a vector for each position; positions from `lengths` on are padding. What a reader
@@ -48,7 +48,7 @@ class Encoder(nn.Module, ABC):
         return self.width
 
     @abstractmethod
-    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> Encoded:
+    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> EncoderOutput:
         """Read a batch whose sources have these lengths; what lies behind them changes nothing."""
 
 
@@ -61,7 +61,7 @@ class Alignment(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Written:
+class StoredAlignment:
     """Weights that are there already."""
 
     weights: Float[Tensor, "*lead source"]
@@ -72,7 +72,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Averaged:
+class MeanAlignment:
     """Weights of several heads, averaged when they are asked for, and brought to the lead axes `lead`."""
 
     weights: Weights
@@ -85,13 +85,13 @@ class Averaged:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class InTurn:
+class StepwiseAlignment:
     """Weights of one step after another, put together when they are asked for."""
 
     steps: tuple[Alignment, ...]
 
     @classmethod
-    def of(cls, steps: Sequence[Alignment | None]) -> "InTurn | None":
+    def from_steps(cls, steps: Sequence[Alignment | None]) -> "StepwiseAlignment | None":
         """None where no step looked anywhere."""
         looked = tuple(step for step in steps if step is not None)
         return cls(looked) if looked else None
@@ -101,16 +101,16 @@ class InTurn:
         return torch.stack([step.dense() for step in self.steps], dim=1)
 
 
-class Draw(NamedTuple):
+class AttentionSample(NamedTuple):
     """How hard attention came to look where it did: the weights before it chose, and the logarithm of the probability
     of its choice, where it was drawn from them."""
 
-    odds: Float[Tensor, "*lead source"]
+    soft_weights: Float[Tensor, "*lead source"]
     log_prob: Float[Tensor, "*lead"] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Advanced(Generic[State]):
+class DecoderStep(Generic[State]):
     """One step without the vocabulary: what the output layer is given, the state after it, where it looked."""
 
     vector: Float[Tensor, "row width"]
@@ -119,7 +119,7 @@ class Advanced(Generic[State]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step(Generic[State]):
+class StepLogits(Generic[State]):
     """One step of some hypotheses: scores of the next tokens, the state after it, and where each looked."""
 
     logits: Float[Tensor, "row vocabulary"]
@@ -127,13 +127,13 @@ class Step(Generic[State]):
     weights: Alignment | None
 
 
-class Taught(NamedTuple):
+class TeacherForcingOutput(NamedTuple):
     """All steps with the right tokens given: a vector for each, `(batch, target, source)` weights, and how a decoder
     that chooses where to look came to them."""
 
     vectors: Float[Tensor, "batch target width"]
     weights: Alignment | None
-    draw: Draw | None = None
+    sample: AttentionSample | None = None
 
 
 class Decoder(nn.Module, ABC, Generic[State]):
@@ -146,21 +146,21 @@ class Decoder(nn.Module, ABC, Generic[State]):
     output: nn.Linear
 
     @abstractmethod
-    def begin(self, encoded: Encoded) -> State:
+    def begin(self, encoded: EncoderOutput) -> State:
         """Nothing said yet: one row for each source. What depends on the source alone is computed here, once."""
 
     @abstractmethod
-    def advance(self, token: Int[Tensor, " row"], state: State) -> Advanced[State]:
+    def advance(self, token: Int[Tensor, " row"], state: State) -> DecoderStep[State]:
         """One step, up to the output layer."""
 
-    def step(self, token: Int[Tensor, " row"], state: State) -> Step[State]:
+    def step(self, token: Int[Tensor, " row"], state: State) -> StepLogits[State]:
         """One step: each row is given its last token."""
         taken = self.advance(token, state)
-        return Step(self.output(taken.vector), taken.state, taken.weights)
+        return StepLogits(self.output(taken.vector), taken.state, taken.weights)
 
-    def teach(
-        self, tokens: Int[Tensor, "batch target"], encoded: Encoded, lengths: Int[Tensor, " batch"] | None = None
-    ) -> Taught:
+    def teacher_force(
+        self, tokens: Int[Tensor, "batch target"], encoded: EncoderOutput, lengths: Int[Tensor, " batch"] | None = None
+    ) -> TeacherForcingOutput:
         """All steps with these tokens given, up to the output layer: by default, one step after another.
 
         No step sees a later token, so padding needs no mask; where `lengths` are given, the vectors behind them are
@@ -172,11 +172,11 @@ class Decoder(nn.Module, ABC, Generic[State]):
             state = taken.state
             vectors.append(taken.vector)
             rows.append(taken.weights)
-        return Taught(torch.stack(vectors, dim=1), InTurn.of(rows))
+        return TeacherForcingOutput(torch.stack(vectors, dim=1), StepwiseAlignment.from_steps(rows))
 
     def forward(
-        self, tokens: Int[Tensor, "batch target"], encoded: Encoded
+        self, tokens: Int[Tensor, "batch target"], encoded: EncoderOutput
     ) -> Float[Tensor, "batch target vocabulary"]:
         """Scores of the next token after each of the given ones."""
-        logits: Tensor = self.output(self.teach(tokens, encoded).vectors)
+        logits: Tensor = self.output(self.teacher_force(tokens, encoded).vectors)
         return logits

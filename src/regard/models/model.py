@@ -8,7 +8,7 @@ from torch import nn
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.vocabulary import cross_entropy
 from regard.errors import wrong
-from regard.models.interface import Decoder, Encoded, Encoder
+from regard.models.interface import Decoder, EncoderOutput, Encoder
 
 State = TypeVar("State")
 
@@ -17,20 +17,20 @@ class Losses(NamedTuple):
     """Sums over the target tokens: sums add over batches, means do not."""
 
     total: Float[Tensor, ""]  # smoothed; has a gradient
-    surprise: Float[Tensor, ""]  # negative log-likelihood: perplexity is exp(surprise / tokens)
+    negative_log_likelihood: Float[Tensor, ""]  # negative log-likelihood: perplexity is exp(surprise / tokens)
     tokens: int
 
 
-class Model(nn.Module, Generic[State]):
+class EncoderDecoder(nn.Module, Generic[State]):
     """Reads a source and says a target."""
 
     def __init__(self, encoder: Encoder, decoder: Decoder[State]) -> None:
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
-    def encode(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> Encoded:
+    def encode(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> EncoderOutput:
         """The source, read."""
-        encoded: Encoded = self.encoder(source, lengths)
+        encoded: EncoderOutput = self.encoder(source, lengths)
         return encoded
 
     def forward(
@@ -58,9 +58,9 @@ class Model(nn.Module, Generic[State]):
         if int(steps.min()) < 1:
             fix = "begin each target with a start token and end it with an end token"
             raise wrong("target_lengths", int(target_lengths.min()), "at least 2", fix)
-        vectors = self.decoder.teach(said, self.encode(source, lengths), steps).vectors
+        vectors = self.decoder.teacher_force(said, self.encode(source, lengths), steps).vectors
         real = torch.arange(said.shape[1], device=said.device) < steps[:, None]
         output = self.decoder.output
         wanted = target[:, 1:][real]
         judged = cross_entropy(vectors[real], output.weight, output.bias, wanted, smoothing=smoothing)
-        return Losses(judged.total, judged.surprise, len(wanted))
+        return Losses(judged.total, judged.negative_log_likelihood, len(wanted))

@@ -5,10 +5,10 @@ import torch
 from regard.algebra.shapes import Float, Int, Tensor
 
 
-def mean(states: Float[Tensor, "batch source width"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch width"]:
+def mean_pool(states: Float[Tensor, "batch source width"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch width"]:
     """The mean over the real positions; zeros where there are none.
 
-    >>> mean(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([2]))
+    >>> mean_pool(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([2]))
     tensor([[2.]])
     """
     real = torch.arange(states.shape[1], device=lengths.device) < lengths[:, None]

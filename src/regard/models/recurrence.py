@@ -12,7 +12,7 @@ from regard.compute.kernels.dropout import dropout
 Cells = nn.GRU | nn.LSTM
 
 
-class Hidden(NamedTuple):
+class HiddenState(NamedTuple):
     """What layers of cells remember: their states and, of an LSTM, its cells."""
 
     states: Float[Tensor, "row layer size"]
@@ -23,57 +23,57 @@ class Hidden(NamedTuple):
         """The state of the last layer."""
         return self.states[:, -1]
 
-    def rows(self, chosen: slice | Tensor) -> "Hidden":
+    def select_rows(self, chosen: slice | Tensor) -> "HiddenState":
         """What some rows remember."""
-        return Hidden(self.states[chosen], None if self.cells is None else self.cells[chosen])
+        return HiddenState(self.states[chosen], None if self.cells is None else self.cells[chosen])
 
 
-class Ran(NamedTuple):
+class RecurrentOutput(NamedTuple):
     """What cells made of sequences: a vector for each position, and the last one of each direction."""
 
     states: Float[Tensor, "batch length width"]
     last: Float[Tensor, "batch width"]
 
 
-def run(
+def run_cells(
     cells: Cells,
     inputs: Float[Tensor, "batch length width"],
     lengths: Int[Tensor, " batch"] | None = None,
-    start: Hidden | None = None,
-) -> Ran:
+    start: HiddenState | None = None,
+) -> RecurrentOutput:
     """All positions, as the module itself computes them on packed sequences. Padding keeps the last state.
 
     `start` is for cells of one direction. Dropout between layers is the module's own rate, while it trains.
     """
     if lengths is None or bool((lengths == inputs.shape[1]).all()):
-        return _run(cells, inputs, None, start)
+        return _run_layers(cells, inputs, None, start)
     # The longest first: those that go on at a time are then the first rows, and only they are multiplied.
     order = lengths.argsort(descending=True, stable=True)
     real = torch.arange(inputs.shape[1], device=lengths.device)[:, None] < lengths[order]
-    first = None if start is None else start.rows(order)
-    ran = _run(cells, inputs.index_select(0, order), real, first)
+    first = None if start is None else start.select_rows(order)
+    ran = _run_layers(cells, inputs.index_select(0, order), real, first)
     back = order.argsort()
-    return Ran(*(part.index_select(0, back) for part in ran))
+    return RecurrentOutput(*(part.index_select(0, back) for part in ran))
 
 
-def _run(cells: Cells, inputs: Tensor, real: Tensor | None, start: Hidden | None) -> Ran:
+def _run_layers(cells: Cells, inputs: Tensor, real: Tensor | None, start: HiddenState | None) -> RecurrentOutput:
     stream, sides = inputs.transpose(0, 1), []
     for layer in range(cells.num_layers):
         if layer and cells.training:
             stream = dropout(stream, cells.dropout)
-        sides = [_scan(cells, layer, stream, real, start, reverse=way) for way in _ways(cells)]
+        sides = [_scan(cells, layer, stream, real, start, reverse=way) for way in _list_directions(cells)]
         stream = torch.cat(sides, dim=-1) if len(sides) > 1 else sides[0]
-    ends = [side[0 if way else -1] for side, way in zip(sides, _ways(cells), strict=True)]
-    return Ran(stream.transpose(0, 1), torch.cat(ends, dim=-1))
+    ends = [side[0 if way else -1] for side, way in zip(sides, _list_directions(cells), strict=True)]
+    return RecurrentOutput(stream.transpose(0, 1), torch.cat(ends, dim=-1))
 
 
-def step(cells: Cells, vector: Float[Tensor, "row width"], before: Hidden) -> Hidden:
+def step_cells(cells: Cells, vector: Float[Tensor, "row width"], before: HiddenState) -> HiddenState:
     """One position more, through all layers."""
     states, memories = [], []
     for layer in range(cells.num_layers):
         if layer and cells.training:
             vector = dropout(vector, cells.dropout)
-        parts = weights_of(cells, layer)
+        parts = get_cell_weights(cells, layer)
         if before.cells is None:
             vector = torch.gru_cell(vector, before.states[:, layer], *parts)
         else:
@@ -81,10 +81,10 @@ def step(cells: Cells, vector: Float[Tensor, "row width"], before: Hidden) -> Hi
             vector, cell = torch.lstm_cell(vector, pair, *parts)
             memories.append(cell)
         states.append(vector)
-    return Hidden(torch.stack(states, dim=1), torch.stack(memories, dim=1) if memories else None)
+    return HiddenState(torch.stack(states, dim=1), torch.stack(memories, dim=1) if memories else None)
 
 
-def weights_of(cells: Cells, layer: int, *, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def get_cell_weights(cells: Cells, layer: int, *, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The matrices for input and state, and their biases, in torch's order of gates."""
     end = f"_l{layer}" + ("_reverse" if reverse else "")
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -92,14 +92,14 @@ def weights_of(cells: Cells, layer: int, *, reverse: bool = False) -> tuple[Tens
     return matrix, hidden, bias, hidden_bias
 
 
-def _ways(cells: Cells) -> tuple[bool, ...]:
+def _list_directions(cells: Cells) -> tuple[bool, ...]:
     return (False, True) if cells.bidirectional else (False,)
 
 
 def _scan(
-    cells: Cells, layer: int, stream: Tensor, real: Tensor | None, start: Hidden | None, *, reverse: bool
+    cells: Cells, layer: int, stream: Tensor, real: Tensor | None, start: HiddenState | None, *, reverse: bool
 ) -> Tensor:
-    matrix, hidden, bias, hidden_bias = weights_of(cells, layer, reverse=reverse)
+    matrix, hidden, bias, hidden_bias = get_cell_weights(cells, layer, reverse=reverse)
     inputs = nn.functional.linear(stream, matrix, bias)
     zeros = stream.new_zeros(stream.shape[1], cells.hidden_size)
     first = zeros if start is None else start.states[:, layer]

@@ -30,21 +30,21 @@ def select(state: Tree, index: Int[Tensor, " chosen"]) -> Tree:
     {'hidden': tensor([[2.],
             [2.]]), 'steps': 3}
     """
-    found: Tree = _selected(state, index)
+    found: Tree = _select(state, index)
     return found
 
 
-def _selected(state: Any, index: Tensor) -> Any:
+def _select(state: Any, index: Tensor) -> Any:
     if isinstance(state, Tensor):
         return state.index_select(0, index)
     if state is None or isinstance(state, int | float | str):
         return state
     if isinstance(state, Selectable):
         return state.select(index)
-    return _mapped(state, lambda part: _selected(part, index))
+    return _map_tree(state, lambda part: _select(part, index))
 
 
-def _mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
+def _map_tree(tree: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(tree, tuple):
         parts = [function(part) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
@@ -58,37 +58,37 @@ def _mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
     raise wrong_kind("state", describe(tree), expected, "give it a method select(index)")
 
 
-class Groups(NamedTuple):
+class RowGroups(NamedTuple):
     """Rows side by side, `width` for each of some sentences; `owners` names the sentences, None: all, as before."""
 
     owners: Int[Tensor, " sentence"] | None
     width: int
 
 
-def regrouped(index: Int[Tensor, " row"], sentences: int, width: int) -> Groups:
+def regroup(index: Int[Tensor, " row"], sentences: int, width: int) -> RowGroups:
     """How rows that were grouped `width` to a sentence are grouped after a selection.
 
     As long as every sentence keeps its place and its number of rows, nothing that is shared by its rows has to move.
     Rows that are no longer side by side, or not equally many, become groups of one.
 
-    >>> regrouped(torch.tensor([1, 0, 3, 3]), 2, 2)
+    >>> regroup(torch.tensor([1, 0, 3, 3]), 2, 2)
     Groups(owners=None, width=2)
-    >>> regrouped(torch.tensor([2, 3]), 2, 2)
+    >>> regroup(torch.tensor([2, 3]), 2, 2)
     Groups(owners=tensor([1]), width=2)
     """
     own = index.div(width, rounding_mode="floor")
     if len(index) and len(index) % sentences == 0:
         each = len(index) // sentences
         if torch.equal(own, torch.arange(sentences, device=index.device).repeat_interleave(each)):
-            return Groups(None, each)
+            return RowGroups(None, each)
     owners, counts = own.unique_consecutive(return_counts=True)
     if len(counts) and bool((counts == counts[0]).all()):
-        return Groups(owners, int(counts[0]))
-    return Groups(own, 1)
+        return RowGroups(owners, int(counts[0]))
+    return RowGroups(own, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shared(Generic[Tree]):
+class SharedState(Generic[Tree]):
     """What the hypotheses of one sentence have in common: one copy for all `width` of them.
 
     `part` is a state with one row for each of the `sentences`. Selecting among the hypotheses of each sentence, as
@@ -99,18 +99,18 @@ class Shared(Generic[Tree]):
     sentences: int
     width: int = 1
 
-    def select(self, index: Int[Tensor, " row"]) -> "Shared[Tree]":
+    def select(self, index: Int[Tensor, " row"]) -> "SharedState[Tree]":
         """The part of each selected row's sentence."""
-        owners, width = regrouped(index, self.sentences, self.width)
+        owners, width = regroup(index, self.sentences, self.width)
         if owners is None:
-            return self if width == self.width else Shared(self.part, self.sentences, width)
-        return Shared(select(self.part, owners), len(owners), width)
+            return self if width == self.width else SharedState(self.part, self.sentences, width)
+        return SharedState(select(self.part, owners), len(owners), width)
 
     def fold(self, rows: Tensor) -> Tensor:
         """`(row, …)` as `(sentence, hypothesis, …)`: the hypotheses of a sentence are its queries."""
         return rows.view(self.sentences, self.width, *rows.shape[1:])
 
-    def each(self, device: torch.device) -> Tree:
+    def expand(self, device: torch.device) -> Tree:
         """The part with one row for each hypothesis, copied where a sentence has several."""
         if self.width == 1:
             return self.part

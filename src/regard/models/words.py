@@ -4,10 +4,10 @@ from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
-from regard.layers.positions import Learned, Sinusoidal, Start
+from regard.layers.positions import LearnedPositions, SinusoidalPositions, Start
 
 
-class Words(nn.Module):
+class TokenEmbedding(nn.Module):
     r"""A vector for each token, with its position added where positions are given.
 
     $$ x_i = c\, E_{y_i} + p_i $$
@@ -15,7 +15,7 @@ class Words(nn.Module):
     with $E$ = `table`, $c$ = `factor` (Vaswani et al. 2017, §3.4 use the square root of the width) and $p$ =
     `positions`.
 
-    >>> Words(nn.Embedding(7, 3))(torch.tensor([[1, 2]])).shape
+    >>> TokenEmbedding(nn.Embedding(7, 3))(torch.tensor([[1, 2]])).shape
     torch.Size([1, 2, 3])
     """
 
@@ -24,7 +24,7 @@ class Words(nn.Module):
         table: nn.Embedding,
         *,
         factor: float = 1.0,
-        positions: Sinusoidal | Learned | None = None,
+        positions: SinusoidalPositions | LearnedPositions | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from regard.compute.timing import Spread, spread
-from regard.tasks.registry import kit
+from regard.compute.timing import Spread, summarize
+from regard.tasks.registry import import_task
 from regard.training import train
 
 SHARED = {"training.threads": "1"}  # so that seconds can be compared
@@ -30,7 +30,7 @@ class Variant(NamedTuple):
 class Comparison(NamedTuple):
     """Variants that differ in one thing, on one task, judged by one metric of one of its test sets.
 
-    They are trained for it, unless `measured` says another way, which is given the preset and the seed.
+    They are trained for it, unless `measure` says another way, which is given the preset and the seed.
     """
 
     task: str
@@ -38,10 +38,10 @@ class Comparison(NamedTuple):
     set: str
     metric: str
     variants: Sequence[Variant]
-    measured: Callable[[str, int], float] | None = None
+    measure: Callable[[str, int], float] | None = None
 
 
-def agreement(estimator: str, seed: int) -> float:
+def measure_agreement(estimator: str, seed: int) -> float:
     """See `regard.tasks.captioning.estimating`, which is opened when it is needed."""
     from regard.tasks.captioning.estimating import agreement
 
@@ -94,7 +94,7 @@ COMPARISONS: Mapping[str, Comparison] = {
             Variant("hard, best and straight-through", "straight-through", {}),
             Variant("soft", "soft", {}),
         ],
-        agreement,
+        measure_agreement,
     ),
 }
 
@@ -108,31 +108,31 @@ class Row(NamedTuple):
     seconds: Spread
 
 
-def compared(comparison: Comparison, seeds: Sequence[int], more: Mapping[str, str] | None = None) -> Iterator[Row]:
+def compare_variants(comparison: Comparison, seeds: Sequence[int], more: Mapping[str, str] | None = None) -> Iterator[Row]:
     """A row for each variant, as soon as it is trained from every seed. `more` are values for all of them."""
     for variant in comparison.variants:
-        found = [once(comparison, variant, seed, more or {}) for seed in seeds]
+        found = [measure_variant(comparison, variant, seed, more or {}) for seed in seeds]
         values, seconds = [value for value, _ in found], [taken for _, taken in found]
-        yield Row(variant.name, values, spread(values), spread(seconds))
+        yield Row(variant.name, values, summarize(values), summarize(seconds))
 
 
-def once(comparison: Comparison, variant: Variant, seed: int, more: Mapping[str, str]) -> tuple[float, float]:
+def measure_variant(comparison: Comparison, variant: Variant, seed: int, more: Mapping[str, str]) -> tuple[float, float]:
     """One variant from one seed: the metric, and the seconds."""
     start = time.process_time()
-    if comparison.measured is not None:
-        value = comparison.measured(variant.preset or variant.name, seed)
+    if comparison.measure is not None:
+        value = comparison.measure(variant.preset or variant.name, seed)
     else:
-        value = trained(comparison, variant, {**SHARED, **variant.values, **more, "seed": str(seed)})
+        value = train_variant(comparison, variant, {**SHARED, **variant.values, **more, "seed": str(seed)})
     return value, time.process_time() - start
 
 
-def trained(comparison: Comparison, variant: Variant, values: Mapping[str, str]) -> float:
+def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str, str]) -> float:
     """The metric after training."""
-    package = kit(comparison.task)
-    config = package.configured(variant.preset, (comparison.data,), values)
+    package = import_task(comparison.task)
+    config = package.configure(variant.preset, (comparison.data,), values)
     with TemporaryDirectory(prefix="regard-compare-") as place:
         config = replace(config, training=replace(config.training, folder=Path(place) / "run"))
-        for _ in train(package.task(config), config):
+        for _ in train(package.build_task(config), config):
             pass
         report = package.load(config, Path(place) / "run").evaluate(None, "test")[comparison.set]
     return report.metrics[comparison.metric]

@@ -3,19 +3,19 @@
 from typing import cast
 
 from regard.algebra import catalog
-from regard.algebra.aggregates import Reading
+from regard.algebra.aggregates import Aggregate
 from regard.algebra.catalog import Sizes
 from regard.layers.mechanism import Mechanism
-from regard.models.build import normalizer_of, score_of
+from regard.models.build import build_normalizer, build_score
 
 
-def mechanism_of(score: str, sizes: Sizes, normalizer: str = "softmax", reading: str = "soft") -> Mechanism:
+def build_catalog_mechanism(score: str, sizes: Sizes, normalizer: str = "softmax", aggregate_name: str = "soft") -> Mechanism:
     """A score, a normalizer and a reading of the catalog.
 
-    >>> type(mechanism_of("cosine", Sizes(8, 8, 8)).score).__name__
+    >>> type(build_catalog_mechanism("cosine", Sizes(8, 8, 8)).score).__name__
     'Cosine'
     """
-    aggregate = cast(Reading, catalog.find("reading", reading)())
+    aggregate = cast(Aggregate, catalog.find("reading", aggregate_name)())
     return Mechanism(
-        score_of(score, sizes), normalizer=normalizer_of(normalizer, sizes, walks=False), aggregate=aggregate
+        build_score(score, sizes), normalizer=build_normalizer(normalizer, sizes, sequential=False), aggregate=aggregate
     )

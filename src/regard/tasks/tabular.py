@@ -12,27 +12,27 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import wrong
-from regard.tasks.data.fingerprints import check_same, digest, keep
-from regard.tasks.data.parts import repeated, sizes
-from regard.tasks.data.shuffling import shuffled
-from regard.tasks.predicting import Report
-from regard.training import Batched, Goal, Loss, Part
+from regard.tasks.data.fingerprints import check_fingerprint, digest, save_fingerprint
+from regard.tasks.data.parts import describe_overlaps, describe_sizes
+from regard.tasks.data.shuffling import shuffle_batches
+from regard.tasks.predicting import EvaluationReport
+from regard.training import LazyBatches, Goal, Loss, DataShare
 
 Tensors = tuple[Tensor, ...]
-AT_ONCE = 1000  # held-out items in a batch
+EVALUATION_BATCH = 1000  # held-out items in a batch
 
 
 @dataclass(frozen=True, slots=True)
-class Sets:
+class DataSplits:
     """Items to learn from, the same whenever an epoch is asked for, and items that were held out."""
 
-    training: Callable[[int], Tensors]
+    load_training: Callable[[int], Tensors]
     validation: Tensors
     tests: Mapping[str, Tensors]
     notes: Sequence[str] = ()
     endless: bool = False  # whether there are new ones in every epoch
 
-    def held_out(self, split: str) -> Mapping[str, Tensors]:
+    def get_held_out(self, split: str) -> Mapping[str, Tensors]:
         """Each set of the test, or that of the validation."""
         return self.tests if split == "test" else {"validation": self.validation}
 
@@ -40,30 +40,30 @@ class Sets:
     def fingerprint(self) -> str:
         """Other data have another one."""
         content = hashlib.sha256()
-        for tensor in (*self.training(0), *self.validation):
+        for tensor in (*self.load_training(0), *self.validation):
             content.update(repr(tuple(tensor.shape)).encode() + tensor.contiguous().numpy().tobytes())
         return content.hexdigest()[:16]
 
 
-class Tabular(ABC):
-    """A `regard.training.Task` for one model over `Sets`; what is left to say is the model, its loss and its score."""
+class TensorTask(ABC):
+    """A `regard.load_training.Task` for one model over `DataSplits`; what is left to say is the model, its loss and its score."""
 
-    def __init__(self, config: Any, sets: Sets, goal: Goal, *, batch: int) -> None:
+    def __init__(self, config: Any, sets: DataSplits, goal: Goal, *, batch: int) -> None:
         self.config, self.sets, self.goal, self.batch = config, sets, goal, batch
-        self.training = lru_cache(maxsize=1)(sets.training)
+        self.load_training = lru_cache(maxsize=1)(sets.load_training)
 
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the data."""
-        learned, held_out = self.training(0), {"validation": self.sets.validation, **self.sets.tests}
+        learned, held_out = self.load_training(0), {"validation": self.sets.validation, **self.sets.tests}
         counts = {name: len(tensors[0]) for name, tensors in held_out.items()}
-        counted = sizes("items", len(learned[0]), counts.pop("validation"), counts, endless=self.sets.endless)
+        counted = describe_sizes("items", len(learned[0]), counts.pop("validation"), counts, endless=self.sets.endless)
         if self.sets.endless:
             return (counted, *self.sets.notes)
-        shared = repeated("items", self.contents(learned), {n: self.contents(own) for n, own in held_out.items()})
+        shared = describe_overlaps("items", self.digest_items(learned), {n: self.digest_items(own) for n, own in held_out.items()})
         return (counted, *self.sets.notes, *shared)
 
-    def contents(self, tensors: Tensors) -> list[str]:
+    def digest_items(self, tensors: Tensors) -> list[str]:
         """A short name for each item: those that are alike have the same."""
         return [digest(tensor[row].numpy().tobytes() for tensor in tensors) for row in range(len(tensors[0]))]
 
@@ -76,51 +76,51 @@ class Tabular(ABC):
         """What is made small."""
 
     @abstractmethod
-    def sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
+    def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
         """Sums over held-out items; `items` is how many there are, and divides all others."""
 
-    def epoch(self, number: int, part: Part) -> Sequence[Tensors]:
-        tensors = self.training(number)
-        groups = shuffled(len(tensors[0]), self.batch, self.config.training.seed, number, part)
-        return Batched(groups, lambda chosen: tuple(tensor[torch.tensor(chosen)] for tensor in tensors))
+    def epoch(self, number: int, part: DataShare) -> Sequence[Tensors]:
+        tensors = self.load_training(number)
+        groups = shuffle_batches(len(tensors[0]), self.batch, self.config.training.seed, number, part)
+        return LazyBatches(groups, lambda chosen: tuple(tensor[torch.tensor(chosen)] for tensor in tensors))
 
-    def measure(self, model: Any, part: Part) -> dict[str, float]:
-        return self.summed(model, tuple(tensor[part.rank :: part.world] for tensor in self.sets.validation))
+    def measure(self, model: Any, part: DataShare) -> dict[str, float]:
+        return self.accumulate_sums(model, tuple(tensor[part.rank :: part.world] for tensor in self.sets.validation))
 
-    def summed(self, model: Any, tensors: Tensors) -> dict[str, float]:
+    def accumulate_sums(self, model: Any, tensors: Tensors) -> dict[str, float]:
         """The sums over any number of items."""
         total: dict[str, float] = {}
-        for batch in in_turn(tensors, next(model.parameters()).device):
-            for name, value in self.sums(model, batch).items():
+        for batch in iterate_batches(tensors, next(model.parameters()).device):
+            for name, value in self.compute_sums(model, batch).items():
                 total[name] = total.get(name, 0.0) + float(value)
         return total
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
         return {name: value / sums["items"] for name, value in sums.items() if name != "items"}
 
-    def reports(self, model: Any, sets: Mapping[str, Tensors], notes: Sequence[str] = ()) -> dict[str, Report]:
+    def evaluate_sets(self, model: Any, sets: Mapping[str, Tensors], notes: Sequence[str] = ()) -> dict[str, EvaluationReport]:
         """How good a model is on each of these sets."""
         with torch.no_grad():
-            totals = {name: self.summed(model, items) for name, items in sets.items()}
-        return {name: Report(int(total["items"]), self.metrics(total), notes) for name, total in totals.items()}
+            totals = {name: self.accumulate_sums(model, items) for name, items in sets.items()}
+        return {name: EvaluationReport(int(total["items"]), self.metrics(total), notes) for name, total in totals.items()}
 
     def save(self, folder: Path) -> None:
-        keep(folder, self.sets.fingerprint)
+        save_fingerprint(folder, self.sets.fingerprint)
 
 
-def in_turn(tensors: Tensors, device: torch.device) -> Iterator[Tensors]:
+def iterate_batches(tensors: Tensors, device: torch.device) -> Iterator[Tensors]:
     """All items, so many at once, on the device of the model."""
-    for start in range(0, len(tensors[0]), AT_ONCE):
-        yield tuple(tensor[start : start + AT_ONCE].to(device) for tensor in tensors)
+    for start in range(0, len(tensors[0]), EVALUATION_BATCH):
+        yield tuple(tensor[start : start + EVALUATION_BATCH].to(device) for tensor in tensors)
 
 
-def check_items(sets: Sets, run: Path | None) -> None:
+def check_items(sets: DataSplits, run: Path | None) -> None:
     """Raises where a run would go on with other items than it began with."""
     if run is not None:
-        check_same("items", sets.fingerprint, run)
+        check_fingerprint("items", sets.fingerprint, run)
 
 
-def the_item(words: Sequence[str], count: int, name: str = "item") -> int:
+def parse_item_number(words: Sequence[str], count: int, name: str = "item") -> int:
     """Which of the held-out items was asked for, by its number from 0; the first where none was named."""
     if len(words) > 1:
         raise wrong(name, " ".join(words), "one number", f"write a number below {count}")

@@ -4,8 +4,8 @@ for event in train(task, config):
     print(event)
 """
 
-from regard.training.averaging import average
-from regard.training.checkpoint import checkpoints
+from regard.training.averaging import average_checkpoints
+from regard.training.checkpoint import find_checkpoints
 from regard.training.config import configure
 from regard.training.events import (
     Evaluated,
@@ -15,42 +15,42 @@ from regard.training.events import (
     Saved,
     Started,
     Stepped,
-    record,
+    event_to_json,
 )
 from regard.training.launch import launch
 from regard.training.loop import train
-from regard.training.settings import Every, Optimizer, RunConfig, Schedule, Stop, Training, brief
-from regard.training.task import Batched, Goal, Loss, Part, Task
-from regard.training.tensors import restore, unpack
+from regard.training.settings import Intervals, Optimizer, RunConfig, Schedule, StopCriteria, Training, configure_short_training
+from regard.training.task import LazyBatches, Goal, Loss, DataShare, Task
+from regard.training.tensors import restore_weights, read_safetensors
 from regard.training.toml import to_toml
 
 __all__ = [
-    "Batched",
+    "LazyBatches",
     "Evaluated",
     "Event",
-    "Every",
+    "Intervals",
     "Finished",
     "Goal",
     "Loss",
     "Noted",
     "Optimizer",
-    "Part",
+    "DataShare",
     "RunConfig",
     "Saved",
     "Schedule",
     "Started",
     "Stepped",
-    "Stop",
+    "StopCriteria",
     "Task",
     "Training",
-    "average",
-    "brief",
-    "checkpoints",
+    "average_checkpoints",
+    "configure_short_training",
+    "find_checkpoints",
     "configure",
     "launch",
-    "record",
-    "restore",
+    "event_to_json",
+    "restore_weights",
     "to_toml",
     "train",
-    "unpack",
+    "read_safetensors",
 ]

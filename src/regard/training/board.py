@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from regard.errors import missing
+from regard.errors import missing_package
 from regard.training.events import Evaluated, Event, Started, Stepped
 
 
-def boarded(events: Iterable[Event]) -> Iterator[Event]:
+def write_tensorboard(events: Iterable[Event]) -> Iterator[Event]:
     """Passes the events on and writes their numbers to `tensorboard/` in the run folder.
 
     A resumed run hides what an earlier process wrote past the checkpoint.
@@ -14,14 +14,14 @@ def boarded(events: Iterable[Event]) -> Iterator[Event]:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
-        raise missing("tensorboard", "tensorboard", ", or leave it off") from None
+        raise missing_package("tensorboard", "tensorboard", ", or leave it off") from None
     writer = None
     try:
         for event in events:
             if isinstance(event, Started):
                 writer = SummaryWriter(str(event.folder / "tensorboard"), purge_step=event.step + 1)
             if writer:
-                for name, value, step in scalars(event):
+                for name, value, step in extract_scalars(event):
                     writer.add_scalar(name, value, step)
             yield event
     finally:
@@ -29,7 +29,7 @@ def boarded(events: Iterable[Event]) -> Iterator[Event]:
             writer.close()
 
 
-def scalars(event: Event) -> Iterator[tuple[str, float, int]]:
+def extract_scalars(event: Event) -> Iterator[tuple[str, float, int]]:
     """The numbers of an event, with the names of their curves."""
     if isinstance(event, Stepped):
         speed = event.tokens / max(event.seconds, 1e-9)

@@ -21,13 +21,13 @@ def configure(base: Config, file: Path | None = None, overrides: Mapping[str, ob
 
     `overrides` has dotted names, as flags do: `{"model.heads": "8"}`. Text is read as the field's type.
     """
-    values = dict(flattened(read_toml(file))) if file else {}
+    values = dict(flatten_tables(read_toml(file))) if file else {}
     values |= overrides or {}
-    known = dict(leaves(base))
+    known = dict(walk_fields(base))
     for name, value in values.items():
         if name not in known:
-            raise unknown_key(base, name, value)
-    new: Config = changed(base, "", values)
+            raise unknown_field_error(base, name, value)
+    new: Config = replace_fields(base, "", values)
     return new
 
 
@@ -45,41 +45,41 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise wrong("config", f"{file} ({error})", "a TOML file", "correct that place") from None
 
 
-def flattened(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:
+def flatten_tables(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:
     """Nested tables as dotted names."""
     for name, value in tables.items():
         if isinstance(value, dict):
-            yield from flattened(value, f"{path}{name}.")
+            yield from flatten_tables(value, f"{path}{name}.")
         else:
             yield path + name, value
 
 
-def leaves(config: Any, path: str = "") -> Iterator[tuple[str, object]]:
+def walk_fields(config: Any, path: str = "") -> Iterator[tuple[str, object]]:
     """Every field that holds a value, by its dotted name."""
     for entry in fields(config):
         value = getattr(config, entry.name)
         if is_dataclass(value):
-            yield from leaves(value, f"{path}{entry.name}.")
+            yield from walk_fields(value, f"{path}{entry.name}.")
         else:
             yield path + entry.name, value
 
 
-def differences(before: Any, after: Any) -> dict[str, tuple[object, object]]:
+def compare_configs(before: Any, after: Any) -> dict[str, tuple[object, object]]:
     """The fields whose values differ, by dotted name."""
-    old, new = dict(leaves(before)), dict(leaves(after))
+    old, new = dict(walk_fields(before)), dict(walk_fields(after))
     return {name: (old.get(name), new.get(name)) for name in old | new if old.get(name) != new.get(name)}
 
 
-def changed(config: Any, path: str, values: Mapping[str, object]) -> Any:
+def replace_fields(config: Any, path: str, values: Mapping[str, object]) -> Any:
     """A copy in which the fields named in `values` are replaced."""
     hints = get_type_hints(type(config))
     new = {}
     for entry in fields(config):
         name, old = path + entry.name, getattr(config, entry.name)
         if is_dataclass(old):
-            new[entry.name] = changed(old, f"{name}.", values)
+            new[entry.name] = replace_fields(old, f"{name}.", values)
         else:
-            new[entry.name] = understood(name, values[name], hints[entry.name], old) if name in values else old
+            new[entry.name] = parse_value(name, values[name], hints[entry.name], old) if name in values else old
     try:
         return type(config)(**new)
     except InputError as error:
@@ -87,55 +87,55 @@ def changed(config: Any, path: str, values: Mapping[str, object]) -> Any:
         raise InputError(f"{path}{error}") from None
 
 
-def understood(name: str, value: object, hint: Any, old: object) -> object:
+def parse_value(name: str, value: object, hint: Any, old: object) -> object:
     """`value` as the type `hint` wants it."""
     choices = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if type(None) in choices and value in (None, NOTHING):
         return None
     for choice in choices:
         try:
-            return converted(value, choice)
+            return convert(value, choice)
         except (ValueError, TypeError):
             continue
-    expected = " or ".join(described(choice) for choice in choices)
-    raise wrong(name, repr(value), expected, f"write a value such as {suggestion(old, choices)}")
+    expected = " or ".join(describe_type(choice) for choice in choices)
+    raise wrong(name, repr(value), expected, f"write a value such as {suggest_value(old, choices)}")
 
 
-def converted(value: Any, kind: Any) -> object:
+def convert(value: Any, kind: Any) -> object:
     """`value` as `kind`; raises ValueError or TypeError where that would lose or invent something."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Literal:
-        return next(choice for choice in arguments if choice == value) if value in arguments else refuse()
+        return next(choice for choice in arguments if choice == value) if value in arguments else reject()
     if origin is tuple:
-        return converted_items(value, arguments)
+        return convert_items(value, arguments)
     if kind is bool:
         words = {"true": True, "false": False}
-        return value if isinstance(value, bool) else words[value] if value in words else refuse()
+        return value if isinstance(value, bool) else words[value] if value in words else reject()
     if isinstance(value, bool):
-        refuse()
+        reject()
     if kind is Path:
         return Path(value)
     if kind is str:
-        return value if isinstance(value, str) else refuse()
+        return value if isinstance(value, str) else reject()
     if kind is int and isinstance(value, float):
-        refuse()  # 2.5 heads must not become 2
-    number = kind(value) if kind in (int, float) else refuse()
-    return number if kind is int or isfinite(number) else refuse()
+        reject()  # 2.5 heads must not become 2
+    number = kind(value) if kind in (int, float) else reject()
+    return number if kind is int or isfinite(number) else reject()
 
 
-def converted_items(value: Any, kinds: tuple[Any, ...]) -> tuple[object, ...]:
+def convert_items(value: Any, kinds: tuple[Any, ...]) -> tuple[object, ...]:
     """A list, or text with commas, as a tuple."""
     items = [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else list(value)
     if len(kinds) == 2 and kinds[1] is Ellipsis:
         kinds = (kinds[0],) * len(items)
-    return tuple(converted(item, kind) for item, kind in zip(items, kinds, strict=True))
+    return tuple(convert(item, kind) for item, kind in zip(items, kinds, strict=True))
 
 
-def refuse() -> Any:
+def reject() -> Any:
     raise ValueError
 
 
-def described(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     """A type in words."""
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(str, get_args(kind)))
@@ -151,7 +151,7 @@ def described(kind: Any) -> str:
     }.get(kind, str(kind))
 
 
-def suggestion(old: object, choices: tuple[Any, ...]) -> object:
+def suggest_value(old: object, choices: tuple[Any, ...]) -> object:
     """A value that would do: the present one, or the first that the type allows."""
     if old is not None:
         return old
@@ -159,7 +159,7 @@ def suggestion(old: object, choices: tuple[Any, ...]) -> object:
     return get_args(first)[0] if get_origin(first) is Literal else {int: 1, float: 0.5, str: "text"}.get(first, NOTHING)
 
 
-def unknown_key(config: Any, name: str, value: object) -> InputError:
+def unknown_field_error(config: Any, name: str, value: object) -> InputError:
     """What to say about a name that is not in the configuration."""
     parts, section, path = name.split("."), config, ""
     while len(parts) > 1 and is_dataclass(getattr(section, parts[0], None)):
@@ -170,12 +170,12 @@ def unknown_key(config: Any, name: str, value: object) -> InputError:
     if is_dataclass(inside):
         names = sorted(entry.name for entry in fields(inside))
         return wrong(name, value, f"a table of {', '.join(names)}", f"write {name}.{names[0]}")
-    return wrong(name, value, f"one of {', '.join(siblings)}", f"write {nearest(config, name)}")
+    return wrong(name, value, f"one of {', '.join(siblings)}", f"write {find_nearest_field(config, name)}")
 
 
-def nearest(config: Any, name: str) -> str:
+def find_nearest_field(config: Any, name: str) -> str:
     """The dotted name that was probably meant: the same last word elsewhere, or the closest spelling."""
-    names = [known for known, _ in leaves(config)]
+    names = [known for known, _ in walk_fields(config)]
     path, _, last = name.rpartition(".")
     same_word = [known for known in names if known.rpartition(".")[2] == last]
     if same_word:

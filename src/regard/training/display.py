@@ -16,7 +16,7 @@ REASONS = {
 }
 
 
-def displayed(events: Iterable[Event], console: Console) -> Iterator[Event]:
+def display_events(events: Iterable[Event], console: Console) -> Iterator[Event]:
     """Passes the events on and shows each. Where the output is no terminal there is no bar, only lines."""
     columns = (
         TextColumn("{task.description}"),
@@ -28,11 +28,11 @@ def displayed(events: Iterable[Event], console: Console) -> Iterator[Event]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("training", total=None, figures="")
         for event in events:
-            show(event, bar, task)
+            show_event(event, bar, task)
             yield event
 
 
-def show(event: Event, bar: Progress, task: TaskID) -> None:
+def show_event(event: Event, bar: Progress, task: TaskID) -> None:
     match event:
         case Started():
             bar.update(task, total=event.steps, completed=event.step)
@@ -40,15 +40,15 @@ def show(event: Event, bar: Progress, task: TaskID) -> None:
             speed = event.tokens / max(event.seconds, 1e-9)
             figures = f"loss {event.loss:.4g}  {speed:,.0f} tokens/s"
             bar.update(task, completed=event.step, figures=figures)
-    line = line_of(event)
+    line = format_event(event)
     if line:
         bar.console.print(line, markup=False, highlight=False)
 
 
-def line_of(event: Event) -> str | None:
+def format_event(event: Event) -> str | None:
     """What stays on the screen, in plain words.
 
-    >>> line_of(Evaluated(8, 1, {"bleu": 12.5}, True))
+    >>> format_event(Evaluated(8, 1, {"bleu": 12.5}, True))
     'step 8, epoch 1: bleu 12.5, the best so far'
     """
     match event:

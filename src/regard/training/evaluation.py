@@ -6,49 +6,49 @@ from typing import Any
 from torch import nn, no_grad
 
 from regard.errors import wrong
-from regard.training.progress import reseed
+from regard.training.progress import seed_generator
 from regard.training.session import Session
-from regard.training.task import Part, Task
-from regard.training.tensors import distinct, restore, unsharded
+from regard.training.task import DataShare, Task
+from regard.training.tensors import collect_tensors, restore_weights, gather_tensor
 
-EMPTY = (ZeroDivisionError, KeyError)  # what comes of sums of nothing
-ONE = Part(0, 2**31)  # a share so small that it has one item, if there is any
+EMPTY_ERRORS = (ZeroDivisionError, KeyError)  # what comes of sums of nothing
+ONE_ITEM = DataShare(0, 2**31)  # a share so small that it has one item, if there is any
 
 
-def measured(session: Session, step: int) -> dict[str, float]:
+def evaluate_model(session: Session, step: int) -> dict[str, float]:
     """The task's metrics at this step. What is drawn at random is a function of the step alone."""
-    sums = session.runtime.merged(sums_of(session, step, session.runtime.part))
+    sums = session.runtime.merge_sums(measure_share(session, step, session.runtime.share))
     try:
-        return metrics_of(session.task, sums)
-    except EMPTY as error:
+        return compute_metrics(session.task, sums)
+    except EMPTY_ERRORS as error:
         fix = "give it validation data, or settings under which some of it can be used"
         got = f"nothing that could be measured ({type(error).__name__})"
         raise wrong("validation", got, "held-out items", fix) from error
 
 
-def rehearse(session: Session, step: int) -> None:
+def check_evaluation(session: Session, step: int) -> None:
     """Evaluates once on one item before the first step: what is missing should be told now and not in an hour."""
     try:
-        metrics_of(session.task, sums_of(session, step, ONE))
+        compute_metrics(session.task, measure_share(session, step, ONE_ITEM))
         usable = 1.0
-    except EMPTY:
+    except EMPTY_ERRORS:
         usable = 0.0  # that item is not one that can be used; only all of them tell
-    if session.runtime.total([usable])[0] < session.runtime.part.world:
-        measured(session, step)
+    if session.runtime.sum_values([usable])[0] < session.runtime.share.world:
+        evaluate_model(session, step)
 
 
-def sums_of(session: Session, step: int, part: Part) -> Mapping[str, float]:
+def measure_share(session: Session, step: int, part: DataShare) -> Mapping[str, float]:
     """What the task measures of a share of the held-out data, with the model as it is."""
-    model = whole(session)
+    model = gather_model(session)
     model.eval()
-    reseed(session.settings.seed, step, session.runtime.part.rank)
+    seed_generator(session.settings.seed, step, session.runtime.share.rank)
     with no_grad():
         sums = session.task.measure(model, part)
     model.train()
     return sums
 
 
-def metrics_of(task: Task[Any], sums: Mapping[str, float]) -> dict[str, float]:
+def compute_metrics(task: Task[Any], sums: Mapping[str, float]) -> dict[str, float]:
     """The metrics, if there are any and the one that decides is among them."""
     metrics = task.metrics(sums)
     if not metrics:
@@ -59,11 +59,11 @@ def metrics_of(task: Task[Any], sums: Mapping[str, float]) -> dict[str, float]:
     return metrics
 
 
-def whole(session: Session) -> nn.Module:
+def gather_model(session: Session) -> nn.Module:
     """The model as one piece: a search takes as many steps as it likes, shards must move together."""
-    if not session.runtime.sharded:
+    if not session.runtime.is_sharded:
         return session.model
-    full = {name: unsharded(tensor) for name, tensor in distinct(session.model).items()}
+    full = {name: gather_tensor(tensor) for name, tensor in collect_tensors(session.model).items()}
     model = session.task.model().to(session.runtime.device)
-    restore(model, full, session.run)
+    restore_weights(model, full, session.run)
     return model

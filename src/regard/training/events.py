@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-Reason = Literal["steps", "epochs", "patience", "target", "interrupted"]
+StopReason = Literal["steps", "epochs", "patience", "target", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Saved:
 class Finished:
     """The run is over, or was interrupted; `go_on` says how to continue."""
 
-    reason: Reason
+    reason: StopReason
     step: int
     best: float | None
     folder: Path
@@ -72,10 +72,10 @@ class Finished:
 Event: TypeAlias = Started | Noted | Stepped | Evaluated | Saved | Finished
 
 
-def record(event: Event) -> dict[str, Any]:
+def event_to_json(event: Event) -> dict[str, Any]:
     """An event as a JSON object, with its name first.
 
-    >>> record(Saved(3, Path("runs/a/checkpoints/000000003")))
+    >>> event_to_json(Saved(3, Path("runs/a/checkpoints/000000003")))
     {'event': 'saved', 'step': 3, 'path': 'runs/a/checkpoints/000000003'}
     """
     values = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(event).items()}

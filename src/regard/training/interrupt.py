@@ -16,7 +16,7 @@ class Interrupt:
 
 
 @contextmanager
-def listening(*, patient: bool) -> Iterator[Interrupt]:
+def catch_signals(*, patient: bool) -> Iterator[Interrupt]:
     """Listens for SIGINT and SIGTERM while the block runs.
 
     A second signal ends the process at once, as ever. Not so with `patient`: a process among others is sent
@@ -32,7 +32,7 @@ def listening(*, patient: bool) -> Iterator[Interrupt]:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def request_stop(number: int, frame: FrameType | None) -> None:
         interrupt.asked = True
         earlier = before[number]
         if not patient:
@@ -41,7 +41,7 @@ def listening(*, patient: bool) -> Iterator[Interrupt]:
             earlier(number, frame)  # the launcher's, which listens around this
 
     for number in SIGNALS:
-        signal.signal(number, ask)
+        signal.signal(number, request_stop)
     try:
         yield interrupt
     finally:

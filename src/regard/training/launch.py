@@ -15,9 +15,9 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.multiprocessing.spawn import ProcessExitedException
 
-from regard.errors import RegardError, sentence
-from regard.training.interrupt import Interrupt, listening
-from regard.training.peers import ProcessError, leave_report, read_report
+from regard.errors import RegardError, format_message
+from regard.training.interrupt import Interrupt, catch_signals
+from regard.training.peers import ProcessError, write_report, read_report
 
 FAILED = 2  # how a process ends whose error is written down
 PATIENCE = 5.0  # seconds in which the launcher notices that a process died
@@ -32,7 +32,7 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
     cores = os.cpu_count() or 1
     # Threads that compete for a core make small operations up to 200 times slower.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // processes)))
-    quieten()
+    quiet_torch_logs()
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -46,13 +46,13 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
     )
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "failure.json"
-        return run_all(config, entry, arguments, report)
+        return run_processes(config, entry, arguments, report)
 
 
-def run_all(config: LaunchConfig, entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> bool:
+def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> bool:
     """Starts the processes and waits. The error that one of them wrote down is raised here, once."""
     try:
-        answers = elastic_launch(config, work)(entry, arguments, report)
+        answers = elastic_launch(config, run_worker)(entry, arguments, report)
     except SignalException:
         return False  # Ctrl-C: the processes have saved and said how to go on
     except ChildFailedError as error:
@@ -62,20 +62,20 @@ def run_all(config: LaunchConfig, entry: Callable[..., None], arguments: tuple[A
         rank, failure = error.get_first_failure()
         got = f"process {rank} ended by {failure.signal_name() if failure.exitcode < 0 else failure.exitcode}"
         fix = "look at its output above; regard resume goes on from the last checkpoint, with --restarts 1 by itself"
-        raise ProcessError(sentence("processes", got, "all to finish", fix)) from None
+        raise ProcessError(format_message("processes", got, "all to finish", fix)) from None
     problem = next((answer for answer in answers.values() if answer), None)
     if problem:
         raise problem
     return True
 
 
-def quieten() -> None:
+def quiet_torch_logs() -> None:
     """Leaves one line of what torch logs about a process that was killed; where in torch that was seen is no news.
 
     Nothing is left of a process whose error is told in our own words.
     """
 
-    def brief(record: logging.LogRecord) -> bool:
+    def keep_record(record: logging.LogRecord) -> bool:
         if record.exc_info and isinstance(record.exc_info[1], ProcessExitedException):
             told = record.exc_info[1].exit_code == FAILED
             record.exc_info = None
@@ -85,19 +85,19 @@ def quieten() -> None:
     for name in logging.root.manager.loggerDict:  # each has a level of its own
         if name.startswith(("torch.distributed.elastic", "torch.multiprocessing")):
             logging.getLogger(name).setLevel(logging.ERROR)
-    logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(brief)
+    logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(keep_record)
 
 
-def work(entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> RegardError | None:
+def run_worker(entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> RegardError | None:
     """What each process does. After an error that is written down, a restart would not mend it: it is the answer."""
     earlier = read_report(report)
     if earlier:
         return earlier
-    with listening(patient=True) as interrupt:
+    with catch_signals(patient=True) as interrupt:
         try:
             entry(*arguments)
         except RegardError as error:
-            end(error, interrupt, report)
+            end_process(error, interrupt, report)
     if interrupt.asked:
         # The launcher has had the signal too and no longer takes answers; torch would wait 30 s for it.
         sys.stdout.flush()
@@ -105,13 +105,13 @@ def work(entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -
     return None
 
 
-def end(error: RegardError, interrupt: Interrupt, report: Path) -> NoReturn:
+def end_process(error: RegardError, interrupt: Interrupt, report: Path) -> NoReturn:
     """Ends this process at once: one that lingered would leave the others waiting for it."""
     deadline = time.monotonic() + PATIENCE
     while error.relayed and not interrupt.asked and time.monotonic() < deadline:
         time.sleep(0.05)  # the launcher is to see first the process that died, not the one that noticed
     if not error.relayed or not interrupt.asked:
-        leave_report(report, error)
+        write_report(report, error)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(FAILED)

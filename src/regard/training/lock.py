@@ -16,7 +16,7 @@ from platform import node
 from typing import IO, NamedTuple
 
 from regard.errors import InputError, wrong
-from regard.training.storage import open_regular, storing
+from regard.training.storage import open_regular, wrap_storage_errors
 
 NAME = ".lock"
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
@@ -42,15 +42,15 @@ class Lock:
         self.path = Path(NAME)
         self.file: IO[bytes] | None = None
 
-    def take(self, run: Path) -> list[str]:
+    def acquire(self, run: Path) -> list[str]:
         """Take the lock of a folder, or raise a sentence that names who has it; return what is worth a note."""
         self.path = run / NAME
-        with storing("lock", self.path):
+        with wrap_storage_errors("lock", self.path):
             file = open_and_lock(run)
             before = read_holder(file)
             file.truncate(0)
             file.seek(0)
-            file.write(json.dumps(this_process()._asdict()).encode())
+            file.write(json.dumps(describe_process()._asdict()).encode())
             file.flush()
         self.file = file
         gone = before is not None and before.host != node()
@@ -75,11 +75,11 @@ class Lock:
 
 
 @contextlib.contextmanager
-def holding(run: Path) -> Iterator[list[str]]:
+def hold_lock(run: Path) -> Iterator[list[str]]:
     """Have the lock of a folder while the block runs."""
     lock = Lock()
     try:
-        yield lock.take(run)
+        yield lock.acquire(run)
     finally:
         lock.close()
 
@@ -91,23 +91,23 @@ def check_free(run: Path, name: Path | None = None) -> None:
     except OSError:
         return  # there is no lock, or none that we could take: whoever needs it will say so
     with file:
-        if not is_lockable(file):
-            raise in_use(name or run, read_holder(file, tries=3))
+        if not try_lock(file):
+            raise in_use_error(name or run, read_holder(file, tries=3))
 
 
 def open_and_lock(run: Path) -> IO[bytes]:
     """The lock file of a folder, locked. Again where it was removed between opening and locking."""
     while True:
         file = open_regular(run / NAME, os.O_RDWR | os.O_CREAT)
-        if not is_lockable(file):
+        if not try_lock(file):
             with file:
-                raise in_use(run, read_holder(file, tries=3))
+                raise in_use_error(run, read_holder(file, tries=3))
         if is_current(file, run / NAME):
             return file
         file.close()
 
 
-def is_lockable(file: IO[bytes]) -> bool:
+def try_lock(file: IO[bytes]) -> bool:
     """Whether nobody else has the lock; it is ours from now on, until the file is closed."""
     try:
         import fcntl
@@ -130,7 +130,7 @@ def is_abandoned(holder: Holder | None) -> bool:
         return True
     if holder.host != node():
         return False
-    if holder.boot != boot():
+    if holder.boot != read_boot_id():
         return True
     try:
         os.kill(holder.process, 0)
@@ -161,12 +161,12 @@ def read_holder(file: IO[bytes], tries: int = 1) -> Holder | None:
     return None
 
 
-def this_process() -> Holder:
+def describe_process() -> Holder:
     """Who we are."""
-    return Holder(node(), os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), boot())
+    return Holder(node(), os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), read_boot_id())
 
 
-def boot() -> str:
+def read_boot_id() -> str:
     """What tells this start of the machine from the one before; nothing where the system does not say."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -174,7 +174,7 @@ def boot() -> str:
         return ""
 
 
-def in_use(run: Path, holder: Holder | None) -> InputError:
+def in_use_error(run: Path, holder: Holder | None) -> InputError:
     """The sentence for whoever comes second."""
     fix = "wait until that one has ended, or stop it"
     if holder and holder.host != node():

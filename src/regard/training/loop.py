@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.training.evaluation import measured, rehearse
-from regard.training.events import Evaluated, Event, Finished, Noted, Reason, Saved, Started, Stepped, record
-from regard.training.folder import how_to_go_on
-from regard.training.interrupt import listening
+from regard.training.evaluation import evaluate_model, check_evaluation
+from regard.training.events import Evaluated, Event, Finished, Noted, StopReason, Saved, Started, Stepped, event_to_json
+from regard.training.folder import format_resume_command
+from regard.training.interrupt import catch_signals
 from regard.training.lock import Lock
-from regard.training.progress import Progress, Taken, Window, judged, moved, tell_unmoved
-from regard.training.runtime import joined, restarted
-from regard.training.schedule import rate_at
-from regard.training.session import Session, Standing, copy_buffers, prepared, rescue, save
+from regard.training.progress import Progress, StepResult, LogWindow, update_best, advance_progress, note_constant_metric
+from regard.training.runtime import join_processes, is_restarted
+from regard.training.schedule import compute_rate
+from regard.training.session import Session, RunState, copy_buffers, prepare_session, save_after_error, save_checkpoint
 from regard.training.settings import RunConfig, Training
-from regard.training.step import advance
-from regard.training.task import Part, Task
+from regard.training.step import take_step
+from regard.training.task import DataShare, Task
 
 
 def train(
@@ -35,32 +35,32 @@ def train(
     Ctrl-C, SIGTERM or a true `stop()` end it at the next step, with everything saved.
     """
     settings, lock = config.training, Lock()
-    with joined(settings) as runtime, listening(patient=runtime.several) as interrupt, closing(lock):
-        if resume is None and restarted() and (settings.folder / "versions.json").is_file():
+    with join_processes(settings) as runtime, catch_signals(patient=runtime.is_distributed) as interrupt, closing(lock):
+        if resume is None and is_restarted() and (settings.folder / "versions.json").is_file():
             resume = settings.folder
-        session, standing, notes = prepared(task, config, runtime, resume, lock)
+        session, standing, notes = prepare_session(task, config, runtime, resume, lock)
         start = standing.progress
-        steps = planned_steps(task, settings, runtime.part)
+        steps = count_planned_steps(task, settings, runtime.share)
         parameters = sum(parameter.numel() for parameter in session.model.parameters())
-        yield Started(session.run, start.step, start.epoch, steps, parameters, runtime.part.world)
-        yield from map(Noted, [*notes, *tell_unmoved(start, task.goal)])
+        yield Started(session.run, start.step, start.epoch, steps, parameters, runtime.share.world)
+        yield from map(Noted, [*notes, *note_constant_metric(start, task.goal)])
         try:
-            for event in stepping(session, standing, steps, lambda: interrupt.asked or stop()):
-                if session.journal and isinstance(event, Stepped | Evaluated):
-                    session.journal.append(record(event))
+            for event in run_steps(session, standing, steps, lambda: interrupt.asked or stop()):
+                if session.metrics_log and isinstance(event, Stepped | Evaluated):
+                    session.metrics_log.append(event_to_json(event))
                 yield event
         except Exception as error:
-            path = rescue(session, standing, error)
+            path = save_after_error(session, standing, error)
             if path:
                 yield Saved(standing.progress.step, path)
-                yield Noted(f"saved at step {standing.progress.step}; to go on: {how_to_go_on(session.run)}")
+                yield Noted(f"saved at step {standing.progress.step}; to go on: {format_resume_command(session.run)}")
             raise
         finally:
-            if session.journal:
-                session.journal.close()
+            if session.metrics_log:
+                session.metrics_log.close()
 
 
-def planned_steps(task: Task[Any], settings: Training, part: Part) -> int:
+def count_planned_steps(task: Task[Any], settings: Training, part: DataShare) -> int:
     """Where the run ends if nothing ends it before. Epochs may differ by a batch; the first one counts."""
     wanted = [settings.stop.steps] if settings.stop.steps else []
     if settings.stop.epochs:
@@ -69,62 +69,62 @@ def planned_steps(task: Task[Any], settings: Training, part: Part) -> int:
     return min(wanted)
 
 
-def stepping(session: Session, standing: Standing, steps: int, asked: Callable[[], bool]) -> Iterator[Event]:
+def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[[], bool]) -> Iterator[Event]:
     """Steps until there is a reason to end. At each: log, evaluate, save, as due, in this order."""
     saved, every = time.monotonic(), session.settings.every
     batches: Sequence[Any] = ()
-    progress, taken = standing.progress, standing.taken
-    reason = None if taken else ending(session, progress)
+    progress, taken = standing.progress, standing.pending_step
+    reason = None if taken else find_stop_reason(session, progress)
     begun = progress.evaluations
     if reason is None:
-        rehearse(session, progress.step)
+        check_evaluation(session, progress.step)
     while reason is None:
         if taken is None:  # otherwise an error came between a step and what follows it, which is made up for
             if not batches:
-                batches = session.task.epoch(progress.epoch, session.runtime.part)
+                batches = session.task.epoch(progress.epoch, session.runtime.share)
             standing.buffers = copy_buffers(session)
-            rate = rate_at(progress.step + 1, session.settings.optimizer.rate, session.settings.schedule, steps)
+            rate = compute_rate(progress.step + 1, session.settings.optimizer.rate, session.settings.schedule, steps)
             overdue = time.monotonic() - saved > 60 * every.minutes
-            taken = advance(session, batches, progress, rate, (asked(), overdue))
-            progress = moved(progress, taken, len(batches))
-            stand(session, standing, progress, taken)
+            taken = take_step(session, batches, progress, rate, (asked(), overdue))
+            progress = advance_progress(progress, taken, len(batches))
+            update_run_state(session, standing, progress, taken)
         if progress.batch == 0:
             batches = ()
-        reason = ending(session, progress)
+        reason = find_stop_reason(session, progress)
         if progress.step % every.log == 0 or reason:
-            yield stepped(progress, taken)
-            progress = replace(progress, window=Window())
-        evaluates = due(every.evaluate, progress) or reason is not None
+            yield summarize_steps(progress, taken)
+            progress = replace(progress, window=LogWindow())
+        evaluates = is_evaluation_due(every.evaluate, progress) or reason is not None
         if evaluates:
             progress, evaluated = evaluate(session, progress)
             yield evaluated
-            reason = ending(session, progress)
-        stand(session, standing, progress, None)
+            reason = find_stop_reason(session, progress)
+        update_run_state(session, standing, progress, None)
         saves = evaluates or (every.save is not None and progress.step % every.save == 0)
         if saves or taken.stop or taken.overdue:
-            path = save(session, progress, due=saves)
+            path = save_checkpoint(session, progress, due=saves)
             saved, standing.saved = time.monotonic(), True
             yield Saved(progress.step, path)
         reason = reason or ("interrupted" if taken.stop else None)
         taken = None
     if progress.evaluations > begun:
-        yield from map(Noted, tell_unmoved(progress, session.task.goal))
-    yield Finished(reason, progress.step, progress.best, session.run, how_to_go_on(session.run))
+        yield from map(Noted, note_constant_metric(progress, session.task.goal))
+    yield Finished(reason, progress.step, progress.best, session.run, format_resume_command(session.run))
 
 
-def stand(session: Session, standing: Standing, progress: Progress, taken: Taken | None) -> None:
+def update_run_state(session: Session, standing: RunState, progress: Progress, taken: StepResult | None) -> None:
     """Notes where the run stands, for the case that an error ends it."""
-    standing.progress, standing.taken, standing.saved = progress, taken, False
-    standing.metrics_bytes = session.journal.size() if session.journal else 0
+    standing.progress, standing.pending_step, standing.saved = progress, taken, False
+    standing.metrics_bytes = session.metrics_log.size() if session.metrics_log else 0
     standing.buffers = {}
 
 
-def due(interval: int | None, progress: Progress) -> bool:
+def is_evaluation_due(interval: int | None, progress: Progress) -> bool:
     """Whether an evaluation is due after this step: by the interval, or at the end of an epoch."""
     return progress.step % interval == 0 if interval else progress.batch == 0
 
 
-def stepped(progress: Progress, taken: Taken) -> Stepped:
+def summarize_steps(progress: Progress, taken: StepResult) -> Stepped:
     window = progress.window
     loss = window.loss / max(1, window.tokens)
     return Stepped(progress.step, progress.epoch, loss, window.tokens, window.seconds, taken.rate, taken.norm)
@@ -132,15 +132,15 @@ def stepped(progress: Progress, taken: Taken) -> Stepped:
 
 def evaluate(session: Session, progress: Progress) -> tuple[Progress, Evaluated]:
     """Measures, and judges by the metric that decides."""
-    metrics = measured(session, progress.step)
-    progress, best = judged(progress, metrics, session.task.goal)
+    metrics = evaluate_model(session, progress.step)
+    progress, best = update_best(progress, metrics, session.task.goal)
     return progress, Evaluated(progress.step, progress.epoch, metrics, best)
 
 
-def ending(session: Session, progress: Progress) -> Reason | None:
+def find_stop_reason(session: Session, progress: Progress) -> StopReason | None:
     """Why the run is over, if it is."""
     stop, goal = session.settings.stop, session.task.goal
-    if stop.target is not None and progress.best is not None and goal.reached(progress.best, stop.target):
+    if stop.target is not None and progress.best is not None and goal.is_reached(progress.best, stop.target):
         return "target"
     if stop.patience is not None and progress.stale >= stop.patience:
         return "patience"

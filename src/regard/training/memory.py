@@ -8,40 +8,40 @@ from pathlib import Path
 from torch import nn
 
 from regard.errors import InputError, wrong
-from regard.training.config import leaves
+from regard.training.config import walk_fields
 from regard.training.settings import RunConfig
 
 COPIES = 4  # weights, gradients and two moments
-REPEATED = ("layers", "decoder_layers", "hops")  # numbers of modules, which cost time to build even if they are small
-MOST = 10_000
+LAYER_FIELDS = ("layers", "decoder_layers", "hops")  # numbers of modules, which cost time to build even if they are small
+MAX_LAYERS = 10_000
 
 
 def build_within_memory(build: Callable[[], nn.Module], config: RunConfig) -> nn.Module:
     """A model whose training fits in the memory of this machine, or one sentence."""
-    for name, value in leaves(config):
-        if name.rpartition(".")[2] in REPEATED and isinstance(value, int) and value > MOST:
-            raise wrong(name, value, f"at most {MOST:,}", f"give {name} a smaller value")
+    for name, value in walk_fields(config):
+        if name.rpartition(".")[2] in LAYER_FIELDS and isinstance(value, int) and value > MAX_LAYERS:
+            raise wrong(name, value, f"at most {MAX_LAYERS:,}", f"give {name} a smaller value")
     try:
-        with limited(memory_of_machine()):
+        with limit_memory(get_total_memory()):
             model = build()
     except MemoryError:
-        raise too_large("more memory than there is") from None
+        raise too_large_error("more memory than there is") from None
     except (RuntimeError, TypeError, OverflowError) as error:
         if any(word in str(error).lower() for word in ("allocate memory", "overflow", "too large", "too big")):
-            raise too_large("more memory than there is") from None
+            raise too_large_error("more memory than there is") from None
         raise
     needed = COPIES * sum(parameter.nbytes for parameter in model.parameters())
-    if needed > (memory_of_machine() or needed):
-        raise too_large(f"{needed / 2**30:,.1f} GiB for weights, gradients and moments")
+    if needed > (get_total_memory() or needed):
+        raise too_large_error(f"{needed / 2**30:,.1f} GiB for weights, gradients and moments")
     return model
 
 
-def too_large(need: str) -> InputError:
-    there = memory_of_machine() / 2**30
+def too_large_error(need: str) -> InputError:
+    there = get_total_memory() / 2**30
     return wrong("model", f"one that needs {need}", f"at most {there:,.1f} GiB", "make its sizes smaller")
 
 
-def memory_of_machine() -> int:
+def get_total_memory() -> int:
     """The bytes of memory that this machine has; 0 where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -50,7 +50,7 @@ def memory_of_machine() -> int:
 
 
 @contextlib.contextmanager
-def limited(memory: int) -> Iterator[None]:
+def limit_memory(memory: int) -> Iterator[None]:
     """Lets the process grow by so many bytes and no more, where the system can see to that (Linux)."""
     try:
         import resource

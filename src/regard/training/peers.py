@@ -12,10 +12,10 @@ from pathlib import Path
 from torch._C._distributed_c10d import Store
 from torch.distributed import DistBackendError, DistNetworkError, DistStoreError
 
-from regard.errors import RegardError, sentence
+from regard.errors import RegardError, format_message
 
 KEY = "failure"
-CUT_OFF = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Socket closed", "NCCL error")
+DISCONNECTED = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Socket closed", "NCCL error")
 
 
 class ProcessError(RegardError, RuntimeError):
@@ -23,77 +23,77 @@ class ProcessError(RegardError, RuntimeError):
 
 
 @contextmanager
-def sharing_failures(store: Store, rank: int) -> Iterator[None]:
+def share_failures(store: Store, rank: int) -> Iterator[None]:
     """Tells the others about an error in here; what only came of another's end is raised as the other's error."""
     try:
         yield
     except Exception as error:
-        if not is_cut_off(error):
-            write_down(store, error, rank)
+        if not is_disconnected(error):
+            write_failure(store, error, rank)
             raise
-        raise find_reason(store) from error
+        raise read_failure(store) from error
 
 
-def is_cut_off(error: BaseException | None) -> bool:
+def is_disconnected(error: BaseException | None) -> bool:
     """Whether an error says that another process is gone."""
     if error is None or (isinstance(error, RegardError) and error.relayed):
         return False
     kinds = isinstance(error, DistBackendError | DistNetworkError | DistStoreError)
-    texts = isinstance(error, RuntimeError | OSError) and any(text in str(error) for text in CUT_OFF)
-    return kinds or texts or is_cut_off(error.__cause__)
+    texts = isinstance(error, RuntimeError | OSError) and any(text in str(error) for text in DISCONNECTED)
+    return kinds or texts or is_disconnected(error.__cause__)
 
 
-def write_down(store: Store, error: Exception, rank: int) -> None:
+def write_failure(store: Store, error: Exception, rank: int) -> None:
     """Leaves the reason where the others will look, unless there is one."""
     try:
         if not store.check([KEY]):
-            store.set(KEY, described(error, rank))
+            store.set(KEY, serialize_error(error, rank))
     except RuntimeError:
         return  # the store is gone, and with it whoever could look
 
 
-def find_reason(store: Store) -> RegardError:
+def read_failure(store: Store) -> RegardError:
     """The error with which another process ended, or that nobody knows it."""
     try:
         text = store.get(KEY).decode() if store.check([KEY]) else ""
     except RuntimeError:
         text = ""  # the process that kept the store is the one that died
-    error = restored(text)
+    error = deserialize_error(text)
     error.relayed = True
     return error
 
 
-def described(error: Exception, rank: int) -> str:
+def serialize_error(error: Exception, rank: int) -> str:
     """An error as text that another process can make it of again."""
     return json.dumps({"kind": type(error).__name__, "text": str(error), "rank": rank})
 
 
-def restored(text: str) -> RegardError:
-    """The inverse of `described`; an error that is not ours becomes a sentence about it."""
+def deserialize_error(text: str) -> RegardError:
+    """The inverse of `serialize_error`; an error that is not ours becomes a sentence about it."""
     fix = "look at the output of that process; regard resume goes on from the last checkpoint"
     if not text:
-        return ProcessError(sentence("processes", "one that ended without a word", "all to finish", fix))
+        return ProcessError(format_message("processes", "one that ended without a word", "all to finish", fix))
     values = json.loads(text)
-    kind = kinds_of(RegardError).get(values["kind"])
+    kind = collect_subclasses(RegardError).get(values["kind"])
     if kind is not None:
         return kind(values["text"])
     got = f"{values['kind']} ({values['text']}) in process {values['rank']}"
-    return ProcessError(sentence("processes", got, "all to finish", fix))
+    return ProcessError(format_message("processes", got, "all to finish", fix))
 
 
-def kinds_of(base: type[RegardError]) -> dict[str, type[RegardError]]:
+def collect_subclasses(base: type[RegardError]) -> dict[str, type[RegardError]]:
     """A class and all that are made from it, by name."""
     found = {base.__name__: base}
     for kind in base.__subclasses__():
-        found |= kinds_of(kind)
+        found |= collect_subclasses(kind)
     return found
 
 
-def leave_report(report: Path, error: RegardError) -> None:
+def write_report(report: Path, error: RegardError) -> None:
     """Writes an error to a file that the launcher reads, unless another process was first."""
     try:
         with report.open("x", encoding="utf-8") as file:
-            file.write(described(error, 0))
+            file.write(serialize_error(error, 0))
     except FileExistsError:
         return
 
@@ -101,6 +101,6 @@ def leave_report(report: Path, error: RegardError) -> None:
 def read_report(report: Path) -> RegardError | None:
     """The error that ended the processes, if one wrote it down."""
     try:
-        return restored(report.read_text(encoding="utf-8"))
+        return deserialize_error(report.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None

@@ -21,7 +21,7 @@ class DivergedError(RegardError, ArithmeticError):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class LogWindow:
     """Sums since the last `Stepped` event."""
 
     loss: float = 0.0
@@ -43,7 +43,7 @@ class Progress:
     stale: int = 0  # evaluations since the metric was better than ever
     evaluations: int = 0
     varied: bool = False  # whether the metric was ever another than at first
-    window: Window = field(default_factory=Window)
+    window: LogWindow = field(default_factory=LogWindow)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -51,7 +51,7 @@ class Progress:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
         """The inverse. A field that older versions did not write has its default."""
-        made = cls(**values | {"window": Window(**values["window"])})
+        made = cls(**values | {"window": LogWindow(**values["window"])})
         numbers = (*astuple(made)[:-1], *astuple(made.window))
         if not all(value is None or isinstance(value, int | float) for value in numbers):
             raise TypeError("progress: got something that is no number")
@@ -59,7 +59,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StepResult:
     """One step: what it used, what it cost, and what was asked for meanwhile."""
 
     batches: int
@@ -72,7 +72,7 @@ class Taken:
     overdue: bool
 
 
-def moved(progress: Progress, taken: Taken, epoch_length: int) -> Progress:
+def advance_progress(progress: Progress, taken: StepResult, epoch_length: int) -> Progress:
     """The progress after one more step; an epoch that is used up becomes the next one."""
     batch = progress.batch + taken.batches
     over = batch >= epoch_length
@@ -84,11 +84,11 @@ def moved(progress: Progress, taken: Taken, epoch_length: int) -> Progress:
         batch=0 if over else batch,
         metric=None,
         loss=None,
-        window=Window(window.loss + taken.loss, window.tokens + taken.tokens, window.seconds + taken.seconds),
+        window=LogWindow(window.loss + taken.loss, window.tokens + taken.tokens, window.seconds + taken.seconds),
     )
 
 
-def judged(progress: Progress, metrics: Mapping[str, float], goal: Goal) -> tuple[Progress, bool]:
+def update_best(progress: Progress, metrics: Mapping[str, float], goal: Goal) -> tuple[Progress, bool]:
     """The progress after an evaluation, and whether these weights are the best so far.
 
     Of equal metrics the lower loss is better; where that is equal too, or there is none, the later weights are.
@@ -109,7 +109,7 @@ def judged(progress: Progress, metrics: Mapping[str, float], goal: Goal) -> tupl
     return (replace(new, best=value, best_loss=known), True) if improves or ties else (new, False)
 
 
-def tell_unmoved(progress: Progress, goal: Goal) -> list[str]:
+def note_constant_metric(progress: Progress, goal: Goal) -> list[str]:
     """A note on a goal that was the same at every evaluation: it did not choose the best weights."""
     if progress.evaluations < 2 or progress.varied:
         return []
@@ -120,7 +120,7 @@ def tell_unmoved(progress: Progress, goal: Goal) -> list[str]:
     return [f"{same}: {chosen}; train longer, or choose another goal"]
 
 
-def reseed(seed: int, step: int, rank: int) -> None:
+def seed_generator(seed: int, step: int, rank: int) -> None:
     """Makes what torch draws next a function of these three numbers."""
     mixed = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=4).digest()
     torch.manual_seed(int.from_bytes(mixed))

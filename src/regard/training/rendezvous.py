@@ -16,17 +16,17 @@ PATIENCE = timedelta(minutes=5)
 A_MOMENT = timedelta(seconds=1)
 
 
-def fresh_store(rank: int, world: int) -> Store | None:
+def open_fresh_store(rank: int, world: int) -> Store | None:
     """A part of torchrun's store with nothing old in it; None where the store is not torchrun's."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return None
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     store = TCPStore(address, port, is_master=False, timeout=PATIENCE)
-    room = welcome(store, world) if rank == 0 else enter(store, rank)
+    room = open_room(store, world) if rank == 0 else enter_room(store, rank)
     return PrefixStore(room, store)
 
 
-def enter(store: Store, rank: int) -> str:
+def enter_room(store: Store, rank: int) -> str:
     """Says who has come and waits to be told the room."""
     name = uuid4().hex
     store.set(f"here/{rank}", name)
@@ -36,17 +36,17 @@ def enter(store: Store, rank: int) -> str:
     return room
 
 
-def welcome(store: Store, world: int) -> str:
+def open_room(store: Store, world: int) -> str:
     """Opens a room and waits until a living process of every rank is in it."""
     room = uuid4().hex
     for rank in range(1, world):
         store.wait([f"here/{rank}"], PATIENCE)
-        while not let_in(store, store.get(f"here/{rank}").decode(), room):
+        while not admit(store, store.get(f"here/{rank}").decode(), room):
             pass  # that one is dead, or slow; look again who is there
     return room
 
 
-def let_in(store: Store, name: str, room: str) -> bool:
+def admit(store: Store, name: str, room: str) -> bool:
     store.set(f"room/{name}", room)
     try:
         store.wait([f"inside/{room}/{name}"], A_MOMENT)

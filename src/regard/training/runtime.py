@@ -13,10 +13,10 @@ from torch.distributed.distributed_c10d import _get_default_store
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError, wrong
-from regard.training.peers import sharing_failures
-from regard.training.rendezvous import fresh_store
+from regard.training.peers import share_failures
+from regard.training.rendezvous import open_fresh_store
 from regard.training.settings import Parallel, Training
-from regard.training.task import Part
+from regard.training.task import DataShare
 
 Result = TypeVar("Result")
 
@@ -25,59 +25,59 @@ Result = TypeVar("Result")
 class Runtime:
     """This process among its equals. With one process every method is the obvious local thing."""
 
-    part: Part
+    share: DataShare
     device: torch.device
     parallel: Parallel
 
     @property
-    def several(self) -> bool:
-        return self.part.world > 1
+    def is_distributed(self) -> bool:
+        return self.share.world > 1
 
     @property
-    def sharded(self) -> bool:
-        return self.several and self.parallel == "fsdp"
+    def is_sharded(self) -> bool:
+        return self.is_distributed and self.parallel == "fsdp"
 
     @property
-    def leads(self) -> bool:
-        return self.part.rank == 0
+    def is_main_process(self) -> bool:
+        return self.share.rank == 0
 
-    def total(self, values: Sequence[float]) -> list[float]:
+    def sum_values(self, values: Sequence[float]) -> list[float]:
         """Sums over the processes, in double precision."""
-        if not self.several:
+        if not self.is_distributed:
             return list(values)
         numbers = torch.tensor(values, dtype=torch.float64, device=self.device)
         distributed.all_reduce(numbers)
         return [float(number) for number in numbers.tolist()]
 
-    def merged(self, sums: Mapping[str, float]) -> dict[str, float]:
+    def merge_sums(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Sums by name over the processes, which need not all have the same names."""
-        if not self.several:
+        if not self.is_distributed:
             return dict(sums)
-        everyone: list[dict[str, float]] = [{} for _ in range(self.part.world)]
+        everyone: list[dict[str, float]] = [{} for _ in range(self.share.world)]
         distributed.all_gather_object(everyone, dict(sums))
         names = sorted({name for one in everyone for name in one})
         return {name: sum(one.get(name, 0.0) for one in everyone) for name in names}
 
-    def led(self, work: Callable[[], Result]) -> Result:
+    def run_on_main_process(self, work: Callable[[], Result]) -> Result:
         """The first process works; its result, or its error, reaches all, so that nobody waits in vain."""
-        if not self.several:
+        if not self.is_distributed:
             return work()
         outcome: list[Any] = [None, None]
-        if self.leads:
+        if self.is_main_process:
             try:
                 outcome = [work(), None]
             except RegardError as error:
                 outcome = [None, error]
         distributed.broadcast_object_list(outcome, src=0)
         if outcome[1] is not None:
-            outcome[1].relayed = not self.leads
+            outcome[1].relayed = not self.is_main_process
             raise outcome[1]
         result: Result = outcome[0]
         return result
 
     def wrap(self, objective: nn.Module) -> nn.Module:
         """The module whose gradients are averaged over the processes."""
-        if not self.several:
+        if not self.is_distributed:
             return objective
         if self.parallel == "ddp":
             return DistributedDataParallel(objective)
@@ -85,56 +85,56 @@ class Runtime:
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
-        mesh = init_device_mesh(self.device.type, (self.part.world,))
+        mesh = init_device_mesh(self.device.type, (self.share.world,))
         fully_shard(objective, mesh=mesh)
         return objective
 
     @contextmanager
-    def gradients(self, wrapped: nn.Module, *, last: bool) -> Iterator[None]:
+    def sync_gradients(self, wrapped: nn.Module, *, last: bool) -> Iterator[None]:
         """Gradients travel with the last batch of a step only."""
-        if self.sharded:
+        if self.is_sharded:
             wrapped.set_requires_gradient_sync(last)  # type: ignore[operator]  # added by fully_shard
         waits = isinstance(wrapped, DistributedDataParallel) and not last
         with wrapped.no_sync() if waits else nullcontext():  # type: ignore[operator]
             yield
 
-    def place(self, batch: Any) -> Any:
+    def move_to_device(self, batch: Any) -> Any:
         """The tensors of a batch on this process's device."""
         if self.device.type == "cpu":
             return batch
         if hasattr(batch, "to"):
             return batch.to(self.device)
         if isinstance(batch, dict):
-            return {name: self.place(value) for name, value in batch.items()}
+            return {name: self.move_to_device(value) for name, value in batch.items()}
         if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-            return type(batch)(*map(self.place, batch))
-        return type(batch)(map(self.place, batch)) if isinstance(batch, list | tuple) else batch
+            return type(batch)(*map(self.move_to_device, batch))
+        return type(batch)(map(self.move_to_device, batch)) if isinstance(batch, list | tuple) else batch
 
 
 @contextmanager
-def joined(settings: Training) -> Iterator[Runtime]:
+def join_processes(settings: Training) -> Iterator[Runtime]:
     """The processes that torchrun or `launch` started find each other; alone, nothing happens."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
-    device = chosen(settings.device)
+    device = choose_device(settings.device)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     if world == 1:
-        yield Runtime(Part(), device, settings.parallel)
+        yield Runtime(DataShare(), device, settings.parallel)
         return
     if settings.parallel == "none":
         fix = "use ddp, or fsdp to shard the model"
         raise wrong("training.parallel", f"none with {world} processes", "ddp or fsdp", fix)
     rank = int(os.environ["RANK"])
     backend = "nccl" if device.type == "cuda" else "gloo"
-    distributed.init_process_group(backend, store=fresh_store(rank, world), rank=rank, world_size=world)
+    distributed.init_process_group(backend, store=open_fresh_store(rank, world), rank=rank, world_size=world)
     try:
-        with sharing_failures(_get_default_store(), rank):
-            yield Runtime(Part(rank, world), device, settings.parallel)
+        with share_failures(_get_default_store(), rank):
+            yield Runtime(DataShare(rank, world), device, settings.parallel)
     finally:
         distributed.destroy_process_group()
 
 
-def chosen(name: str) -> torch.device:
+def choose_device(name: str) -> torch.device:
     """The device of this process: with several on one machine each has its own."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -148,6 +148,6 @@ def chosen(name: str) -> torch.device:
     return device
 
 
-def restarted() -> bool:
+def is_restarted() -> bool:
     """Whether this process replaces one that died."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

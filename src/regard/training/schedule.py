@@ -6,7 +6,7 @@ from regard.errors import wrong
 from regard.training.settings import Schedule
 
 
-def rate_at(step: int, peak: float, schedule: Schedule, total: int | None) -> float:
+def compute_rate(step: int, peak: float, schedule: Schedule, total: int | None) -> float:
     r"""The rate of step 1, 2, ….
 
     $$ r_t = p \cdot \min(t / w, \; f(t)) $$
@@ -15,7 +15,7 @@ def rate_at(step: int, peak: float, schedule: Schedule, total: int | None) -> fl
     square root; Vaswani et al. 2017, eq. 3, its constant folded into the peak) or the half cosine from 1
     at $w$ down to `schedule.floor` at `total` (Loshchilov & Hutter 2017, eq. 5).
 
-    >>> [rate_at(step, 1.0, Schedule("inverse-square-root", warmup=4), None) for step in (1, 4, 16)]
+    >>> [compute_rate(step, 1.0, Schedule("inverse-square-root", warmup=4), None) for step in (1, 4, 16)]
     [0.25, 1.0, 0.5]
     """
     warmup = max(1, schedule.warmup)

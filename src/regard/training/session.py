@@ -12,24 +12,24 @@ from torch import Tensor, nn
 from regard.compute.kernels import native
 from regard.errors import RegardError
 from regard.training.checkpoint import (
-    begin,
+    create_temporary,
     choose_checkpoint,
-    path_of,
+    get_checkpoint_path,
     prune,
     read_state,
     read_tensors,
     seal,
-    sweep,
+    remove_leftovers,
 )
-from regard.training.folder import Journal, create, publish, recorded_versions, reopen
+from regard.training.folder import MetricsLog, create_run, publish_best_weights, read_versions, log_resumption
 from regard.training.lock import Lock
 from regard.training.memory import build_within_memory
-from regard.training.progress import DivergedError, Progress, Taken, reseed
+from regard.training.progress import DivergedError, Progress, StepResult, seed_generator
 from regard.training.runtime import Runtime
 from regard.training.settings import Optimizer, RunConfig, Training
-from regard.training.storage import StorageError, storing, write
+from regard.training.storage import StorageError, wrap_storage_errors, write_file
 from regard.training.task import Task
-from regard.training.tensors import distinct, optimizer_tensors, pack, restore, restore_optimizer
+from regard.training.tensors import collect_tensors, collect_optimizer_tensors, to_safetensors, restore_weights, restore_optimizer
 
 
 class Objective(nn.Module):
@@ -59,75 +59,75 @@ class Session:
     model: nn.Module
     wrapped: nn.Module
     optimizer: torch.optim.Optimizer
-    journal: Journal | None
+    metrics_log: MetricsLog | None
 
 
 @dataclass(slots=True)
-class Standing:
+class RunState:
     """What to save should an error end the run now."""
 
     progress: Progress
-    taken: Taken | None = None  # a step of which logging, evaluating and saving are still to come
+    pending_step: StepResult | None = None  # a step of which logging, evaluating and saving are still to come
     metrics_bytes: int = 0  # of the metrics before those of that step
     buffers: Mapping[str, Tensor] = field(default_factory=dict)  # as the last whole step left them
     saved: bool = True
 
 
-def prepared(
+def prepare_session(
     task: Task[Any], config: RunConfig, runtime: Runtime, resume: Path | None, lock: Lock
-) -> tuple[Session, Standing, list[str]]:
+) -> tuple[Session, RunState, list[str]]:
     """A session at its beginning, or where the last checkpoint of `resume` left it, and what to note."""
     settings = config.training
     run = resume or settings.folder
     # Compiled kernels are there from the first step or never: they differ from torch's in the last bits, and a run
     # that began without them could not be resumed with the same ones.
-    native.library()
-    notes = runtime.led(lambda: opened(run, lock)) if resume else []
-    reseed(settings.seed, -1, 0)
+    native.load_library()
+    notes = runtime.run_on_main_process(lambda: lock_run(run, lock)) if resume else []
+    seed_generator(settings.seed, -1, 0)
     model = build_within_memory(task.model, config).to(runtime.device)
     if resume is None:
         # After the model: one that cannot be built must not leave a folder that can neither be resumed nor used again.
-        runtime.led(lambda: create(run, config, task, lock))
-    last, damage = runtime.led(lambda: choose_checkpoint(run))
+        runtime.run_on_main_process(lambda: create_run(run, config, task, lock))
+    last, damage = runtime.run_on_main_process(lambda: choose_checkpoint(run))
     state = read_state(last) if last else {}
-    standing = standing_of(state)
-    if last and not runtime.sharded:
-        restore(model, read_tensors(last, "weights"), last)
+    standing = restore_run_state(state)
+    if last and not runtime.is_sharded:
+        restore_weights(model, read_tensors(last, "weights"), last)
     wrapped = runtime.wrap(Objective(task, model))
-    optimizer = adamw(model, settings.optimizer)
+    optimizer = build_optimizer(model, settings.optimizer)
     if last:
         restore_moments(runtime, model, optimizer, last)
     # After the weights: settings that do not fit them must not take the place of those that do.
-    changes = runtime.led(lambda: reopen(run, config, standing.progress.step) if resume else [])
-    runtime.led(lambda: tidy(run, settings, task))
-    journal = Journal(run, standing.metrics_bytes) if runtime.leads else None
+    changes = runtime.run_on_main_process(lambda: log_resumption(run, config, standing.progress.step) if resume else [])
+    runtime.run_on_main_process(lambda: tidy_checkpoints(run, settings, task))
+    journal = MetricsLog(run, standing.metrics_bytes) if runtime.is_main_process else None
     session = Session(task, settings, runtime, run, model, wrapped, optimizer, journal)
     return session, standing, [*notes, *damage, *changes]
 
 
-def opened(run: Path, lock: Lock) -> list[str]:
+def lock_run(run: Path, lock: Lock) -> list[str]:
     """Takes the lock of a run folder, after a look whether it is one."""
-    recorded_versions(run)
-    return lock.take(run)
+    read_versions(run)
+    return lock.acquire(run)
 
 
-def standing_of(state: Mapping[str, Any]) -> Standing:
+def restore_run_state(state: Mapping[str, Any]) -> RunState:
     """Where a checkpoint left the run; the beginning where there is none."""
     if not state:
-        return Standing(Progress())
-    taken = Taken(**(state["taken"] | {"stop": False})) if state.get("taken") else None
-    return Standing(Progress.from_json(state["progress"]), taken, state["metrics_bytes"] or 0)
+        return RunState(Progress())
+    taken = StepResult(**(state["taken"] | {"stop": False})) if state.get("taken") else None
+    return RunState(Progress.from_json(state["progress"]), taken, state["metrics_bytes"] or 0)
 
 
-def tidy(run: Path, settings: Training, task: Task[Any]) -> None:
+def tidy_checkpoints(run: Path, settings: Training, task: Task[Any]) -> None:
     """What follows the writing of a checkpoint: done again at the start, should the process have died before."""
-    with storing("checkpoints", run):
-        sweep(run)
+    with wrap_storage_errors("checkpoints", run):
+        remove_leftovers(run)
         prune(run, settings.keep, task.goal)
-        publish(run, task.goal)
+        publish_best_weights(run, task.goal)
 
 
-def adamw(model: nn.Module, settings: Optimizer) -> torch.optim.Optimizer:
+def build_optimizer(model: nn.Module, settings: Optimizer) -> torch.optim.Optimizer:
     """AdamW (Loshchilov & Hutter 2019), with decay for matrices only."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = [parameter for parameter in trained if parameter.ndim > 1]
@@ -147,31 +147,31 @@ def adamw(model: nn.Module, settings: Optimizer) -> torch.optim.Optimizer:
 
 def restore_moments(runtime: Runtime, model: nn.Module, optimizer: torch.optim.Optimizer, last: Path) -> None:
     """The optimizer's state, and with sharded models the weights too: each process reads only its part."""
-    if not runtime.sharded:
+    if not runtime.is_sharded:
         restore_optimizer(optimizer, model, read_tensors(last, "optimizer"))
         return
-    from regard.training.sharding import blank_moments, load_shards
+    from regard.training.sharding import allocate_moments, load_shards
 
-    blank_moments(optimizer, model)
-    for what, tensors in (("weights", distinct(model)), ("optimizer", optimizer_tensors(optimizer, model))):
+    allocate_moments(optimizer, model)
+    for what, tensors in (("weights", collect_tensors(model)), ("optimizer", collect_optimizer_tensors(optimizer, model))):
         load_shards(tensors, last / what if (last / what).is_dir() else last)
 
 
-def save(session: Session, progress: Progress, *, due: bool) -> Path:
+def save_checkpoint(session: Session, progress: Progress, *, due: bool) -> Path:
     """Writes a checkpoint, prunes older ones and publishes the best weights."""
-    run, runtime, final = session.run, session.runtime, path_of(session.run, progress.step)
-    if runtime.led(lambda: is_complete(final)):
+    run, runtime, final = session.run, session.runtime, get_checkpoint_path(session.run, progress.step)
+    if runtime.run_on_main_process(lambda: is_complete(final)):
         return final  # resumed and interrupted again before any step
     state = {
         "progress": progress.as_json(),
-        "metrics_bytes": session.journal.length() if session.journal else None,
+        "metrics_bytes": session.metrics_log.sync() if session.metrics_log else None,
         "due": due,
     }
-    if runtime.sharded:
-        temporary = runtime.led(lambda: started_saving(run, progress.step))
-        fill_shards(session, temporary)
-        return runtime.led(lambda: finished_saving(session, temporary, state))
-    return runtime.led(lambda: save_plain(session, progress.step, state))
+    if runtime.is_sharded:
+        temporary = runtime.run_on_main_process(lambda: begin_checkpoint(run, progress.step))
+        write_shards(session, temporary)
+        return runtime.run_on_main_process(lambda: finish_checkpoint(session, temporary, state))
+    return runtime.run_on_main_process(lambda: save_unsharded(session, progress.step, state))
 
 
 def is_complete(path: Path) -> bool:
@@ -179,12 +179,12 @@ def is_complete(path: Path) -> bool:
     return path.exists() and read_state(path).get("taken") is None
 
 
-def rescue(session: Session, standing: Standing, error: Exception) -> Path | None:
+def save_after_error(session: Session, standing: RunState, error: Exception) -> Path | None:
     """Saves the steps that an error would lose, as far as this process can without the others.
 
     Not after a loss that is no number, because the weights may be on their way there, nor where the disk is at fault.
     """
-    if standing.saved or not session.runtime.leads or session.runtime.sharded:
+    if standing.saved or not session.runtime.is_main_process or session.runtime.is_sharded:
         return None
     if isinstance(error, DivergedError | StorageError):
         return None
@@ -192,18 +192,18 @@ def rescue(session: Session, standing: Standing, error: Exception) -> Path | Non
         "progress": standing.progress.as_json(),
         "metrics_bytes": standing.metrics_bytes,
         "due": False,
-        "taken": asdict(standing.taken) if standing.taken else None,
+        "taken": asdict(standing.pending_step) if standing.pending_step else None,
     }
     try:
-        if is_complete(path_of(session.run, standing.progress.step)):
+        if is_complete(get_checkpoint_path(session.run, standing.progress.step)):
             return None  # the error came after the save, while the others were told
-        if session.journal:
-            session.journal.length()
+        if session.metrics_log:
+            session.metrics_log.sync()
         with torch.no_grad():
             for name, tensor in session.model.named_buffers():
                 if name in standing.buffers:
                     tensor.copy_(standing.buffers[name])
-        return save_plain(session, standing.progress.step, state)
+        return save_unsharded(session, standing.progress.step, state)
     except (RegardError, OSError, RuntimeError):
         return None  # the error that ended the run is the one to be told
 
@@ -214,35 +214,35 @@ def copy_buffers(session: Session) -> dict[str, Tensor]:
     return {name: tensor.detach().clone() for name, tensor in session.model.named_buffers() if name in lasting}
 
 
-def save_plain(session: Session, step: int, state: Mapping[str, Any]) -> Path:
+def save_unsharded(session: Session, step: int, state: Mapping[str, Any]) -> Path:
     """A checkpoint by one process. If it fails, no trace of it is left."""
-    temporary = started_saving(session.run, step)
+    temporary = begin_checkpoint(session.run, step)
     try:
-        with storing(f"checkpoint {step}", session.run):
-            write(temporary / "weights.safetensors", pack(distinct(session.model)))
-            moments = optimizer_tensors(session.optimizer, session.model)
-            write(temporary / "optimizer.safetensors", pack(moments))
-        return finished_saving(session, temporary, state)
+        with wrap_storage_errors(f"checkpoint {step}", session.run):
+            write_file(temporary / "weights.safetensors", to_safetensors(collect_tensors(session.model)))
+            moments = collect_optimizer_tensors(session.optimizer, session.model)
+            write_file(temporary / "optimizer.safetensors", to_safetensors(moments))
+        return finish_checkpoint(session, temporary, state)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
-def started_saving(run: Path, step: int) -> Path:
-    with storing(f"checkpoint {step}", run):
-        return begin(run, step)
+def begin_checkpoint(run: Path, step: int) -> Path:
+    with wrap_storage_errors(f"checkpoint {step}", run):
+        return create_temporary(run, step)
 
 
-def fill_shards(session: Session, temporary: Path) -> None:
+def write_shards(session: Session, temporary: Path) -> None:
     from regard.training.sharding import save_shards
 
-    with storing("checkpoint", session.run):
-        save_shards(distinct(session.model), temporary / "weights")
-        save_shards(optimizer_tensors(session.optimizer, session.model), temporary / "optimizer")
+    with wrap_storage_errors("checkpoint", session.run):
+        save_shards(collect_tensors(session.model), temporary / "weights")
+        save_shards(collect_optimizer_tensors(session.optimizer, session.model), temporary / "optimizer")
 
 
-def finished_saving(session: Session, temporary: Path, state: Mapping[str, Any]) -> Path:
-    with storing("checkpoint", session.run):
+def finish_checkpoint(session: Session, temporary: Path, state: Mapping[str, Any]) -> Path:
+    with wrap_storage_errors("checkpoint", session.run):
         final = seal(temporary, state)
-    tidy(session.run, session.settings, session.task)
+    tidy_checkpoints(session.run, session.settings, session.task)
     return final

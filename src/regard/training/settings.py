@@ -6,7 +6,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from regard.errors import wrong
 
-Shape = Literal["inverse-square-root", "cosine", "constant"]
+ScheduleShape = Literal["inverse-square-root", "cosine", "constant"]
 Parallel = Literal["none", "ddp", "fsdp"]
 
 
@@ -23,22 +23,22 @@ class Optimizer:
     accumulate: int = 1  # batches in one step
 
     def __post_init__(self) -> None:
-        positive("rate", self.rate)
-        positive("accumulate", self.accumulate)
-        not_negative("decay", self.decay)
-        not_negative("epsilon", self.epsilon)
+        check_positive("rate", self.rate)
+        check_positive("accumulate", self.accumulate)
+        check_not_negative("decay", self.decay)
+        check_not_negative("epsilon", self.epsilon)
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
                 raise wrong(name, getattr(self, name), "a share from 0 to below 1", "use 0.9, or 0.98")
         if self.clip is not None:
-            positive("clip", self.clip)
+            check_positive("clip", self.clip)
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """How the rate goes with the step: a straight warm-up, then `shape`."""
 
-    shape: Shape = "inverse-square-root"
+    shape: ScheduleShape = "inverse-square-root"
     warmup: int = 400  # steps
     floor: float = 0.0  # where the cosine ends, as a fraction of the peak
 
@@ -50,7 +50,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopCriteria:
     """When to end: whatever comes first. One of `steps` and `epochs` must be set."""
 
     steps: int | None = None
@@ -64,11 +64,11 @@ class Stop:
         for name in ("steps", "epochs", "patience"):
             value = getattr(self, name)
             if value is not None:
-                positive(name, value)
+                check_positive(name, value)
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class Intervals:
     """How often things happen, in steps. A checkpoint is always written after an evaluation."""
 
     log: int = 10
@@ -80,7 +80,7 @@ class Every:
         for name in ("log", "evaluate", "save", "minutes"):
             value = getattr(self, name)
             if value is not None:
-                positive(name, value)
+                check_positive(name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +95,18 @@ class Training:
     keep: int = 3  # checkpoints whose weights are kept for averaging: the last so many and the best so many
     optimizer: Optimizer = field(default_factory=Optimizer)
     schedule: Schedule = field(default_factory=Schedule)
-    stop: Stop = field(default_factory=lambda: Stop(epochs=10))
-    every: Every = field(default_factory=Every)
+    stop: StopCriteria = field(default_factory=lambda: StopCriteria(epochs=10))
+    every: Intervals = field(default_factory=Intervals)
 
     def __post_init__(self) -> None:
-        positive("keep", self.keep)
+        check_positive("keep", self.keep)
         if self.threads < 0:
             raise wrong("threads", self.threads, "0 or more", "use 0 to let torch choose")
         if self.seed < 0:
             raise wrong("seed", self.seed, "0 or more", "use 1, say")
 
 
-def brief(name: str, *, rate: float, warmup: int, stop: Stop, log: int = 20) -> Training:
+def configure_short_training(name: str, *, rate: float, warmup: int, stop: StopCriteria, log: int = 20) -> Training:
     """How a small model learns in a minute: along a cosine, without decay, keeping one checkpoint."""
     return Training(
         folder=Path("runs") / name,
@@ -114,7 +114,7 @@ def brief(name: str, *, rate: float, warmup: int, stop: Stop, log: int = 20) -> 
         optimizer=Optimizer(rate=rate, decay=0.0),
         schedule=Schedule("cosine", warmup=warmup),
         stop=stop,
-        every=Every(log=log),
+        every=Intervals(log=log),
     )
 
 
@@ -126,13 +126,13 @@ class RunConfig(Protocol):
     def training(self) -> Training: ...
 
 
-def positive(name: str, value: int | float) -> None:
+def check_positive(name: str, value: int | float) -> None:
     """Raises unless `value` is above zero."""
     if not value > 0:
         raise wrong(name, value, "a number above 0", f"give {name} a value of 1 or more")
 
 
-def not_negative(name: str, value: int | float) -> None:
+def check_not_negative(name: str, value: int | float) -> None:
     """Raises where `value` is below zero."""
     if not value >= 0:
         raise wrong(name, value, "0 or more", f"give {name} a value of 0 or more")

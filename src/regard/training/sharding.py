@@ -34,7 +34,7 @@ def load_shards(tensors: dict[str, Tensor], folder: Path) -> None:
     load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)))
 
 
-def gathered(folder: Path) -> dict[str, Tensor]:
+def gather_shards(folder: Path) -> dict[str, Tensor]:
     """Whole tensors from sharded files, in one process and without any process group."""
     listed = HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
     tensors = {
@@ -42,21 +42,21 @@ def gathered(folder: Path) -> dict[str, Tensor]:
         for name, entry in sorted(listed.items())
         if isinstance(entry, TensorStorageMetadata)
     }
-    with expecting_one_process():
+    with ignore_group_warning():
         reader = HuggingFaceStorageReader(str(folder))
         load(tensors, storage_reader=reader, no_dist=True)
     return tensors
 
 
 @contextmanager
-def expecting_one_process() -> Iterator[None]:
+def ignore_group_warning() -> Iterator[None]:
     """torch warns when it loads without a process group; here that is what is wanted."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield
 
 
-def blank_moments(optimizer: torch.optim.Optimizer, model: nn.Module) -> None:
+def allocate_moments(optimizer: torch.optim.Optimizer, model: nn.Module) -> None:
     """Gives AdamW the state that it has after a step, sharded like its parameters, to be filled."""
     for parameter in model.parameters():
         if parameter.requires_grad:

@@ -8,45 +8,45 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import sentence, wrong
-from regard.training.progress import DivergedError, Progress, Taken, reseed
+from regard.errors import format_message, wrong
+from regard.training.progress import DivergedError, Progress, StepResult, seed_generator
 from regard.training.session import Session
-from regard.training.tensors import own_shard, unsharded
+from regard.training.tensors import get_local_shard, gather_tensor
 
 
-def advance(
+def take_step(
     session: Session, batches: Sequence[Any], progress: Progress, rate: float, flags: tuple[bool, bool]
-) -> Taken:
+) -> StepResult:
     """Takes one step. `flags`, whether to stop and whether a save is overdue, are shared by all processes.
 
     The gradients of sums are added up and divided by the tokens at the end: a short batch weighs less than a
     long one, and neither accumulation nor the number of processes changes the result.
     """
     start, runtime, optimizer = time.perf_counter(), session.runtime, session.optimizer
-    reseed(session.settings.seed, progress.step, runtime.part.rank)
-    numbers = numbers_of(session, batches, progress)
+    seed_generator(session.settings.seed, progress.step, runtime.share.rank)
+    numbers = select_batches(session, batches, progress)
     loss, tokens = 0.0, 0
     for index in numbers:
-        with runtime.gradients(session.wrapped, last=index == numbers[-1]):
-            total, count = session.wrapped(runtime.place(batches[index]))
+        with runtime.sync_gradients(session.wrapped, last=index == numbers[-1]):
+            total, count = session.wrapped(runtime.move_to_device(batches[index]))
             total.backward()
         loss, tokens = loss + float(total.detach()), tokens + int(count)
-    if runtime.several:
-        check_complete(session.model)
-    loss, all_tokens, stop, overdue = runtime.total([loss, float(tokens), *map(float, flags)])
+    if runtime.is_distributed:
+        check_gradients(session.model)
+    loss, all_tokens, stop, overdue = runtime.sum_values([loss, float(tokens), *map(float, flags)])
     # Wrappers average over the processes what should be a sum.
-    factor = runtime.part.world / max(1.0, all_tokens)
-    norm = scale(session.model.parameters(), factor, session.settings.optimizer.clip)
-    check(progress.step + 1, loss, norm, rate)
+    factor = runtime.share.world / max(1.0, all_tokens)
+    norm = scale_gradients(session.model.parameters(), factor, session.settings.optimizer.clip)
+    check_finite(progress.step + 1, loss, norm, rate)
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.step()
     optimizer.zero_grad()
     seconds = time.perf_counter() - start
-    return Taken(len(numbers), loss, int(all_tokens), norm, rate, seconds, stop > 0, overdue > 0)
+    return StepResult(len(numbers), loss, int(all_tokens), norm, rate, seconds, stop > 0, overdue > 0)
 
 
-def numbers_of(session: Session, batches: Sequence[Any], progress: Progress) -> range:
+def select_batches(session: Session, batches: Sequence[Any], progress: Progress) -> range:
     """Which batches of the epoch belong to this step: fewer than wanted at its end."""
     if progress.batch >= len(batches):  # also where an epoch is empty
         got = f"{len(batches)} batches in epoch {progress.epoch}"
@@ -55,7 +55,7 @@ def numbers_of(session: Session, batches: Sequence[Any], progress: Progress) -> 
     return range(progress.batch, min(progress.batch + session.settings.optimizer.accumulate, len(batches)))
 
 
-def check_complete(model: nn.Module) -> None:
+def check_gradients(model: nn.Module) -> None:
     """Raises where processes would wait in vain for the gradient of a parameter that took no part."""
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
@@ -63,21 +63,21 @@ def check_complete(model: nn.Module) -> None:
             raise wrong("model", f"no gradient for {name}", "one for every parameter", fix)
 
 
-def scale(parameters: Iterable[nn.Parameter], factor: float, clip: float | None) -> float:
+def scale_gradients(parameters: Iterable[nn.Parameter], factor: float, clip: float | None) -> float:
     """Multiplies the gradients by `factor` and, where that is too long, down to `clip`; returns the norm."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return 0.0
-    norm = float(unsharded(torch.nn.utils.get_total_norm(gradients))) * factor
+    norm = float(gather_tensor(torch.nn.utils.get_total_norm(gradients))) * factor
     if clip is not None and norm > clip:
         factor *= clip / norm
-    torch._foreach_mul_([own_shard(gradient) for gradient in gradients], factor)
+    torch._foreach_mul_([get_local_shard(gradient) for gradient in gradients], factor)
     return norm
 
 
-def check(step: int, loss: float, norm: float, rate: float) -> None:
+def check_finite(step: int, loss: float, norm: float, rate: float) -> None:
     """Raises before a step that would spoil the weights."""
     for name, value in (("loss", loss), ("gradient", norm)):
         if not math.isfinite(value):
             fix = f"lower the rate ({rate:.2g} now) or clip more; the last checkpoint is from before this"
-            raise DivergedError(sentence(name, f"{value} at step {step}", "a finite number", fix))
+            raise DivergedError(format_message(name, f"{value} at step {step}", "a finite number", fix))

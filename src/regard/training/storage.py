@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from regard.errors import RegardError, sentence
+from regard.errors import RegardError, format_message
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-DELETING = ".deleting-"
-READABLE = 2**24  # bytes: what a run folder says about itself is never longer
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+DELETING_PREFIX = ".deleting-"
+MAX_BYTES = 2**24  # bytes: what a run folder says about itself is never longer
 
 
 class StorageError(RegardError, OSError):
@@ -23,22 +23,22 @@ class StorageError(RegardError, OSError):
 
 
 @contextmanager
-def storing(what: str, place: Path) -> Iterator[None]:
+def wrap_storage_errors(what: str, place: Path) -> Iterator[None]:
     """Puts a failure of the disk in one sentence."""
     try:
         yield
     except StorageError:
         raise
     except OSError as error:
-        if error.errno in FULL:
+        if error.errno in DISK_FULL:
             fix = "free some space and go on; what was saved before is whole"
-            raise StorageError(sentence(what, "no space left on the disk", f"room in {place}", fix)) from error
+            raise StorageError(format_message(what, "no space left on the disk", f"room in {place}", fix)) from error
         got = error.strerror or str(error)
         fix = "check the path and its permissions"
-        raise StorageError(sentence(what, f"'{got}'", f"{place} to be writable", fix)) from error
+        raise StorageError(format_message(what, f"'{got}'", f"{place} to be writable", fix)) from error
 
 
-def write(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """Writes a new file and forces it to the disk."""
     with path.open("wb") as file:
         file.write(content)
@@ -46,19 +46,19 @@ def write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Writes a file that others may read at any moment: they see the old or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.writing")
     try:
-        write(temporary, content)
+        write_file(temporary, content)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    settle(path.parent)
+    sync_folder(path.parent)
 
 
-def replace_by_copy(path: Path, source: Path) -> None:
-    """Like `replace`, with the content of `source`; costs no space where the file system has links."""
+def replace_file_by_copy(path: Path, source: Path) -> None:
+    """Like `replace_file`, with the content of `source`; costs no space where the file system has links."""
     temporary = path.with_name(f".{path.name}.writing")
     temporary.unlink(missing_ok=True)
     try:
@@ -69,35 +69,35 @@ def replace_by_copy(path: Path, source: Path) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    settle(path.parent)
+    sync_folder(path.parent)
 
 
-def being_made(folder: Path) -> Path:
+def get_temporary_path(folder: Path) -> Path:
     """The name that a folder has until it is complete."""
     return folder.with_name(f".{folder.name}.writing")
 
 
 @contextmanager
-def appearing(folder: Path) -> Iterator[Path]:
+def create_atomically(folder: Path) -> Iterator[Path]:
     """The name of a folder to make and fill, which becomes `folder` when it is complete; otherwise nothing is left."""
-    temporary = being_made(folder)
+    temporary = get_temporary_path(folder)
     shutil.rmtree(temporary, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield temporary
-        settle(temporary)
+        sync_folder(temporary)
         temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    settle(folder.parent)
+    sync_folder(folder.parent)
 
 
-def remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Deletes a folder so that it is whole or not there: its name goes at once, then what it held."""
-    doomed = folder.with_name(f"{DELETING}{folder.name}")
+    doomed = folder.with_name(f"{DELETING_PREFIX}{folder.name}")
     shutil.rmtree(doomed, ignore_errors=True)
     folder.rename(doomed)
-    settle(folder.parent)
+    sync_folder(folder.parent)
     shutil.rmtree(doomed)
 
 
@@ -113,9 +113,9 @@ def open_regular(path: Path, flags: int, buffering: int = -1) -> IO[bytes]:
 def read_bytes(path: Path) -> bytes:
     """Reads a small file."""
     with open_regular(path, os.O_RDONLY) as file:
-        content = file.read(READABLE + 1)
-    if len(content) > READABLE:
-        raise ValueError(f"longer than {READABLE:,} bytes")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"longer than {MAX_BYTES:,} bytes")
     return content
 
 
@@ -135,7 +135,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def settle(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Forces the names in a folder to the disk: a rename is only durable after this."""
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -144,14 +144,14 @@ def settle(folder: Path) -> None:
         os.close(handle)
 
 
-def digest(path: Path) -> str:
+def compute_sha256(path: Path) -> str:
     """The sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock_file(path: Path) -> Iterator[None]:
     """Waits until no other process is here. The system gives the lock back when a process dies."""
     import fcntl  # not on Windows
 

@@ -31,17 +31,17 @@ class Goal(NamedTuple):
             return not math.isnan(value)
         return value > best if self.better == "higher" else value < best
 
-    def reached(self, value: float, target: float) -> bool:
+    def is_reached(self, value: float, target: float) -> bool:
         return value >= target if self.better == "higher" else value <= target
 
 
-class Part(NamedTuple):
+class DataShare(NamedTuple):
     """The share of one process: every `world`-th item from `rank` on."""
 
     rank: int = 0
     world: int = 1
 
-    def of(self, items: Sequence[Item]) -> Sequence[Item]:
+    def select(self, items: Sequence[Item]) -> Sequence[Item]:
         return items[self.rank :: self.world]
 
 
@@ -64,18 +64,18 @@ class Task(Protocol[Batch]):
 
     def model(self) -> nn.Module: ...
 
-    def epoch(self, number: int, part: Part) -> Sequence[Batch]: ...
+    def epoch(self, number: int, part: DataShare) -> Sequence[Batch]: ...
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss: ...
 
-    def measure(self, model: nn.Module, part: Part) -> Mapping[str, float]: ...
+    def measure(self, model: nn.Module, part: DataShare) -> Mapping[str, float]: ...
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]: ...
 
     def save(self, folder: Path) -> None: ...
 
 
-class Batched(Sequence[Batch], Generic[Batch]):
+class LazyBatches(Sequence[Batch], Generic[Batch]):
     """Batches that are made when they are asked for, from lists of item numbers."""
 
     def __init__(self, groups: Sequence[Sequence[int]], collate: Callable[[Sequence[int]], Batch]) -> None:
@@ -88,10 +88,10 @@ class Batched(Sequence[Batch], Generic[Batch]):
     @overload
     def __getitem__(self, index: int) -> Batch: ...
     @overload
-    def __getitem__(self, index: slice) -> "Batched[Batch]": ...
+    def __getitem__(self, index: slice) -> "LazyBatches[Batch]": ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return Batched(self.groups[index], self.collate)
+            return LazyBatches(self.groups[index], self.collate)
         return self.collate(self.groups[index])
 
     def __iter__(self) -> Iterator[Batch]:

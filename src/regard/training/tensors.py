@@ -12,26 +12,26 @@ from torch import Tensor, nn
 from regard.errors import wrong
 
 
-def distinct(model: nn.Module) -> dict[str, Tensor]:
+def collect_tensors(model: nn.Module) -> dict[str, Tensor]:
     """The model's tensors that a checkpoint needs, tied ones under their first name only."""
     lasting = model.state_dict().keys()
     tensors = (*model.named_parameters(), *model.named_buffers())
     return {name: tensor.detach() for name, tensor in tensors if name in lasting}
 
 
-def pack(tensors: Mapping[str, Tensor]) -> bytes:
+def to_safetensors(tensors: Mapping[str, Tensor]) -> bytes:
     """The bytes of a safetensors file."""
-    return to_bytes({name: owned(tensor) for name, tensor in tensors.items()})
+    return to_bytes({name: copy_if_shared(tensor) for name, tensor in tensors.items()})
 
 
-def owned(tensor: Tensor) -> Tensor:
+def copy_if_shared(tensor: Tensor) -> Tensor:
     """The tensor in memory of its own: safetensors refuses shared storage."""
     whole = tensor.detach().cpu().contiguous()
     alone = whole.untyped_storage().nbytes() == whole.numel() * whole.element_size()
     return whole if alone else whole.clone()
 
 
-def unpack(path: Path) -> dict[str, Tensor]:
+def read_safetensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file."""
     try:
         return load_file(path)
@@ -51,29 +51,29 @@ def check_shapes(model: nn.Module, path: Path) -> None:
     except (SafetensorError, OSError) as error:
         fix = "use a file that regard wrote, or restore it from a copy"
         raise wrong("weights", f"{path} ({str(error)[:200]})", "a whole safetensors file", fix) from None
-    problem = mismatch(distinct(model), found)
+    problem = find_mismatch(collect_tensors(model), found)
     if problem:
-        raise not_its_own(path, problem)
+        raise mismatch_error(path, problem)
 
 
-def not_its_own(origin: Path, problem: str) -> Exception:
+def mismatch_error(origin: Path, problem: str) -> Exception:
     fix = "use the config.toml of the run that wrote them"
     return wrong("weights", f"{origin} with {problem}", "the weights of this model", fix)
 
 
-def restore(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
+def restore_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
     """Gives the model its weights, or says in one sentence why they are not its own."""
-    expected = distinct(model)
-    problem = mismatch(expected, tensors)
+    expected = collect_tensors(model)
+    problem = find_mismatch(expected, tensors)
     if problem:
-        raise not_its_own(origin, problem)
+        raise mismatch_error(origin, problem)
     # Tied names are one tensor: filling the first fills all.
     with torch.no_grad():
         for name, tensor in expected.items():
             tensor.copy_(tensors[name])
 
 
-def mismatch(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
+def find_mismatch(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
     """The first thing that two sets of tensors do not have in common, in words."""
     for name in expected:
         if name not in found:
@@ -83,7 +83,7 @@ def mismatch(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str
     return next((f"an unknown {name}" for name in found if name not in expected), None)
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+def collect_optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """The moments and counts of the optimizer, named `parameter/moment`."""
     return {
         f"{name}/{key}": value
@@ -93,7 +93,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dic
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """The inverse of `optimizer_tensors`."""
+    """The inverse of `collect_optimizer_tensors`."""
     parameters = dict(model.named_parameters())
     for name, tensor in tensors.items():
         parameter, _, key = name.rpartition("/")
@@ -101,13 +101,13 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensor
         optimizer.state[owner][key] = tensor.to(owner.device)
 
 
-def unsharded(tensor: Tensor) -> Tensor:
+def gather_tensor(tensor: Tensor) -> Tensor:
     """All of a tensor of which this process may hold a part. All processes must ask together."""
     full: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return full
 
 
-def own_shard(tensor: Tensor) -> Tensor:
+def get_local_shard(tensor: Tensor) -> Tensor:
     """The part of a tensor that this process holds, sharing its memory."""
     part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return part

@@ -29,24 +29,24 @@ def to_toml(config: Any) -> str:
     heads = 8
     <BLANKLINE>
     """
-    return "\n".join(table(config, "")) + "\n"
+    return "\n".join(format_table(config, "")) + "\n"
 
 
-def table(config: Any, path: str) -> Iterator[str]:
+def format_table(config: Any, path: str) -> Iterator[str]:
     """The lines of one table: plain values first, because TOML gives what follows a header to that header."""
     values = [(entry.name, getattr(config, entry.name)) for entry in fields(config)]
     if path:
         yield f"[{path}]"
     for name, value in values:
         if not is_dataclass(value):
-            yield f"{name} = {written(value)}"
+            yield f"{name} = {format_value(value)}"
     for name, value in values:
         if is_dataclass(value):
             yield ""
-            yield from table(value, f"{path}.{name}" if path else name)
+            yield from format_table(value, f"{path}.{name}" if path else name)
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """One TOML value."""
     match value:
         case None:
@@ -61,5 +61,5 @@ def written(value: object) -> str:
             # JSON escapes what TOML wants escaped, but for DEL.
             return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
         case list() | tuple():
-            return "[" + ", ".join(written(item) for item in value) + "]"
+            return "[" + ", ".join(format_value(item) for item in value) + "]"
     raise wrong_kind("config", type(value).__name__, "a number, text, path, list or dataclass", "convert it first")

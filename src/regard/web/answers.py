@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from regard.errors import RegardError, sentence
+from regard.errors import RegardError, format_message
 
 LOG = logging.getLogger("regard.web")
 
@@ -24,21 +24,21 @@ class RefusedError(RegardError):
 
 def refuse(status: int, name: str, got: object, expected: str, fix: str) -> RefusedError:
     """A refusal in the one wording, to be raised by the caller."""
-    return RefusedError(status, sentence(name, got, expected, fix))
+    return RefusedError(status, format_message(name, got, expected, fix))
 
 
-def gone() -> RefusedError:
+def client_gone_error() -> RefusedError:
     """A refusal for somebody who left, which nobody reads."""
-    return RefusedError(499, sentence("request", "a reader who left", "one who waits", "ask again"))
+    return RefusedError(499, format_message("request", "a reader who left", "one who waits", "ask again"))
 
 
-def not_finite() -> RefusedError:
+def not_finite_error() -> RefusedError:
     """A refusal where a model gave numbers that JSON cannot say."""
     expected, fix = "finite numbers", "train it again with a lower rate"
     return refuse(409, "model", "numbers that are not finite", expected, fix)
 
 
-class Json(JSONResponse):
+class SafeJsonResponse(JSONResponse):
     """JSON in which half a surrogate pair is a question mark: a file may hold one, and messages say what it holds."""
 
     def render(self, content: Any) -> bytes:
@@ -49,43 +49,43 @@ class Json(JSONResponse):
 def answer_json(values: Any, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """An answer as JSON, or a sentence where a model's numbers are none."""
     try:
-        return Json(values, headers=headers)
+        return SafeJsonResponse(values, headers=headers)
     except ValueError:
-        raise not_finite() from None
+        raise not_finite_error() from None
 
 
-def problem(text: str, status: int, wait: int | None = None) -> JSONResponse:
+def answer_error(text: str, status: int, wait: int | None = None) -> JSONResponse:
     """An error as the page reads it."""
     headers = {} if wait is None else {"Retry-After": str(wait)}
-    return Json({"error": text}, status, headers)
+    return SafeJsonResponse({"error": text}, status, headers)
 
 
-def refused(request: Request, error: Exception) -> JSONResponse:
+def handle_refusal(request: Request, error: Exception) -> JSONResponse:
     """A refusal as an answer."""
     if isinstance(error, RefusedError):
-        return problem(str(error), error.status, error.wait)
-    return problem(str(error), 400)
+        return answer_error(str(error), error.status, error.wait)
+    return answer_error(str(error), 400)
 
 
-def not_found(request: Request, error: Exception) -> JSONResponse:
+def handle_http_error(request: Request, error: Exception) -> JSONResponse:
     """Starlette's own errors, no such path and no such method, in our wording."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status == 405:
-        text = sentence("method", request.method, "one that this path has", "use GET, or POST where the page does")
+        text = format_message("method", request.method, "one that this path has", "use GET, or POST where the page does")
     else:
-        text = sentence("path", request.url.path[:200], "one of this server's", "open /")
-    return problem(text, status)
+        text = format_message("path", request.url.path[:200], "one of this server's", "open /")
+    return answer_error(text, status)
 
 
-def broken(request: Request, error: Exception) -> JSONResponse:
+def handle_fault(request: Request, error: Exception) -> JSONResponse:
     """A fault of ours: the reader is told that, and no more; the rest is in the log."""
-    return problem(fault(error), 500)
+    return answer_error(log_fault(error), 500)
 
 
-def fault(error: BaseException) -> str:
+def log_fault(error: BaseException) -> str:
     """What the reader is told of a fault of ours."""
     LOG.error("fault while serving", exc_info=error)
-    return sentence("server", f"an error of its own ({type(error).__name__})", "none", "see the terminal it runs in")
+    return format_message("server", f"an error of its own ({type(error).__name__})", "none", "see the terminal it runs in")
 
 
-HANDLERS: Any = {RegardError: refused, HTTPException: not_found, Exception: broken}
+HANDLERS: Any = {RegardError: handle_refusal, HTTPException: handle_http_error, Exception: handle_fault}

@@ -8,35 +8,35 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.errors import wrong
 from regard.web.answers import HANDLERS
 from regard.web.connections import Connection, raise_file_limit
 from regard.web.limits import Limits
 from regard.web.routes import Routes
-from regard.web.runs import Runs, sorted_out
+from regard.web.runs import Runs, split_paths
 from regard.web.security import Access, Guard
 from regard.web.store import Files
 
 BACKLOG = 128  # connections that are taken at once: each is a file, and they must not run out before one is dropped
 
 
-def application(paths: Sequence[Path], access: Access | None = None, limits: Limits | None = None) -> Guard:
+def build_app(paths: Sequence[Path], access: Access | None = None, limits: Limits | None = None) -> Guard:
     """The app that serves these run folders and recordings, and nothing else."""
     limits = Limits() if limits is None else limits
-    folders, files = sorted_out(paths)
+    folders, files = split_paths(paths)
     routes = Routes(Runs(folders, limits), Files(files, limits.kept), limits)
 
     @asynccontextmanager
-    async def living(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         routes.close()
 
-    app = Starlette(routes=routes.all(), exception_handlers=HANDLERS, lifespan=living)
+    app = Starlette(routes=routes.list_routes(), exception_handlers=HANDLERS, lifespan=lifespan)
     return Guard(app, Access() if access is None else access, routes.close)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """A socket that listens already: its port is known, and who asks too early waits instead of being refused."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     connection = socket.socket(family)
@@ -51,10 +51,10 @@ def listening(host: str, port: int) -> socket.socket:
     return connection
 
 
-def url(host: str, port: int, token: str | None) -> str:
+def format_url(host: str, port: int, token: str | None) -> str:
     """What to open. The token stands behind #, which browsers never send: it is in no log and no referrer.
 
-    >>> url("127.0.0.1", 8000, None)
+    >>> format_url("127.0.0.1", 8000, None)
     'http://127.0.0.1:8000/'
     """
     name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, f"[{host}]" if ":" in host else host)
@@ -73,7 +73,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def server(app: Guard) -> Server:
+def build_server(app: Guard) -> Server:
     """The server of the app, not yet started."""
     config = uvicorn.Config(
         app,
@@ -87,12 +87,12 @@ def server(app: Guard) -> Server:
         limit_concurrency=2 * Connection.MOST,
         timeout_keep_alive=Connection.SILENCE,
         timeout_graceful_shutdown=1,
-        h11_max_incomplete_event_size=most("request", "header bytes"),
+        h11_max_incomplete_event_size=get_bound("request", "header bytes"),
     )
     return Server(config, app)
 
 
-def run(app: Guard, connection: socket.socket) -> None:
+def run_server(app: Guard, connection: socket.socket) -> None:
     """Serves until it is interrupted."""
     raise_file_limit()
-    server(app).run(sockets=[connection])
+    build_server(app).run(sockets=[connection])

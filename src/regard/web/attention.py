@@ -5,24 +5,24 @@ from regard.errors import wrong
 from regard.inspect.recording import Recording
 from regard.tasks.data.vocabulary import SPECIAL, UNKNOWN
 from regard.tasks.translation import Translator
-from regard.tasks.translation.looking import looked
+from regard.tasks.translation.looking import record_translation
 from regard.web.bodies import Fields
 from regard.web.limits import Limits
-from regard.web.translation import Source, numbered
+from regard.web.translation import SourceText, encode_source
 
 
-def wanted(fields: Fields, translator: Translator, limits: Limits) -> list[int]:
+def read_target(fields: Fields, translator: Translator, limits: Limits) -> list[int]:
     """The translation to be said: tokens of this model, or a text that it cuts into its own."""
     vocabulary, longest = translator.vocabularies.target, min(limits.tokens, translator.config.model.longest) - 1
     if "target" in fields.values:
-        return vocabulary.encode(clean(fields.text("target", limits.characters)))[:longest]
-    tokens = fields.places("tokens", len(vocabulary), longest)
+        return vocabulary.encode(clean(fields.take_text("target", limits.characters)))[:longest]
+    tokens = fields.take_indices("tokens", len(vocabulary), longest)
     if any(token < len(SPECIAL) and token != UNKNOWN for token in tokens):
         raise wrong("tokens", "padding, a beginning or an end", "words of the vocabulary", "send those of an answer")
     return tokens
 
 
-def recorded(translator: Translator, source: Source, tokens: list[int], limits: Limits) -> Recording:
+def record_attention(translator: Translator, source: SourceText, tokens: list[int], limits: Limits) -> Recording:
     """Where each layer looked, with the tokens beside it."""
-    row, hidden = numbered(translator, source, limits.tokens)
-    return looked(translator, row, tokens, hidden=hidden, limit=limits.kept)
+    row, hidden = encode_source(translator, source, limits.tokens)
+    return record_translation(translator, row, tokens, hidden=hidden, limit=limits.kept)

@@ -8,13 +8,13 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from regard.errors import RegardError, wrong
-from regard.web.answers import gone, refuse
+from regard.web.answers import client_gone_error, refuse
 
 UNIVERSAL = "application/octet-stream"
 DIGITS = 20  # of a length that is one
 
 
-async def read(request: Request, kind: str, most: int, patience: float) -> bytes:
+async def read_body(request: Request, kind: str, most: int, patience: float) -> bytes:
     """The body: of that content type, of at most so many bytes, and here before patience ends.
 
     The content type matters: a stranger's page cannot send these two without asking first.
@@ -24,31 +24,31 @@ async def read(request: Request, kind: str, most: int, patience: float) -> bytes
         raise refuse(415, "Content-Type", repr(given[:100]), kind, "send it as the page does")
     length = request.headers.get("content-length", "0")
     if not length.isdecimal() or len(length) > DIGITS or int(length) > most:
-        raise too_large(length[:20], most)
+        raise too_large_error(length[:20], most)
     parts, size = [], 0
     try:
         async with asyncio.timeout(patience):
             async for part in request.stream():
                 size += len(part)
                 if size > most:
-                    raise too_large(f"{size:,}", most)
+                    raise too_large_error(f"{size:,}", most)
                 parts.append(part)
     except ClientDisconnect:
-        raise gone() from None
+        raise client_gone_error() from None
     except TimeoutError:
         raise refuse(408, "body", f"{size:,} bytes in {patience:g} s", "all of it", "send it at once") from None
     return b"".join(parts)
 
 
-def too_large(length: str, most: int) -> Exception:
+def too_large_error(length: str, most: int) -> Exception:
     return refuse(413, "body", f"{length} bytes", f"at most {most:,}", "send less")
 
 
 async def read_fields(request: Request, most: int, patience: float) -> "Fields":
     """The body as a JSON object."""
-    content = await read(request, "application/json", most, patience)
+    content = await read_body(request, "application/json", most, patience)
     try:
-        values = json.loads(content.decode("utf-8"), parse_constant=unlike_json, object_pairs_hook=said_once)
+        values = json.loads(content.decode("utf-8"), parse_constant=reject_constant, object_pairs_hook=reject_duplicates)
     except RegardError:
         raise
     except (ValueError, RecursionError):
@@ -58,11 +58,11 @@ async def read_fields(request: Request, most: int, patience: float) -> "Fields":
     return Fields(values)
 
 
-def unlike_json(name: str) -> Any:
+def reject_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-def said_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def reject_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; raise where a name stands twice: two readers would take two different values."""
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -77,47 +77,47 @@ class Fields:
         self.values = dict(values)
 
     @classmethod
-    def of_query(cls, request: Request) -> "Fields":
+    def from_query(cls, request: Request) -> "Fields":
         """Return the values behind the question mark."""
-        return cls(said_once(request.query_params.multi_items()))
+        return cls(reject_duplicates(request.query_params.multi_items()))
 
-    def text(self, name: str, most: int, default: str | None = None) -> str:
+    def take_text(self, name: str, most: int, default: str | None = None) -> str:
         value = self.take(name, default)
-        if not isinstance(value, str) or not 0 < len(value) <= most or not encodable(value):
-            got = f"{len(value):,} characters" if isinstance(value, str) else kind_of(value)
+        if not isinstance(value, str) or not 0 < len(value) <= most or not is_encodable(value):
+            got = f"{len(value):,} characters" if isinstance(value, str) else describe_kind(value)
             raise wrong(name, got, f"a text of 1 to {most:,} characters", "shorten it" if got[0] > "0" else "write one")
         return value
 
-    def choice(self, name: str, known: Collection[str], default: str | None = None) -> str:
+    def take_choice(self, name: str, known: Collection[str], default: str | None = None) -> str:
         value = self.take(name, default)
         if not isinstance(value, str) or value not in known:
-            got = repr(value[:100]) if isinstance(value, str) else kind_of(value)
+            got = repr(value[:100]) if isinstance(value, str) else describe_kind(value)
             raise wrong(name, got, f"one of {', '.join(known) or '(none)'}", "choose one of them")
         return value
 
-    def whole(self, name: str, least: int, most: int, default: int | None = None) -> int:
+    def take_integer(self, name: str, least: int, most: int, default: int | None = None) -> int:
         value = self.take(name, default)
         value = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 12 else value
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise wrong(name, shown(value), f"a whole number from {least} to {most:,}", f"use {least}")
+            raise wrong(name, format_value(value), f"a whole number from {least} to {most:,}", f"use {least}")
         return value
 
-    def number(self, name: str, least: float, most: float, default: float) -> float:
+    def take_number(self, name: str, least: float, most: float, default: float) -> float:
         value = self.take(name, default)
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         if not fits or not least <= value <= most:  # neither NaN nor an integer of 400 digits is in between
-            raise wrong(name, shown(value), f"a number from {least:g} to {most:g}", f"use {default:g}")
+            raise wrong(name, format_value(value), f"a number from {least:g} to {most:g}", f"use {default:g}")
         return float(value)
 
-    def places(self, name: str, size: int, longest: int) -> list[int]:
+    def take_indices(self, name: str, size: int, longest: int) -> list[int]:
         """Whole numbers from 0 to below `size`."""
         value = self.take(name, [])
         if not isinstance(value, list) or len(value) > longest:
-            got = f"{len(value):,} numbers" if isinstance(value, list) else kind_of(value)
+            got = f"{len(value):,} numbers" if isinstance(value, list) else describe_kind(value)
             raise wrong(name, got, f"a list of at most {longest:,}", "send fewer")
         for one in value:
             if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < size:
-                raise wrong(name, shown(one), f"whole numbers from 0 to {size - 1:,}", "count from 0")
+                raise wrong(name, format_value(one), f"whole numbers from 0 to {size - 1:,}", "count from 0")
         return value
 
     def take(self, name: str, default: Any = None) -> Any:
@@ -131,20 +131,20 @@ class Fields:
             raise wrong("body", repr(next(iter(self.values))[:100]), "known names only", "leave it out")
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a value in few words; the digits of a huge integer are not even computed."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return kind_of(value)
+        return describe_kind(value)
     if isinstance(value, int) and value.bit_length() > 128:
         return "an integer of many digits"
     return str(value)[:40]
 
 
-def kind_of(value: object) -> str:
+def describe_kind(value: object) -> str:
     return repr(value[:40]) if isinstance(value, str) else f"a JSON {type(value).__name__}"
 
 
-def encodable(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     """Whether it can be written: JSON may hold half a surrogate pair, which no tokenizer survives."""
     try:
         text.encode("utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 
 
 class Connection(H11Protocol):
@@ -18,9 +18,9 @@ class Connection(H11Protocol):
     soon as there is a connection never waits for those who do not.
     """
 
-    MOST = most("server", "connections")
-    SILENCE = most("server", "silence")
-    UNREAD = most("server", "unread")
+    MOST = get_bound("server", "connections")
+    SILENCE = get_bound("server", "silence")
+    UNREAD = get_bound("server", "unread")
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -40,7 +40,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.make_room()
-        self.watch()
+        self.update_timer()
 
     def make_room(self) -> None:
         """Close the connection that has been silent for longest, where there are too many."""
@@ -52,10 +52,10 @@ class Connection(H11Protocol):
         if silent:
             max(silent, key=lambda one: (crowd[one.address], -one.since)).drop()
 
-    def watch(self) -> None:
+    def update_timer(self) -> None:
         """Start the clock where a request is waited for, and stop it where one is there."""
         if not self.is_silent:
-            stop(self.silence)
+            cancel_timer(self.silence)
             self.silence = None
         elif self.silence is None:
             self.since = self.loop.time()
@@ -63,11 +63,11 @@ class Connection(H11Protocol):
 
     def handle_events(self) -> None:
         super().handle_events()
-        self.watch()
+        self.update_timer()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self.watch()
+        self.update_timer()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -76,12 +76,12 @@ class Connection(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        stop(self.unread)
+        cancel_timer(self.unread)
         self.unread = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        stop(self.silence)
-        stop(self.unread)
+        cancel_timer(self.silence)
+        cancel_timer(self.unread)
         super().connection_lost(exc)
 
     def drop(self) -> None:
@@ -89,7 +89,7 @@ class Connection(H11Protocol):
         self.transport.abort()
 
 
-def stop(timer: asyncio.TimerHandle | None) -> None:
+def cancel_timer(timer: asyncio.TimerHandle | None) -> None:
     """Cancel a clock, if it runs."""
     if timer is not None:
         timer.cancel()

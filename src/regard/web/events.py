@@ -8,8 +8,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from regard.errors import RegardError
-from regard.web.answers import fault, not_finite
-from regard.web.work import Closing
+from regard.web.answers import log_fault, not_finite_error
+from regard.web.work import ClosableStream
 
 KIND = "text/event-stream"
 HEADERS = {"Cache-Control": "no-cache"}
@@ -30,16 +30,16 @@ class Event(NamedTuple):
         try:
             data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
         except ValueError:
-            raise not_finite() from None
+            raise not_finite_error() from None
         return f"event: {self.name}\ndata: {data}\n\n".encode()
 
 
 class Stream(StreamingResponse):
     """An answer of events. However it ends, even before the first of them, whoever makes them is told."""
 
-    def __init__(self, events: Closing[Event]) -> None:
+    def __init__(self, events: ClosableStream[Event]) -> None:
         # Not no-store, which all other answers have: Chromium may call a stream of that kind aborted though all came.
-        super().__init__(encoded(events), media_type=KIND, headers=HEADERS)
+        super().__init__(encode_events(events), media_type=KIND, headers=HEADERS)
         self.events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,21 +49,21 @@ class Stream(StreamingResponse):
             self.events.close()
 
 
-def streamed(events: Closing[Event]) -> StreamingResponse:
+def stream_events(events: ClosableStream[Event]) -> StreamingResponse:
     """An answer of events. What goes wrong after it has begun is the last of them."""
     return Stream(events)
 
 
-def head_of_stream() -> Response:
+def answer_head() -> Response:
     """What `HEAD` gets of it: the headers, at once. A stream of a run that goes on has no end to wait for."""
     return Response(media_type=KIND, headers=HEADERS)
 
 
-async def encoded(events: Closing[Event]) -> AsyncIterator[bytes]:
+async def encode_events(events: ClosableStream[Event]) -> AsyncIterator[bytes]:
     try:
         async for event in events:
             yield event.encode()
     except RegardError as error:
         yield Event("error", {"error": str(error)}).encode()
     except Exception as error:  # the reader is told, whatever it was
-        yield Event("error", {"error": fault(error)}).encode()
+        yield Event("error", {"error": log_fault(error)}).encode()

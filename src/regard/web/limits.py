@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, fields
 
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.errors import wrong
 
 
@@ -11,23 +11,23 @@ from regard.errors import wrong
 class Limits:
     """All of them; every one can be set on the command line of whoever serves."""
 
-    workers: int = most("server", "workers")  # requests that are computed at the same time
-    waiting: int = most("server", "waiting")  # requests that wait for a worker
-    followers: int = most("server", "followers")  # pages that follow the curves of a run
-    seconds: float = float(most("request", "seconds"))  # from a request to the end of its answer
-    patience: float = float(most("request", "patience"))  # for a body to arrive
-    characters: int = most("request", "characters")  # of a text
-    tokens: int = most("request", "tokens")  # of a text, and of its translation
-    beam: int = most("request", "beam")
-    body: int = most("request", "body bytes")  # of a question
-    upload: int = most("recording", "served bytes")  # of a recording that is sent
-    file: int = most("request", "file bytes")  # of an image or a sound
-    pixels: int = most("image", "served pixels")  # of an image
-    listening: float = float(most("sound", "served seconds"))  # seconds of a sound
-    passage: int = most("request", "passage")  # characters of a text to be asked about
-    weights: int = most("run folder", "weights bytes")  # of a checkpoint
-    kept: int = most("store", "bytes")  # of recordings that are kept for the page
-    cells: int = most("store", "cells")  # weights that are sent as one table; larger ones go by tiles
+    workers: int = get_bound("server", "workers")  # requests that are computed at the same time
+    waiting: int = get_bound("server", "waiting")  # requests that wait for a worker
+    followers: int = get_bound("server", "followers")  # pages that follow the curves of a run
+    seconds: float = float(get_bound("request", "seconds"))  # from a request to the end of its answer
+    patience: float = float(get_bound("request", "patience"))  # for a body to arrive
+    characters: int = get_bound("request", "characters")  # of a text
+    tokens: int = get_bound("request", "tokens")  # of a text, and of its translation
+    beam: int = get_bound("request", "beam")
+    body: int = get_bound("request", "body bytes")  # of a question
+    upload: int = get_bound("recording", "served bytes")  # of a recording that is sent
+    file: int = get_bound("request", "file bytes")  # of an image or a sound
+    pixels: int = get_bound("image", "served pixels")  # of an image
+    listening: float = float(get_bound("sound", "served seconds"))  # seconds of a sound
+    passage: int = get_bound("request", "passage")  # characters of a text to be asked about
+    weights: int = get_bound("run folder", "weights bytes")  # of a checkpoint
+    kept: int = get_bound("store", "bytes")  # of recordings that are kept for the page
+    cells: int = get_bound("store", "cells")  # weights that are sent as one table; larger ones go by tiles
 
     def __post_init__(self) -> None:
         for entry in fields(self):

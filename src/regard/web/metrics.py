@@ -6,18 +6,18 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.bounds import most
-from regard.errors import sentence, wrong
+from regard.datasets.bounds import get_bound
+from regard.errors import format_message, wrong
 from regard.web.answers import RefusedError
 from regard.web.events import Event
 from regard.web.limits import Limits
-from regard.web.vetting import inside
-from regard.web.work import Closing
+from regard.web.vetting import resolve_inside
+from regard.web.work import ClosableStream
 
 PAUSE = 0.5  # seconds between two looks
-PART = most("run folder", "metrics part")  # bytes that are read at once
-LINE = most("run folder", "metrics line")  # bytes of a line that can be one of ours
-LARGEST = most("run folder", "metrics bytes")  # of a file that is followed
+PART = get_bound("run folder", "metrics part")  # bytes that are read at once
+LINE = get_bound("run folder", "metrics line")  # bytes of a line that can be one of ours
+LARGEST = get_bound("run folder", "metrics bytes")  # of a file that is followed
 NAMES = ("step", "epoch", "loss", "tokens", "seconds", "rate", "norm", "best")
 
 
@@ -28,19 +28,19 @@ class Followers:
         self.most, self.now = limits.followers, 0
         self.ended = False
 
-    def follow(self, run: Path, start: int) -> Closing[Event]:
+    def follow(self, run: Path, start: int) -> ClosableStream[Event]:
         """What the file says from a byte on, and then whatever is added to it. The reader counts from now on."""
         if self.now >= self.most:
             fix = "close some pages"
-            raise RefusedError(503, sentence("curves", f"{self.most} readers", "fewer", fix), wait=5)
-        path = inside(run, "metrics.jsonl", LARGEST)
+            raise RefusedError(503, format_message("curves", f"{self.most} readers", "fewer", fix), wait=5)
+        path = resolve_inside(run, "metrics.jsonl", LARGEST)
         self.now += 1
-        return Closing(self.following(path, start), self.leave)
+        return ClosableStream(self.iterate_points(path, start), self.leave)
 
     def leave(self) -> None:
         self.now -= 1
 
-    async def following(self, path: Path, start: int) -> AsyncGenerator[Event, None]:
+    async def iterate_points(self, path: Path, start: int) -> AsyncGenerator[Event, None]:
         """The points of a file as they come, until the server ends."""
         while not self.ended:
             part = await asyncio.to_thread(read_part, path, start)
@@ -73,14 +73,14 @@ def read_part(path: Path, start: int) -> tuple[list[dict[str, Any]], int, bool] 
     last = content.rfind(b"\n") + 1
     if not last and len(content) > LINE:
         last = len(content)  # no line of ours is so long: go on behind it
-    points = [point for line in content[:last].split(b"\n") if (point := point_of(line)) is not None]
+    points = [point for line in content[:last].split(b"\n") if (point := parse_point(line)) is not None]
     return points, start + last, start + len(content) < size and last > 0
 
 
-def point_of(line: bytes) -> dict[str, Any] | None:
+def parse_point(line: bytes) -> dict[str, Any] | None:
     """What a line says, in the few numbers that are drawn; None where it is none of ours.
 
-    >>> point_of(b'{"event": "stepped", "step": 3, "loss": 1.5, "other": "x"}')
+    >>> parse_point(b'{"event": "stepped", "step": 3, "loss": 1.5, "other": "x"}')
     {'step': 3, 'loss': 1.5}
     """
     try:
@@ -90,12 +90,12 @@ def point_of(line: bytes) -> dict[str, Any] | None:
     if not isinstance(values, dict) or not isinstance(values.get("step"), int):
         return None
     metrics = values.get("metrics")
-    held = {name: value for name, value in values.items() if name in NAMES and plain(value)}
+    held = {name: value for name, value in values.items() if name in NAMES and is_finite_number(value)}
     if isinstance(metrics, dict):
-        held["metrics"] = {str(name)[:40]: value for name, value in list(metrics.items())[:40] if plain(value)}
+        held["metrics"] = {str(name)[:40]: value for name, value in list(metrics.items())[:40] if is_finite_number(value)}
     return held
 
 
-def plain(value: object) -> bool:
+def is_finite_number(value: object) -> bool:
     """A number that JSON can say; nan and infinities of a run that failed are left out."""
     return isinstance(value, int | float) and value == value and abs(value) != float("inf")

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import RegardError, wrong
-from regard.tasks import config_of, kit
+from regard.tasks import read_config, import_task
 from regard.tasks.predicting import WEIGHTS, Prediction
 from regard.tasks.translation import TranslationConfig, Translator
-from regard.tasks.translation.predictor import first_source
+from regard.tasks.translation.predictor import read_first_source
 from regard.tasks.translation.text import ENDLESS
 from regard.web.answers import refuse
-from regard.web.asking import WAYS, Item
+from regard.web.asking import INPUT_KINDS, RunInput
 from regard.web.limits import Limits
-from regard.web.vetting import vet_config, vet_model, vet_texts, vetting
+from regard.web.vetting import vet_config, vet_model, vet_texts, report_run_errors
 from regard.web.work import Ticket
 
 
-class Opened(NamedTuple):
+class LoadedModel(NamedTuple):
     """What was trained, and the time and size of the file it came from: a run in progress gets better ones."""
 
     stamp: tuple[int, int]
@@ -32,73 +32,73 @@ class Run:
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         self.name, self.folder, self.limits = name, folder, limits
         self.lock = threading.Lock()
-        self.opened: Opened | None = None
+        self.opened: LoadedModel | None = None
 
-    def config(self) -> Any:
+    def read_config(self) -> Any:
         """Its settings, read anew: whoever resumes a run may change them."""
         vet_texts(self.folder)
-        config = config_of(self.folder)
+        config = read_config(self.folder)
         vet_config(config, self.limits)
         return config
 
-    def facts(self, ticket: Ticket) -> dict[str, Any]:
+    def describe(self, ticket: Ticket) -> dict[str, Any]:
         """What the page shows of it. A folder that cannot be used says why instead; the others are as they were."""
         ticket.check()
         try:
-            with vetting(self.folder, self.name):
-                config = self.config()
-                return {"name": self.name, "ready": (self.folder / WEIGHTS).is_file(), **described(config)}
+            with report_run_errors(self.folder, self.name):
+                config = self.read_config()
+                return {"name": self.name, "ready": (self.folder / WEIGHTS).is_file(), **describe_run(config)}
         except RegardError as error:
             return {"name": self.name, "error": str(error)}
 
-    def translator(self) -> Translator:
+    def load_translator(self) -> Translator:
         """The translator of the best weights so far."""
-        translator: Translator = self.open(("translation",), Translator.load)
+        translator: Translator = self.load_model(("translation",), Translator.load)
         return translator
 
-    def ask(self, item: Item | None) -> Prediction:
+    def ask(self, item: RunInput | None) -> Prediction:
         """What it makes of something; of an example that was held out, where nothing is given."""
-        predictor = self.open(WAYS, lambda config, folder: kit(config.task).load(config, folder))
+        predictor = self.load_model(INPUT_KINDS, lambda config, folder: import_task(config.task).load(config, folder))
         config = predictor.config
         if item is not None:
-            return WAYS[config.task].ask(predictor, item, self.limits)
-        if not generated(config):
+            return INPUT_KINDS[config.task].predict(predictor, item, self.limits)
+        if not is_generated(config):
             raise refuse(409, "example", "data that lie outside of the run", "generated ones", "choose a file")
         prediction: Prediction = predictor.predict(())
         return prediction
 
-    def open(self, tasks: Collection[str], load: Callable[[Any, Path], Any]) -> Any:
+    def load_model(self, tasks: Collection[str], load: Callable[[Any, Path], Any]) -> Any:
         """What was trained, with the best weights so far. One thread opens it, others wait."""
-        with self.lock, vetting(self.folder, self.name):
-            config = self.config()
+        with self.lock, report_run_errors(self.folder, self.name):
+            config = self.read_config()
             if config.task not in tasks:
                 got = f"{self.name}, a run of {config.task}"
                 raise refuse(409, "run", got, f"one of {', '.join(tasks)}", "choose another, or open its curves")
-            stamp = stamp_of(self.folder / WEIGHTS)
+            stamp = read_stamp(self.folder / WEIGHTS)
             if self.opened is None or self.opened.stamp != stamp:
                 vet_model(self.folder, self.limits.weights)
                 served = replace(config, training=replace(config.training, device="cpu"))
-                self.opened = Opened(stamp, load(served, self.folder))
+                self.opened = LoadedModel(stamp, load(served, self.folder))
             return self.opened.model
 
 
-def described(config: Any) -> dict[str, Any]:
+def describe_run(config: Any) -> dict[str, Any]:
     """What a run is of, how it is asked, and an example where the task brings its data along."""
-    found = {"task": config.task, "about": about(config)}
+    found = {"task": config.task, "about": describe_config(config)}
     if isinstance(config, TranslationConfig) and config.data.text in ENDLESS:
-        found["sample"] = first_source(replace(config, data=replace(config.data, held_out=1)))
-    if config.task in WAYS:
-        way = WAYS[config.task]
-        found |= {"takes": way.takes, "questioned": way.questioned, "example": generated(config)}
+        found["sample"] = read_first_source(replace(config, data=replace(config.data, held_out=1)))
+    if config.task in INPUT_KINDS:
+        way = INPUT_KINDS[config.task]
+        found |= {"takes": way.takes, "questioned": way.needs_question, "example": is_generated(config)}
     return found
 
 
-def generated(config: Any) -> bool:
+def is_generated(config: Any) -> bool:
     """Whether the data are those that a task brings along: nothing else that a folder names is opened."""
-    return bool(config.data == kit(config.task).DEFAULT.data)
+    return bool(config.data == import_task(config.task).DEFAULT.data)
 
 
-def stamp_of(path: Path) -> tuple[int, int]:
+def read_stamp(path: Path) -> tuple[int, int]:
     """When a file was written, and its size; zeros where there is none."""
     try:
         found = path.stat()
@@ -107,7 +107,7 @@ def stamp_of(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-def about(config: Any) -> dict[str, Any]:
+def describe_config(config: Any) -> dict[str, Any]:
     """The settings that tell runs apart."""
     model = getattr(config, "model", None)
     if not isinstance(config, TranslationConfig) or model is None:
@@ -124,10 +124,10 @@ def about(config: Any) -> dict[str, Any]:
     }
 
 
-def named(paths: Sequence[Path]) -> dict[str, Path]:
+def name_paths(paths: Sequence[Path]) -> dict[str, Path]:
     """Paths by their last part; where several share it, by a number behind it.
 
-    >>> list(named([Path("a/run"), Path("b/run")]))
+    >>> list(name_paths([Path("a/run"), Path("b/run")]))
     ['run', 'run-2']
     """
     found: dict[str, Path] = {}
@@ -158,7 +158,7 @@ class Runs(Mapping[str, Run]):
         return len(self.runs)
 
 
-def sorted_out(paths: Sequence[Path]) -> tuple[dict[str, Path], dict[str, Path]]:
+def split_paths(paths: Sequence[Path]) -> tuple[dict[str, Path], dict[str, Path]]:
     """Run folders and recordings, by name, from what was typed."""
     try:
         folders = [path for path in paths if path.is_dir()]
@@ -173,4 +173,4 @@ def sorted_out(paths: Sequence[Path]) -> tuple[dict[str, Path], dict[str, Path]]
     for folder in folders:
         if folder not in runs:
             raise wrong("run", f"{folder}, which is no run folder", "a folder that regard train made", "check the path")
-    return named(folders), named(files)
+    return name_paths(folders), name_paths(files)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regard.errors import sentence, wrong
-from regard.web.answers import problem
+from regard.errors import format_message, wrong
+from regard.web.answers import answer_error
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
@@ -30,13 +30,13 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "::1")
 WORD = re.compile(r"[!-~]{1,200}")
-NAMED = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?")
+HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?")
 
 
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Whether only this machine can reach it.
 
-    >>> loopback("127.0.0.1"), loopback("0.0.0.0"), loopback("localhost")
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("localhost")
     (True, False, True)
     """
     try:
@@ -45,7 +45,7 @@ def loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def address(host: str) -> bool:
+def is_address(host: str) -> bool:
     """Whether it is an address and no name."""
     try:
         ipaddress.ip_address(host)
@@ -72,9 +72,9 @@ class Access:
             raise wrong("token", got, "1 to 200 printable characters of ASCII without a blank", fix)
 
     @classmethod
-    def at(cls, host: str, names: Collection[str] = (), token: str | None = None) -> "Access":
+    def from_host(cls, host: str, names: Collection[str] = (), token: str | None = None) -> "Access":
         """For a server that listens there: with a token wherever others can reach it."""
-        if loopback(host):
+        if is_loopback(host):
             return cls((*LOCAL, host.lower(), *map(str.lower, names)), token=token)
         # Its own name is what the printed address has where it listens to everything.
         own = (*LOCAL, host, socket.gethostname(), *names)
@@ -82,18 +82,18 @@ class Access:
             tuple(map(str.lower, own)), addresses=True, token=secrets.token_urlsafe(24) if token is None else token
         )
 
-    def objection(self, scope: Scope) -> tuple[int, str] | None:
+    def find_objection(self, scope: Scope) -> tuple[int, str] | None:
         """What is wrong with a request, as a status and a sentence."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        found = NAMED.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
+        found = HOST.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
         name = found.group(1).strip("[]") if found else ""
-        if not found or not (name in self.names or (self.addresses and address(name))):
+        if not found or not (name in self.names or (self.addresses and is_address(name))):
             got = repr(", ".join(hosts)[:100])
-            return 403, sentence("Host", got, "a name of this server", "open the address that it printed")
-        return foreign(scope, headers, hosts[0]) or self.unproven(scope, headers)
+            return 403, format_message("Host", got, "a name of this server", "open the address that it printed")
+        return check_origin(scope, headers, hosts[0]) or self.check_token(scope, headers)
 
-    def unproven(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+    def check_token(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """Where a token is needed and the right one is not there. The page itself is no secret."""
         if self.token is None or not scope["path"].startswith("/api/"):
             return None
@@ -101,20 +101,20 @@ class Access:
         if secrets.compare_digest(given.encode(), self.token.encode()):
             return None
         fix = "open the whole address that the server printed"
-        return 401, sentence("token", "another" if given else "none", "the one of this server", fix)
+        return 401, format_message("token", "another" if given else "none", "the one of this server", fix)
 
 
-def foreign(scope: Scope, headers: Headers, host: str) -> tuple[int, str] | None:
+def check_origin(scope: Scope, headers: Headers, host: str) -> tuple[int, str] | None:
     """Where the browser says that another site's page is asking."""
     origins = headers.getlist("origin")
     if origins and origins != [f"{scope['scheme']}://{host}"]:
         got, fix = repr(", ".join(origins)[:100]), "use the page of this server"
-        return 403, sentence("Origin", got, "none but this server's own", fix)
+        return 403, format_message("Origin", got, "none but this server's own", fix)
     site = headers.get("sec-fetch-site", "none")
     # A link from elsewhere may open the page; it may not fetch, embed or post.
     visit = headers.get("sec-fetch-mode") == "navigate" and scope["path"] == "/" and scope["method"] == "GET"
     if site not in ("same-origin", "none") and not visit:
-        return 403, sentence("Sec-Fetch-Site", repr(site[:20]), "same-origin", "use the page of this server")
+        return 403, format_message("Sec-Fetch-Site", repr(site[:20]), "same-origin", "use the page of this server")
     return None
 
 
@@ -132,15 +132,15 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        objection = self.access.objection(scope)
-        app = self.app if objection is None else problem(objection[1], objection[0])
-        await app(scope, receive, guarded(send))
+        objection = self.access.find_objection(scope)
+        app = self.app if objection is None else answer_error(objection[1], objection[0])
+        await app(scope, receive, add_headers(send))
 
 
-def guarded(send: Send) -> Send:
+def add_headers(send: Send) -> Send:
     """Sends with the headers."""
 
-    async def sent(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
@@ -148,4 +148,4 @@ def guarded(send: Send) -> Send:
             headers.setdefault("Cache-Control", "no-store")
         await send(message)
 
-    return sent
+    return send_with_headers

@@ -8,18 +8,18 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.inspect.recording import Recording
-from regard.inspect.recording.file import read
+from regard.inspect.recording.file import read_recording
 from regard.web.answers import refuse
 
-NOTES = most("recording", "served notes")  # of a recording that are kept
+NOTES = get_bound("recording", "served notes")  # of a recording that are kept
 LETTER = 4  # bytes of a character, at most
 LABEL = 64  # bytes of a label beside its characters
 SITE, TENSOR = 1024, 512  # bytes of a site and of a tensor beside their numbers
 
 
-class Kept(NamedTuple):
+class StoredRecording(NamedTuple):
     """A recording, the name it is shown by, and what it takes."""
 
     title: str
@@ -27,7 +27,7 @@ class Kept(NamedTuple):
     bytes: int
 
 
-def bytes_of(recording: Recording) -> int:
+def count_bytes(recording: Recording) -> int:
     """Its numbers and its text: labels, notes and the names of its sites, each of which has its price even if empty."""
     axes = [axis for both in recording.labels.values() for axis in (both.queries, both.keys)]
     text = sum(LETTER * len(text) + LABEL for text in chain(*axes, recording.notes, recording))
@@ -40,19 +40,19 @@ class Store:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.kept: OrderedDict[str, Kept] = OrderedDict()
+        self.kept: OrderedDict[str, StoredRecording] = OrderedDict()
         self.lock = threading.Lock()
 
     def add(self, title: str, recording: Recording) -> str:
         """Keeps one more, as far as the page shows it; returns what to ask for."""
         recording.metadata, recording.notes = {}, recording.notes[:NOTES]
-        size = bytes_of(recording)
+        size = count_bytes(recording)
         if size > self.most:
             got, fix = f"{size:,} bytes", "observe fewer sites, or with a lower limit"
             raise refuse(413, "recording", got, f"at most {self.most:,}", fix)
         name = secrets.token_urlsafe(12)
         with self.lock:
-            self.kept[name] = Kept(title, recording, size)
+            self.kept[name] = StoredRecording(title, recording, size)
             while self.bytes > self.most:
                 self.kept.popitem(last=False)
         return name
@@ -61,7 +61,7 @@ class Store:
     def bytes(self) -> int:
         return sum(one.bytes for one in self.kept.values())
 
-    def get(self, name: str) -> Kept:
+    def get(self, name: str) -> StoredRecording:
         with self.lock:
             found = self.kept.get(name)
             if found is None:
@@ -86,5 +86,5 @@ class Files:
             raise refuse(404, "recording", repr(title[:100]), expected, "choose one of them")
         name = self.opened.get(title)
         if name is None or name not in store.kept:
-            name = self.opened[title] = store.add(title, read(path, self.limit, name=title, between=between))
+            name = self.opened[title] = store.add(title, read_recording(path, self.limit, name=title, between=between))
         return name

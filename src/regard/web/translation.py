@@ -6,14 +6,14 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.datasets.cleaning import clean
 from regard.errors import wrong
-from regard.models.search import ROOT, Beam, Branch, Sampling, watch
+from regard.models.search import ROOT, BeamOptions, Branch, SamplingOptions, iterate_search
 from regard.tasks.data import END, UNKNOWN
-from regard.tasks.data.marks import MARKS
-from regard.tasks.translation import Search, Translator
-from regard.tasks.translation.looking import spread, without
+from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.translation import TranslationSearchOptions, Translator
+from regard.tasks.translation.looking import restore_hidden_positions, hide_positions
 from regard.web.bodies import Fields
 from regard.web.events import Event
 from regard.web.limits import Limits
@@ -24,7 +24,7 @@ DIGITS = 6  # of a weight on its way to the page
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """A text, and the places of its tokens that are masked: hidden from attention, or unknown to the model."""
 
     text: str
@@ -32,88 +32,88 @@ class Source:
     masking: Masking = "attention"
 
     @classmethod
-    def of(cls, fields: Fields, limits: Limits) -> "Source":
-        text = clean(fields.text("text", limits.characters))
+    def from_fields(cls, fields: Fields, limits: Limits) -> "SourceText":
+        text = clean(fields.take_text("text", limits.characters))
         if not text:
             raise wrong("text", "nothing but blanks", "some words", "write a sentence")
-        masked = tuple(sorted(set(fields.places("masked", limits.tokens, limits.tokens))))
-        return cls(text, masked, fields.choice("masking", ("attention", "input"), "attention"))  # type: ignore[arg-type]
+        masked = tuple(sorted(set(fields.take_indices("masked", limits.tokens, limits.tokens))))
+        return cls(text, masked, fields.take_choice("masking", ("attention", "input"), "attention"))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TranslationRequest:
     """A translation as it is asked for. A temperature of 0 searches; above, one translation is drawn."""
 
-    source: Source
+    source: SourceText
     beam: int = 5
     length: float = 1.0
     temperature: float = 0.0
     seed: int = 0
 
     @classmethod
-    def of(cls, fields: Fields, limits: Limits) -> "Question":
+    def from_fields(cls, fields: Fields, limits: Limits) -> "TranslationRequest":
         return cls(
-            Source.of(fields, limits),
-            fields.whole("beam", 1, limits.beam, min(5, limits.beam)),
-            fields.number("length", 0.0, float(most("request", "length")), 1.0),
-            fields.number("temperature", 0.0, float(most("request", "temperature")), 0.0),
-            fields.whole("seed", 0, most("request", "seed"), 0),
+            SourceText.from_fields(fields, limits),
+            fields.take_integer("beam", 1, limits.beam, min(5, limits.beam)),
+            fields.take_number("length", 0.0, float(get_bound("request", "length")), 1.0),
+            fields.take_number("temperature", 0.0, float(get_bound("request", "temperature")), 0.0),
+            fields.take_integer("seed", 0, get_bound("request", "seed"), 0),
         )
 
     @property
-    def plan(self) -> Beam | Sampling | None:
+    def plan(self) -> BeamOptions | SamplingOptions | None:
         if self.temperature >= 0.01:
-            return Sampling(self.temperature, seed=self.seed)
+            return SamplingOptions(self.temperature, seed=self.seed)
         if self.beam == 1:
             return None
-        return Search(self.beam, self.beam, self.length).plan
+        return TranslationSearchOptions(self.beam, self.beam, self.length).beam_options
 
 
-class Numbered(NamedTuple):
+class EncodedSource(NamedTuple):
     """A text in numbers, END behind it, and the places that decoders cannot see."""
 
     row: list[int]
     hidden: list[int]
 
 
-def numbered(translator: Translator, source: Source, most: int) -> Numbered:
+def encode_source(translator: Translator, source: SourceText, most: int) -> EncodedSource:
     """The source as the model is given it. Of a text that is too long, the beginning."""
     longest = min(most, translator.config.model.longest)
     row = [*translator.vocabularies.source.encode(source.text)[: longest - 1], END]
     masked = [place for place in source.masked if place < len(row) - 1]
     if source.masking == "input":
-        return Numbered([UNKNOWN if place in masked else number for place, number in enumerate(row)], [])
-    return Numbered(row, masked)
+        return EncodedSource([UNKNOWN if place in masked else number for place, number in enumerate(row)], [])
+    return EncodedSource(row, masked)
 
 
-def answer(translator: Translator, question: Question, limits: Limits, ticket: Ticket) -> Iterator[Event]:
+def stream_translation(translator: Translator, question: TranslationRequest, limits: Limits, ticket: Ticket) -> Iterator[Event]:
     """The events of one translation: the source, each step of the search, and what was found."""
-    reading = numbered(translator, question.source, limits.tokens)
+    reading = encode_source(translator, question.source, limits.tokens)
     with torch.inference_mode():
         encoded = translator.model.encode(torch.tensor([reading.row]), torch.tensor([len(reading.row)]))
     vocabularies = translator.vocabularies
-    unknown = vocabularies.source.unknown(question.source.text)
-    yield Event("source", {"tokens": vocabularies.source.tokens(reading.row), "unknown": unknown})
+    unknown = vocabularies.source.find_unknown(question.source.text)
+    yield Event("source", {"tokens": vocabularies.source.get_tokens(reading.row), "unknown": unknown})
     longest = min(limits.tokens, translator.config.model.longest)
     room = min(2 * len(reading.row) + 30, longest - 1)
     branches: dict[int, Branch] = {}
-    for grown in watch(translator.model.decoder, without(encoded, reading.hidden), MARKS, room, plan=question.plan):
+    for grown in iterate_search(translator.model.decoder, hide_positions(encoded, reading.hidden), SPECIAL_TOKENS, room, plan=question.plan):
         ticket.check()
         branches |= {branch.number: branch for branch in grown}
-        yield Event("step", {"branches": [shown(branch, reading, translator) for branch in grown]})
-    yield Event("done", {"hypotheses": complete(branches, question.beam, translator)})
+        yield Event("step", {"branches": [describe_branch(branch, reading, translator) for branch in grown]})
+    yield Event("done", {"hypotheses": rank_hypotheses(branches, question.beam, translator)})
 
 
-def shown(branch: Branch, reading: Numbered, translator: Translator) -> dict[str, Any]:
+def describe_branch(branch: Branch, reading: EncodedSource, translator: Translator) -> dict[str, Any]:
     """A branch for the page."""
-    found = branch._asdict() | {"word": translator.vocabularies.target.tokens([branch.token])[0]}
-    if branch.looked is not None:
-        weights = spread(branch.looked.float(), len(reading.row), reading.hidden)
+    found = branch._asdict() | {"word": translator.vocabularies.target.get_tokens([branch.token])[0]}
+    if branch.weights is not None:
+        weights = restore_hidden_positions(branch.weights.float(), len(reading.row), reading.hidden)
         found["looked"] = [round(weight, DIGITS) for weight in weights.tolist()]
     return found
 
 
-def complete(branches: dict[int, Branch], most: int, translator: Translator) -> list[dict[str, Any]]:
+def rank_hypotheses(branches: dict[int, Branch], most: int, translator: Translator) -> list[dict[str, Any]]:
     """The branches that ended, the best first, each with its path from the root."""
     ended = [(branch.score, branch) for branch in branches.values() if branch.score is not None]
     found = []

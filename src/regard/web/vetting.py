@@ -13,28 +13,28 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.bounds import check_file, most
+from regard.datasets.bounds import check_file, get_bound
 from regard.errors import InputError, RegardError, wrong
 from regard.tasks.predicting import WEIGHTS
-from regard.tasks.speech.features import Features
-from regard.training.folder import how_to_go_on
+from regard.tasks.speech.features import SpectrogramConfig
+from regard.training.folder import format_resume_command
 from regard.web.answers import LOG, RefusedError, refuse
-from regard.web.bodies import shown
+from regard.web.bodies import format_value
 from regard.web.limits import Limits
 
-TEXT = most("run folder", "config bytes")
-WORDS = most("run folder", "file bytes")  # of a vocabulary
-DOTS = most("run folder", "config dots")
+TEXT = get_bound("run folder", "config bytes")
+WORDS = get_bound("run folder", "file bytes")  # of a vocabulary
+DOTS = get_bound("run folder", "config dots")
 QUOTED = re.compile(r"""\"[^"\n]*\"|'[^'\n]*'""")
-ENTRIES = most("run folder", "entries")
-NUMBER = most("run folder", "number")  # largest number of a configuration
+ENTRIES = get_bound("run folder", "entries")
+NUMBER = get_bound("run folder", "number")  # largest number of a configuration
 NUMBERS = {  # and of these
-    name: most("run folder", name) for name in ("seed", "layers", "hops", "pixels", "rate", "window", "hop", "filters")
+    name: get_bound("run folder", name) for name in ("seed", "layers", "hops", "pixels", "rate", "window", "hop", "filters")
 }
 
 
 @contextmanager
-def vetting(run: Path, name: str) -> Iterator[None]:
+def report_run_errors(run: Path, name: str) -> Iterator[None]:
     """Turn whatever the files of a folder lead to into one sentence about this run; others are served as before.
 
     The run has its name in it, and not the path that the folder has on this machine.
@@ -42,9 +42,9 @@ def vetting(run: Path, name: str) -> Iterator[None]:
     try:
         yield
     except RefusedError as error:
-        raise RefusedError(error.status, without_path(str(error), run, name), wait=error.wait) from None
+        raise RefusedError(error.status, hide_path(str(error), run, name), wait=error.wait) from None
     except RegardError as error:
-        raise InputError(without_path(str(error), run, name)) from None
+        raise InputError(hide_path(str(error), run, name)) from None
     except OSError as error:
         got = f"{name}, which cannot be read ('{error.strerror}')"
         raise refuse(409, "run", got, "a run folder", "check who may read its files") from None
@@ -54,10 +54,10 @@ def vetting(run: Path, name: str) -> Iterator[None]:
         raise refuse(409, "run", got, "a folder that regard train made", "restore it from a copy") from None
 
 
-def without_path(text: str, run: Path, name: str) -> str:
+def hide_path(text: str, run: Path, name: str) -> str:
     """Return a sentence with the name of a run in place of the path of its folder.
 
-    >>> without_path("config: got /a/b/config.toml, expected …", Path("/a/b"), "b")
+    >>> hide_path("config: got /a/b/config.toml, expected …", Path("/a/b"), "b")
     'config: got b/config.toml, expected …'
     """
     for path in (str(run.resolve()), str(run.absolute()), str(run)):
@@ -65,7 +65,7 @@ def without_path(text: str, run: Path, name: str) -> str:
     return text
 
 
-def inside(run: Path, name: str, largest: int) -> Path:
+def resolve_inside(run: Path, name: str, largest: int) -> Path:
     """A file of the folder that is really in it, a plain one, and not larger than that; or one that is not there."""
     path = (run / name).resolve()
     if not path.is_relative_to(run.resolve()):
@@ -78,7 +78,7 @@ def inside(run: Path, name: str, largest: int) -> Path:
 def vet_texts(run: Path) -> None:
     """The small files, before anything is read from them."""
     for name in ("versions.json", "config.toml"):
-        path = inside(run, name, TEXT)
+        path = resolve_inside(run, name, TEXT)
     if path.is_file():
         vet_dots(path.read_text(encoding="utf-8", errors="replace"))
     entries = list(islice(chain(run.iterdir(), (run / "vocabulary").glob("*")), ENTRIES + 1))
@@ -86,7 +86,7 @@ def vet_texts(run: Path) -> None:
         raise wrong("run", f"more than {ENTRIES:,} files", f"at most {ENTRIES:,}", "check the folder")
     for path in entries:
         if path.suffix not in (".safetensors", ".jsonl") and not path.is_dir():
-            inside(run, str(path.relative_to(run)), WORDS)
+            resolve_inside(run, str(path.relative_to(run)), WORDS)
 
 
 def vet_dots(text: str) -> None:
@@ -103,20 +103,20 @@ def vet_config(config: Any, limits: Limits) -> None:
         if entry.name != "training":
             vet_numbers(getattr(config, entry.name), entry.name)
     features = getattr(config, "features", None)
-    if isinstance(features, Features):
-        frames = features.frames(math.ceil(limits.listening * features.rate))
-        sizes = {"bank": features.filters * features.points, "spectrum": frames * features.points}
+    if isinstance(features, SpectrogramConfig):
+        frames = features.count_frames(math.ceil(limits.listening * features.rate))
+        sizes = {"bank": features.filters * features.fft_size, "spectrum": frames * features.fft_size}
         for name, size in sizes.items():
-            if size > most("run folder", name):
+            if size > get_bound("run folder", name):
                 got = f"{features.window} ms every {features.hop} ms at {features.rate} samples a second"
-                expected = f"at most {most('run folder', name):,} numbers of its {name}"
+                expected = f"at most {get_bound('run folder', name):,} numbers of its {name}"
                 raise wrong("features", got, expected, "use 25 and 10 ms")
 
 
 def vet_model(run: Path, largest: int) -> None:
     """There are weights, of not more than so many bytes."""
-    if not inside(run, WEIGHTS, largest).is_file():
-        raise refuse(409, "run", "no weights yet", "at least one checkpoint", f"wait, or: {how_to_go_on(run)}")
+    if not resolve_inside(run, WEIGHTS, largest).is_file():
+        raise refuse(409, "run", "no weights yet", "at least one checkpoint", f"wait, or: {format_resume_command(run)}")
 
 
 def vet_numbers(value: Any, name: str) -> None:
@@ -130,4 +130,4 @@ def vet_numbers(value: Any, name: str) -> None:
     elif isinstance(value, int | float):
         largest = next((largest for end, largest in NUMBERS.items() if name.endswith(end)), NUMBER)
         if not -largest <= value <= largest:
-            raise wrong(name, shown(value), f"at most {largest:,}", "check the run")
+            raise wrong(name, format_value(value), f"at most {largest:,}", "check the run")

@@ -8,15 +8,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from regard.errors import sentence
-from regard.web.answers import RefusedError, gone
+from regard.errors import format_message
+from regard.web.answers import RefusedError, client_gone_error
 from regard.web.limits import Limits
 
 Result = TypeVar("Result")
 DONE = object()
 
 
-class Closing(AsyncIterator[Result]):
+class ClosableStream(AsyncIterator[Result]):
     """Items as they come, and what is to be done when no more are wanted.
 
     A generator that was never asked for its first item runs none of its code, not even `finally`: what was taken for
@@ -26,7 +26,7 @@ class Closing(AsyncIterator[Result]):
     def __init__(self, items: AsyncGenerator[Result, None], leave: Callable[[], object]) -> None:
         self.items, self.leave, self.closed = items, leave, False
 
-    def __aiter__(self) -> "Closing[Result]":
+    def __aiter__(self) -> "ClosableStream[Result]":
         return self
 
     async def __anext__(self) -> Result:
@@ -52,10 +52,10 @@ class Ticket:
     def check(self) -> None:
         """Raises where going on is of no use. To be asked between steps."""
         if self.left.is_set():
-            raise gone()
+            raise client_gone_error()
         if time.monotonic() > self.end:
             fix = "ask for less, or serve with a higher --seconds"
-            text = sentence("time", f"more than {self.seconds:g} s", "an answer within them", fix)
+            text = format_message("time", f"more than {self.seconds:g} s", "an answer within them", fix)
             raise RefusedError(503, text, wait=1)
 
 
@@ -71,7 +71,7 @@ class Workers:
         """A place in the queue, or the sentence that there is none. Called in the event loop only."""
         most = self.limits.workers + self.limits.waiting
         if self.busy >= most:
-            text = sentence("server", f"more than {most} requests at once", "fewer", "try again in a moment")
+            text = format_message("server", f"more than {most} requests at once", "fewer", "try again in a moment")
             raise RefusedError(503, text, wait=1)
         self.busy += 1
         ticket = Ticket(self.limits.seconds)
@@ -87,29 +87,29 @@ class Workers:
         finally:
             ticket.left.set()
 
-    def stream(self, work: Callable[[Ticket], Iterator[Result]]) -> Closing[Result]:
+    def stream(self, work: Callable[[Ticket], Iterator[Result]]) -> ClosableStream[Result]:
         """The items of some work, each as soon as it is there. The work is in the queue when this returns."""
         loop, items, ticket = asyncio.get_running_loop(), asyncio.Queue[Any](), self.admit()
 
         def pump() -> None:
             for item in work(ticket):
-                calling(loop, items.put_nowait, item)
+                call_in_loop(loop, items.put_nowait, item)
                 ticket.check()
 
         future = self.start(ticket, pump)
-        future.add_done_callback(lambda _: calling(loop, items.put_nowait, DONE))
-        return Closing(arriving(items, future, ticket), ticket.left.set)
+        future.add_done_callback(lambda _: call_in_loop(loop, items.put_nowait, DONE))
+        return ClosableStream(iterate_items(items, future, ticket), ticket.left.set)
 
     def start(self, ticket: Ticket, work: Callable[[], Result]) -> "Future[Result]":
         """Puts work into the queue; its place is free again when the work is over, whoever still reads."""
         loop = asyncio.get_running_loop()
 
-        def checked() -> Result:
+        def check_and_work() -> Result:
             ticket.check()  # who left while waiting costs nothing
             return work()
 
-        future = self.threads.submit(checked)
-        future.add_done_callback(lambda _: calling(loop, self.release))
+        future = self.threads.submit(check_and_work)
+        future.add_done_callback(lambda _: call_in_loop(loop, self.release))
         return future
 
     def release(self) -> None:
@@ -122,7 +122,7 @@ class Workers:
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 
-async def arriving(items: "asyncio.Queue[Any]", future: "Future[None]", ticket: Ticket) -> AsyncGenerator[Any, None]:
+async def iterate_items(items: "asyncio.Queue[Any]", future: "Future[None]", ticket: Ticket) -> AsyncGenerator[Any, None]:
     """What a thread puts into a queue. When nobody takes it any more, the thread is told."""
     try:
         while (item := await items.get()) is not DONE:
@@ -132,7 +132,7 @@ async def arriving(items: "asyncio.Queue[Any]", future: "Future[None]", ticket: 
         ticket.left.set()
 
 
-def calling(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object) -> None:
+def call_in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object) -> None:
     """Calls in the loop, unless it is closed: then nobody is there to be told."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(function, *arguments)

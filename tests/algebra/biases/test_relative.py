@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import InputError, Relative, attend
-from regard.algebra.biases.relative import buckets
+from regard.algebra.biases.relative import assign_buckets
 from regard.algebra.pairs import Pairs
 
 
@@ -39,7 +39,7 @@ def test_every_distance_falls_into_its_bucket(count: int, farthest: int, causal:
     if farthest <= (count // 2 if causal else count // 4):
         pytest.skip("too few far distances for a bucket")
     distances = range(-2 * farthest, 2 * farthest + 1)
-    found = buckets(torch.tensor(list(distances)), count, farthest, causal=causal).tolist()
+    found = assign_buckets(torch.tensor(list(distances)), count, farthest, causal=causal).tolist()
     assert found == [bucket(d, count, farthest, causal=causal) for d in distances]
 
 
@@ -47,7 +47,7 @@ def test_every_distance_falls_into_its_bucket(count: int, farthest: int, causal:
 def test_buckets_of_any_size(half: int, more: int, causal: bool, distance: int) -> None:
     count = 2 * half
     farthest = (count // 2 if causal else count // 4) + more
-    found = buckets(torch.tensor([distance]), count, farthest, causal=causal).item()
+    found = assign_buckets(torch.tensor([distance]), count, farthest, causal=causal).item()
     assert found == bucket(distance, count, farthest, causal=causal)
     assert 0 <= found < count
 
@@ -58,7 +58,7 @@ def test_it_agrees_with_the_formula_that_t5_was_trained_with() -> None:
     away, n = distance.abs(), 16
     large = 8 + (torch.log(away.clamp_min(1) / 8) / torch.log(torch.tensor(128 / 8)) * (n - 8)).long()
     theirs = (distance > 0) * n + torch.where(away < 8, away, large.clamp_max(n - 1))
-    mine = buckets(distance, 32, 128, causal=False)
+    mine = assign_buckets(distance, 32, 128, causal=False)
     edges = {a for a in away.tolist() if a >= 8 and Fraction(a, 8) ** 8 in {Fraction(16) ** k for k in range(9)}}
     differ = {int(a) for a in away[theirs != mine]}
     assert differ <= edges
@@ -84,7 +84,7 @@ def test_the_table_learns(backend: str) -> None:
     assert attended.plan.backend in ("stream", "eager")
     attended.output.square().sum().backward()
     assert bias.table.grad is not None
-    used = torch.unique(buckets(torch.arange(-6, 5), 32, 128, causal=False))
+    used = torch.unique(assign_buckets(torch.arange(-6, 5), 32, 128, causal=False))
     assert (bias.table.grad[:, used] != 0).all()
     with torch.no_grad():
         assert attend(query, key, value, bias=bias).plan.backend == "sdpa"

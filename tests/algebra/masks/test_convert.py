@@ -100,7 +100,7 @@ def test_from_multihead_reads_what_multihead_attention_means(dims: int, padded: 
     hidden[..., 0] = False
     padding = torch.arange(S) >= torch.tensor([[4], [S]]) if padded else None
     mask = from_multihead(hidden, padding, heads=H)
-    mine = joined(attend(query, key, value, mask=mask if dims == 3 else mask.over_heads()).output)
+    mine = joined(attend(query, key, value, mask=mask if dims == 3 else mask.add_head_axis()).output)
     given = theirs(query, key, value, attn_mask=hidden, key_padding_mask=padding)
     assert torch.allclose(mine, given, rtol=0, atol=1e-12)
 
@@ -147,7 +147,7 @@ def test_huggingface_masks_are_ones_at_the_tokens() -> None:
     tokens = torch.tensor([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]])  # padded right and left
     mask = from_huggingface(tokens)
     assert mask.table(2, 5).shape == (2, 2, 5)
-    assert mask.over_heads().table(2, 5).shape == (2, 1, 2, 5)
+    assert mask.add_head_axis().table(2, 5).shape == (2, 1, 2, 5)
     assert torch.equal(mask.table(2, 5)[:, 0].long(), tokens)
     assert torch.equal(to_huggingface(mask, 5), tokens)
     assert to_huggingface(Lengths(torch.tensor([2, 5])[:, None]), 5).tolist() == [[1, 1, 0, 0, 0], [1] * 5]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard import Around, Causal, Documents, InputError, KindError, Lengths, Mask, Prefix, Window, attend
+from regard import CenteredWindow, Causal, Documents, InputError, KindError, Lengths, Mask, Prefix, Window, attend
 
 MANY = 2_000
 INTEGERS = [
@@ -44,16 +44,16 @@ def joined(way: str) -> Mask:
 def test_thousands_of_masks_are_one_mask(way: str) -> None:
     mask, plain = joined(way), Causal() & Window(2, 0)
     assert torch.equal(mask.table(3, 5), plain.table(3, 5))
-    assert mask.key == mask.key
-    assert hash(mask.key) == hash(joined(way).key)
+    assert mask.plan_key == mask.plan_key
+    assert hash(mask.plan_key) == hash(joined(way).plan_key)
     assert repr(mask).count("Window") >= MANY // 2 or way == "not"
     first, last = mask.span(0, 3, 3, 5)
     assert 0 <= first <= last <= 5
     assert not mask.columnwise
-    assert mask.visible(5) is None
+    assert mask.find_visible_keys(5) is None
     assert (mask.width, mask.causal) == ((3, True) if way in ("and", "right", "in turn") else (None, way == "or"))
     x = torch.randn(4, 2)
-    attended = attend(x, x, x, mask=mask.over_heads())
+    attended = attend(x, x, x, mask=mask.add_head_axis())
     assert torch.allclose(attended.output, attend(x, x, x, mask=plain).output, atol=1e-6)
     assert attended.weights.summary(2).entropy.shape == (4,)
     assert attended.plan.explain()
@@ -70,10 +70,10 @@ def test_ten_thousand_masks_are_one_mask() -> None:
 
 def test_masks_that_are_joined_in_another_way_have_another_key() -> None:
     one, two = Causal(), Lengths(torch.tensor(2))
-    keys = [(one & two).key, (one | two).key, (~(one & two)).key, (~one & two).key, (one & ~two).key, one.key]
-    nested = [((one | two) & one | two).key, ((one | two | one) & two).key, (one | two & one | two).key]
+    keys = [(one & two).plan_key, (one | two).plan_key, (~(one & two)).plan_key, (~one & two).plan_key, (one & ~two).plan_key, one.plan_key]
+    nested = [((one | two) & one | two).plan_key, ((one | two | one) & two).plan_key, (one | two & one | two).plan_key]
     assert len(set(keys + nested)) == len(keys) + len(nested)
-    assert ((one & two) & one).key == (one & (two & one)).key
+    assert ((one & two) & one).plan_key == (one & (two & one)).plan_key
 
 
 @pytest.mark.parametrize("size", [2**31, 2**62, 2**63, 10**30])
@@ -83,8 +83,8 @@ def test_a_window_may_be_wider_than_any_number_of_keys(size: int) -> None:
         (Window(size, 0), Causal()),
         (Window(size, size), None),
         (Window(0, size), ~Causal() | Window(0, 0)),
-        (Around(torch.arange(600), size), None),
-        (Around(torch.arange(600.0), size), None),
+        (CenteredWindow(torch.arange(600), size), None),
+        (CenteredWindow(torch.arange(600.0), size), None),
     ):
         expected = attend(x, x, x, **({} if plain is None else {"mask": plain})).output  # type: ignore[arg-type]
         for backend in ("auto", "eager", "local", "rows"):
@@ -94,7 +94,7 @@ def test_a_window_may_be_wider_than_any_number_of_keys(size: int) -> None:
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("bad", [-1, -(2**63), 1.5, True, None, "2", torch.tensor(2)], ids=str)
 def test_what_is_no_number_of_keys_is_refused(bad: Any) -> None:
-    for make in (lambda: Window(bad, 0), lambda: Window(0, bad), lambda: Around(torch.arange(3), bad)):
+    for make in (lambda: Window(bad, 0), lambda: Window(0, bad), lambda: CenteredWindow(torch.arange(3), bad)):
         with pytest.raises(
             (InputError, KindError), match=r"^(before|after|radius): got .*, expected (a whole number|at least 0)"
         ):
@@ -144,18 +144,18 @@ def test_a_center_far_from_all_keys_sees_none(center: float, backend: Any) -> No
     x = torch.randn(600, 2)
     centers = torch.arange(600.0)
     centers[5] = center
-    output = attend(x, x, x, mask=Around(centers, 2), backend=backend).output
+    output = attend(x, x, x, mask=CenteredWindow(centers, 2), backend=backend).output
     assert (output[5] == 0).all()
     others = torch.arange(600) != 5
-    assert torch.allclose(output[others], attend(x, x, x, mask=Around(torch.arange(600), 2)).output[others], atol=1e-5)
+    assert torch.allclose(output[others], attend(x, x, x, mask=CenteredWindow(torch.arange(600), 2)).output[others], atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.int16, torch.uint8], ids=str)
 def test_centers_of_any_dtype_count_all_keys(dtype: torch.dtype) -> None:
     centers = torch.tensor([0, 128, 3 * 64]).to(dtype)
-    assert Around(centers, 1).table(3, 5000).sum(-1).tolist() == [2, 3, 3]
+    assert CenteredWindow(centers, 1).table(3, 5000).sum(-1).tolist() == [2, 3, 3]
     assert (
-        Around(torch.tensor([4096]).to(dtype if dtype.is_floating_point else torch.int16), 0).table(1, 5000).sum() == 1
+        CenteredWindow(torch.tensor([4096]).to(dtype if dtype.is_floating_point else torch.int16), 0).table(1, 5000).sum() == 1
     )
 
 
@@ -163,4 +163,4 @@ def test_centers_of_any_dtype_count_all_keys(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("bad", [torch.ones(3).bool(), torch.ones(3) * 1j, torch.tensor(1.0), [1.0]], ids=str)
 def test_what_is_no_center_is_refused(bad: Any) -> None:
     with pytest.raises(KindError, match=r"^center: got "):
-        Around(bad, 1)
+        CenteredWindow(bad, 1)

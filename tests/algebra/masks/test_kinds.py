@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from regard import Around, Causal, Documents, Full, InputError, KindError, Lengths, Mask, Prefix, Window, attend
+from regard import CenteredWindow, Causal, Documents, Full, InputError, KindError, Lengths, Mask, Prefix, Window, attend
 from regard.algebra.pairs import Pairs
 
 
@@ -32,7 +32,7 @@ def test_window() -> None:
 
 
 def test_around_keeps_both_ends_and_takes_fractions() -> None:
-    mask = Around(torch.tensor([0.0, 2.0, 2.5, 6.0, -3.0]), radius=1)
+    mask = CenteredWindow(torch.tensor([0.0, 2.0, 2.5, 6.0, -3.0]), radius=1)
     assert picture(mask, 5, 5) == ["xx...", ".xxx.", "..xx.", ".....", "....."]
 
 
@@ -85,13 +85,13 @@ def test_over_heads_puts_an_axis_behind_the_sequences() -> None:
         Documents(torch.tensor([[0, 0, 1], [0, 1, 1]]), torch.tensor([[0, 0, 1], [0, 1, 1]])),
         Documents(torch.tensor([0, 0, 1]), torch.tensor([[0, 0, 1], [0, 1, 1]])),
         Documents(torch.tensor([[0, 0, 1], [0, 1, 1]]), torch.tensor([0, 0, 1])),
-        Around(torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]), 1),
+        CenteredWindow(torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]), 1),
         Mask.keep(torch.rand(2, 3, 3) < 0.5),
         Causal() & Lengths(lengths),
         Causal() | Lengths(lengths),
         ~Lengths(lengths),
     ):
-        plain, over = mask.table(3, 3), mask.over_heads().table(3, 3)
+        plain, over = mask.table(3, 3), mask.add_head_axis().table(3, 3)
         assert over.shape == (2, 1, 3, 3), mask
         assert torch.equal(over[:, 0], plain), mask
 
@@ -105,19 +105,19 @@ def test_over_heads_puts_an_axis_behind_the_sequences() -> None:
         Lengths(torch.tensor(2)),
         Prefix(torch.tensor(2)),
         Documents(torch.tensor([0, 1])),
-        Around(torch.zeros(3), 1),
+        CenteredWindow(torch.zeros(3), 1),
         Mask.keep(torch.ones(3, 3, dtype=torch.bool)),
     ],
     ids=lambda m: type(m).__name__,
 )
 def test_without_sequences_over_heads_changes_nothing(mask: Mask) -> None:
-    assert mask.over_heads() is mask
+    assert mask.add_head_axis() is mask
 
 
 def test_a_block_sees_its_own_rows_and_columns() -> None:
     for mask in (Causal(), Window(before=2, after=1), Lengths(torch.tensor(4)), Documents(torch.arange(7) // 3)):
         whole = mask.table(5, 7)
-        block = mask.allowed(Pairs(5, 7, rows=(1, 4), columns=(2, 6)))
+        block = mask.allows(Pairs(5, 7, rows=(1, 4), columns=(2, 6)))
         assert torch.equal(block.expand(3, 4), whole[1:4, 2:6]), mask
 
 
@@ -131,7 +131,7 @@ SENTENCES = {
         "after: got -2, expected at least 0; fix: count the keys on that side of the query",
     ),
     "radius": (
-        lambda: Around(torch.zeros(3), -1),
+        lambda: CenteredWindow(torch.zeros(3), -1),
         "radius: got -1, expected at least 0; fix: count the keys on each side of the center",
     ),
     "negative": (
@@ -157,7 +157,7 @@ KINDS = {
         "lengths: got a list, expected an integer tensor; fix: write torch.tensor([...])",
     ),
     "list of centers": (
-        lambda: Around([3.0, 5.0], 1),  # type: ignore[arg-type]
+        lambda: CenteredWindow([3.0, 5.0], 1),  # type: ignore[arg-type]
         "center: got a list, expected a tensor; fix: write torch.tensor(...)",
     ),
     "list of documents": (
@@ -228,11 +228,11 @@ MISFITS = {
         "mask.lengths: got lead axes (1, 1, 1), expected axes that broadcast to (2, 3)" + LEAD,
     ),
     "centers": (
-        Around(torch.zeros(4), 1),
+        CenteredWindow(torch.zeros(4), 1),
         "mask.center: got 4 centers, expected queries=5; fix: give one center for each query",
     ),
     "centers of others": (
-        Around(torch.zeros(7, 5), 1),
+        CenteredWindow(torch.zeros(7, 5), 1),
         "mask.center: got lead axes (7,), expected axes that broadcast to (2, 3)" + LEAD,
     ),
     "documents": (
@@ -292,6 +292,6 @@ def test_a_center_that_is_no_number_sees_nothing(center: float) -> None:
     centers = torch.tensor([1.0, center, 3.0])
     query, key = torch.randn(3, 5), torch.randn(7, 5)
     for backend in ("eager", "local", "stream"):
-        output = attend(query, key, key, mask=Around(centers, 1), backend=backend).output
+        output = attend(query, key, key, mask=CenteredWindow(centers, 1), backend=backend).output
         assert (output[1] == 0).all()
         assert (output[[0, 2]] != 0).all()

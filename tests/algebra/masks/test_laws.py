@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard import Around, Causal, Documents, Full, KindError, Lengths, Mask, Prefix, Window
+from regard import CenteredWindow, Causal, Documents, Full, KindError, Lengths, Mask, Prefix, Window
 from regard.algebra.pairs import Pairs
 from regard.testing import check_mask
 
@@ -26,7 +26,7 @@ def simple(draw: st.DrawFn, queries: int, keys: int) -> Mask:
         "length": counts.map(lambda c: Lengths(torch.tensor(c))),
         "prefix": st.lists(counts, min_size=2, max_size=2).map(lambda c: Prefix(torch.tensor(c))),
         "around": st.tuples(st.lists(st.floats(-3, keys + 3), min_size=queries, max_size=queries), some).map(
-            lambda made: Around(torch.tensor(made[0]), made[1])
+            lambda made: CenteredWindow(torch.tensor(made[0]), made[1])
         ),
         "documents": st.tuples(bits(keys), bits(queries)).map(
             lambda made: Documents(torch.tensor(made[0]).long(), torch.tensor(made[1]).long())
@@ -87,7 +87,7 @@ def test_a_block_says_what_the_whole_says(data: st.DataObject, size: tuple[int, 
     mask = composed(data, queries, keys)
     rows = sorted(data.draw(st.tuples(st.integers(0, queries), st.integers(0, queries))))
     columns = sorted(data.draw(st.tuples(st.integers(0, keys), st.integers(0, keys))))
-    block = mask.allowed(Pairs(queries, keys, rows=(rows[0], rows[1]), columns=(columns[0], columns[1])))
+    block = mask.allows(Pairs(queries, keys, rows=(rows[0], rows[1]), columns=(columns[0], columns[1])))
     whole = mask.table(queries, keys)[..., rows[0] : rows[1], columns[0] : columns[1]]
     assert torch.equal(block.expand_as(whole), whole)
 
@@ -103,7 +103,7 @@ def test_what_a_mask_says_of_itself_is_true(data: st.DataObject, size: tuple[int
         assert (table == table[..., :1, :]).all()
     if mask.width is not None:
         assert int(table.sum(-1).max()) <= mask.width
-    visible = mask.visible(keys)
+    visible = mask.find_visible_keys(keys)
     if visible is not None:
         assert not (table.any(-2) & ~visible).any()
 

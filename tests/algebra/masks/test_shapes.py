@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard import Around, Causal, Documents, InputError, KindError, Lengths, Mask, Prefix, attend
+from regard import CenteredWindow, Causal, Documents, InputError, KindError, Lengths, Mask, Prefix, attend
 from regard.algebra.masks import from_multihead, from_sdpa
 from regard.algebra.shapes import Tensor
 from regard.layers import Attention
@@ -42,7 +42,7 @@ def test_keep_keys_takes_one_sequence_and_any_lead_axes() -> None:
     query, key, value = rows(B, H)
     real = padding()
     expected = attend(query, key, value, mask=Lengths(torch.full((B, 1), S)) & Mask.keep_keys(real[:, None])).output
-    assert torch.equal(attend(query, key, value, mask=Mask.keep_keys(real).over_heads()).output, expected)
+    assert torch.equal(attend(query, key, value, mask=Mask.keep_keys(real).add_head_axis()).output, expected)
     one = attend(query[0], key[0], value[0], mask=Mask.keep_keys(real[0])).output
     assert torch.allclose(one, expected[0], atol=1e-6)
 
@@ -85,7 +85,7 @@ def test_a_table_that_can_only_be_of_queries_is_taken() -> None:
 BY_SEQUENCE: dict[str, Callable[[int], Mask]] = {
     "lengths": lambda n: Lengths(torch.arange(n) + 1),
     "prefix": lambda n: Prefix(torch.arange(n) + 1),
-    "around": lambda n: Around(torch.arange(n)[:, None] + torch.zeros(n, L), 1),
+    "around": lambda n: CenteredWindow(torch.arange(n)[:, None] + torch.zeros(n, L), 1),
     "documents": lambda n: Documents(torch.zeros(n, S).long(), torch.zeros(n, L).long()),
     "table": lambda n: Mask.keep(torch.ones(n, L, S, dtype=torch.bool)),
 }
@@ -96,7 +96,7 @@ def test_axes_that_may_be_sequences_or_heads_are_refused(name: str) -> None:
     sentence = "got lead axes (3,), expected no doubt whether they are the first or the last of (3, 3); "
     with pytest.raises(InputError, match=re.escape(sentence)):
         attend(*rows(B, B), mask=BY_SEQUENCE[name](B))
-    attend(*rows(B, B), mask=BY_SEQUENCE[name](B).over_heads())
+    attend(*rows(B, B), mask=BY_SEQUENCE[name](B).add_head_axis())
     attend(*rows(H, B), mask=BY_SEQUENCE[name](B))
 
 

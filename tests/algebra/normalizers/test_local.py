@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from regard import Around, Dense, InputError, LocalGaussian, attend
+from regard import CenteredWindow, Dense, InputError, LocalGaussian, attend
 from regard.algebra.shapes import Tensor
 from regard.compute.planning import Backend
 
@@ -36,7 +36,7 @@ def tensors() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_it_is_what_the_paper_says(backend: Backend) -> None:
     query, key, value, center = tensors()
-    local, window = LocalGaussian(center, deviation=1.5), Around(center, radius=3)
+    local, window = LocalGaussian(center, deviation=1.5), CenteredWindow(center, radius=3)
     found = attend(query, key, value, normalizer=local, mask=window, backend=backend).output
     assert torch.allclose(found, by_the_paper(query, key, value, center, 3), rtol=0, atol=1e-12)
     assert (found[-1] == 0).all()
@@ -45,7 +45,7 @@ def test_it_is_what_the_paper_says(backend: Backend) -> None:
 def test_a_gaussian_in_the_score_is_something_else() -> None:
     """softmax(s + log g) sums to one again: on unit data it is off by about as much as the values are large."""
     query, key, value, center = tensors()
-    local, window = LocalGaussian(center, deviation=1.5), Around(center, radius=3)
+    local, window = LocalGaussian(center, deviation=1.5), CenteredWindow(center, radius=3)
     right = attend(query, key, value, normalizer=local, mask=window).output
     logarithm = -0.5 * ((torch.arange(S) - center[:, None]) / 1.5) ** 2
     wrong = attend(query, key, value, bias=Dense(logarithm), mask=window).output
@@ -60,7 +60,7 @@ def test_the_center_is_trained_through_the_weights(backend: Backend) -> None:
     query, key, value, center = tensors()
     center = center[:4].clone().requires_grad_()
     query = query[:4]
-    mask = Around(torch.full((4,), 5.0), radius=100)  # a window that does not move with the center
+    mask = CenteredWindow(torch.full((4,), 5.0), radius=100)  # a window that does not move with the center
     output = attend(query, key, value, normalizer=LocalGaussian(center, 1.5), mask=mask, backend=backend).output
     (grad,) = torch.autograd.grad(output.sum(), center)
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard import Additive, Bilinear, Cosine, Dot, DotForm, Features, Gaussian, InputError, Laplacian, Score
-from regard.algebra.scores.base import Multiple, Sum, as_dot, split
+from regard import Additive, Bilinear, Cosine, Dot, DotForm, FeatureDot, Gaussian, InputError, Laplacian, Score
+from regard.algebra.scores.base import Multiple, Sum, as_dot, split_precision
 from regard.algebra.shapes import Tensor
 
 B, L, S = 2, 5, 7
@@ -16,7 +16,7 @@ DOTS: list[Score] = [
     Gaussian(torch.tensor([0.5, 2.0], dtype=torch.float64)),
     Cosine(0.3),
     Cosine(torch.tensor([0.3, 0.7], dtype=torch.float64)),
-    Features(),
+    FeatureDot(),
     Bilinear(3, 3),
 ]
 
@@ -39,46 +39,46 @@ def forms(draw: st.DrawFn) -> DotForm:
 @given(forms(), forms())
 def test_dot_forms_add(left: DotForm, right: DotForm) -> None:
     total = left + right
-    assert torch.allclose(total.scores(), left.scores() + right.scores(), rtol=0, atol=1e-10)
+    assert torch.allclose(total.compute_scores(), left.compute_scores() + right.compute_scores(), rtol=0, atol=1e-10)
     assert total.query.shape[-1] == left.query.shape[-1] + right.query.shape[-1]
 
 
 @given(forms(), st.one_of(st.floats(-5, 5), st.just(torch.tensor([[[2.0]], [[-3.0]]]).double())))
 def test_dot_forms_have_multiples(form: DotForm, factor: float | Tensor) -> None:
-    assert torch.allclose(form.times(factor).scores(), form.scores() * factor, rtol=0, atol=1e-10)
+    assert torch.allclose(form.multiply(factor).compute_scores(), form.compute_scores() * factor, rtol=0, atol=1e-10)
 
 
 @given(forms())
 def test_a_folded_form_is_the_same_in_query_and_key_alone(form: DotForm) -> None:
-    whole = form.folded(keep_row=True)
+    whole = form.fold_offsets(keep_row=True)
     assert whole.row is None
     assert whole.column is None
-    assert torch.allclose(whole.scores(), form.scores().expand_as(whole.scores()), rtol=0, atol=1e-10)
+    assert torch.allclose(whole.compute_scores(), form.compute_scores().expand_as(whole.compute_scores()), rtol=0, atol=1e-10)
 
 
 @given(forms())
 def test_without_its_row_a_form_differs_by_a_number_for_each_query(form: DotForm) -> None:
-    difference = form.scores() - form.folded(keep_row=False).scores()
+    difference = form.compute_scores() - form.fold_offsets(keep_row=False).compute_scores()
     assert torch.allclose(difference, difference[..., :1].expand_as(difference), rtol=0, atol=1e-10)
 
 
 @given(forms())
 def test_unscaled_moves_the_scale_into_the_queries(form: DotForm) -> None:
-    assert form.unscaled().scale == 1.0
-    assert torch.allclose(form.unscaled().scores(), form.scores(), rtol=0, atol=1e-10)
+    assert form.fold_scale().scale == 1.0
+    assert torch.allclose(form.fold_scale().compute_scores(), form.compute_scores(), rtol=0, atol=1e-10)
 
 
 @given(forms(), st.integers(0, 99))
 def test_a_column_is_added_to_every_row(form: DotForm, seed: int) -> None:
     column = drawn(B, S, seed=seed)
-    assert torch.allclose(form.plus_column(column).scores(), form.scores() + column[:, None, :], rtol=0, atol=1e-10)
+    assert torch.allclose(form.add_column(column).compute_scores(), form.compute_scores() + column[:, None, :], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_in_half_precision_a_column_keeps_the_digits_of_both_parts(dtype: torch.dtype) -> None:
     """High and low part together err by one rounding of the low part: eps² / 4 of the number, or one step of zero."""
     numbers = torch.linspace(-37.0, 41.0, 997)
-    high, low = split(numbers, dtype)
+    high, low = split_precision(numbers, dtype)
     eps, smallest = torch.finfo(dtype).eps, torch.finfo(dtype).smallest_normal
     error = (high.double() + low.double() - numbers.double()).abs()
     assert (error <= numbers.abs().double() * eps**2 / 4 + smallest * eps).all()
@@ -93,7 +93,7 @@ def test_sums_and_multiples_of_scores_have_a_dot_form(left: Score, right: Score)
     query, key = drawn(3, 2, L, 3, seed=1), drawn(3, 2, S, 3, seed=2)
     by_hand = 0.5 * left.double()(query, key) - 2.0 * right.double()(query, key)
     assert torch.allclose(score(query, key), by_hand, rtol=0, atol=1e-12)
-    assert torch.allclose(as_dot(score).dot_form(query, key).scores(), by_hand, rtol=0, atol=1e-10)
+    assert torch.allclose(as_dot(score).dot_form(query, key).compute_scores(), by_hand, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("other", [Laplacian(), Additive(3)], ids=repr)

@@ -25,7 +25,7 @@ def test_lengths_do_not_matter() -> None:
     plain = score(query, key)
     for factor in (1e-7, 1e7):
         assert torch.allclose(score(query * factor, key * factor), plain, rtol=0, atol=1e-6)
-        assert torch.allclose(score.dot_form(query * factor, key * factor).scores(), plain, rtol=0, atol=1e-6)
+        assert torch.allclose(score.dot_form(query * factor, key * factor).compute_scores(), plain, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16], ids=str)
@@ -33,7 +33,7 @@ def test_a_zero_vector_has_no_direction_and_scores_zero(dtype: torch.dtype) -> N
     query, key = torch.zeros(1, 3, dtype=dtype), torch.tensor([[0.0, 0, 0], [1, 2, 3]], dtype=dtype)
     score = Cosine()
     assert score(query, key).tolist() == [[0.0, 0.0]]
-    assert score.dot_form(query, key).scores().tolist() == [[0.0, 0.0]]
+    assert score.dot_form(query, key).compute_scores().tolist() == [[0.0, 0.0]]
     assert score(key, query).tolist() == [[0.0], [0.0]]
 
 

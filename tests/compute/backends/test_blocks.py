@@ -7,9 +7,9 @@ import torch
 
 from regard import (
     Additive,
-    Around,
+    CenteredWindow,
     Causal,
-    Features,
+    FeatureDot,
     Gaussian,
     Laplacian,
     Lengths,
@@ -27,7 +27,7 @@ from regard.algebra.shapes import Tensor
 from regard.compute import verify
 from regard.compute.kernels import blocks
 from regard.compute.planning import Backend, spans
-from regard.compute.verify import SMALL, Case, build, compare
+from regard.compute.verify import SMALL, CatalogCase, build_parts, compare_backends
 
 pytestmark = pytest.mark.usefixtures("as_installed")
 
@@ -43,31 +43,31 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_every_pair_of_parts_agrees_in_many_blocks(part: int) -> None:
     """Values, weights, log-probabilities and all gradients, which are computed anew in the backward pass."""
-    for case in verify.pairwise()[part::8]:
-        wrong = [error for error in compare(case, build(case, SMALL), SMALL) if not error.right]
+    for case in verify.choose_pairwise_cases()[part::8]:
+        wrong = [error for error in compare_backends(case, build_parts(case, SMALL), SMALL) if not error.within_tolerance]
         assert not wrong, wrong
 
 
 @pytest.mark.usefixtures("_small_blocks")
 def test_dropout_drops_the_same_pairs_in_many_blocks() -> None:
-    for case in verify.pairwise()[::5]:
-        wrong = [error for error in compare(case, build(case, SMALL), SMALL, dropout=0.4) if not error.right]
+    for case in verify.choose_pairwise_cases()[::5]:
+        wrong = [error for error in compare_backends(case, build_parts(case, SMALL), SMALL, dropout=0.4) if not error.within_tolerance]
         assert not wrong, wrong
 
 
 def test_blocks_of_two_are_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests above would say nothing if everything still fitted one block."""
     counted: list[int] = []
-    original = blocks.blocked
+    original = blocks.run_blocks
 
-    def spy(run: blocks.Run, spans: list[blocks.Span], *rest: Tensor) -> blocks.Read:
+    def spy(run: blocks.BlockFunction, spans: list[blocks.Span], *rest: Tensor) -> blocks.BlockOutput:
         counted.append(len(spans))
         return original(run, spans, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr("regard.compute.backends.stream.blocked", spy)
     monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(2, queries))
-    case = Case("additive", "none", "causal", "sparsemax", "sample")
-    verify.run(build(case, SMALL), verify.inputs(SMALL), "stream")
+    case = CatalogCase("additive", "none", "causal", "sparsemax", "sample")
+    verify.run_backend(build_parts(case, SMALL), verify.draw_inputs(SMALL), "stream")
     assert counted == [4]
 
 
@@ -76,7 +76,7 @@ MASKS: dict[str, Mask] = {
     "causal window": Window(before=130, after=0),
     "window and lengths": Window(before=17, after=5) & Lengths(torch.tensor([[300], [701]])),
     "causal": Causal(),
-    "around": Around(torch.linspace(-40.0, 760.0, 601), 23),
+    "around": CenteredWindow(torch.linspace(-40.0, 760.0, 601), 23),
     "empty beyond the keys": Window(before=3, after=3) & ~Lengths(torch.tensor(500)),
 }
 
@@ -119,7 +119,7 @@ SECOND = {
     "dot": {},
     "causal": {"mask": Causal()},
     "window": {"mask": Window(2, 1), "backend": "local"},
-    "around": {"mask": Around(torch.linspace(0.0, 9.0, 5), 2), "backend": "local"},
+    "around": {"mask": CenteredWindow(torch.linspace(0.0, 9.0, 5), 2), "backend": "local"},
     "gaussian": {"score": Gaussian(0.5)},
     "laplacian": {"score": Laplacian(0.5)},
     "additive": {"score": Additive(7)},
@@ -163,7 +163,7 @@ def test_a_tensor_that_a_function_closes_over_gets_its_gradient(
     query, key = torch.randn(5, 3, dtype=torch.float64), torch.randn(11, 3, dtype=torch.float64)
     leaf = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     matrix = leaf.tanh() if made else leaf
-    score = Features(lambda z: (z @ matrix).exp())
+    score = FeatureDot(lambda z: (z @ matrix).exp())
     (true,) = torch.autograd.grad(attend(query, key, key, score=score, backend="eager").output.square().sum(), leaf)
     monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(rows, queries))
     matrix = leaf.tanh() if made else leaf

@@ -15,7 +15,7 @@ from regard import (
     ALiBi,
     Causal,
     Documents,
-    Features,
+    FeatureDot,
     Gaussian,
     Laplacian,
     Lengths,
@@ -95,7 +95,7 @@ CASES: dict[str, tuple[str, Any]] = {
             "backend": "local",
         },
     ),
-    "linear": ("linear", lambda n: {"score": Features(), "normalizer": RowTotal(), "mask": Causal()}),
+    "linear": ("linear", lambda n: {"score": FeatureDot(), "normalizer": RowTotal(), "mask": Causal()}),
     "additive": ("stream", lambda n: {"score": Additive(D)}),
     "laplacian": ("stream", lambda n: {"score": Laplacian(), "mask": Lengths(torch.tensor(n // 4))}),
     "sigmoid": ("stream", lambda n: {"normalizer": Sigmoid()}),
@@ -111,7 +111,7 @@ def test_memory_is_linear_in_the_length(name: str, monkeypatch: pytest.MonkeyPat
 
     Blocks are made small first, as they are at real lengths: they have a fixed size.
     """
-    monkeypatch.setattr(spans, "rows_per_block", functools.partial(blocks.rows_per_block, budget=BUDGET))
+    monkeypatch.setattr(spans, "rows_per_block", functools.partial(blocks.choose_rows_per_block, budget=BUDGET))
     backend, options = CASES[name]
     for length in (SHORT, LONG):
         query = torch.randn(1, H, length, D)

@@ -11,6 +11,6 @@ def who(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "torch":
         for module in (simplex_rows, alignment):
             monkeypatch.setattr(module, "library_for", lambda *_: None)
-    elif native.library() is None:
+    elif native.load_library() is None:
         pytest.skip("no compiler here")
     return str(request.param)

@@ -29,8 +29,8 @@ def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         monkeypatch.setattr(additive, "_library", lambda *_: None)
         monkeypatch.setattr(native, "loaded", lambda: None)
         monkeypatch.setattr(additive_blocks, "AT_ONCE", 2**30 if request.param == "at once" else -1)
-    elif native.library() is None:
-        pytest.skip(f"no compiled kernels: {native.given_up()}")
+    elif native.load_library() is None:
+        pytest.skip(f"no compiled kernels: {native.get_failure()}")
     return str(request.param)
 
 

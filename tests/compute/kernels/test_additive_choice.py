@@ -7,7 +7,7 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 from regard.compute.kernels import additive, native
-from regard.compute.kernels.additive import additive_scores, choice
+from regard.compute.kernels.additive import additive_scores, choose_kernel
 from regard.compute.kernels.native import additive as compiled
 from regard.errors import InputError, KindError
 
@@ -36,16 +36,16 @@ def test_small_work_never_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_choice_says_why() -> None:
-    assert choice(2**30, "cuda:0", torch.float32) == ("torch blocks", "the compiled kernel is for the CPU")
-    assert choice(2**30, "cpu", torch.int64)[0] == "torch blocks"
-    assert choice(1000, "cpu", torch.float32) == (
+    assert choose_kernel(2**30, "cuda:0", torch.float32) == ("torch blocks", "the compiled kernel is for the CPU")
+    assert choose_kernel(2**30, "cpu", torch.int64)[0] == "torch blocks"
+    assert choose_kernel(1000, "cpu", torch.float32) == (
         "torch blocks",
         "1,000 pairs of hidden units are too few to compile for",
     )
-    assert choice(10**9, "cpu", torch.float32)[0] == "native"
+    assert choose_kernel(10**9, "cpu", torch.float32)[0] == "native"
     reason = "no C++ compiler was found"
-    assert choice(10**9, "cpu", torch.float32, reason) == ("torch blocks", reason)
-    assert choice(1, "cpu", torch.float32, "loaded") == ("native", "the compiled kernel is loaded")
+    assert choose_kernel(10**9, "cpu", torch.float32, reason) == ("torch blocks", reason)
+    assert choose_kernel(1, "cpu", torch.float32, "loaded") == ("native", "the compiled kernel is loaded")
 
 
 def test_tensors_without_memory_have_shapes() -> None:
@@ -61,9 +61,9 @@ def test_tensors_without_memory_have_shapes() -> None:
 
 
 def test_a_kernel_without_memory_says_so() -> None:
-    compiled._check(0)
+    compiled._raise_on_failure(0)
     with pytest.raises(MemoryError, match="the additive kernel could not allocate its buffers"):
-        compiled._check(1)
+        compiled._raise_on_failure(1)
 
 
 @pytest.mark.parametrize(

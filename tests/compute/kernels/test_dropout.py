@@ -7,7 +7,7 @@ from torch.autograd import gradcheck
 
 from regard.compute.kernels import dropout as module
 from regard.compute.kernels import native
-from regard.compute.kernels.dropout import added, dropout, rectified
+from regard.compute.kernels.dropout import add_dropout, dropout, relu_dropout
 from regard.errors import InputError
 
 ROWS, WIDTH, RATE = 41, 211, 0.3  # more than two rows of noise
@@ -19,7 +19,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     kind: str = request.param
     if kind == "torch":
         monkeypatch.setattr(module, "library_for", lambda *_, **__: None)
-    elif native.library() is None:
+    elif native.load_library() is None:
         pytest.skip("no compiler here")
     return kind
 
@@ -40,13 +40,13 @@ def test_a_share_is_dropped_and_the_rest_scaled_up(compiled: str, dtype: torch.d
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_native_and_torch_drop_the_same(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> None:
-    if native.library() is None:
+    if native.load_library() is None:
         pytest.skip("no compiler here")
     numbers, base = torch.randn(2, ROWS, WIDTH, dtype=dtype).unbind()
 
     def all_three() -> list[Tensor]:
         torch.manual_seed(5)
-        return [dropout(numbers, RATE), added(base, numbers, RATE), rectified(numbers, RATE)]
+        return [dropout(numbers, RATE), add_dropout(base, numbers, RATE), relu_dropout(numbers, RATE)]
 
     ours = all_three()
     monkeypatch.setattr(module, "library_for", lambda *_, **__: None)
@@ -60,9 +60,9 @@ def test_what_stands_around_it_is_its_definition(compiled: str) -> None:
     torch.manual_seed(5)
     keep = factors(numbers)
     torch.manual_seed(5)
-    torch.testing.assert_close(added(base, numbers, RATE), base + numbers * keep)
+    torch.testing.assert_close(add_dropout(base, numbers, RATE), base + numbers * keep)
     torch.manual_seed(5)
-    torch.testing.assert_close(rectified(numbers, RATE), numbers.relu() * keep)
+    torch.testing.assert_close(relu_dropout(numbers, RATE), numbers.relu() * keep)
 
 
 def test_gradients(compiled: str) -> None:
@@ -72,8 +72,8 @@ def test_gradients(compiled: str) -> None:
 
     base, numbers = torch.randn(2, 5, 7, dtype=torch.float64, requires_grad=True).unbind()
     assert gradcheck(lambda n: seeded(dropout, n), (numbers,))
-    assert gradcheck(lambda b, n: seeded(added, b, n), (base, numbers))
-    assert gradcheck(lambda n: seeded(rectified, n), (numbers,))
+    assert gradcheck(lambda b, n: seeded(add_dropout, b, n), (base, numbers))
+    assert gradcheck(lambda n: seeded(relu_dropout, n), (numbers,))
 
 
 def test_torch_governs_the_seed(compiled: str) -> None:
@@ -87,7 +87,7 @@ def test_torch_governs_the_seed(compiled: str) -> None:
 
 def test_what_is_not_a_number_stays_seen(compiled: str) -> None:
     torch.manual_seed(5)
-    kept = rectified(torch.full((ROWS,), float("nan")), RATE)
+    kept = relu_dropout(torch.full((ROWS,), float("nan")), RATE)
     assert kept.isnan().any()
 
 

@@ -45,7 +45,7 @@ def compare(found: Tensor, wanted: Tensor, inputs: tuple[Tensor, ...]) -> None:
 @pytest.mark.parametrize(("queries", "keys"), LENGTHS)
 def test_causal_is_the_definition(queries: int, keys: int) -> None:
     inputs = parts(queries, keys)
-    compare(linear.causal(*inputs).output, dense(*inputs, lower(queries, keys)), inputs)
+    compare(linear.attend_causal(*inputs).output, dense(*inputs, lower(queries, keys)), inputs)
 
 
 @pytest.mark.parametrize(("queries", "keys"), LENGTHS)
@@ -53,14 +53,14 @@ def test_causal_with_a_key_mask_is_the_definition(queries: int, keys: int) -> No
     inputs, allowed = parts(queries, keys), torch.rand(B, 1, keys) > 0.4
     allowed[0, :, : keys // 2] = False  # so that the first rows are empty
     table = lower(queries, keys) & allowed[..., None, :]
-    compare(linear.causal(*inputs, allowed).output, dense(*inputs, table), inputs)
+    compare(linear.attend_causal(*inputs, allowed).output, dense(*inputs, table), inputs)
 
 
 @pytest.mark.parametrize(("queries", "keys"), LENGTHS)
 def test_full_is_the_definition(queries: int, keys: int) -> None:
     inputs, allowed = parts(queries, keys), torch.rand(B, 1, keys) > 0.4
-    compare(linear.full(*inputs).output, dense(*inputs, torch.tensor(True)), inputs)
-    compare(linear.full(*inputs, allowed).output, dense(*inputs, allowed[..., None, :]), inputs)
+    compare(linear.attend_full(*inputs).output, dense(*inputs, torch.tensor(True)), inputs)
+    compare(linear.attend_full(*inputs, allowed).output, dense(*inputs, allowed[..., None, :]), inputs)
 
 
 def test_features_may_have_any_sign() -> None:
@@ -68,14 +68,14 @@ def test_features_may_have_any_sign() -> None:
     # Totals near 0 magnify rounding in both: keep them away from it by one constant feature.
     query, key = (torch.nn.functional.pad(side, (0, 1), value=8.0) for side in (query, key))
     inputs = tuple(tensor.detach().requires_grad_() for tensor in (query, key, value))
-    compare(linear.causal(*inputs).output, dense(*inputs, lower(67, 67)), inputs)
+    compare(linear.attend_causal(*inputs).output, dense(*inputs, lower(67, 67)), inputs)
 
 
 def test_grouped_heads_broadcast() -> None:
     query, key, value = parts(67, 67)
     inputs = (query, key[:, :1].detach().requires_grad_(), value[:, :1].detach().requires_grad_())
-    compare(linear.causal(*inputs).output, dense(*inputs, lower(67, 67)), inputs)
-    compare(linear.full(*inputs).output, dense(*inputs, torch.tensor(True)), inputs)
+    compare(linear.attend_causal(*inputs).output, dense(*inputs, lower(67, 67)), inputs)
+    compare(linear.attend_full(*inputs).output, dense(*inputs, torch.tensor(True)), inputs)
 
 
 def test_the_gradient_is_that_of_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_the_gradient_is_that_of_the_function(monkeypatch: pytest.MonkeyPatch) -
     allowed = torch.tensor([[True] * 5, [False, False, True, False, True]])
 
     def run(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        return linear.causal(query, key, value, allowed)
+        return linear.attend_causal(query, key, value, allowed)
 
     assert torch.autograd.gradcheck(run, inputs)
     assert torch.autograd.gradgradcheck(run, inputs)
@@ -93,21 +93,21 @@ def test_the_gradient_is_that_of_the_function(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("chunk", [1, 2, 7, 1000])
 def test_the_size_of_a_chunk_does_not_matter(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = parts(67, 67)
-    wanted = linear.causal(*inputs).output
+    wanted = linear.attend_causal(*inputs).output
     monkeypatch.setattr(linear, "CHUNK", chunk)
-    compare(linear.causal(*inputs).output, wanted, inputs)
+    compare(linear.attend_causal(*inputs).output, wanted, inputs)
 
 
 def test_stepping_is_reading_causally() -> None:
     query, key, value = parts(7, 17)
-    wanted, totals = linear.causal(query, key, value)
-    state = linear.gather(key[..., :10, :], value[..., :10, :])
+    wanted, totals = linear.attend_causal(query, key, value)
+    state = linear.build_state(key[..., :10, :], value[..., :10, :])
     for position in range(7):
         later = position + 10
         (output, total), state = linear.step(query[..., position, :], key[..., later, :], value[..., later, :], state)
         torch.testing.assert_close(output, wanted[..., position, :], rtol=1e-10, atol=1e-10)
         torch.testing.assert_close(total, totals[..., position], rtol=1e-10, atol=1e-10)
-    whole = linear.gather(key, value)
+    whole = linear.build_state(key, value)
     for one, other in zip(state, whole, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 
@@ -117,11 +117,11 @@ def test_a_tile_of_the_weights_comes_from_the_totals(form: str) -> None:
     query, key, value = parts(67, 71)
     allowed = torch.rand(B, 1, 71) > 0.4
     table = allowed[..., None, :] & (lower(67, 71) if form == "causal" else torch.tensor(True))
-    read: Callable[..., linear.Read] = getattr(linear, form)
+    read: Callable[..., linear.LinearOutput] = getattr(linear, form)
     output, totals = read(query, key, value, allowed)
-    torch.testing.assert_close(linear.tile(query, key, totals, table) @ value, output, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(linear.compute_tile(query, key, totals, table) @ value, output, rtol=1e-10, atol=1e-10)
     rows, columns = slice(3, 17), slice(29, 53)
-    tile = linear.tile(
+    tile = linear.compute_tile(
         query[..., rows, :],
         key[..., columns, :],
         totals[..., rows],
@@ -161,7 +161,7 @@ def test_what_is_masked_is_never_read(form: str, planted: float) -> None:
 @pytest.mark.parametrize(("queries", "keys"), [(0, 5), (5, 0), (0, 0)])
 def test_nothing_to_read_or_nobody_to_read_it(queries: int, keys: int) -> None:
     inputs = parts(queries, keys)
-    for form in (linear.full, linear.causal):
+    for form in (linear.attend_full, linear.attend_causal):
         output, totals = form(*inputs)
         assert output.shape == (B, H, queries, E)
         assert totals.shape == (B, H, queries)
@@ -195,7 +195,7 @@ def test_memory_is_linear_in_the_length() -> None:
 
         inputs = [torch.rand(1, length, 16, requires_grad=True) for _ in range(3)]
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-            output = linear.causal(*inputs).output
+            output = linear.attend_causal(*inputs).output
         output.sum().backward()
         sizes[length] = sum(kept.values())
     assert sizes[1024] <= 2.01 * sizes[512] <= 4.04 * sizes[256]

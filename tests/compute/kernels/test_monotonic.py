@@ -69,7 +69,7 @@ def mixed(weights: Tensor, scores: Tensor, width: int) -> Tensor:
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (3, 1), (1, 3), (3, 3), (4, 3), (3, 5)])
 def test_expected_weights_are_the_sum_over_all_alignments(who: str, queries: int, keys: int) -> None:
     scores = scores_of(queries, keys)
-    torch.testing.assert_close(monotonic.expected(scores), enumerated(scores), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(monotonic.align_expected(scores), enumerated(scores), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 1000.0])
@@ -77,7 +77,7 @@ def test_expected_weights_are_the_sum_over_all_alignments(who: str, queries: int
 def test_expected_weights_are_the_recursion(who: str, keys: int, scale: float) -> None:
     scores, allowed = scores_of(B, L, keys, scale=scale), torch.rand(B, L, keys) > 0.3
     for mask in (None, allowed):
-        found = monotonic.expected(scores, mask)
+        found = monotonic.align_expected(scores, mask)
         for batch in range(B):
             wanted = recursion(scores[batch], None if mask is None else mask[batch])
             torch.testing.assert_close(found[batch], wanted, rtol=1e-10, atol=1e-12)
@@ -87,7 +87,7 @@ def test_far_along_a_row_float32_keeps_its_digits(who: str) -> None:
     """In log space the product of 1900 factors (1 - p) costs three digits here; by cumprod it is 0, and 0/0 is NaN."""
     scores, previous = (scores_of(3, 2003) + 2).float(), torch.zeros(2003)
     previous[1900] = 1.0
-    found = monotonic.expected(scores, None, previous)
+    found = monotonic.align_expected(scores, None, previous)
     wanted = recursion(scores.double(), previous=previous)
     assert (wanted > 1e-3).any(-1).all()
     # Three rows of 11 rounds that round three times each; nothing cancels, so the errors stay relative.
@@ -100,7 +100,7 @@ def test_certain_choices_give_neither_nan_nor_a_broken_gradient(who: str, extrem
     scores = (torch.randint(0, 2, (B, L, 31)) * 2.0 - 1) * extreme
     scores[..., ::5] = 0.3
     scores.requires_grad_()
-    weights = monotonic.expected(scores)
+    weights = monotonic.align_expected(scores)
     weights.backward(torch.randn_like(weights))
     assert scores.grad is not None
     assert torch.isfinite(weights).all()
@@ -112,7 +112,7 @@ def test_certain_choices_give_neither_nan_nor_a_broken_gradient(who: str, extrem
 
 
 def test_rows_sum_to_one_or_less(who: str) -> None:
-    weights = monotonic.expected(scores_of(B, H, L, S), torch.rand(L, S) > 0.3)
+    weights = monotonic.align_expected(scores_of(B, H, L, S), torch.rand(L, S) > 0.3)
     assert (weights >= 0).all()
     assert (weights.sum(-1) <= 1 + 1e-12).all()
     assert (weights.sum(-1).diff(dim=-1) <= 1e-12).all(), "what ran off the end does not come back"
@@ -124,7 +124,7 @@ def test_gradients_are_those_of_the_function(who: str) -> None:
     allowed = torch.rand(B, 3, 5) > 0.3
 
     def run(scores: Tensor, previous: Tensor) -> Tensor:
-        return monotonic.expected(scores, allowed, previous)
+        return monotonic.align_expected(scores, allowed, previous)
 
     assert torch.autograd.gradcheck(run, (scores, previous))
     assert torch.autograd.gradgradcheck(run, (scores, previous), fast_mode=True)
@@ -138,8 +138,8 @@ def test_second_derivatives_are_those_of_the_function(who: str, width: int | Non
     scores = scores_of(5, 3).T if strided else scores_of(3, 5)
 
     def run(scores: Tensor) -> Tensor:
-        weights = monotonic.expected(scores, allowed)
-        return weights if width is None else monotonic.chunkwise(weights, scores, width, allowed)
+        weights = monotonic.align_expected(scores, allowed)
+        return weights if width is None else monotonic.attend_chunkwise(weights, scores, width, allowed)
 
     assert torch.autograd.gradgradcheck(run, scores.detach().requires_grad_())
 
@@ -148,17 +148,17 @@ def test_second_derivatives_go_through_previous_queries(who: str) -> None:
     """Step after step, where the walk before depends on the same scores."""
 
     def run(scores: Tensor) -> Tensor:
-        first = monotonic.expected(scores[:1])
-        return monotonic.expected(scores[1:], None, first[0])
+        first = monotonic.align_expected(scores[:1])
+        return monotonic.align_expected(scores[1:], None, first[0])
 
     scores = scores_of(3, 4).requires_grad_()
     assert torch.autograd.gradgradcheck(run, scores)
     (slope,) = torch.autograd.grad(run(scores).square().sum(), scores, create_graph=True)
-    (whole,) = torch.autograd.grad(monotonic.expected(scores)[1:].square().sum(), scores, create_graph=True)
+    (whole,) = torch.autograd.grad(monotonic.align_expected(scores)[1:].square().sum(), scores, create_graph=True)
     torch.testing.assert_close(torch.autograd.grad(slope.sum(), scores), torch.autograd.grad(whole.sum(), scores))
 
 
-@pytest.mark.parametrize("form", [monotonic.expected, monotonic.hard])
+@pytest.mark.parametrize("form", [monotonic.align_expected, monotonic.align_hard])
 def test_stepping_is_the_whole(who: str, form) -> None:
     scores, allowed = scores_of(B, H, L, S), torch.rand(B, 1, L, S) > 0.2
     whole = form(scores, allowed)
@@ -171,7 +171,7 @@ def test_stepping_is_the_whole(who: str, form) -> None:
 
 def test_a_start_may_be_given_for_all_leading_axes_at_once(who: str) -> None:
     scores, previous = scores_of(B, H, L, S), torch.softmax(scores_of(S), -1)
-    found = monotonic.expected(scores, None, previous)
+    found = monotonic.align_expected(scores, None, previous)
     for batch, head in product(range(B), range(H)):
         wanted = recursion(scores[batch, head], previous=previous)
         torch.testing.assert_close(found[batch, head], wanted, rtol=1e-10, atol=1e-12)
@@ -182,7 +182,7 @@ def test_a_start_may_be_given_for_all_leading_axes_at_once(who: str) -> None:
 
 def test_hard_takes_the_first_likely_key_from_the_last_choice_on() -> None:
     scores, allowed = scores_of(B, H, L, S), torch.rand(L, S) > 0.3
-    found = monotonic.hard(scores, allowed)
+    found = monotonic.align_hard(scores, allowed)
     for batch, head in product(range(B), range(H)):
         start: int | None = 0
         for query in range(L):
@@ -195,12 +195,12 @@ def test_hard_takes_the_first_likely_key_from_the_last_choice_on() -> None:
 def test_hard_is_expected_with_certain_choices(who: str) -> None:
     scores, allowed = scores_of(B, H, L, 31), torch.rand(L, 31) > 0.3
     certain = torch.where(scores >= 0, INF, -INF)
-    assert torch.equal(monotonic.hard(scores, allowed), monotonic.expected(certain, allowed))
-    assert (monotonic.hard(scores, allowed).sum(-1) == 1).any()
+    assert torch.equal(monotonic.align_hard(scores, allowed), monotonic.align_expected(certain, allowed))
+    assert (monotonic.align_hard(scores, allowed).sum(-1) == 1).any()
 
 
 def test_even_odds_stop() -> None:
-    assert monotonic.hard(torch.zeros(1, 3)).tolist() == [[1.0, 0.0, 0.0]]
+    assert monotonic.align_hard(torch.zeros(1, 3)).tolist() == [[1.0, 0.0, 0.0]]
 
 
 # -- chunkwise ----------------------------------------------------------------------------------------
@@ -208,15 +208,15 @@ def test_even_odds_stop() -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 50])
 def test_chunkwise_is_soft_attention_within_each_chunk(width: int) -> None:
-    weights, scores = monotonic.expected(scores_of(B, H, L, S)), scores_of(B, H, L, S, scale=3.0)
-    found = monotonic.chunkwise(weights, scores, width)
+    weights, scores = monotonic.align_expected(scores_of(B, H, L, S)), scores_of(B, H, L, S, scale=3.0)
+    found = monotonic.attend_chunkwise(weights, scores, width)
     torch.testing.assert_close(found, mixed(weights, scores, width), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(found.sum(-1), weights.sum(-1), rtol=1e-10, atol=1e-12)
 
 
 def test_chunks_of_one_key_change_nothing() -> None:
-    weights = monotonic.expected(scores_of(L, S))
-    torch.testing.assert_close(monotonic.chunkwise(weights, scores_of(L, S), 1), weights)
+    weights = monotonic.align_expected(scores_of(L, S))
+    torch.testing.assert_close(monotonic.attend_chunkwise(weights, scores_of(L, S), 1), weights)
 
 
 def test_chunkwise_gradients_are_those_of_the_function() -> None:
@@ -224,7 +224,7 @@ def test_chunkwise_gradients_are_those_of_the_function() -> None:
     scores, allowed = scores_of(2, 7).requires_grad_(), torch.rand(2, 7) > 0.3
 
     def run(weights: Tensor, scores: Tensor) -> Tensor:
-        return monotonic.chunkwise(weights, scores, 3, allowed)
+        return monotonic.attend_chunkwise(weights, scores, 3, allowed)
 
     assert torch.autograd.gradcheck(run, (weights, scores))
     assert torch.autograd.gradgradcheck(run, (weights, scores), fast_mode=True)
@@ -235,7 +235,7 @@ def test_scores_far_apart_in_one_row_keep_their_chunks() -> None:
     scores = torch.arange(31.0) * -50
     weights = torch.zeros(1, 31)
     weights[0, -1] = 1.0
-    found = monotonic.chunkwise(weights, scores[None], 2)
+    found = monotonic.attend_chunkwise(weights, scores[None], 2)
     torch.testing.assert_close(found[0, -2:], torch.softmax(scores[-2:], -1))
 
 
@@ -250,7 +250,7 @@ def test_memory_does_not_grow_with_the_width() -> None:
 
         weights, scores = (torch.rand(L, 31, requires_grad=True) for _ in range(2))
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-            monotonic.chunkwise(weights, scores, width)
+            monotonic.attend_chunkwise(weights, scores, width)
         sizes.append(sum(kept))
     assert sizes[0] == sizes[1] == 3 * L * 31
 
@@ -265,13 +265,13 @@ def test_what_is_masked_is_never_read(who: str, planted: float) -> None:
     dirty, dirty_soft = (torch.where(allowed, one.detach(), planted).requires_grad_() for one in (clean, soft))
     grad = torch.randn(B, L, S, dtype=torch.float64)
     poisoned = torch.where(allowed, grad, planted)
-    wanted = monotonic.expected(clean, allowed)
-    found = monotonic.expected(dirty, allowed)
+    wanted = monotonic.align_expected(clean, allowed)
+    found = monotonic.align_expected(dirty, allowed)
     assert torch.equal(found, wanted)
     assert torch.equal(*(torch.autograd.grad(*each)[0] for each in [(wanted, clean, grad), (found, dirty, poisoned)]))
     start = wanted.detach().requires_grad_()
-    wanted = monotonic.chunkwise(start, soft, 3, allowed)
-    found = monotonic.chunkwise(start, dirty_soft, 3, allowed)
+    wanted = monotonic.attend_chunkwise(start, soft, 3, allowed)
+    found = monotonic.attend_chunkwise(start, dirty_soft, 3, allowed)
     assert torch.equal(found, wanted)
     for one, other in zip(
         torch.autograd.grad(wanted, (start, soft), grad),
@@ -279,30 +279,30 @@ def test_what_is_masked_is_never_read(who: str, planted: float) -> None:
         strict=True,
     ):
         assert torch.equal(one, other)
-    assert torch.equal(monotonic.hard(dirty, allowed), monotonic.hard(clean, allowed))
+    assert torch.equal(monotonic.align_hard(dirty, allowed), monotonic.align_hard(clean, allowed))
 
 
 def test_an_empty_row_attends_to_nothing_and_so_does_what_follows(who: str) -> None:
     allowed = torch.ones(L, S, dtype=torch.bool)
     allowed[2] = False
     scores = scores_of(L, S).requires_grad_()
-    weights = monotonic.expected(scores, allowed)
+    weights = monotonic.align_expected(scores, allowed)
     weights.sum().backward()
     assert (weights[:2] > 0).all()
     assert (weights[2:] == 0).all()
     assert scores.grad is not None
     assert (scores.grad[2:] == 0).all()
-    assert (monotonic.hard(scores.detach(), allowed)[2:] == 0).all()
-    assert (monotonic.chunkwise(weights.detach(), scores.detach(), 3, allowed)[2:] == 0).all()
+    assert (monotonic.align_hard(scores.detach(), allowed)[2:] == 0).all()
+    assert (monotonic.attend_chunkwise(weights.detach(), scores.detach(), 3, allowed)[2:] == 0).all()
 
 
 @pytest.mark.parametrize("shape", [(0, S), (L, 0), (0, 0)])
 def test_no_query_and_no_key(who: str, shape: tuple[int, int]) -> None:
     scores = torch.zeros(B, *shape)
     for found in (
-        monotonic.expected(scores),
-        monotonic.hard(scores),
-        monotonic.chunkwise(scores, scores, 2),
+        monotonic.align_expected(scores),
+        monotonic.align_hard(scores),
+        monotonic.attend_chunkwise(scores, scores, 2),
     ):
         assert found.shape == (B, *shape)
 
@@ -310,9 +310,9 @@ def test_no_query_and_no_key(who: str, shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_rounded_once(who: str, dtype: torch.dtype) -> None:
     scores = scores_of(L, S).to(dtype)
-    weights, exact = monotonic.expected(scores), recursion(scores.double())
+    weights, exact = monotonic.align_expected(scores), recursion(scores.double())
     assert weights.dtype == dtype
-    assert monotonic.hard(scores).dtype == dtype
+    assert monotonic.align_hard(scores).dtype == dtype
     unit = torch.finfo(dtype)
     assert ((weights.double() - exact).abs() <= exact * unit.eps / 2 * 1.001 + unit.tiny + 1e-6).all()
 
@@ -321,8 +321,8 @@ def test_per_sample_gradients_work() -> None:
     scores = scores_of(B, L, S)
 
     def loss(one: Tensor) -> Tensor:
-        weights = monotonic.expected(one)
-        return monotonic.chunkwise(weights, one, 3).square().sum()
+        weights = monotonic.align_expected(one)
+        return monotonic.attend_chunkwise(weights, one, 3).square().sum()
 
     found = torch.func.vmap(torch.func.grad(loss))(scores)
     wanted = torch.stack([torch.func.grad(loss)(one) for one in scores])
@@ -332,5 +332,5 @@ def test_per_sample_gradients_work() -> None:
 def test_a_gradient_by_something_else_may_pass_by() -> None:
     """Within torch.func a function that does not know of it raises, even on tensors that are not its business."""
     scores, factor = scores_of(L, S), scores_of(L, S)
-    found = torch.func.grad(lambda other: (monotonic.expected(scores) * other).sum())(factor)
-    torch.testing.assert_close(found, monotonic.expected(scores), rtol=1e-12, atol=1e-14)
+    found = torch.func.grad(lambda other: (monotonic.align_expected(scores) * other).sum())(factor)
+    torch.testing.assert_close(found, monotonic.align_expected(scores), rtol=1e-12, atol=1e-14)

@@ -31,14 +31,14 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(loading, "SOURCES", folder)
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("REGARD_COMPILER", raising=False)
-    monkeypatch.setattr(loading, "_holder", loading._Holder())
+    monkeypatch.setattr(loading, "_holder", loading._LoaderState())
     return folder
 
 
 @pytest.fixture
 def again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Forget what this process has loaded, as a new process would."""
-    return lambda: monkeypatch.setattr(loading, "_holder", loading._Holder())
+    return lambda: monkeypatch.setattr(loading, "_holder", loading._LoaderState())
 
 
 def script(path: Path, body: str) -> Path:
@@ -49,7 +49,7 @@ def script(path: Path, body: str) -> Path:
 
 def real_compiler() -> str:
     try:
-        return " ".join(compiler.find())
+        return " ".join(compiler.find_compiler())
     except compiler.BuildError as error:
         pytest.skip(str(error))
 
@@ -69,64 +69,64 @@ def test_a_library_is_built_once_and_then_found(
     log = tmp_path / "log"
     logged = script(tmp_path / "c++", f'echo "$@" >> {log}\nexec {real_compiler()} "$@"')
     monkeypatch.setenv("REGARD_COMPILER", str(logged))
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
     calls = log.read_text().count("-shared")
     again()
-    assert native.loaded() is None
-    assert answer(native.library(build=False)) == 42
-    assert native.loaded() is native.library()
+    assert native.get_loaded() is None
+    assert answer(native.load_library(build=False)) == 42
+    assert native.get_loaded() is native.load_library()
     assert log.read_text().count("-shared") == calls == 1
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [entries(tmp_path)[0].name]
 
 
 def test_looking_does_not_build(sources: Path, tmp_path: Path) -> None:
     real_compiler()
-    assert native.library(build=False) is None
+    assert native.load_library(build=False) is None
     assert entries(tmp_path) == []
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
 
 
 def test_other_sources_are_another_library(sources: Path, again: Callable[[], None], tmp_path: Path) -> None:
     real_compiler()
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
     again()
     (sources / "answer.cpp").write_text(SOURCE % 42)
-    assert answer(native.library()) == 43
+    assert answer(native.load_library()) == 43
     assert len(entries(tmp_path)) == 2
 
 
 def test_every_fact_is_in_the_name(tmp_path: Path) -> None:
     file = tmp_path / "a.cpp"
     file.write_text("1")
-    names = {cache.key([file]), cache.key([file], "gcc 12"), cache.key([file], "gcc 13"), cache.key([])}
+    names = {cache.compute_key([file]), cache.compute_key([file], "gcc 12"), cache.compute_key([file], "gcc 13"), cache.compute_key([])}
     file.write_text("2")
-    assert len(names | {cache.key([file])}) == 5
-    assert cache.processor() == cache.processor() != ""
+    assert len(names | {cache.compute_key([file])}) == 5
+    assert cache.describe_processor() == cache.describe_processor() != ""
 
 
 @pytest.mark.parametrize("word", ["", "none", "None"])
 def test_no_compiler_wanted_is_no_warning(sources: Path, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_COMPILER", word)
-    assert native.library() is None
-    assert native.given_up() == "REGARD_COMPILER says so"
+    assert native.load_library() is None
+    assert native.get_failure() == "REGARD_COMPILER says so"
 
 
 def gives_up(match: str) -> None:
     """None with one warning, then None in silence."""
     with pytest.warns(RuntimeWarning, match=match) as caught:
-        assert native.library() is None
+        assert native.load_library() is None
     assert len(caught) == 1
     assert str(caught[0].message).count(".") >= 1
     assert "\n" not in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert native.library() is None
-    assert native.given_up()
+        assert native.load_library() is None
+    assert native.get_failure()
 
 
 def test_a_missing_compiler_is_said_once(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_COMPILER", "no-such-compiler")
-    assert native.library(build=False) is None
+    assert native.load_library(build=False) is None
     gives_up("no-such-compiler was not found")
 
 
@@ -165,7 +165,7 @@ def test_a_killed_compiler_leaves_nothing_behind(
     again()
     monkeypatch.delenv("REGARD_COMPILER")
     real_compiler()
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
 
 
 def test_a_hung_compiler_is_ended(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,11 +183,11 @@ def test_a_compiler_that_hangs_at_once_is_waited_for_once(
     monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "hung", "exec sleep 60")))
     monkeypatch.setattr(compiler, "MOMENT", 0.3)
     with pytest.warns(RuntimeWarning, match="did not end within"):
-        assert native.library(build=False) is None
+        assert native.load_library(build=False) is None
     begun = time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert native.library() is None
+        assert native.load_library() is None
     assert time.monotonic() - begun < 0.2
 
 
@@ -197,7 +197,7 @@ def test_a_command_of_no_use_in_cxx_gives_way_to_the_usual_ones(
 ) -> None:
     real_compiler()
     monkeypatch.setenv("CXX", command)
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
 
 
 def test_a_command_of_no_use_that_was_asked_for_is_said(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_more_flags_are_another_library(
     for more in (1, 2):
         again()
         monkeypatch.setenv("REGARD_CXXFLAGS", f"-DMORE={more}")
-        assert answer(native.library()) == 1 + more
+        assert answer(native.load_library()) == 1 + more
     assert len(entries(tmp_path)) == 2
 
 
@@ -239,7 +239,7 @@ def test_flags_that_fail_give_way_to_plainer_ones(
         exec {real_compiler()} "$@"
     """
     monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "plain", body)))
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
 
 
 def test_a_compiler_that_makes_nonsense_is_no_compiler(
@@ -301,22 +301,22 @@ def test_a_damaged_library_is_built_anew(
 ) -> None:
     """Under a path that is new to the process, for an open library is not read again."""
     real_compiler()
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
     shutil.copytree(tmp_path / "cache", tmp_path / "copy" / "cache")
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "copy" / "cache"))
     (entry,) = entries(tmp_path / "copy")
     damage(entry)
     again()
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
     assert entries(tmp_path / "copy") == [entry]
-    assert cache.find(entry) == entry / cache.LIBRARY
+    assert cache.find_entry(entry) == entry / cache.LIBRARY
 
 
 def test_an_unwritable_cache_is_no_obstacle(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real_compiler()
     (tmp_path / "file").write_text("in the way of a folder, for root as well")
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "file" / "cache"))
-    library = native.library()
+    library = native.load_library()
     assert answer(library) == 42
     assert library is not None
     assert tmp_path / "file" not in library.path.parents
@@ -326,11 +326,11 @@ def test_a_cache_that_others_write_to_is_neither_loaded_nor_filled(
     sources: Path, again: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real_compiler()
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
     (tmp_path / "cache").chmod(0o777)
     again()
     with pytest.warns(RuntimeWarning, match="others may write there"):
-        library = native.library()
+        library = native.load_library()
     assert answer(library) == 42
     assert library is not None
     assert tmp_path / "cache" not in library.path.parents
@@ -340,12 +340,12 @@ def test_a_cache_that_others_write_to_is_neither_loaded_nor_filled(
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give files away")
 def test_a_library_of_somebody_else_is_not_loaded(sources: Path, tmp_path: Path) -> None:
     real_compiler()
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
     (entry,) = entries(tmp_path)
     for path in (entry / cache.LIBRARY, entry, tmp_path / "cache"):
-        assert cache.find(entry) is not None
+        assert cache.find_entry(entry) is not None
         os.chown(path, 12345, -1)
-        assert cache.find(entry) is None
+        assert cache.find_entry(entry) is None
         os.chown(path, 0, -1)
 
 
@@ -359,10 +359,10 @@ def test_nobody_needs_a_home(sources: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(Path, "home", homeless)
-    assert answer(native.library()) == 42
-    assert cache.folder().parent == tmp_path
+    assert answer(native.load_library()) == 42
+    assert cache.find_folder().parent == tmp_path
     monkeypatch.setattr(Path, "home", lambda: Path(""))
-    assert cache.folder().parent == tmp_path
+    assert cache.find_folder().parent == tmp_path
 
 
 def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) ->
     said = [process.communicate(timeout=800)[0].split() for process in both]
     (entry,) = entries(tmp_path)
     assert said == [["42", str(entry / cache.LIBRARY)]] * 2
-    assert cache.find(entry) is not None
+    assert cache.find_entry(entry) is not None
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [entry.name]
 
 
@@ -393,14 +393,14 @@ def test_what_a_killed_process_left_is_swept(sources: Path, tmp_path: Path) -> N
     for folder in (old, new):
         folder.mkdir(parents=True)
     os.utime(old, (0, 0))
-    assert answer(native.library()) == 42
+    assert answer(native.load_library()) == 42
     assert not old.exists()
     assert new.exists()
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux to see what is loaded")
 def test_our_loops_and_torch_share_one_pool_of_threads() -> None:
-    if native.library() is None or not compiler.torch_gomp():
+    if native.load_library() is None or not compiler.find_torch_gomp():
         pytest.skip("no compiled kernels, or a torch without GNU's OpenMP")
     # In a process of its own: scikit-learn, say, brings another libgomp along.
     code = (
@@ -415,9 +415,9 @@ def test_every_platform_has_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REGARD_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     monkeypatch.setattr(sys, "platform", "linux")
-    assert cache.folder() == Path("/somewhere/regard")
+    assert cache.find_folder() == Path("/somewhere/regard")
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache.folder() == Path.home() / "Library" / "Caches" / "regard"
+    assert cache.find_folder() == Path.home() / "Library" / "Caches" / "regard"
 
 
 def test_windows_is_left_alone_unless_asked(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:

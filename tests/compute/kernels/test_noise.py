@@ -26,7 +26,7 @@ def torch_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def whole(seed: int | Tensor = SEED, lead: tuple[int, ...] = (B, H), rows: int = L, columns: int = S) -> Tensor:
-    return noise.uniform(seed, lead, torch.arange(rows), torch.arange(columns))
+    return noise.draw_uniform(seed, lead, torch.arange(rows), torch.arange(columns))
 
 
 def lowbias32(word: np.ndarray) -> np.ndarray:
@@ -60,13 +60,13 @@ def test_mixing_loses_nothing() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, SEED, 2**62 + 3, -1])
 def test_native_and_torch_give_the_same_bits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if native.library() is None:
+    if native.load_library() is None:
         pytest.skip("no compiler here")
     rows, columns = torch.randint(0, 10**6, (L,)), torch.randint(0, 10**6, (S,))
-    ours, kept = noise.uniform(seed, (B, H), rows, columns), noise.keep(seed, (B, H), rows, columns, 0.3)
+    ours, kept = noise.draw_uniform(seed, (B, H), rows, columns), noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3)
     monkeypatch.setattr(noise, "_native", lambda *arguments: None)
-    assert torch.equal(noise.uniform(seed, (B, H), rows, columns), ours)
-    assert torch.equal(noise.keep(seed, (B, H), rows, columns, 0.3), kept)
+    assert torch.equal(noise.draw_uniform(seed, (B, H), rows, columns), ours)
+    assert torch.equal(noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3), kept)
 
 
 @pytest.mark.slow
@@ -89,9 +89,9 @@ def test_any_tile_is_a_part_of_the_whole(route: str, monkeypatch: pytest.MonkeyP
     if route == "torch":
         monkeypatch.setattr(noise, "_native", lambda *arguments: None)
     rows, columns = torch.randperm(L)[:7], torch.arange(11, 97, 5)
-    assert torch.equal(noise.uniform(SEED, (B, H), rows, columns), whole()[..., rows, :][..., columns])
-    assert torch.equal(noise.uniform(SEED, (B, H), rows[:1], columns[:1]), whole()[..., rows[:1], :][..., columns[:1]])
-    assert noise.uniform(SEED, (B, H), rows[:0], columns).shape == (B, H, 0, len(columns))
+    assert torch.equal(noise.draw_uniform(SEED, (B, H), rows, columns), whole()[..., rows, :][..., columns])
+    assert torch.equal(noise.draw_uniform(SEED, (B, H), rows[:1], columns[:1]), whole()[..., rows[:1], :][..., columns[:1]])
+    assert noise.draw_uniform(SEED, (B, H), rows[:0], columns).shape == (B, H, 0, len(columns))
 
 
 def test_leading_axes_are_one_index() -> None:
@@ -100,7 +100,7 @@ def test_leading_axes_are_one_index() -> None:
 
 
 def test_the_dtype_of_indices_and_seed_does_not_matter() -> None:
-    narrow = noise.uniform(torch.tensor(SEED), (B,), torch.arange(L, dtype=torch.int32), torch.arange(S))
+    narrow = noise.draw_uniform(torch.tensor(SEED), (B,), torch.arange(L, dtype=torch.int32), torch.arange(S))
     assert torch.equal(narrow, whole(lead=(B,)))
 
 
@@ -172,7 +172,7 @@ def test_pairs_of_neighbors_fill_the_square() -> None:
 
 
 def test_every_bit_is_a_fair_coin() -> None:
-    bits = noise._bits(SEED, (B, H), torch.arange(L), torch.arange(S))
+    bits = noise._hash_pairs(SEED, (B, H), torch.arange(L), torch.arange(S))
     for place in range(32):
         ones = float(((bits >> place) & 1).double().mean())
         assert abs(ones - 0.5) < FIVE * 0.5 / math.sqrt(bits.numel())
@@ -183,7 +183,7 @@ def test_every_bit_is_a_fair_coin() -> None:
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_dropout_keeps_its_share_and_the_expectation(rate: float) -> None:
-    kept = noise.keep(SEED, (B, H), torch.arange(L), torch.arange(S), rate)
+    kept = noise.draw_dropout_factors(SEED, (B, H), torch.arange(L), torch.arange(S), rate)
     assert set(kept.unique().tolist()) == {0.0, torch.tensor(1 / (1 - rate)).item()}
     share = float((kept == 0).double().mean())
     assert abs(share - rate) < FIVE * math.sqrt(rate * (1 - rate) / kept.numel())
@@ -191,8 +191,8 @@ def test_dropout_keeps_its_share_and_the_expectation(rate: float) -> None:
 
 def test_dropout_at_its_ends() -> None:
     rows, columns = torch.arange(L), torch.arange(S)
-    assert (noise.keep(SEED, (B,), rows, columns, 0.0) == 1).all()
-    assert (noise.keep(SEED, (B,), rows, columns, 1.0) == 0).all()
+    assert (noise.draw_dropout_factors(SEED, (B,), rows, columns, 0.0) == 1).all()
+    assert (noise.draw_dropout_factors(SEED, (B,), rows, columns, 1.0) == 0).all()
 
 
 @pytest.mark.usefixtures("torch_only")
@@ -201,7 +201,7 @@ def test_dropout_in_torch_at_its_ends() -> None:
 
 
 def test_gumbel_noise_has_the_moments_of_its_law() -> None:
-    drawn = noise.gumbel(SEED, (B, H), torch.arange(L), torch.arange(S)).double()
+    drawn = noise.draw_gumbel(SEED, (B, H), torch.arange(L), torch.arange(S)).double()
     count, variance = drawn.numel(), math.pi**2 / 6
     assert torch.isfinite(drawn).all()
     assert abs(float(drawn.mean()) - 0.57721566490153286) < FIVE * math.sqrt(variance / count)
@@ -212,7 +212,7 @@ def test_gumbel_noise_has_the_moments_of_its_law() -> None:
 
 def test_the_largest_of_gumbel_noise_samples_a_softmax() -> None:
     logits = torch.tensor([0.0, 1.0, -1.0, 0.5, 2.0])
-    picks = (logits + noise.gumbel(SEED, (), torch.arange(20_011), torch.arange(5))).argmax(-1)
+    picks = (logits + noise.draw_gumbel(SEED, (), torch.arange(20_011), torch.arange(5))).argmax(-1)
     expected = torch.softmax(logits.double(), -1) * len(picks)
     chi = float(((torch.bincount(picks, minlength=5) - expected) ** 2 / expected).sum())
     assert chi < 4 + FIVE * math.sqrt(8)

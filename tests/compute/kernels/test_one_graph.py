@@ -38,12 +38,12 @@ def cases() -> dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]]:
         "learned entmax": (lambda s, a: simplex.entmax(s, allowed, a), (scores, alpha)),
         "sigmoid": (lambda s: simplex.sigmoid(s, allowed), (scores,)),
         "row_total": (lambda s: simplex.row_total(s, allowed), (scores,)),
-        "expected": (lambda s: monotonic.expected(s, allowed[:2]), (table(B, H, 2, S),)),
-        "chunkwise": (lambda w, s: monotonic.chunkwise(w, s, 3, allowed), (scores, table(B, H, L, S))),
-        "full": (lambda q, k, v: linear.full(q, k, v, columns).output, (query, key, value)),
-        "causal": (lambda q, k, v: linear.causal(q, k, v, columns).output, (query, key, value)),
-        "dropout": (lambda s: s * noise.keep(seed, (B, H), rows, torch.arange(S), 0.3), (scores,)),
-        "gumbel": (lambda s: s * noise.gumbel(seed, (B, H), rows, torch.arange(S)), (scores,)),
+        "expected": (lambda s: monotonic.align_expected(s, allowed[:2]), (table(B, H, 2, S),)),
+        "chunkwise": (lambda w, s: monotonic.attend_chunkwise(w, s, 3, allowed), (scores, table(B, H, L, S))),
+        "full": (lambda q, k, v: linear.attend_full(q, k, v, columns).output, (query, key, value)),
+        "causal": (lambda q, k, v: linear.attend_causal(q, k, v, columns).output, (query, key, value)),
+        "dropout": (lambda s: s * noise.draw_dropout_factors(seed, (B, H), rows, torch.arange(S), 0.3), (scores,)),
+        "gumbel": (lambda s: s * noise.draw_gumbel(seed, (B, H), rows, torch.arange(S)), (scores,)),
     }
 
 

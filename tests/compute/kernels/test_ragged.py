@@ -11,7 +11,7 @@ from regard.compute.kernels.ragged import Bounds, Heads, across, within
 D, E = 5, 3
 QUERIES, KEYS = torch.tensor([4, 0, 1, 7, 2]), torch.tensor([6, 2, 17, 7, 3])
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason="no compiler here")
+pytestmark = pytest.mark.skipif(native.load_library() is None, reason="no compiler here")
 
 
 def numbers(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -35,7 +35,7 @@ def definition(query: Tensor, key: Tensor, value: Tensor, lengths: tuple[Tensor,
             weights = scores.softmax(-1)
             if heads.dropout and weights.numel():
                 places = number * heads.heads + head + 1
-                keep = noise.keep(seed, (places,), torch.arange(len(q)), torch.arange(len(k)), heads.dropout)
+                keep = noise.draw_dropout_factors(seed, (places,), torch.arange(len(q)), torch.arange(len(k)), heads.dropout)
                 weights = weights * (keep[-1] > 0) / (1 - heads.dropout)
             outputs.append(weights @ read[group])
         rows.append(torch.cat(outputs, 1))

@@ -7,7 +7,7 @@ import torch
 
 from regard.compute.kernels import native
 from regard.compute.kernels import ranking as module
-from regard.compute.kernels.ranking import Ranked, rank
+from regard.compute.kernels.ranking import Ranking, rank
 
 R, V = 5, 101
 
@@ -17,12 +17,12 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     kind: str = request.param
     if kind == "torch":
         monkeypatch.setattr(module, "library_for", lambda *_, **__: None)
-    elif native.library() is None:
+    elif native.load_library() is None:
         pytest.skip("no compiler here")
     return kind
 
 
-def found(scores: torch.Tensor, count: int, excluded: Sequence[int]) -> Ranked:
+def found(scores: torch.Tensor, count: int, excluded: Sequence[int]) -> Ranking:
     """From scores as they are: each row's vector names one column of the matrix."""
     with torch.no_grad():
         return rank(torch.eye(len(scores), dtype=scores.dtype), scores.T, None, count, torch.tensor(excluded).long())

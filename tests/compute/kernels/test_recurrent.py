@@ -19,7 +19,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     kind: str = request.param
     if kind == "torch":
         monkeypatch.setattr(gates, "usable", lambda *_: None)
-    elif native.library() is None:
+    elif native.load_library() is None:
         pytest.skip("no compiler here")
     return kind
 

@@ -140,7 +140,7 @@ def test_equal_scores_share_equally(who: str, name: str, keys: int) -> None:
 @pytest.mark.parametrize("alpha", [1.0, 1.05, 1.3, 1.5, 2.0])
 def test_newton_takes_few_steps(monkeypatch: pytest.MonkeyPatch, alpha: float, scale: float) -> None:
     """Counted where it can be: in torch, for the row that takes most; the last two are both ends of the bracket."""
-    calls, power = [], threshold._entmax_power
+    calls, power = [], threshold._raise_entmax_power
     monkeypatch.setattr(simplex_rows, "library_for", lambda *_: None)
     monkeypatch.setattr(threshold, "_entmax_power", lambda *arguments: calls.append(1) or power(*arguments))
     simplex.entmax(rows(1009, 101, scale=scale), None, torch.tensor(alpha, dtype=torch.float64))
@@ -316,7 +316,7 @@ def test_half_precision_gradients_are_those_of_the_rounded_weights(who: str, nam
 
 @every_member
 def test_native_rows_are_torchs_rows(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    if native.library() is None:
+    if native.load_library() is None:
         pytest.skip("no compiler here")
     scores, allowed = rows(H, L, 1009, scale=2.0).requires_grad_(), torch.rand(L, 1009) > 0.2
     grad = rows(H, L, 1009)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from regard import Documents, Lengths, Mask, Softmax, Window, attend
 from regard.algebra.masks import Causal, Full
 from regard.algebra.shapes import Tensor
-from regard.compute.kernels.windows import Cut, Group, windowed
+from regard.compute.kernels.windows import BlockLayout, BlockGroup, window_attention
 from regard.compute.planning import windows as lowering
-from regard.compute.planning.windows import Sight, cut_of, groups_of, window_of
+from regard.compute.planning.windows import MaskSpec, cut_blocks, group_blocks, find_window
 
 SIZES = st.integers(1, 200)
 PLAIN = Softmax()
@@ -97,28 +97,28 @@ def test_a_query_that_sees_nothing_gives_exactly_zero_and_so_does_its_gradient()
 
 
 def test_the_gradient_is_that_of_the_output() -> None:
-    cut = cut_of(Window(2, 1), 7, 9)
+    cut = cut_blocks(Window(2, 1), 7, 9)
     cut = cut._replace(rows=3, blocks=3)
-    sight = Sight(Window(2, 1), 7, 9, (2,), torch.float64)
-    groups = groups_of(sight, Window(2, 1), cut, 3)
-    assert torch.autograd.gradcheck(lambda q, k, v: windowed(q, k, v, cut, groups).output, drawn((2,), 7, 9))
+    sight = MaskSpec(Window(2, 1), 7, 9, (2,), torch.float64)
+    groups = group_blocks(sight, Window(2, 1), cut, 3)
+    assert torch.autograd.gradcheck(lambda q, k, v: window_attention(q, k, v, cut, groups).output, drawn((2,), 7, 9))
 
 
 def test_blocks_inside_share_one_table() -> None:
     window, width = Window(255, 0), 64
-    cut = cut_of(window, 16384, 16384)
-    groups = groups_of(Sight(window, 16384, 16384, (1, 1), torch.float32), window, cut, width)
-    assert sum(group.table().numel() for group in groups) <= 8 * cut.rows * cut.span  # of 256 blocks
+    cut = cut_blocks(window, 16384, 16384)
+    groups = group_blocks(MaskSpec(window, 16384, 16384, (1, 1), torch.float32), window, cut, width)
+    assert sum(group.make_table().numel() for group in groups) <= 8 * cut.rows * cut.span  # of 256 blocks
     assert [group.start for group in groups] == [0, *(group.stop for group in groups[:-1])]
     assert groups[-1].stop == cut.blocks
 
 
 def test_the_window_of_a_mask_is_the_smallest_that_types_tell() -> None:
-    assert window_of(Window(3, 4) & (Full() & Window(9, 2))) == Window(3, 2)
-    assert window_of(Causal() & Window(3, 4)) == Window(3, 0)
-    assert window_of(Window(3, 4) | Window(1, 1)) is None
-    assert window_of(~Window(3, 4)) is None
-    assert window_of(Causal() & Full()) is None
+    assert find_window(Window(3, 4) & (Full() & Window(9, 2))) == Window(3, 2)
+    assert find_window(Causal() & Window(3, 4)) == Window(3, 0)
+    assert find_window(Window(3, 4) | Window(1, 1)) is None
+    assert find_window(~Window(3, 4)) is None
+    assert find_window(Causal() & Full()) is None
 
 
 def test_half_precision_keeps_its_dtype() -> None:
@@ -130,9 +130,9 @@ def test_half_precision_keeps_its_dtype() -> None:
 
 
 def test_a_table_of_zeros_reads_all_of_a_span() -> None:
-    cut = Cut(rows=2, blocks=2, first=0, span=2)
+    cut = BlockLayout(rows=2, blocks=2, first=0, span=2)
     query, key, value = drawn((), 4, 4)
-    output, total = windowed(query, key, value, cut, [Group(0, 2, lambda: torch.zeros(1, 1, 2, 2).double())])
+    output, total = window_attention(query, key, value, cut, [BlockGroup(0, 2, lambda: torch.zeros(1, 1, 2, 2).double())])
     table = (query @ key.T)[2:, 2:]
     assert torch.allclose(output[2:], table.softmax(-1) @ value[2:])
     assert total is not None

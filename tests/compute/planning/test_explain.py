@@ -7,7 +7,7 @@ from regard import (
     ALiBi,
     Argmax,
     Causal,
-    Features,
+    FeatureDot,
     Full,
     Gaussian,
     Lengths,
@@ -20,13 +20,13 @@ from regard import (
     Sparsemax,
     Window,
     attend,
-    lower,
+    make_plan,
 )
-from regard.algebra.parts import Facts
+from regard.algebra.parts import CallFacts
 from regard.compute.planning import Backend
-from regard.compute.planning.cost import cost_of, size
+from regard.compute.planning.cost import estimate_cost, format_bytes
 
-FACTS = Facts((2, 3), 5, 7, 11, 13, grad=True)
+FACTS = CallFacts((2, 3), 5, 7, 11, 13, grad=True)
 
 
 def test_a_plan_says_what_becomes_of_each_piece_and_why() -> None:
@@ -70,8 +70,8 @@ def test_a_plan_names_what_kept_the_fused_kernel_away() -> None:
     ],
     ids=str,
 )
-def test_what_becomes_of_a_mask(mask: Full, facts: Facts, becomes: str) -> None:
-    plan = lower(Parts(ScaledDot(), None, mask, Softmax(), Soft()), facts)
+def test_what_becomes_of_a_mask(mask: Full, facts: CallFacts, becomes: str) -> None:
+    plan = make_plan(Parts(ScaledDot(), None, mask, Softmax(), Soft()), facts)
     assert next(step.becomes for step in plan.steps if step.piece == "mask") == becomes
 
 
@@ -83,24 +83,24 @@ def test_pairs_are_counted(backend: Backend, pairs: int | None) -> None:
     """A window of 101 in blocks of 101 queries reads at most 202 keys for each block."""
     parts = Parts(ScaledDot(), None, Window(before=50, after=50), Softmax(), Soft())
     facts = FACTS._replace(queries=4096, keys=4096)
-    cost = cost_of(parts, facts, backend)
+    cost = estimate_cost(parts, facts, backend)
     assert cost.pairs == (pairs or 6 * 4096 * 202)
     assert cost.products == cost.pairs * (11 + 13)
     assert cost.table == 6 * 4096 * 4096 * 4
 
 
 def test_linear_attention_forms_no_pair() -> None:
-    parts = Parts(Features(), None, Full(), RowTotal(), Soft())
-    cost = cost_of(parts, FACTS, "linear")
+    parts = Parts(FeatureDot(), None, Full(), RowTotal(), Soft())
+    cost = estimate_cost(parts, FACTS, "linear")
     assert cost.pairs == 0
     assert cost.products == 6 * (5 + 7) * 11 * (13 + 1)
 
 
 def test_memory_beyond_inputs_does_not_grow_with_the_square() -> None:
     parts = Parts(ScaledDot(), None, Full(), Sparsemax(), Soft())
-    once, twice = (cost_of(parts, FACTS._replace(queries=n, keys=n), "rows").memory for n in (2**13, 2**14))
+    once, twice = (estimate_cost(parts, FACTS._replace(queries=n, keys=n), "rows").memory for n in (2**13, 2**14))
     assert once == twice
-    fused = [cost_of(parts, FACTS._replace(queries=n, keys=n), "sdpa").memory for n in (2**13, 2**14)]
+    fused = [estimate_cost(parts, FACTS._replace(queries=n, keys=n), "sdpa").memory for n in (2**13, 2**14)]
     assert fused[1] == 2 * fused[0]
 
 
@@ -109,4 +109,4 @@ def test_memory_beyond_inputs_does_not_grow_with_the_square() -> None:
     [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 kB"), (2**20, "1.0 MB"), (5 * 2**30, "5.0 GB")],
 )
 def test_bytes_in_words(count: int, words: str) -> None:
-    assert size(count) == words
+    assert format_bytes(count) == words

@@ -20,8 +20,8 @@ from regard import (
     Documents,
     Dot,
     Entmax,
-    Facts,
-    Features,
+    CallFacts,
+    FeatureDot,
     Full,
     Gaussian,
     Gumbel,
@@ -49,7 +49,7 @@ from regard import (
     Sparsemax,
     Window,
     attend,
-    lower,
+    make_plan,
 )
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
@@ -57,9 +57,9 @@ from regard.compute import attend as operator
 from regard.compute import backends
 from regard.compute.planning import BACKENDS, Backend
 from regard.compute.planning.rules import LARGE_TABLE
-from regard.compute.verify import SMALL, Case, build, pairwise
+from regard.compute.verify import SMALL, CatalogCase, build_parts, choose_pairwise_cases
 
-FACTS = Facts((2, 3), 9, 7, 11, 13)
+FACTS = CallFacts((2, 3), 9, 7, 11, 13)
 
 
 def parts(**changes: Any) -> Parts:
@@ -68,35 +68,35 @@ def parts(**changes: Any) -> Parts:
 
 
 def test_the_same_parts_and_facts_give_the_same_plan() -> None:
-    for case in pairwise():
-        first, second = build(case, SMALL, seed=1), build(case, SMALL, seed=2)  # other numbers in every tensor
+    for case in choose_pairwise_cases():
+        first, second = build_parts(case, SMALL, seed=1), build_parts(case, SMALL, seed=2)  # other numbers in every tensor
         for facts in (FACTS, FACTS._replace(dropout=True, grad=True), FACTS._replace(dtype=torch.float16)):
-            assert lower(first, facts) == lower(second, facts), case
+            assert make_plan(first, facts) == make_plan(second, facts), case
 
 
 def test_a_plan_is_words_and_holds_no_tensor() -> None:
-    for case in pairwise()[::7]:
-        plan = lower(build(case, SMALL), FACTS)
+    for case in choose_pairwise_cases()[::7]:
+        plan = make_plan(build_parts(case, SMALL), FACTS)
         seen: list[object] = [plan]
         for thing in seen:
             assert not isinstance(thing, Tensor)
             seen.extend(gc.get_referents(thing) if isinstance(thing, tuple) else [])
         assert all(isinstance(word, str) for step in plan.steps for word in step)
-        assert hash(plan) == hash(lower(build(case, SMALL), FACTS))
+        assert hash(plan) == hash(make_plan(build_parts(case, SMALL), FACTS))
 
 
 def test_facts_and_keys_hold_no_tensor() -> None:
-    for case in pairwise()[::7]:
-        made = build(case, SMALL)
-        hash((made.key, FACTS))
-        seen: list[object] = [made.key]
+    for case in choose_pairwise_cases()[::7]:
+        made = build_parts(case, SMALL)
+        hash((made.plan_key, FACTS))
+        seen: list[object] = [made.plan_key]
         for thing in seen:
             assert not isinstance(thing, Tensor)
             seen.extend(thing if isinstance(thing, tuple) else [])
 
 
 # Every row of the lowering table of the design, on the CPU.
-TABLE: dict[str, tuple[Parts, Facts, Backend]] = {
+TABLE: dict[str, tuple[Parts, CallFacts, Backend]] = {
     "dot": (parts(score=Dot()), FACTS, "sdpa"),
     "scaled dot": (parts(), FACTS, "sdpa"),
     "bilinear": (parts(score=Bilinear(11, 11)), FACTS, "sdpa"),
@@ -138,15 +138,15 @@ TABLE: dict[str, tuple[Parts, Facts, Backend]] = {
     "window": (parts(mask=Window(before=63, after=64)), FACTS._replace(queries=512, keys=512), "local"),
     "window of a short text": (parts(mask=Window(before=2, after=2)), FACTS._replace(queries=511, keys=511), "sdpa"),
     "wide window": (parts(mask=Window(before=64, after=64)), FACTS._replace(queries=512, keys=512), "sdpa"),
-    "features over their total": (parts(score=Features(), normalizer=RowTotal()), FACTS._replace(grad=True), "linear"),
-    "causal features": (parts(score=Features(), normalizer=RowTotal(), mask=Causal()), FACTS, "linear"),
+    "features over their total": (parts(score=FeatureDot(), normalizer=RowTotal()), FACTS._replace(grad=True), "linear"),
+    "causal features": (parts(score=FeatureDot(), normalizer=RowTotal(), mask=Causal()), FACTS, "linear"),
     "causal features with padding": (
-        parts(score=Features(), normalizer=RowTotal(), mask=Causal() & Lengths(torch.tensor(3))),
+        parts(score=FeatureDot(), normalizer=RowTotal(), mask=Causal() & Lengths(torch.tensor(3))),
         FACTS,
         "linear",
     ),
     "features in a window": (
-        parts(score=Features(), normalizer=RowTotal(), mask=Window(before=1, after=1)),
+        parts(score=FeatureDot(), normalizer=RowTotal(), mask=Window(before=1, after=1)),
         FACTS,
         "stream",
     ),
@@ -168,10 +168,10 @@ TABLE: dict[str, tuple[Parts, Facts, Backend]] = {
     "table": (parts(mask=Mask.keep(torch.ones(5, 7, dtype=torch.bool))), FACTS, "sdpa"),
     "grouped heads": (parts(), FACTS._replace(lead=(2, 3, 4)), "sdpa"),
     "dropout": (parts(), FACTS._replace(dropout=True), "stream"),
-    "dropout of features": (parts(score=Features(), normalizer=RowTotal()), FACTS._replace(dropout=True), "stream"),
+    "dropout of features": (parts(score=FeatureDot(), normalizer=RowTotal()), FACTS._replace(dropout=True), "stream"),
 }
 SQUARE = FACTS._replace(queries=2**12, keys=2**12)
-LARGE: dict[str, tuple[Parts, Facts, Backend]] = {
+LARGE: dict[str, tuple[Parts, CallFacts, Backend]] = {
     "a table of 2²⁴ pairs": (parts(mask=Prefix(torch.tensor(3))), SQUARE, "sdpa"),
     "one more row": (parts(mask=Prefix(torch.tensor(3))), SQUARE._replace(queries=2**12 + 1), "local"),
     "causal, not square": (parts(mask=Causal()), SQUARE._replace(queries=2**12 + 1), "local"),
@@ -190,30 +190,30 @@ LARGE: dict[str, tuple[Parts, Facts, Backend]] = {
 @pytest.mark.parametrize("name", TABLE)
 def test_each_row_of_the_lowering_table_lands_where_it_says(name: str) -> None:
     made, facts, backend = TABLE[name]
-    assert lower(made, facts).backend == backend
+    assert make_plan(made, facts).backend == backend
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_what_would_not_be_linear_in_the_length_goes_by_blocks(name: str) -> None:
     made, facts, backend = LARGE[name]
     assert SQUARE.queries * SQUARE.keys == LARGE_TABLE
-    assert lower(made, facts).backend == backend
+    assert make_plan(made, facts).backend == backend
 
 
 def test_every_part_of_the_catalog_is_lowered_with_a_reason() -> None:
-    for case in pairwise():
-        plan = lower(build(case, SMALL), FACTS)
+    for case in choose_pairwise_cases():
+        plan = make_plan(build_parts(case, SMALL), FACTS)
         assert plan.backend in BACKENDS
         assert plan.because
         pieces = [step.piece for step in plan.steps]
         assert pieces[0] == "score"
         assert ("bias" in pieces) == (case.bias != "none")
-        assert ("reading" in pieces) == (case.reading != "soft")
+        assert ("reading" in pieces) == (case.aggregate != "soft")
         assert all(step.becomes and step.because for step in plan.steps)
 
 
 NAMED = 'fix: use backend="auto", which finds one that can'
-REFUSED: list[tuple[Backend, Parts, Facts, str]] = [
+REFUSED: list[tuple[Backend, Parts, CallFacts, str]] = [
     ("sdpa", parts(score=Additive(11)), FACTS, "the score has no dot form"),
     ("local", parts(score=Laplacian()), FACTS, "the score has no dot form"),
     ("sdpa", parts(normalizer=Sigmoid()), FACTS, "the normalizer is no softmax"),
@@ -237,19 +237,19 @@ REFUSED: list[tuple[Backend, Parts, Facts, str]] = [
     ("linear", parts(score=Laplacian(), normalizer=RowTotal()), FACTS, "the score has no dot form"),
     (
         "linear",
-        parts(score=Features(), normalizer=RowTotal(), bias=Prior(torch.zeros(7))),
+        parts(score=FeatureDot(), normalizer=RowTotal(), bias=Prior(torch.zeros(7))),
         FACTS,
         "a bias would have to be a feature",
     ),
     (
         "linear",
-        parts(score=Features(), normalizer=RowTotal(), mask=Prefix(torch.tensor(3))),
+        parts(score=FeatureDot(), normalizer=RowTotal(), mask=Prefix(torch.tensor(3))),
         FACTS,
         "the mask is neither causal nor the same for all queries",
     ),
     (
         "linear",
-        parts(score=Features(), normalizer=RowTotal(), aggregate=Sample()),
+        parts(score=FeatureDot(), normalizer=RowTotal(), aggregate=Sample()),
         FACTS,
         "a hard reading needs the weights themselves",
     ),
@@ -271,10 +271,10 @@ REFUSED: list[tuple[Backend, Parts, Facts, str]] = [
 
 
 @pytest.mark.parametrize(("backend", "made", "facts", "reason"), REFUSED)
-def test_a_backend_that_cannot_says_why(backend: Backend, made: Parts, facts: Facts, reason: str) -> None:
+def test_a_backend_that_cannot_says_why(backend: Backend, made: Parts, facts: CallFacts, reason: str) -> None:
     sentence = f"backend: got '{backend}', expected one that can compute this: {reason}; {NAMED}"
     with pytest.raises(PlanError, match=f"^{re.escape(sentence)}$"):
-        lower(made, facts, backend=backend)
+        make_plan(made, facts, backend=backend)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -287,13 +287,13 @@ def test_a_backend_asked_for_by_name_runs_or_raises_and_never_another(
         monkeypatch.setitem(operator.RUNS, name, lambda call, name=name, run=run: ran.append(name) or run(call))
     sizes = SMALL._replace(lead=(2, 3))
     for case in (
-        Case("dot", "none", "full", "softmax", "soft"),
-        Case("additive", "none", "causal", "softmax", "soft"),
-        Case("features", "none", "causal", "row-total", "soft"),
-        Case("dot", "relative", "lengths", "sparsemax", "argmax"),
-        Case("dot", "none", "full", "monotonic", "soft"),
+        CatalogCase("dot", "none", "full", "softmax", "soft"),
+        CatalogCase("additive", "none", "causal", "softmax", "soft"),
+        CatalogCase("features", "none", "causal", "row-total", "soft"),
+        CatalogCase("dot", "relative", "lengths", "sparsemax", "argmax"),
+        CatalogCase("dot", "none", "full", "monotonic", "soft"),
     ):
-        score, bias, mask, normalizer, aggregate = build(case, sizes, dtype=torch.float32)
+        score, bias, mask, normalizer, aggregate = build_parts(case, sizes, dtype=torch.float32)
         query, key, value = torch.randn(2, 3, 7, 5), torch.randn(2, 3, 11, 5), torch.randn(2, 3, 11, 3)
         options: dict[str, Any] = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer}
         ran.clear()
@@ -335,7 +335,7 @@ def test_plans_are_remembered_and_their_number_is_bounded(monkeypatch: pytest.Mo
     made: list[Plan] = []
 
     def counted(*args: Any, **kwargs: Any) -> Plan:
-        made.append(lower(*args, **kwargs))
+        made.append(make_plan(*args, **kwargs))
         return made[-1]
 
     monkeypatch.setattr(operator, "lower", counted)

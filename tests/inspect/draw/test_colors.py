@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from regard.inspect.draw.alignment import alignment
-from regard.inspect.draw.colors import color_map, palette
+from regard.inspect.draw.alignment import draw_alignment
+from regard.inspect.draw.colors import make_color_map, build_palette
 
 KINDS = [("weights", False, -1), ("weights", True, 1), ("difference", False, 1)]
 # How much of linear red, green and blue each kind of missing cone leaves (Viénot, Brettel and Mollon 1999).
@@ -28,7 +28,7 @@ def light(colors: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("kind", "dark", "way"), KINDS)
 def test_lightness_goes_one_way_in_grey_and_for_the_color_blind(kind: str, dark: bool, way: int) -> None:
-    linear = light(palette(kind, dark=dark).astype(float))
+    linear = light(build_palette(kind, dark=dark).astype(float))
     seen = {"grey": linear} | {name: (linear @ np.array(part).T).clip(0, 1) for name, part in BLIND.items()}
     for name, own in seen.items():
         steps = way * np.diff(lightness(own)[::5])  # single steps are rounded to bytes
@@ -37,14 +37,14 @@ def test_lightness_goes_one_way_in_grey_and_for_the_color_blind(kind: str, dark:
 
 
 def test_nothing_is_white_on_paper() -> None:
-    assert palette("weights")[0].tolist() == [255, 255, 255]
+    assert build_palette("weights")[0].tolist() == [255, 255, 255]
 
 
 def test_pictures_are_drawn_in_these_colors() -> None:
     weights = np.array([[0.0, 1.0], [0.5, 0.25]])
-    figure = alignment(weights, ["a", "b"], ["c", "d"])
+    figure = draw_alignment(weights, ["a", "b"], ["c", "d"])
     picture = figure.axes[0].images[0]
     drawn = picture.to_rgba(weights, bytes=True)[..., :3]
-    expected = palette("weights")[np.minimum(255, (weights * 256).astype(int))]
+    expected = build_palette("weights")[np.minimum(255, (weights * 256).astype(int))]
     assert (drawn == expected).all()
-    assert to_rgb(color_map()(0.0)) == (1.0, 1.0, 1.0)
+    assert to_rgb(make_color_map()(0.0)) == (1.0, 1.0, 1.0)

@@ -9,9 +9,9 @@ from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.ft2font import FT2Font
 
 from regard.inspect.draw import fonts
-from regard.inspect.draw.alignment import alignment
-from regard.inspect.draw.fonts import Lettering, lettering
-from regard.inspect.draw.lines import arcs
+from regard.inspect.draw.alignment import draw_alignment
+from regard.inspect.draw.fonts import FontSet, choose_fonts
+from regard.inspect.draw.lines import draw_arcs
 
 CHINESE = ["我", "喜欢", "注意力"]
 WEIGHTS = np.eye(3)
@@ -50,24 +50,24 @@ def unwritten_quietly(figure: Figure) -> set[str]:
 
 
 def test_the_fonts_of_the_system_come_first() -> None:
-    if not any(set("我喜欢") <= fonts.characters(path) for path in fonts.system_fonts()):
+    if not any(set("我喜欢") <= fonts.read_characters(path) for path in fonts.find_system_fonts()):
         pytest.skip("no font of this system has Chinese: install fonts-noto-cjk")
-    letters = lettering(CHINESE)
+    letters = choose_fonts(CHINESE)
     assert letters.missing == frozenset()
     assert "Noto Sans SC" not in letters.families
-    figure = alignment(WEIGHTS, CHINESE, CHINESE, "注意力")
+    figure = draw_alignment(WEIGHTS, CHINESE, CHINESE, "注意力")
     assert unwritten(figure) == set()
     assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == CHINESE
 
 
 def test_the_font_of_the_extra_is_used_where_the_system_has_none(without_system: None) -> None:
-    letters = lettering(CHINESE)
-    assert letters == Lettering(("DejaVu Sans", "Noto Sans SC"), frozenset())
-    assert unwritten(alignment(WEIGHTS, CHINESE, CHINESE, "注意力")) == set()
+    letters = choose_fonts(CHINESE)
+    assert letters == FontSet(("DejaVu Sans", "Noto Sans SC"), frozenset())
+    assert unwritten(draw_alignment(WEIGHTS, CHINESE, CHINESE, "注意力")) == set()
 
 
 def test_without_any_font_tokens_are_numbered_and_explained(without_system: None, without_extra: None) -> None:
-    figure = alignment(WEIGHTS, CHINESE, ["我", "a", "b"], "注意")
+    figure = draw_alignment(WEIGHTS, CHINESE, ["我", "a", "b"], "注意")
     assert unwritten(figure) == set()
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["[1]", "[2]", "[3]"]
@@ -78,15 +78,15 @@ def test_without_any_font_tokens_are_numbered_and_explained(without_system: None
 
 
 def test_lines_have_numbers_too(without_system: None, without_extra: None) -> None:
-    assert unwritten(arcs(WEIGHTS, CHINESE, CHINESE)) == set()
+    assert unwritten(draw_arcs(WEIGHTS, CHINESE, CHINESE)) == set()
 
 
 @pytest.mark.parametrize("name", ["figure.png", "figure.svg", "figure.pdf"])
 def test_no_warning_of_a_missing_glyph_on_writing(without_system: None, tmp_path: Path, name: str) -> None:
     """Warnings are errors here."""
-    alignment(WEIGHTS, CHINESE, CHINESE, "注意力").savefig(tmp_path / name)
+    draw_alignment(WEIGHTS, CHINESE, CHINESE, "注意力").savefig(tmp_path / name)
 
 
 def test_a_file_that_is_no_font_has_no_characters(tmp_path: Path) -> None:
     (tmp_path / "broken.ttf").write_bytes(b"no font")
-    assert fonts.characters(tmp_path / "broken.ttf") == frozenset()
+    assert fonts.read_characters(tmp_path / "broken.ttf") == frozenset()

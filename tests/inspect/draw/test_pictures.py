@@ -6,13 +6,13 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from regard.errors import InputError
-from regard.inspect.draw.alignment import alignment
-from regard.inspect.draw.axes import MOST, pooled
-from regard.inspect.draw.beside import over_sound
-from regard.inspect.draw.heads import head_grid
-from regard.inspect.draw.lines import arcs
-from regard.inspect.draw.overlay import overlay
-from regard.inspect.draw.positions import positions
+from regard.inspect.draw.alignment import draw_alignment
+from regard.inspect.draw.axes import MOST, pool_largest
+from regard.inspect.draw.beside import draw_spectrogram
+from regard.inspect.draw.heads import draw_head_grid
+from regard.inspect.draw.lines import draw_arcs
+from regard.inspect.draw.overlay import draw_overlay
+from regard.inspect.draw.positions import draw_positions
 
 
 def table(rows: int, columns: int, seed: int = 0) -> np.ndarray:
@@ -27,7 +27,7 @@ def cells(figure: Figure, place: int = 0) -> np.ndarray:
 @pytest.mark.parametrize(("rows", "columns"), [(1, 7), (7, 1), (1, 1), (200, 200), (3, 5)])
 def test_every_weight_is_in_its_cell(rows: int, columns: int) -> None:
     weights = table(rows, columns)
-    figure = alignment(weights)
+    figure = draw_alignment(weights)
     figure.draw_without_rendering()
     assert (cells(figure) == weights).all()
     assert max(figure.get_size_inches()) <= 41
@@ -35,49 +35,49 @@ def test_every_weight_is_in_its_cell(rows: int, columns: int) -> None:
 
 def test_two_hundred_tokens_are_all_written() -> None:
     tokens = [f"t{place}" for place in range(200)]
-    figure = alignment(table(200, 200), tokens, tokens)
+    figure = draw_alignment(table(200, 200), tokens, tokens)
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == tokens
 
 
 def test_an_empty_row_and_what_is_no_number_are_white() -> None:
-    figure = alignment(np.array([[0.0, 0.0], [np.nan, np.inf]]), ["a", "b"], ["c", "d"])
+    figure = draw_alignment(np.array([[0.0, 0.0], [np.nan, np.inf]]), ["a", "b"], ["c", "d"])
     assert (cells(figure) == 0).all()
 
 
 def test_a_single_sharp_weight_survives_pooling() -> None:
     weights = np.zeros((2500, 3000))
     weights[2499, 1234] = 0.75
-    small, step = pooled(weights)
+    small, step = pool_largest(weights)
     assert step == (3, 3)
     assert max(small.shape) <= MOST
     assert small[2499 // 3, 1234 // 3] == 0.75
     assert np.count_nonzero(small) == 1
-    figure = alignment(weights)
+    figure = draw_alignment(weights)
     assert "each cell is the largest of several" in figure.get_supxlabel()
     left, right, bottom, top = figure.axes[0].images[0].get_extent()
     assert (left, right, bottom, top) == (-0.5, 2999.5, 2499.5, -0.5)
 
 
 def test_long_tokens_are_shortened_and_arabic_stays_whole() -> None:
-    figure = alignment(table(1, 2), ["x" * 50, "السلام"], ["q"])
+    figure = draw_alignment(table(1, 2), ["x" * 50, "السلام"], ["q"])
     assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["x" * 19 + "…", "السلام"]
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError) as caught:
-        alignment(table(2, 3), ["a"], ["b", "c"])
+        draw_alignment(table(2, 3), ["a"], ["b", "c"])
     expected = "source: got 1 labels, expected 3, one for each; fix: give a label to every position"
     assert str(caught.value) == expected
 
 
 def test_a_table_of_nothing_is_refused() -> None:
     with pytest.raises(InputError, match=r"^weights: got 0 × 3, expected queries × keys"):
-        alignment(np.zeros((0, 3)))
+        draw_alignment(np.zeros((0, 3)))
 
 
 def test_the_grid_has_each_head_in_its_place() -> None:
     layers = {"one": np.stack([table(3, 4, seed) for seed in range(2)]), "two": table(5, 5, 9)[None]}
-    figure = head_grid(layers)
+    figure = draw_head_grid(layers)
     shown = [axes for axes in figure.axes if axes.images and axes.get_visible() and axes.get_label() != "<colorbar>"]
     assert [axes.images[0].get_array().shape for axes in shown] == [(3, 4), (3, 4), (5, 5)]
     assert (shown[1].images[0].get_array() == layers["one"][1]).all()
@@ -86,7 +86,7 @@ def test_the_grid_has_each_head_in_its_place() -> None:
 
 def test_lines_join_what_looks_with_what_is_looked_at() -> None:
     weights = np.array([[0.0, 0.9, 0.1], [0.5, 0.0, 0.01]])
-    figure = arcs(weights, ["a", "b"], ["x", "y", "z"])
+    figure = draw_arcs(weights, ["a", "b"], ["x", "y", "z"])
     (lines,) = figure.axes[0].findobj(PathCollection)
     ends = [(path.vertices[0].tolist(), path.vertices[-1].tolist()) for path in lines.get_paths()]
     assert ends == [([0, 0], [1, 2]), ([0, 1], [1, 0]), ([0, 0], [1, 1])]  # thickest last
@@ -97,7 +97,7 @@ def test_lines_join_what_looks_with_what_is_looked_at() -> None:
 
 def test_a_picture_is_bright_where_it_was_looked_at() -> None:
     weights = np.array([[0.0, 0.5, 0.0, 0.0, 0.0, 0.0], np.full(6, 1 / 6)])
-    figure = overlay(np.full((8, 9, 3), 200, np.uint8), weights, ["up", "all"], grid=(2, 3))
+    figure = draw_overlay(np.full((8, 9, 3), 200, np.uint8), weights, ["up", "all"], grid=(2, 3))
     _, first, second = (np.asarray(axes.images[0].get_array())[..., 0] for axes in figure.axes[:3])
     assert (first[:4, 3:6] == 200).all()
     assert np.count_nonzero(first > 60) == 12
@@ -107,12 +107,12 @@ def test_a_picture_is_bright_where_it_was_looked_at() -> None:
 
 def test_regions_that_do_not_fill_the_picture_are_refused() -> None:
     with pytest.raises(InputError, match="expected a row for each word over a grid of 2 × 3; fix"):
-        overlay(np.zeros((8, 8, 3), np.uint8), table(1, 4), ["a"], grid=(2, 3))
+        draw_overlay(np.zeros((8, 8, 3), np.uint8), table(1, 4), ["a"], grid=(2, 3))
 
 
 def test_sound_and_attention_share_their_time() -> None:
     values = table(5, 100)
-    figure = over_sound(values, table(3, 25), ["a", "年", "c"], seconds=2.5)
+    figure = draw_spectrogram(values, table(3, 25), ["a", "年", "c"], seconds=2.5)
     above, below = figure.axes[:2]
     assert above.images[0].get_extent()[:2] == below.images[0].get_extent()[:2] == [0, 2.5]
     assert above.images[0].origin == "lower"
@@ -122,7 +122,7 @@ def test_sound_and_attention_share_their_time() -> None:
 def test_positions_that_are_alike_have_a_cosine_of_one() -> None:
     angles = np.outer(np.arange(7), [1.0, 0.1])
     encoding = np.concatenate([np.sin(angles), np.cos(angles)], 1)
-    figure = positions(encoding)
+    figure = draw_positions(encoding)
     alike = cells(figure, 2)
     expected = np.cos(angles[:, None] - angles).mean(-1)  # sin·sin + cos·cos, over two frequencies
     assert alike == pytest.approx(expected)

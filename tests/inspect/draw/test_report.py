@@ -14,11 +14,11 @@ import torch
 from PIL import Image
 
 from regard.errors import InputError
-from regard.inspect.draw.bundle import EXPORT, IMPORT, script, static
-from regard.inspect.draw.chapters import Chapter, Regions, Shelf, small
-from regard.inspect.draw.packing import packed, packed_within, png, rounded
-from regard.inspect.draw.report import contents, report, save_report
-from regard.inspect.recording import Difference, Recording, Sketch, Whole
+from regard.inspect.draw.bundle import EXPORT, IMPORT, bundle_script, read_static
+from regard.inspect.draw.chapters import Chapter, Regions, ReportBuilder, shrink_weights
+from regard.inspect.draw.packing import pack, pack_within, encode_png, round_bits
+from regard.inspect.draw.report import build_contents, render_report, save_report
+from regard.inspect.recording import Difference, Recording, Sketch, DenseMap
 
 STATIC = Path(__file__).parents[2] / "src" / "regard" / "web" / "static"
 MODULES = sorted(path.name for path in STATIC.glob("*.js"))
@@ -36,36 +36,36 @@ def attentions(heads: int, queries: int, keys: int, seed: int = 0) -> torch.Tens
 
 def test_packing_keeps_every_bit() -> None:
     table = attentions(3, 5, 7).numpy()
-    assert (unpacked(packed(table)) == table.ravel()).all()
+    assert (unpacked(pack(table)) == table.ravel()).all()
 
 
 @pytest.mark.parametrize("bits", [15, 11, 7])
 def test_rounding_is_as_small_as_it_says(bits: int) -> None:
     table = attentions(3, 50, 70).numpy()
-    error = np.abs(rounded(table, bits) / table - 1).max()
+    error = np.abs(round_bits(table, bits) / table - 1).max()
     assert 2.0 ** -(bits + 3) < error <= 2.0 ** -(bits + 1)
 
 
 def test_weights_are_rounded_only_where_they_do_not_fit() -> None:
     tables = [attentions(1, 100, 100).numpy()]
-    assert packed_within(tables, 100_000)[1] == 23
-    texts, bits = packed_within(tables, 30_000)
+    assert pack_within(tables, 100_000)[1] == 23
+    texts, bits = pack_within(tables, 30_000)
     assert bits == 11  # 15 would not fit
-    assert len(texts[0]) <= 30_000 < len(packed(tables[0], 15))
+    assert len(texts[0]) <= 30_000 < len(pack(tables[0], 15))
 
 
 def test_a_sentence_is_small_and_exact() -> None:
     """4 layers, 4 heads, 40 tokens: encoder, decoder and between them."""
     names = [f"{part} {layer}" for part in ("encoder", "decoder", "between") for layer in range(4)]
-    recording = Recording.of({name: attentions(4, 40, 40, seed) for seed, name in enumerate(names)})
-    page = report([Chapter("a sentence", recording)], "a sentence")
+    recording = Recording.from_weights({name: attentions(4, 40, 40, seed) for seed, name in enumerate(names)})
+    page = render_report([Chapter("a sentence", recording)], "a sentence")
     assert len(page.encode()) < 1_000_000
     assert '"exact": 23' in page
 
 
 def test_what_hypotheses_share_is_kept_once() -> None:
-    recording = Recording.of({"encoder": attentions(2, 3, 3)}, queries=list("abc"), keys=list("abc"))
-    data = contents([Chapter("one", recording), Chapter("two", recording)], "")
+    recording = Recording.from_weights({"encoder": attentions(2, 3, 3)}, queries=list("abc"), keys=list("abc"))
+    data = build_contents([Chapter("one", recording), Chapter("two", recording)], "")
     assert len(data["tables"]) == 1
     assert data["labels"] == [["a", "b", "c"]]
     assert [chapter["sites"][0]["table"] for chapter in data["chapters"]] == [0, 0]
@@ -74,27 +74,27 @@ def test_what_hypotheses_share_is_kept_once() -> None:
 def test_long_attention_is_drawn_by_its_largest_and_says_so() -> None:
     weights = torch.zeros(1, 600, 1030)
     weights[0, 599, 1029] = 0.5  # one weight among many
-    site = Shelf().site("long", Whole(weights), None)
+    site = ReportBuilder().encode_site("long", DenseMap(weights), None)
     assert (site["height"], site["width"], site["step"]) == (256, 256, [3, 5])
-    assert small(Whole(weights)).max() == 0.5
+    assert shrink_weights(DenseMap(weights)).max() == 0.5
 
 
 def test_a_sketch_is_shown_as_far_as_it_goes() -> None:
     table = attentions(1, 4, 6)
     top = table.topk(2)
     sketch = Sketch(table.sum(-1), table.sum(-2), top.values, top.indices)
-    assert small(sketch).shape == (1, 4, 6)
-    assert np.count_nonzero(small(sketch)) == 8
+    assert shrink_weights(sketch).shape == (1, 4, 6)
+    assert np.count_nonzero(shrink_weights(sketch)) == 8
 
 
 def test_a_difference_is_colored_as_one() -> None:
-    first, second = Whole(attentions(1, 2, 2)), Whole(attentions(1, 2, 2, 1))
-    assert Shelf().site("change", Difference(first, second), None)["kind"] == "difference"
+    first, second = DenseMap(attentions(1, 2, 2)), DenseMap(attentions(1, 2, 2, 1))
+    assert ReportBuilder().encode_site("change", Difference(first, second), None)["kind"] == "difference"
 
 
 def test_a_recording_of_nothing_is_refused() -> None:
     with pytest.raises(InputError) as caught:
-        report([Chapter("", Recording())], "")
+        render_report([Chapter("", Recording())], "")
     assert str(caught.value) == (
         "recording: got no attention at all, expected at least one attention; fix: record a model that attends"
     )
@@ -120,17 +120,17 @@ class Scripts(HTMLParser):
 
 @pytest.mark.parametrize("evil", ["</script><script>alert(1)</script>", "</script><img src=x>", "<!--<script>", "-->"])
 def test_no_label_ends_the_script_that_holds_it(evil: str) -> None:
-    page = report([Chapter(evil, Recording.of({evil: [[1.0]]}, queries=[evil], keys=[evil]))], evil)
+    page = render_report([Chapter(evil, Recording.from_weights({evil: [[1.0]]}, queries=[evil], keys=[evil]))], evil)
     parser = Scripts()
     parser.feed(page)
     assert "img" not in parser.tags
     data, code = parser.scripts
     assert json.loads(data)["labels"] == [[evil]]
-    assert code.strip() == script("report.js").strip()
+    assert code.strip() == bundle_script("report.js").strip()
 
 
 def test_the_page_names_no_other_place() -> None:
-    page = report([Chapter("", Recording.of({"a": [[1.0]]}))], "")
+    page = render_report([Chapter("", Recording.from_weights({"a": [[1.0]]}))], "")
     assert set(re.findall(r"https?://[\w./]+", page)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
     assert "@import" not in page
     assert "url(" not in page
@@ -138,7 +138,7 @@ def test_the_page_names_no_other_place() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_keep_to_the_forms_that_can_be_bundled(name: str) -> None:
-    text = static(name)
+    text = read_static(name)
     assert len(IMPORT.findall(text)) == len(re.findall(r"^\s*import\b", text, re.MULTILINE))
     assert len(EXPORT.findall(text)) == len(re.findall(r"^\s*export\b", text, re.MULTILINE))
     assert "import(" not in text
@@ -147,18 +147,18 @@ def test_modules_keep_to_the_forms_that_can_be_bundled(name: str) -> None:
 
 
 def test_a_module_stands_behind_those_it_needs() -> None:
-    text = script("report.js")
+    text = bundle_script("report.js")
     places = {name: text.index(f'modules["{name}"] = ') for name in re.findall(r'^modules\["([\w.]+)"\]', text, re.M)}
     for name, place in places.items():
-        for needed in IMPORT.finditer(static(name)):
+        for needed in IMPORT.finditer(read_static(name)):
             assert places[needed[2]] < place
 
 
 def test_a_picture_is_written_as_a_picture() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
-    data = base64.b64decode(png(pixels).partition(",")[2])
+    data = base64.b64decode(encode_png(pixels).partition(",")[2])
     assert (np.asarray(Image.open(BytesIO(data))) == pixels).all()
-    assert Regions(pixels, (2, 3)).written()["keys"] == 6
+    assert Regions(pixels, (2, 3)).to_json()["keys"] == 6
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_row_is_what_is_seen_today(name: str) -> None:
     assert row["identical"]
     if not is_current():
         pytest.skip(OTHER)
-    assert maker._cells(row) == [cell.replace("\\\\", "\\") for cell in rows()[name]]
+    assert maker._build_cells(row) == [cell.replace("\\\\", "\\") for cell in rows()[name]]
 
 
 ODD = """
@@ -80,8 +80,8 @@ def test_one_that_hangs_or_ends_its_process_does_not_stop_the_others(monkeypatch
 
     monkeypatch.setattr(maker, "start", start)
     monkeypatch.setattr(maker, "LIMIT", 3.0)
-    made = maker.sweep(["one", "ends", "two", "hangs", "three"])
-    assert [maker.state(row) for row in made] == ["seen", "not built", "seen", "not built", "seen"]
-    page = maker.page(made)
+    made = maker.examine_all(["one", "ends", "two", "hangs", "three"])
+    assert [maker.classify(row) for row in made] == ["seen", "not built", "seen", "not built", "seen"]
+    page = maker.build_page(made)
     assert "| 3 | **seen**" in page
     assert "| ends | not run: it ended the process |\n| hangs | not run: more than 3 s |" in page

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard import Recording, observe
-from regard.inspect.recording import Whole
+from regard.inspect.recording import DenseMap
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -77,7 +77,7 @@ def test_stacked_steps_are_the_attention_over_all_positions(name: str, cache: st
     model = MODELS[name]().eval()
     model.set_attn_implementation(attention)
     expected = eager_weights(model, {"input_ids": TOKENS, "use_cache": False})
-    recording = in_steps(model, CACHES[cache](model.config), STEPS[steps]).stacked()
+    recording = in_steps(model, CACHES[cache](model.config), STEPS[steps]).stack_calls()
     assert len(recording) == len(expected) == 2
     assert recording.notes == []
     for seen, table in zip(recording.values(), expected, strict=True):
@@ -113,7 +113,7 @@ def test_an_encoder_and_its_decoder_with_a_cache_of_both() -> None:
     with torch.no_grad(), observe(model, sites="*decoder*") as recording:
         for part in target.split([2, 1, 1, 1], dim=1):
             model(input_ids=TOKENS, decoder_input_ids=part, past_key_values=cache)
-    for seen, table in zip(recording.stacked().values(), expected[2:], strict=True):
+    for seen, table in zip(recording.stack_calls().values(), expected[2:], strict=True):
         torch.testing.assert_close(seen.dense(), table[0], rtol=0, atol=1e-5)
 
 
@@ -130,13 +130,13 @@ def test_calls_whose_keys_are_not_known_stay_apart_and_a_note_says_so() -> None:
         for step in range(3):
             model(key[:, :, step : step + 1], key[:, :, step : step + 4])
     assert recording.offsets == {"Rolling#2": None, "Rolling#3": None}
-    stacked = recording.stacked()
+    stacked = recording.stack_calls()
     assert list(stacked) == ["Rolling", "Rolling#2", "Rolling#3"]
     assert stacked.notes == ["Rolling: its 3 calls stay apart: the positions of their keys are not known"]
     with observe(model) as recording:
         for step in range(3):
             model(key[:, :, step : step + 1], key[:, :, : step + 1])
-    assert recording.stacked()["Rolling"].shape == (1, 3, 3)
+    assert recording.stack_calls()["Rolling"].shape == (1, 3, 3)
 
 
 class Cached(nn.Module):
@@ -173,9 +173,9 @@ def test_a_cache_that_does_not_tell_its_positions_is_not_known(kind: type[Cache]
 
 def test_offsets_go_with_their_attentions(tmp_path: Any) -> None:
     recording = Recording()
-    recording.add("a", Whole(torch.ones(1, 1, 2)), 3)
-    recording.add("a", Whole(torch.ones(1, 1, 2)), None)
-    recording.add("b", Whole(torch.ones(1, 1, 2)))
+    recording.add("a", DenseMap(torch.ones(1, 1, 2)), 3)
+    recording.add("a", DenseMap(torch.ones(1, 1, 2)), None)
+    recording.add("b", DenseMap(torch.ones(1, 1, 2)))
     expected = {"a": 3, "a#2": None}
     assert recording.offsets == expected
     assert recording.select("a").offsets == expected
@@ -189,8 +189,8 @@ def test_offsets_go_with_their_attentions(tmp_path: Any) -> None:
 
 def test_a_difference_of_other_keys_is_noted() -> None:
     one, other = Recording(), Recording()
-    one.add("a", Whole(torch.ones(1, 1, 2)), 3)
-    other.add("a", Whole(torch.ones(1, 1, 2)), 4)
+    one.add("a", DenseMap(torch.ones(1, 1, 2)), 3)
+    other.add("a", DenseMap(torch.ones(1, 1, 2)), 4)
     difference = one.compare(other)
     assert difference.offsets == {"a": None}
     assert difference.notes == ["a: the keys of the two recordings have other positions"]

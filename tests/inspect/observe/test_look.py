@@ -4,34 +4,34 @@ import pytest
 import torch
 
 from regard.inspect.observe import blocks
-from regard.inspect.observe.look import Look, probabilities
+from regard.inspect.observe.look import SoftmaxCall, masked_softmax
 from regard.inspect.recording import Sketch
 
 K = 3
 
 
-def look(queries: int, keys: int, reach: int | None, *, biased: bool) -> Look:
+def look(queries: int, keys: int, reach: int | None, *, biased: bool) -> SoftmaxCall:
     generator = torch.Generator().manual_seed(1)
     query, key = (torch.randn(4, length, 8, generator=generator) for length in (queries, keys))
     bias = torch.randn(1, queries, keys, generator=generator) if biased else None
-    return Look(query, key[:2], bias, reach)
+    return SoftmaxCall(query, key[:2], bias, reach)
 
 
-def expected(seen: Look) -> torch.Tensor:
+def expected(seen: SoftmaxCall) -> torch.Tensor:
     """By the definition, in float64."""
     query, key = seen.query.double(), seen.key.double().repeat_interleave(2, 0)
     scores = query @ key.mT + (0 if seen.bias is None else seen.bias.double())
     if seen.reach is not None:
         scores = scores.masked_fill(torch.ones(*scores.shape[1:], dtype=torch.bool).triu(seen.reach + 1), -torch.inf)
-    return probabilities(scores)
+    return masked_softmax(scores)
 
 
 def same(sketch: Sketch, weights: torch.Tensor) -> None:
     for own, whole in (
-        (sketch.spread, torch.special.entr(weights).sum(-1)),
+        (sketch.entropies, torch.special.entr(weights).sum(-1)),
         (sketch.mass, weights.sum(-2)),
         (sketch.largest, weights.topk(K).values),
-        (sketch.largest, weights.gather(-1, sketch.places.long())),
+        (sketch.largest, weights.gather(-1, sketch.indices.long())),
     ):
         assert torch.allclose(own.double(), whole, atol=1e-5)
 
@@ -46,8 +46,8 @@ def test_blocks_tell_what_the_whole_tells(
     monkeypatch.setattr(blocks, "LONG", 64)
     seen = look(queries, keys, reach, biased=biased)
     weights = expected(seen)
-    assert torch.allclose(seen.whole().tile(1).double(), weights[1], atol=1e-5)
-    sketch = seen.sketch(K)
+    assert torch.allclose(seen.to_dense().tile(1).double(), weights[1], atol=1e-5)
+    sketch = seen.to_sketch(K)
     same(sketch, weights)
     down, across = (-(-length // 16) for length in (queries, keys))
     assert sketch.overview is not None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard import InputError, KindError, observe
 from regard.compute.watching import WATCHERS
-from regard.inspect.recording import Factored, Sketch, Whole
+from regard.inspect.recording import FactoredMap, Sketch, DenseMap
 
 B, H, L, E = 2, 2, 5, 12
 NOTHING = "nothing was seen: no attention was computed in this thread outside of compiled graphs"
@@ -42,16 +42,16 @@ def test_the_budget_is_kept_and_what_is_lost_is_said() -> None:
     recording = observed(model, lambda: model(x), limit=limit, top=2)
     # what fits is kept: all weights, then what is smaller; nothing is kept in silence
     kinds = [type(seen) for seen in recording.values()]
-    assert kinds[0] is Whole
+    assert kinds[0] is DenseMap
     assert recording.bytes <= limit
-    assert len(recording.notes) == 4 - kinds.count(Whole)
+    assert len(recording.notes) == 4 - kinds.count(DenseMap)
     assert recording.notes[-1].endswith(f"of {limit:,} left)")
     few = observed(model, lambda: model(x), limit=10)
     assert not few
     assert few.notes[0] == "layers.0.self_attn: not kept (968 bytes of weights, 10 of 10 left)"
 
 
-@pytest.mark.parametrize(("keep", "kind"), [("weights", Whole), ("tiles", Factored), ("statistics", Sketch)])
+@pytest.mark.parametrize(("keep", "kind"), [("weights", DenseMap), ("tiles", FactoredMap), ("statistics", Sketch)])
 def test_what_is_asked_for_is_kept(keep: str, kind: type) -> None:
     model, x = encoder(1), torch.randn(B, L, E)
     recording = observed(model, lambda: model(x), keep=keep)
@@ -172,7 +172,7 @@ def test_a_long_attention_is_seen_in_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     close(seen.entropy(), torch.special.entr(expected).sum(-1))
     close(seen.received(), expected.sum(-2))
     close(seen.top(3).weights, expected.topk(3).values)
-    assert isinstance(seen, Factored)
+    assert isinstance(seen, FactoredMap)
     assert seen.sketch.overview is not None
     assert seen.sketch.overview.step == (5, 6)
     close(seen.sketch.overview.mean, F.avg_pool2d(expected, (5, 6), ceil_mode=True))

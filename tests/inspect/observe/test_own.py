@@ -83,7 +83,7 @@ def test_a_decoder_is_seen_where_it_says_it_looked(name: str) -> None:
     encoded = encoded_by(model)
 
     def taught() -> list[torch.Tensor]:
-        told = model.decoder.teach(targets(), encoded)
+        told = model.decoder.teacher_force(targets(), encoded)
         return [told.vectors, *([] if told.weights is None else [told.weights.dense()])]
 
     with torch.no_grad():

@@ -182,7 +182,7 @@ def test_one_layer_alone_and_generation_by_the_registered_implementation() -> No
         made = model.generate(TOKENS[:1], max_new_tokens=4, do_sample=False, eos_token_id=None)
     assert torch.equal(made, expected)
     close(
-        recording.stacked()["model.layers.1.self_attn"].dense(),
+        recording.stack_calls()["model.layers.1.self_attn"].dense(),
         eager_weights(llama_like(model), {"input_ids": made[:, :-1]})[1][0],
     )
 
@@ -257,8 +257,8 @@ def test_the_registered_implementation_gives_weights_when_asked_and_refuses_sink
         given = model(**TEXT, output_attentions=True).attentions
     for one, other in zip(given, expected, strict=True):
         close(one[0], other[0])
-    from regard.inspect.observe.hugging_face import attention
+    from regard.inspect.observe.hugging_face import regard_attention_forward
 
     q = torch.randn(1, 2, 3, 4)
     with pytest.raises(InputError, match=r"^s_aux: got a Tensor, expected none; fix: use attn_implementation='sdpa'$"):
-        attention(torch.nn.Identity(), q, q, q, None, s_aux=q)
+        regard_attention_forward(torch.nn.Identity(), q, q, q, None, s_aux=q)

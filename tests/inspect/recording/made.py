@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from regard.inspect.recording import Difference, Factored, Factors, Overview, Sketch, Whole
+from regard.inspect.recording import Difference, FactoredMap, Factors, PooledMap, Sketch, DenseMap
 
 H, G, L, S, D = 4, 2, 5, 7, 3
 
@@ -19,7 +19,7 @@ def sketch_of(table: torch.Tensor, step: tuple[int, int] = (2, 3), k: int = 2) -
     peak = F.max_pool2d(table, step, ceil_mode=True)
     top = table.topk(k)
     entropy = -(table * table.clamp_min(1e-30).log()).sum(-1)
-    return Sketch(entropy, table.sum(-2), top.values, top.indices, Overview(mean, peak, step))
+    return Sketch(entropy, table.sum(-2), top.values, top.indices, PooledMap(mean, peak, step))
 
 
 def factors(seed: int = 0, reach: int | None = 2) -> tuple[Factors, torch.Tensor]:
@@ -33,15 +33,15 @@ def factors(seed: int = 0, reach: int | None = 2) -> tuple[Factors, torch.Tensor
     return Factors(query, key, scores.logsumexp(-1), bias, reach), scores.softmax(-1)
 
 
-def factored(seed: int = 0) -> Factored:
+def factored(seed: int = 0) -> FactoredMap:
     """All of it."""
     own, table = factors(seed)
-    return Factored(sketch_of(table), own)
+    return FactoredMap(sketch_of(table), own)
 
 
-def every_kind() -> dict[str, Whole | Sketch | Factored | Difference]:
+def every_kind() -> dict[str, DenseMap | Sketch | FactoredMap | Difference]:
     """One of each."""
-    whole, other = Whole(weights()), Whole(weights(1))
+    whole, other = DenseMap(weights()), DenseMap(weights(1))
     return {
         "whole": whole,
         "sketch": sketch_of(weights(2)),

@@ -16,8 +16,8 @@ from safetensors.torch import save_file
 from tests.recording.made import every_kind
 
 from regard import InputError, Recording
-from regard.inspect.observe.look import Look
-from regard.inspect.recording import Factored
+from regard.inspect.observe.look import SoftmaxCall
+from regard.inspect.recording import FactoredMap
 
 ONE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -44,9 +44,9 @@ def loads_or_says(folder: Path, content: bytes) -> Recording | None:
         assert "; fix: " in said
         return None
     for seen in recording.values():  # what is loaded can be used
-        seen.picture(size=(2, 2))
+        seen.downsample(size=(2, 2))
         seen.entropy()
-        seen.received()
+        seen.received_weight()
     return recording
 
 
@@ -205,11 +205,11 @@ def test_a_single_number_of_a_file_that_is_none_is_refused(tmp_path: Path, part:
         Recording.load(path)
 
 
-def biased() -> Factored:
+def biased() -> FactoredMap:
     """Factors with a bias that hides one key from one query."""
     bias = torch.zeros(1, 3, 5)
     bias[0, 1, 2] = float("-inf")
-    return Look(torch.randn(2, 3, 4), torch.randn(2, 5, 4), bias).factored(2)
+    return SoftmaxCall(torch.randn(2, 3, 4), torch.randn(2, 5, 4), bias).to_factored(2)
 
 
 def rewrite(path: Path, change: Callable[[dict[str, torch.Tensor]], None]) -> None:

@@ -5,12 +5,12 @@ import torch
 from tests.recording.made import H, L, S, factored, factors, sketch_of, weights
 
 from regard import InputError
-from regard.inspect.recording import Difference, Factored, Factors, Overview, Sketch, Whole
+from regard.inspect.recording import Difference, FactoredMap, Factors, PooledMap, Sketch, DenseMap
 
 
 def test_tiles_of_factors_are_the_weights() -> None:
     own, table = factors()
-    seen = Factored(sketch_of(table), own)
+    seen = FactoredMap(sketch_of(table), own)
     torch.testing.assert_close(seen.dense(), table)
     torch.testing.assert_close(seen.tile(3, slice(1, 4), slice(2, 6)), table[3, 1:4, 2:6])
     torch.testing.assert_close(seen.tile(None, slice(1, 4)), table[:, 1:4].mean(0))
@@ -18,7 +18,7 @@ def test_tiles_of_factors_are_the_weights() -> None:
 
 def test_an_empty_row_has_no_weight() -> None:
     own, _ = factors(reach=-2)
-    table = Factored(sketch_of(weights()), own).dense()
+    table = FactoredMap(sketch_of(weights()), own).dense()
     assert table[:, :2].eq(0).all()
     torch.testing.assert_close(table[:, 2:].sum(-1), torch.ones(H, L - 2))
 
@@ -26,8 +26,8 @@ def test_an_empty_row_has_no_weight() -> None:
 @pytest.mark.parametrize("how", ["mean", "max"])
 def test_a_picture_is_a_pooled_table(how: str) -> None:
     table = weights()
-    seen = Whole(table)
-    small = seen.picture(1, slice(1, 5), slice(1, 7), size=(2, 3), how=how)  # type: ignore[arg-type]
+    seen = DenseMap(table)
+    small = seen.downsample(1, slice(1, 5), slice(1, 7), size=(2, 3), how=how)  # type: ignore[arg-type]
     cells = table[1, 1:5, 1:7].reshape(2, 2, 3, 2)
     torch.testing.assert_close(small, cells.mean((1, 3)) if how == "mean" else cells.amax((1, 3)))
 
@@ -35,17 +35,17 @@ def test_a_picture_is_a_pooled_table(how: str) -> None:
 @pytest.mark.parametrize("how", ["mean", "max"])
 @pytest.mark.parametrize("enough", [1, 2 * S])
 def test_a_picture_in_bands_is_the_picture(monkeypatch: pytest.MonkeyPatch, enough: int, how: str) -> None:
-    seen = Whole(weights())
-    once = seen.picture(size=(2, 4), how=how)  # type: ignore[arg-type]
+    seen = DenseMap(weights())
+    once = seen.downsample(size=(2, 4), how=how)  # type: ignore[arg-type]
     monkeypatch.setattr("regard.inspect.recording.seen.ENOUGH", enough)
-    torch.testing.assert_close(seen.picture(size=(2, 4), how=how), once)  # type: ignore[arg-type]
+    torch.testing.assert_close(seen.downsample(size=(2, 4), how=how), once)  # type: ignore[arg-type]
 
 
-def claiming(size: int) -> Factored:
+def claiming(size: int) -> FactoredMap:
     """Factors that take little and stand for `size` × `size` weights."""
     column, one = torch.zeros(1, size), torch.ones(1, size, 1)
     sketch = Sketch(column, column, one, torch.zeros(1, size, 1, dtype=torch.int32))
-    return Factored(sketch, Factors(one, one, column))
+    return FactoredMap(sketch, Factors(one, one, column))
 
 
 def test_a_file_that_claims_much_takes_little(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,9 +57,9 @@ def test_a_file_that_claims_much_takes_little(monkeypatch: pytest.MonkeyPatch) -
         return original(self, head, rows, columns)
 
     monkeypatch.setattr(Factors, "tile", watched)
-    assert seen.picture(size=(2, 2), how="max").shape == (2, 2)
+    assert seen.downsample(size=(2, 2), how="max").shape == (2, 2)
     assert not largest  # too many to be computed: the largest weights that were kept are all there is
-    assert seen.picture(0, slice(0, 9), size=(1, 2), how="max").shape == (1, 2)
+    assert seen.downsample(0, slice(0, 9), size=(1, 2), how="max").shape == (1, 2)
     assert max(largest) <= 2**22
     with pytest.raises(InputError, match=r"^top: got \(1, 4194304, 4194304\) weights, expected at most 8,589,934,592"):
         Difference(seen, seen).top(1)
@@ -75,7 +75,7 @@ def test_many_heads_share_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
         return made[-1]
 
     monkeypatch.setattr(torch.Tensor, "new_zeros", watched)
-    picture = seen.picture(size=(5, 5), how="max")
+    picture = seen.downsample(size=(5, 5), how="max")
     assert [table.numel() for table in made] == [25]  # 97 side by side would be as many times as large
     torch.testing.assert_close(picture[:, 0], torch.full((5,), 0.5))
     assert picture[:, 1:].eq(0).all()
@@ -83,7 +83,7 @@ def test_many_heads_share_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_difference_of_a_fine_and_a_coarse_picture_has_the_fine_cells() -> None:
     table = weights()
-    change = Difference(Whole(table), sketch_of(table)).picture(1, size=(L, S))
+    change = Difference(DenseMap(table), sketch_of(table)).downsample(1, size=(L, S))
     assert change.shape == (L, S)
     coarse = sketch_of(table).picture(1, size=(L, S))
     torch.testing.assert_close(change[0, 0], coarse[0, 0] - table[1, 0, 0])
@@ -96,22 +96,22 @@ def test_a_coarse_picture_of_factors_comes_from_the_overview_and_a_fine_one_from
     own, table = factors()
     marked = sketch_of(table)
     assert marked.overview is not None
-    overview = Overview(marked.overview.mean + 5, marked.overview.peak, marked.overview.step)
-    seen = Factored(Sketch(marked.spread, marked.mass, marked.largest, marked.places, overview), own)
-    assert seen.picture(0, size=(2, 2)).min() > 4
-    torch.testing.assert_close(seen.picture(0, size=(5, 7)), table[0])
-    assert seen.picture(0, size=(5, 4)).max() < 4
+    overview = PooledMap(marked.overview.mean + 5, marked.overview.peak, marked.overview.step)
+    seen = FactoredMap(Sketch(marked.spread, marked.mass, marked.largest, marked.places, overview), own)
+    assert seen.downsample(0, size=(2, 2)).min() > 4
+    torch.testing.assert_close(seen.downsample(0, size=(5, 7)), table[0])
+    assert seen.downsample(0, size=(5, 4)).max() < 4
     monkeypatch.setattr("regard.inspect.recording.factored.SOON", 1)  # as if these were too many to be waited for
-    assert seen.picture(0, size=(5, 4)).min() > 4  # an overview of more than half the cells will do
+    assert seen.downsample(0, size=(5, 4)).min() > 4  # an overview of more than half the cells will do
 
 
 def test_a_sketch_without_an_overview_shows_its_largest_weights() -> None:
     table = weights()
     full = sketch_of(table, k=S)
     seen = Sketch(full.spread, full.mass, full.largest, full.places)
-    torch.testing.assert_close(seen.picture(2, size=(L, S)), table[2])
-    torch.testing.assert_close(seen.picture(size=(L, S), how="max"), table.mean(0))
-    torch.testing.assert_close(seen.picture(1, slice(1, 5), slice(0, 6), size=(2, 3)), _cells(table[1, 1:5, :6]))
+    torch.testing.assert_close(seen.downsample(2, size=(L, S)), table[2])
+    torch.testing.assert_close(seen.downsample(size=(L, S), how="max"), table.mean(0))
+    torch.testing.assert_close(seen.downsample(1, slice(1, 5), slice(0, 6), size=(2, 3)), _cells(table[1, 1:5, :6]))
 
 
 def _cells(table: torch.Tensor) -> torch.Tensor:
@@ -132,10 +132,10 @@ def test_a_sketch_has_no_single_weights() -> None:
 
 def test_a_difference_is_the_second_less_the_first() -> None:
     one, other = weights(), weights(1)
-    change = Difference(Whole(one), Whole(other))
+    change = Difference(DenseMap(one), DenseMap(other))
     torch.testing.assert_close(change.dense(), other - one)
-    torch.testing.assert_close(change.received(), (other - one).sum(-2))
-    torch.testing.assert_close(change.entropy(), Whole(other).entropy() - Whole(one).entropy())
+    torch.testing.assert_close(change.received_weight(), (other - one).sum(-2))
+    torch.testing.assert_close(change.entropy(), DenseMap(other).entropy() - DenseMap(one).entropy())
     largest = change.top(2).weights
     torch.testing.assert_close(largest.abs(), (other - one).abs().topk(2).values)
     torch.testing.assert_close((other - one).gather(-1, change.top(2).keys), largest)
@@ -145,7 +145,7 @@ def test_a_difference_is_the_second_less_the_first() -> None:
 def test_parts_that_do_not_belong_together_are_refused() -> None:
     own, _ = factors()
     with pytest.raises(InputError, match=r"^second: got \(1, 2, 2\), expected \(4, 5, 7\)"):
-        Difference(Whole(weights()), Whole(torch.eye(2)[None]))
+        Difference(DenseMap(weights()), DenseMap(torch.eye(2)[None]))
     with pytest.raises(InputError, match=r"^total: got"):
         Factors(own.query, own.key, own.total[:, :2])
     with pytest.raises(InputError, match=r"^bias: got"):
@@ -153,7 +153,7 @@ def test_parts_that_do_not_belong_together_are_refused() -> None:
     with pytest.raises(InputError, match=r"^query and key: got"):
         Factors(own.query[:3], own.key, own.total[:3])
     with pytest.raises(InputError, match=r"^factors: got \(4, 5, 7\), expected \(4, 7, 5\)"):
-        Factored(sketch_of(weights().mT.contiguous()), own)
+        FactoredMap(sketch_of(weights().mT.contiguous()), own)
     with pytest.raises(InputError, match=r"^head: got 4, expected 0 … 3"):
         factored().tile(4)
     with pytest.raises(InputError, match=r"^rows: got slice\(5, 9, None\), expected some of 0 … 4"):

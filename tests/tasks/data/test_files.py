@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from regard.errors import InputError
-from regard.tasks.data import Corpus, Pair, from_files, from_folder, from_table
+from regard.tasks.data import Corpus, SentencePair, load_parallel_files, load_parallel_folder, load_parallel_table
 from regard.tasks.data.reading import read_lines
-from regard.tasks.data.splitting import bare, divided
+from regard.tasks.data.splitting import normalize_text, split_corpus
 
 SHARED = Path(os.environ.get("REGARD_DATA") or Path(__file__).parents[3].parent / "shared" / "data")
 
@@ -24,20 +24,20 @@ def lines(word: str, count: int) -> str:
     return "".join(f"{word} {number}\n" for number in range(count))
 
 
-def everything(corpus: Corpus) -> list[Pair]:
+def everything(corpus: Corpus) -> list[SentencePair]:
     return sorted([*corpus.train, *corpus.validation, *(pair for test in corpus.tests.values() for pair in test)])
 
 
 def test_two_files_plain_or_gzip_with_all_kinds_of_line_ends(tmp_path: Path) -> None:
     french = "\ufeffun\u00a0!\r\n  deux   trois \r\nquatre\u2028cinq\r\nsix\r\n"
     write(tmp_path, a__en="one!\ntwo three\nfour five\nsix", b__fr__gz=gzip.compress(french.encode()))
-    corpus = from_files(tmp_path / "a.en", tmp_path / "b.fr")
+    corpus = load_parallel_files(tmp_path / "a.en", tmp_path / "b.fr")
     assert everything(corpus) == sorted(
         [
-            Pair("one!", "un\u00a0!"),
-            Pair("two three", "deux trois"),
-            Pair("four five", "quatre\u2028cinq"),
-            Pair("six", "six"),
+            SentencePair("one!", "un\u00a0!"),
+            SentencePair("two three", "deux trois"),
+            SentencePair("four five", "quatre\u2028cinq"),
+            SentencePair("six", "six"),
         ]
     )
     assert corpus.notes == ()
@@ -45,42 +45,42 @@ def test_two_files_plain_or_gzip_with_all_kinds_of_line_ends(tmp_path: Path) -> 
 
 def test_a_table_in_either_direction(tmp_path: Path) -> None:
     write(tmp_path, t__tsv="Hi.\t你好。\tby someone\nRun!\t跑！\tby another\nStop\t停\tby a third\n")
-    assert Pair("Hi.", "你好。") in everything(from_table(tmp_path / "t.tsv"))
-    assert Pair("跑！", "Run!") in everything(from_table(tmp_path / "t.tsv", (1, 0)))
+    assert SentencePair("Hi.", "你好。") in everything(load_parallel_table(tmp_path / "t.tsv"))
+    assert SentencePair("跑！", "Run!") in everything(load_parallel_table(tmp_path / "t.tsv", (1, 0)))
 
 
 def test_a_folder_with_all_splits(tmp_path: Path) -> None:
     for name, count in (("train", 7), ("valid", 3), ("test_2016.lc", 2), ("test_2017.lc", 5)):
         for language in ("en", "de", "fr"):
             (tmp_path / f"{name}.{language}").write_text(lines(f"{name}{language}", count))
-    corpus = from_folder(tmp_path, "en", "de")
-    assert corpus.train[3] == Pair("trainen 3", "trainde 3")
-    assert corpus.training(0) == corpus.training(5) == corpus.train
+    corpus = load_parallel_folder(tmp_path, "en", "de")
+    assert corpus.train[3] == SentencePair("trainen 3", "trainde 3")
+    assert corpus.load_training(0) == corpus.load_training(5) == corpus.train
     assert (len(corpus.train), len(corpus.validation)) == (7, 3)
     assert {name: len(pairs) for name, pairs in corpus.tests.items()} == {"test_2016": 2, "test_2017": 5}
 
 
 def test_missing_splits_are_cut_from_the_training_pairs(tmp_path: Path) -> None:
     write(tmp_path, train__en=lines("a", 200), train__de=lines("b", 200))
-    without_any = from_folder(tmp_path, "en", "de")
+    without_any = load_parallel_folder(tmp_path, "en", "de")
     assert len(without_any.train) == 192
     write(tmp_path, test__en=lines("c", 3), test__de=lines("d", 3))
-    with_test = from_folder(tmp_path, "en", "de")
+    with_test = load_parallel_folder(tmp_path, "en", "de")
     assert len(with_test.train) == 196
     assert list(with_test.tests) == ["test"]
     assert with_test.validation == without_any.validation
 
 
 def test_no_sentence_of_the_test_is_trained_on_even_with_another_translation() -> None:
-    pairs = [Pair(f"s{number // 3}", f"t{number // 2}!") for number in range(0, 600, 6)]
-    pairs += [Pair(pair.source.upper() + ".", pair.target + " other") for pair in pairs]
-    corpus = divided(pairs, share=0.1)
+    pairs = [SentencePair(f"s{number // 3}", f"t{number // 2}!") for number in range(0, 600, 6)]
+    pairs += [SentencePair(pair.source.upper() + ".", pair.target + " other") for pair in pairs]
+    corpus = split_corpus(pairs, share=0.1)
     assert len(corpus.validation) >= 20
-    seen = {bare(pair.source) for pair in corpus.train}
+    seen = {normalize_text(pair.source) for pair in corpus.train}
     for held_out in (corpus.validation, corpus.tests["test"]):
         assert held_out
-        assert not seen & {bare(pair.source) for pair in held_out}
-    shuffled = divided(pairs[::-1], share=0.1)
+        assert not seen & {normalize_text(pair.source) for pair in held_out}
+    shuffled = split_corpus(pairs[::-1], share=0.1)
     assert set(shuffled.validation) == set(corpus.validation), "the order of the file does not matter"
 
 
@@ -127,20 +127,20 @@ def test_no_sentence_of_the_test_is_trained_on_even_with_another_translation() -
 def test_bad_files_are_one_sentence(tmp_path: Path, source: str | bytes, target: str | bytes, message: str) -> None:
     write(tmp_path, x__en=source, x__de=target)
     with pytest.raises(InputError) as caught:
-        from_files(tmp_path / "x.en", tmp_path / "x.de")
+        load_parallel_files(tmp_path / "x.en", tmp_path / "x.de")
     assert str(caught.value) == message
 
 
 def test_empty_lines_are_counted_and_left_out(tmp_path: Path) -> None:
     write(tmp_path, x__en="a\n\nc\nd\n \nf\n", x__de="A\nB\nC\n\nE\nF\n")
-    corpus = from_files(tmp_path / "x.en", tmp_path / "x.de")
+    corpus = load_parallel_files(tmp_path / "x.en", tmp_path / "x.de")
     assert everything(corpus) == [("a", "A"), ("c", "C"), ("f", "F")]
     assert corpus.notes == ("x.en: left out 3 of 6 lines, empty on one side or both",)
 
 
 def test_an_empty_column_is_an_empty_line(tmp_path: Path) -> None:
     write(tmp_path, t__tsv="a\tA\n\tB\nc\t\n\nd\tD\ne\tE\n")
-    corpus = from_table(tmp_path / "t.tsv")
+    corpus = load_parallel_table(tmp_path / "t.tsv")
     assert everything(corpus) == [("a", "A"), ("d", "D"), ("e", "E")]
     assert corpus.notes == ("t.tsv: left out 3 of 6 lines, empty on one side or both",)
 
@@ -148,31 +148,31 @@ def test_an_empty_column_is_an_empty_line(tmp_path: Path) -> None:
 def test_a_table_without_tabs(tmp_path: Path) -> None:
     write(tmp_path, t__tsv="a\tb\nc d\n")
     with pytest.raises(InputError, match=r"^t.tsv: got 1 columns in line 2, expected at least 2; fix: separate"):
-        from_table(tmp_path / "t.tsv")
+        load_parallel_table(tmp_path / "t.tsv")
 
 
 def test_a_folder_that_does_not_fit(tmp_path: Path) -> None:
     write(tmp_path, train__en="a", train__fr="b")
     with pytest.raises(InputError, match=r"without files in both en and de, .*; fix: choose two of en, fr$"):
-        from_folder(tmp_path, "en", "de")
+        load_parallel_folder(tmp_path, "en", "de")
     write(tmp_path, train__bpe__en="a", train__bpe__fr="b")
     with pytest.raises(InputError, match=r"with train, train.bpe to train on and nothing to validate on, expect"):
-        from_folder(tmp_path, "en", "fr")
+        load_parallel_folder(tmp_path, "en", "fr")
     with pytest.raises(InputError, match=r"^data: got no .*none, expected a file or folder that exists; fix: "):
-        from_folder(tmp_path / "none", "en", "fr")
+        load_parallel_folder(tmp_path / "none", "en", "fr")
 
 
 def test_a_folder_is_found_below_regard_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir()
     write(tmp_path / "mine", train__en=lines("a", 9), train__de=lines("b", 9))
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    assert len(everything(from_folder(Path("mine"), "en", "de"))) == 9
+    assert len(everything(load_parallel_folder(Path("mine"), "en", "de"))) == 9
 
 
 @pytest.mark.skipif(not (SHARED / "multi30k").is_dir(), reason="no Multi30k here")
 @pytest.mark.parametrize("form", [".", "tok"])
 def test_multi30k_as_it_lies(form: str) -> None:
-    corpus = from_folder(SHARED / "multi30k" / form, "en", "de")
+    corpus = load_parallel_folder(SHARED / "multi30k" / form, "en", "de")
     assert (len(corpus.train), len(corpus.validation)) == (29_000, 1_014)
     assert {name: len(pairs) for name, pairs in corpus.tests.items()} == {
         "test_2016_flickr": 1_000,
@@ -183,10 +183,10 @@ def test_multi30k_as_it_lies(form: str) -> None:
 
 @pytest.mark.skipif(not (SHARED / "tatoeba").is_dir(), reason="no Tatoeba here")
 def test_tatoeba_as_it_lies_is_divided_without_leaks() -> None:
-    corpus = from_table(SHARED / "tatoeba" / "cmn.txt.gz", (1, 0))
+    corpus = load_parallel_table(SHARED / "tatoeba" / "cmn.txt.gz", (1, 0))
     assert len(everything(corpus)) == len(read_lines(SHARED / "tatoeba" / "cmn.txt.gz")) == 29_155
     for side in (0, 1):
-        trained = {bare(pair[side]) for pair in corpus.train}
-        tested = {bare(pair[side]) for pair in [*corpus.validation, *corpus.tests["test"]]}
+        trained = {normalize_text(pair[side]) for pair in corpus.train}
+        tested = {normalize_text(pair[side]) for pair in [*corpus.validation, *corpus.tests["test"]]}
         assert not trained & tested
     assert len(corpus.tests["test"]) > 500

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from regard.errors import InputError
-from regard.tasks.data import Corpus, Dates, Numbers, TextConfig, fingerprint, open_text
+from regard.tasks.data import Corpus, Dates, Numbers, TextConfig, compute_fingerprint, open_text
 
 
 def test_text_that_needs_no_file() -> None:
     assert isinstance(open_text(TextConfig()), Numbers)
-    pair = open_text(TextConfig(source="digits", target="de", size=1)).training(0)[0]
+    pair = open_text(TextConfig(source="digits", target="de", size=1)).load_training(0)[0]
     assert pair.source.replace(" ", "").isdecimal()
     dates = open_text(TextConfig("dates", source="zh,en", size=5))
     assert isinstance(dates, Dates)
@@ -26,8 +26,8 @@ def test_text_in_files(tmp_path: Path) -> None:
     table = open_text(TextConfig(str(tmp_path / "t.tsv"), "3", "2"))
     assert isinstance(table, Corpus)
     assert table.train[0].source.startswith("b ")
-    assert fingerprint(folder) == fingerprint(files)
-    assert fingerprint(folder) != fingerprint(table)
+    assert compute_fingerprint(folder) == compute_fingerprint(files)
+    assert compute_fingerprint(folder) != compute_fingerprint(table)
 
 
 def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:

@@ -16,15 +16,15 @@ from regard.tasks.data import (
     END,
     PADDING,
     UNKNOWN,
-    Pair,
+    SentencePair,
     VocabularyConfig,
-    build,
-    build_both,
-    load_both,
-    save_both,
+    build_vocabulary,
+    build_vocabularies,
+    load_vocabularies,
+    save_vocabularies,
 )
-from regard.tasks.data.segmentation import joined, words
-from regard.tasks.data.vocabularies import load
+from regard.tasks.data.segmentation import join_tokens, split_words
+from regard.tasks.data.vocabularies import load_vocabulary
 from regard.tasks.data.vocabulary import Kind
 
 no_jieba = pytest.mark.skipif(find_spec("rjieba") is None, reason="the extra zh is not installed")
@@ -46,7 +46,7 @@ def config(kind: Kind, **options: object) -> VocabularyConfig:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_encoded_is_decoded(kind: Kind, tmp_path: Path) -> None:
-    vocabulary = build(TEXTS, config(kind))
+    vocabulary = build_vocabulary(TEXTS, config(kind))
     for text in TEXTS:
         numbers = vocabulary.encode(text)
         plain = " ".join(word for word in text.split(" ") if word) if kind != "character" else text
@@ -56,70 +56,70 @@ def test_what_is_encoded_is_decoded(kind: Kind, tmp_path: Path) -> None:
         assert vocabulary.decode([BEGIN, *numbers, END, PADDING, numbers[0]]) == expected
         assert max(numbers) < len(vocabulary)
         assert min(numbers) > END
-        assert len(vocabulary.tokens(numbers)) == len(numbers)
+        assert len(vocabulary.get_tokens(numbers)) == len(numbers)
     assert vocabulary.encode_all(TEXTS) == [vocabulary.encode(text) for text in TEXTS]
     vocabulary.save(tmp_path, "source")
-    loaded = load(tmp_path, "source")
+    loaded = load_vocabulary(tmp_path, "source")
     assert len(loaded) == len(vocabulary)
     assert loaded.encode_all(TEXTS) == vocabulary.encode_all(TEXTS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_known_is_said_and_shown(kind: Kind) -> None:
-    vocabulary = build(TEXTS, config(kind))
+    vocabulary = build_vocabulary(TEXTS, config(kind))
     numbers = vocabulary.encode("I'm ☃")
     assert UNKNOWN in numbers
     assert "⁇" in vocabulary.decode(numbers)
-    assert [token.strip("▁") for token in vocabulary.unknown("I'm ☃") if token.strip("▁ ")] == ["☃"]
-    assert vocabulary.unknown("I'm at") == []
+    assert [token.strip("▁") for token in vocabulary.find_unknown("I'm ☃") if token.strip("▁ ")] == ["☃"]
+    assert vocabulary.find_unknown("I'm at") == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_case_may_be_ignored(kind: Kind, tmp_path: Path) -> None:
-    vocabulary = build(["a b ab abc"] * 5, config(kind, lowercase=True, size=9))
+    vocabulary = build_vocabulary(["a b ab abc"] * 5, config(kind, lowercase=True, size=9))
     vocabulary.save(tmp_path, "x")
-    for one in (vocabulary, load(tmp_path, "x")):
+    for one in (vocabulary, load_vocabulary(tmp_path, "x")):
         assert one.decode(one.encode("AB A")) == "ab a"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_that_spells_a_special_token_is_only_text(kind: Kind) -> None:
-    vocabulary = build([*TEXTS, "<s> </s> <pad>"], config(kind))
+    vocabulary = build_vocabulary([*TEXTS, "<s> </s> <pad>"], config(kind))
     assert not {PADDING, BEGIN, END} & set(vocabulary.encode("<s> </s> <pad>"))
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="▁ ", exclude_categories=["Cc"])) | st.just("a b"))
 @example("e\u0301te\u0301")
 def test_words_can_be_joined_again(text: str) -> None:
-    assert joined(words(text), "word") == text
+    assert join_tokens(split_words(text), "word") == text
 
 
 def test_words_keep_their_marks_and_chinese_stands_alone() -> None:
-    assert words("नमस्ते दुनिया") == ["▁नमस्ते", "▁दुनिया"]
-    assert words("e\u0301te\u0301 我们") == ["▁e\u0301te\u0301", "▁我", "们"]
+    assert split_words("नमस्ते दुनिया") == ["▁नमस्ते", "▁दुनिया"]
+    assert split_words("e\u0301te\u0301 我们") == ["▁e\u0301te\u0301", "▁我", "们"]
 
 
 def test_the_most_frequent_are_kept() -> None:
-    vocabulary = build(["b a", "b a", "c b"], VocabularyConfig("blank", size=6))
-    assert [vocabulary.tokens([number])[0] for number in range(len(vocabulary))] == [
+    vocabulary = build_vocabulary(["b a", "b a", "c b"], VocabularyConfig("blank", size=6))
+    assert [vocabulary.get_tokens([number])[0] for number in range(len(vocabulary))] == [
         *("<pad>", "<unk>", "<s>", "</s>"),
         *("b", "a"),
     ]
-    assert len(build(["b a", "b a", "c b"], VocabularyConfig("blank", minimum=3))) == 5
+    assert len(build_vocabulary(["b a", "b a", "c b"], VocabularyConfig("blank", minimum=3))) == 5
 
 
 def test_one_vocabulary_for_both_sides_or_two(tmp_path: Path) -> None:
-    pairs = [Pair("one two", "un deux"), Pair("three", "trois")]
-    shared = build_both(pairs, config("blank"))
+    pairs = [SentencePair("one two", "un deux"), SentencePair("three", "trois")]
+    shared = build_vocabularies(pairs, config("blank"))
     assert shared.joint
     assert shared.source.encode("one deux") != [UNKNOWN, UNKNOWN]
-    two = build_both(pairs, config("blank"), config("character"))
+    two = build_vocabularies(pairs, config("blank"), config("character"))
     assert not two.joint
     assert two.target.decode(two.target.encode("un trois")) == "un trois"
     for name, both in (("shared", shared), ("two", two)):
         (tmp_path / name).mkdir()
-        save_both(both, tmp_path / name)
-        loaded = load_both(tmp_path / name)
+        save_vocabularies(both, tmp_path / name)
+        loaded = load_vocabularies(tmp_path / name)
         assert loaded.joint == both.joint
         assert loaded.target.encode("un deux") == both.target.encode("un deux")
 
@@ -134,32 +134,32 @@ def test_one_vocabulary_for_both_sides_or_two(tmp_path: Path) -> None:
 )
 def test_a_size_that_the_text_does_not_allow(kind: Kind, size: int, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        build(TEXTS, VocabularyConfig(kind, size=size))
+        build_vocabulary(TEXTS, VocabularyConfig(kind, size=size))
     allowed = int(str(caught.value).partition("size=")[2].split(" ")[0])
-    assert len(build(TEXTS, VocabularyConfig(kind, size=allowed))) == allowed
+    assert len(build_vocabulary(TEXTS, VocabularyConfig(kind, size=allowed))) == allowed
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_without_a_size_little_text_has_as_many_pieces_as_it_can(kind: Kind) -> None:
     with pytest.raises(InputError, match=r"at most \d+ for this text") as caught:
-        build(TEXTS, VocabularyConfig(kind, size=8000))
+        build_vocabulary(TEXTS, VocabularyConfig(kind, size=8000))
     allowed = int(str(caught.value).partition("size=")[2].split(" ")[0])
-    assert len(build(TEXTS, VocabularyConfig(kind))) == allowed
+    assert len(build_vocabulary(TEXTS, VocabularyConfig(kind))) == allowed
 
 
 def test_files_of_others_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^vocabulary: got .*source.json, which cannot be read \(FileNotFound"):
-        load_both(tmp_path)
-    build(TEXTS, config("bpe")).save(tmp_path, "source")
+        load_vocabularies(tmp_path)
+    build_vocabulary(TEXTS, config("bpe")).save(tmp_path, "source")
     (tmp_path / "source.model").write_bytes(b"nothing of the kind")
     with pytest.raises(InputError, match=r"^vocabulary: got 19 bytes that are no sentencepiece model, expected"):
-        load(tmp_path, "source")
+        load_vocabulary(tmp_path, "source")
     (tmp_path / "source.model").unlink()
     with pytest.raises(InputError, match=r"^vocabulary: got .*source.json with a part missing"):
-        load(tmp_path, "source")
+        load_vocabulary(tmp_path, "source")
     (tmp_path / "source.json").write_text(json.dumps({"format": 2, "kind": "word"}))
     with pytest.raises(InputError, match=r"^vocabulary: got .*source.json of format 2, expected format 1; fix: "):
-        load(tmp_path, "source")
+        load_vocabulary(tmp_path, "source")
 
 
 @pytest.mark.parametrize(("package", "kind", "extra"), [("rjieba", "jieba", "zh"), ("sentencepiece", "bpe", "text")])
@@ -167,25 +167,25 @@ def test_a_missing_package_is_asked_for(package: str, kind: Kind, extra: str, mo
     monkeypatch.setitem(sys.modules, package, None)
     expected = rf"^{package}: got no such package, expected it installed; fix: pip install 'regard\[{extra}\]'"
     with pytest.raises(InputError, match=expected):
-        build(TEXTS, config(kind))
+        build_vocabulary(TEXTS, config(kind))
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_pieces_keep_what_is_spelt_as_a_special_token_and_learn_from_long_texts(kind: Kind) -> None:
     texts = ["a dog ran <s> here </s>", "<unk> or <pad>", "x\ty", "some words " * 900 + "ß", "under ▁ x"]
-    pieces = build(texts * 3, VocabularyConfig(kind))
+    pieces = build_vocabulary(texts * 3, VocabularyConfig(kind))
     for text in texts[:2]:
         assert pieces.decode(pieces.encode(text)) == text
         assert not set(pieces.encode(text)) & {BEGIN, END, UNKNOWN}
     assert pieces.decode(pieces.encode("x\ty")) == "x y"
-    assert pieces.unknown("x\tß") == []
+    assert pieces.find_unknown("x\tß") == []
     assert pieces.decode(pieces.encode("under ▁ x")) != "under ▁ x"
-    assert (pieces.lost("under ▁ x"), pieces.lost("under x")) == (["▁"], [])
+    assert (pieces.find_lost_characters("under ▁ x"), pieces.find_lost_characters("under x")) == (["▁"], [])
 
 
 def test_a_sign_that_stands_for_a_blank_is_told_where_it_is_lost() -> None:
     text = "under ▁ x"
     kinds: tuple[Kind, ...] = ("word", "blank", "character")
     for kind in kinds:
-        known = build([text], VocabularyConfig(kind))
-        assert (known.decode(known.encode(text)) != text) == bool(known.lost(text)), kind
+        known = build_vocabulary([text], VocabularyConfig(kind))
+        assert (known.decode(known.encode(text)) != text) == bool(known.find_lost_characters(text)), kind

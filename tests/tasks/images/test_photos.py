@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from regard.errors import InputError
-from regard.tasks.images import Pictures, as_tensor, decoded, grids_of, open_photo, squeezed
+from regard.tasks.images import ImageFiles, as_tensor, decode_images, compute_grids, open_photo, resize_to_square
 from regard.tasks.images import features as features_module
 
 NOISE = np.random.default_rng(5).integers(0, 256, (13, 17, 3), dtype=np.uint8)
@@ -66,52 +66,52 @@ def test_pixels_keep_their_places() -> None:
     tensor = as_tensor(open_photo(encoded(Image.fromarray(NOISE))))
     assert tensor.shape == (3, 13, 17)
     assert torch.equal(tensor[2, 5, 11], torch.tensor(NOISE[5, 11, 2] / 255, dtype=torch.float32))
-    assert squeezed(Image.fromarray(NOISE), 7).size == (7, 7)
+    assert resize_to_square(Image.fromarray(NOISE), 7).size == (7, 7)
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Pictures:
+def pictures(tmp_path: Path) -> ImageFiles:
     folder = tmp_path / "images"
     folder.mkdir()
     for number in range(5):
         Image.fromarray(np.roll(NOISE, number, axis=0)).save(folder / f"{number}.png")
-    return Pictures(folder)
+    return ImageFiles(folder)
 
 
-def test_images_are_decoded_once(pictures: Pictures, tmp_path: Path) -> None:
+def test_images_are_decoded_once(pictures: ImageFiles, tmp_path: Path) -> None:
     names = ["3.png", "0.png"]
-    first = decoded(pictures, names, 13, cache=tmp_path)
+    first = decode_images(pictures, names, 13, cache=tmp_path)
     for name in names:
-        path = pictures.place / name
+        path = pictures.path / name
         path.write_bytes(b"x" * path.stat().st_size)  # nobody opens it again
-    assert np.array_equal(decoded(pictures, names, 13, cache=tmp_path), first)
+    assert np.array_equal(decode_images(pictures, names, 13, cache=tmp_path), first)
     assert not np.array_equal(first[0], first[1])
 
 
-def test_other_images_of_the_same_names_are_decoded_anew(pictures: Pictures, tmp_path: Path) -> None:
-    first = decoded(pictures, ["0.png"], 13, cache=tmp_path)
-    Image.fromarray(np.full_like(NOISE, 7)).save(pictures.place / "0.png")
-    assert not np.array_equal(decoded(pictures, ["0.png"], 13, cache=tmp_path), first)
+def test_other_images_of_the_same_names_are_decoded_anew(pictures: ImageFiles, tmp_path: Path) -> None:
+    first = decode_images(pictures, ["0.png"], 13, cache=tmp_path)
+    Image.fromarray(np.full_like(NOISE, 7)).save(pictures.path / "0.png")
+    assert not np.array_equal(decode_images(pictures, ["0.png"], 13, cache=tmp_path), first)
 
 
 def test_a_note_without_its_file_is_not_believed(
-    pictures: Pictures, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pictures: ImageFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(features_module, "pretrained", torch.nn.Identity)
     monkeypatch.setattr(features_module, "weights_name", lambda: "stub")
-    monkeypatch.setattr(Pictures, "pixels", stopped)
-    name = features_module.identity(pictures, ["0.png"], 32)
+    monkeypatch.setattr(ImageFiles, "pixels", stopped)
+    name = features_module.compute_cache_key(pictures, ["0.png"], 32)
     (tmp_path / f"{name}.json").write_text('{"done": 1}')
     for _ in range(2):  # the second finds the empty file that the first has left
         with pytest.raises(KeyboardInterrupt):
-            grids_of(pictures, ["0.png"], 32, cache=tmp_path)
+            compute_grids(pictures, ["0.png"], 32, cache=tmp_path)
 
 
 def test_features_go_on_where_they_were_stopped(
-    pictures: Pictures, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pictures: ImageFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stub(torch.nn.Module):
         """A grid that tells images apart, in the place of a network that takes seconds to load."""
@@ -120,9 +120,9 @@ def test_features_go_on_where_they_were_stopped(
             return image.mean((1, 2, 3))[:, None, None, None].expand(-1, features_module.HEAD, 1, 1)
 
     seen: list[str] = []
-    original = Pictures.pixels
+    original = ImageFiles.load_pixels
 
-    def watched(self: Pictures, name: str, pixels: int) -> torch.Tensor:
+    def watched(self: ImageFiles, name: str, pixels: int) -> torch.Tensor:
         if len(seen) == 3:
             seen.append("stop")
             raise KeyboardInterrupt
@@ -132,18 +132,18 @@ def test_features_go_on_where_they_were_stopped(
     monkeypatch.setattr(features_module, "pretrained", Stub)
     monkeypatch.setattr(features_module, "weights_name", lambda: "stub")
     monkeypatch.setattr(features_module, "TOGETHER", 2)
-    monkeypatch.setattr(Pictures, "pixels", watched)
+    monkeypatch.setattr(ImageFiles, "pixels", watched)
     names = [f"{number}.png" for number in range(5)]
     with pytest.raises(KeyboardInterrupt):
-        grids_of(pictures, names, 32, cache=tmp_path)
-    grids = grids_of(pictures, names, 32, cache=tmp_path)
+        compute_grids(pictures, names, 32, cache=tmp_path)
+    grids = compute_grids(pictures, names, 32, cache=tmp_path)
     assert seen == ["0.png", "1.png", "2.png", "stop", "2.png", "3.png", "4.png"]
     expected = [float(original(pictures, name, 32).mean()) for name in names]
     assert torch.allclose(grids[[4, 1]][:, 0, 0], torch.tensor([expected[4], expected[1]]), atol=1e-3)
     with pytest.raises(InputError, match="pixels: got 40, expected a multiple of 32; fix: use 32"):
-        grids_of(pictures, names, 40, cache=tmp_path)
+        compute_grids(pictures, names, 40, cache=tmp_path)
 
 
-def test_a_missing_image_is_named(pictures: Pictures) -> None:
+def test_a_missing_image_is_named(pictures: ImageFiles) -> None:
     with pytest.raises(InputError, match=r"images: got no 9\.png in .*, expected an image for every caption"):
         pictures.read("9.png")

@@ -13,15 +13,15 @@ import torch
 from walking import check_exact_resume, flags, walk
 
 from regard.errors import InputError
-from regard.tasks.reading.config import Reader
-from regard.tasks.reading.facts import PEOPLE, SYLLABLES, Facts
+from regard.tasks.reading.config import SpanReaderConfig
+from regard.tasks.reading.facts import PEOPLE, SYLLABLES, FactsDataset
 from regard.tasks.reading.lexicon import Lexicon
-from regard.tasks.reading.model import LOWEST, Pages, Pointed, SpanReader, best_spans
-from regard.tasks.reading.pages import page_of
-from regard.tasks.reading.questions import Answer, Question
+from regard.tasks.reading.model import LOWEST, ReadingInputs, SpanScores, SpanReader, find_best_spans
+from regard.tasks.reading.pages import encode_question
+from regard.tasks.reading.questions import Answer, PassageQuestion
 from regard.tasks.reading.squad import read_squad
 from regard.tasks.reading.vectors import read_vectors
-from regard.tasks.reading.words import words_of
+from regard.tasks.reading.words import split_words
 
 Regard = Callable[..., Any]
 TINY = {
@@ -148,23 +148,23 @@ def test_another_format_is_one_sentence(tmp_path: Path, content: bytes) -> None:
 
 
 def test_facts_point_at_their_answers() -> None:
-    facts = Facts(size=50, held_out=5, seed=1)
-    for question in (*facts.training(0), *facts.validation):
+    facts = FactsDataset(size=50, held_out=5, seed=1)
+    for question in (*facts.load_training(0), *facts.validation):
         (answer,) = question.answers
         assert question.passage[answer.begin :].startswith(answer.text)
-        page = page_of(question, Lexicon([]))
-        assert page.answer(*page.span) == answer.text
-        names = [word for word in words_of(question.text) if word.text[:2] in SYLLABLES[0]]
+        page = encode_question(question, Lexicon([]))
+        assert page.extract_text(*page.span) == answer.text
+        names = [word for word in split_words(question.text) if word.text[:2] in SYLLABLES[0]]
         assert all(name.text in question.passage for name in names)
         assert len(names) == PEOPLE
-    assert not {one.passage for one in facts.training(0)} & {one.passage for one in facts.validation}
+    assert not {one.passage for one in facts.load_training(0)} & {one.passage for one in facts.validation}
 
 
 def test_an_answer_is_the_best_pair_by_exhaustive_search() -> None:
     torch.manual_seed(5)
     first, last = torch.randn(3, 7), torch.randn(3, 7)
     first[1, 5:], last[1, 5:] = LOWEST, LOWEST
-    begins, ends, scores = best_spans(Pointed(first, last, None), longest=3)
+    begins, ends, scores = find_best_spans(SpanScores(first, last, None), longest=3)
     for row in range(3):
         pairs = {
             (a, b): float(first[row].log_softmax(0)[a] + last[row].log_softmax(0)[b])
@@ -179,10 +179,10 @@ def test_an_answer_is_the_best_pair_by_exhaustive_search() -> None:
 @pytest.mark.parametrize("attention", ["flow", "none"])
 def test_padding_does_not_matter(attention: Any) -> None:
     torch.manual_seed(2)
-    model = SpanReader(Reader(attention=attention, hidden=5), torch.nn.Embedding(11, 3)).double().eval()
+    model = SpanReader(SpanReaderConfig(attention=attention, hidden=5), torch.nn.Embedding(11, 3)).double().eval()
     passage, question = torch.randint(1, 11, (2, 13)), torch.randint(1, 11, (2, 7))
-    together = model(Pages(passage, torch.tensor([13, 6]), question, torch.tensor([4, 7])))
-    alone = model(Pages(passage[1:, :6], torch.tensor([6]), question[1:], torch.tensor([7])))
+    together = model(ReadingInputs(passage, torch.tensor([13, 6]), question, torch.tensor([4, 7])))
+    alone = model(ReadingInputs(passage[1:, :6], torch.tensor([6]), question[1:], torch.tensor([7])))
     assert torch.allclose(together.first[1, :6], alone.first[0], atol=1e-12)
     assert torch.allclose(together.last[1, :6], alone.last[0], atol=1e-12)
     assert (together.first[1, 6:] == LOWEST).all()
@@ -239,6 +239,6 @@ def test_vectors_of_others_are_there_in_a_run_that_was_cut_off_before_its_first_
 
 
 def test_an_unknown_word_is_itself_wherever_it_stands() -> None:
-    page = page_of(Question("Who is Zork?", "Zork is here. Zork!", (Answer("here", 8),), "q"), Lexicon(["is"]))
+    page = encode_question(PassageQuestion("Who is Zork?", "Zork is here. Zork!", (Answer("here", 8),), "q"), Lexicon(["is"]))
     zork = page.question[2]
     assert [place for place, number in enumerate(page.passage) if number == zork] == [0, 4]

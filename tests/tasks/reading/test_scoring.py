@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.tasks.reading.scoring import exact, f1, normalized, scores, sums
+from regard.tasks.reading.scoring import exact_match, f1, normalize_answer, compute_metrics, compute_sums
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,12 @@ from regard.tasks.reading.scoring import exact, f1, normalized, scores, sums
     ids=["article", "blanks", "articles", "inside", "marks", "nothing", "quotes", "dash"],
 )
 def test_normalizing_follows_the_authors(text: str, expected: str) -> None:
-    assert normalized(text) == expected
+    assert normalize_answer(text) == expected
 
 
 def test_exact_is_of_normalized_text() -> None:
-    assert exact("the Eiffel Tower.", "Eiffel tower") == 1
-    assert exact("Eiffel", "Eiffel tower") == 0
+    assert exact_match("the Eiffel Tower.", "Eiffel tower") == 1
+    assert exact_match("Eiffel", "Eiffel tower") == 0
 
 
 def test_f1_counts_words_as_often_as_they_occur() -> None:
@@ -36,6 +36,6 @@ def test_f1_counts_words_as_often_as_they_occur() -> None:
 
 
 def test_the_best_of_several_right_answers_counts() -> None:
-    found = scores(sums(["york", "red"], [["new york city", "york"], ["blue"]]))
+    found = compute_metrics(compute_sums(["york", "red"], [["new york city", "york"], ["blue"]]))
     assert found == {"em": 50.0, "f1": 50.0}
-    assert scores(sums(["york"], [["new york city", "in york"]]))["f1"] == pytest.approx(100 * 2 / 3)
+    assert compute_metrics(compute_sums(["york"], [["new york city", "in york"]]))["f1"] == pytest.approx(100 * 2 / 3)

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.tasks.speech.features import RANGE, Features, converted, log_mel
+from regard.tasks.speech.features import RANGE, SpectrogramConfig, resample, log_mel
 
-SMALL = Features(rate=1000, filters=5, window=11.0, hop=7.0)
+SMALL = SpectrogramConfig(rate=1000, filters=5, window=11.0, hop=7.0)
 
 
-def by_definition(samples: list[float], features: Features) -> list[list[float]]:
+def by_definition(samples: list[float], features: SpectrogramConfig) -> list[list[float]]:
     """Frame by frame, bin by bin, band by band, in plain Python."""
-    wide, points, step, rate = features.wide, features.points, features.step, features.rate
+    wide, points, step, rate = features.window_size, features.fft_size, features.hop_size, features.rate
     window = [0.5 - 0.5 * math.cos(2 * math.pi * n / wide) for n in range(wide)]
     top = 2595 * math.log10(1 + rate / 2 / 700)
     table = []
@@ -37,7 +37,7 @@ def by_definition(samples: list[float], features: Features) -> list[list[float]]
 
 def test_it_is_the_definition() -> None:
     # An even window lies as stft lays it: the middle of the window on the middle of the frame.
-    features = Features(rate=1000, filters=5, window=12.0, hop=7.0)
+    features = SpectrogramConfig(rate=1000, filters=5, window=12.0, hop=7.0)
     samples = torch.randn(60, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     table = torch.tensor(by_definition(samples.tolist(), features), dtype=torch.float64)
     expected = (table - table.mean()) / table.std(correction=0)
@@ -51,7 +51,7 @@ def test_loudness_does_not_matter() -> None:
 
 @pytest.mark.parametrize("count", [1, 6, 7, 8, 100])
 def test_the_number_of_frames_is_known_before(count: int) -> None:
-    assert log_mel(torch.ones(count), SMALL).shape == (SMALL.frames(count), 5)
+    assert log_mel(torch.ones(count), SMALL).shape == (SMALL.count_frames(count), 5)
 
 
 @pytest.mark.parametrize(("rate", "wanted"), [(44100, 8000), (8000, 16000), (22050, 8000)])
@@ -63,14 +63,14 @@ def test_another_rate_is_the_same_sound(rate: int, wanted: int) -> None:
         fade = torch.sin(math.pi * times / seconds) ** 2
         return fade * (torch.sin(2 * math.pi * 440 * times) + 0.3 * torch.sin(2 * math.pi * 1234 * times))
 
-    assert torch.allclose(converted(hum(rate), rate, wanted), hum(wanted), atol=2e-3)
+    assert torch.allclose(resample(hum(rate), rate, wanted), hum(wanted), atol=2e-3)
 
 
 def test_what_the_new_rate_cannot_hold_is_left_out() -> None:
     times = torch.arange(16000, dtype=torch.float64) / 16000
-    assert converted(torch.sin(2 * math.pi * 6000 * times), 16000, 8000).abs().max() < 1e-6
+    assert resample(torch.sin(2 * math.pi * 6000 * times), 16000, 8000).abs().max() < 1e-6
 
 
 def test_a_hop_of_no_sample_is_refused() -> None:
     with pytest.raises(InputError, match=r"hop: got 0.1 ms at 1000 samples a second, expected at least one sample"):
-        Features(rate=1000, hop=0.1)
+        SpectrogramConfig(rate=1000, hop=0.1)

@@ -12,11 +12,11 @@ import pytest
 import soundfile
 import torch
 
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.errors import InputError
 from regard.tasks.speech import features
-from regard.tasks.speech.features import converted
-from regard.tasks.speech.sound import decoded, read_sound
+from regard.tasks.speech.features import resample
+from regard.tasks.speech.sound import decode_sound, read_sound
 
 RATE = 8000
 
@@ -42,7 +42,7 @@ def test_a_rate_that_nobody_records_at_is_refused_before_any_work(rate: int) -> 
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=rf"sound: got a of {rate:,} samples a second, expected 1 to 192,000; fix"):
-            decoded(io.BytesIO(wav(rate)), "a", RATE)
+            decode_sound(io.BytesIO(wav(rate)), "a", RATE)
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
@@ -50,16 +50,16 @@ def test_a_rate_that_nobody_records_at_is_refused_before_any_work(rate: int) -> 
 
 def test_channels_and_samples_are_counted_before_any_work() -> None:
     with pytest.raises(InputError, match="sound: got a of 33 channels, expected 1 to 32; fix: keep one channel"):
-        decoded(io.BytesIO(wav(channels=33, data=bytes(6600))), "a", RATE)
+        decode_sound(io.BytesIO(wav(channels=33, data=bytes(6600))), "a", RATE)
     long = written("FLAC")
     with pytest.raises(InputError, match=r"sound: got a of 1 seconds, expected at most 1; fix: cut it into sentences"):
-        decoded(io.BytesIO(long), "a", RATE, longest=0.9)
+        decode_sound(io.BytesIO(long), "a", RATE, longest=0.9)
 
 
 @pytest.mark.parametrize("rate", [7999, 191_999, 11_025, 1, 3])
 def test_no_rate_takes_more_memory_than_its_samples(rate: int) -> None:
     """Rates without a common divisor are converted too; the padding is at most one second."""
-    sound = decoded(io.BytesIO(wav(rate)), "a", RATE, longest=60.0)
+    sound = decode_sound(io.BytesIO(wav(rate)), "a", RATE, longest=60.0)
     assert abs(len(sound.samples) - 50 * RATE / rate) <= 1
 
 
@@ -68,12 +68,12 @@ def test_formats_that_nobody_asked_for_are_not_opened(kind: str, monkeypatch: py
     content = written(kind)
     monkeypatch.setattr(soundfile, "SoundFile", None)
     with pytest.raises(InputError, match=r"sound: got a \(Format not recognised\), expected a sound file: wav, flac"):
-        decoded(io.BytesIO(content), "a", RATE)
+        decode_sound(io.BytesIO(content), "a", RATE)
 
 
 @pytest.mark.parametrize(("kind", "more"), [("WAV", {}), ("FLAC", {}), ("OGG", {}), ("MP3", {}), ("RF64", {})])
 def test_formats_that_are_meant_are_opened(kind: str, more: dict[str, object]) -> None:
-    assert len(decoded(io.BytesIO(written(kind, **more)), "a", RATE).samples) >= 9000
+    assert len(decode_sound(io.BytesIO(written(kind, **more)), "a", RATE).samples) >= 9000
 
 
 @pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
@@ -81,7 +81,7 @@ def test_a_file_that_is_cut_short_is_decoded_or_refused(kind: str) -> None:
     content = written(kind)
     for cut in range(0, len(content), max(1, len(content) // 23)):
         try:
-            decoded(io.BytesIO(content[:cut]), "a", RATE)
+            decode_sound(io.BytesIO(content[:cut]), "a", RATE)
         except InputError as error:
             said = str(error)
             assert "\n" not in said
@@ -93,7 +93,7 @@ def test_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"sound: got .*a\.wav, which is no plain file, expected a file; fix: copy"):
         read_sound(tmp_path / "a.wav", RATE)
     with (tmp_path / "b.wav").open("wb") as sparse:
-        sparse.truncate(most("sound", "bytes") + 1)
+        sparse.truncate(get_bound("sound", "bytes") + 1)
     with pytest.raises(InputError, match=r"sound: got .*b\.wav of 536,870,913 bytes, expected at most 536,870,912"):
         read_sound(tmp_path / "b.wav", RATE)
 
@@ -103,15 +103,15 @@ def test_blocks_are_the_whole(rate: int, wanted: int, monkeypatch: pytest.Monkey
     times = torch.arange(3 * rate, dtype=torch.float64) / rate
     ends = torch.sin(math.pi * times / 3).square()  # nothing begins or ends at once: that is the only difference
     sound = (torch.sin(2 * math.pi * 440 * times) + torch.sin(2 * math.pi * 3000 * times)) * ends
-    whole = converted(sound, rate, wanted)
+    whole = resample(sound, rate, wanted)
     monkeypatch.setattr(features, "BLOCK", 7919)
-    assert torch.allclose(converted(sound, rate, wanted), whole, atol=1e-5)
+    assert torch.allclose(resample(sound, rate, wanted), whole, atol=1e-5)
 
 
 def test_converting_takes_memory_of_blocks() -> None:
     """The Fourier transform of the whole would take several times the sound."""
     sizes: list[int] = []
-    stretched = features.stretched
+    stretched = features.stretch
 
     def noticed(samples: torch.Tensor, before: int, after: int) -> torch.Tensor:
         sizes.append(before)
@@ -119,7 +119,7 @@ def test_converting_takes_memory_of_blocks() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(features, "stretched", noticed)
-        converted(torch.ones(3 * features.BLOCK), 16000, 8000)
+        resample(torch.ones(3 * features.BLOCK), 16000, 8000)
     assert len(sizes) == 3
     assert max(sizes) <= features.BLOCK + 2 * features.MARGIN + 2
 
@@ -128,16 +128,16 @@ def test_samples_whose_squares_are_no_numbers_are_refused() -> None:
     file = io.BytesIO()
     soundfile.write(file, np.full(900, 1e30, np.float32), RATE, format="WAV", subtype="FLOAT")
     with pytest.raises(InputError, match=r"sound: got a with samples up to 1e\+30, expected at most 16,777,216"):
-        decoded(io.BytesIO(file.getvalue()), "a", RATE)
+        decode_sound(io.BytesIO(file.getvalue()), "a", RATE)
     times = np.arange(900) / 9
     file = io.BytesIO()
     soundfile.write(file, (np.sin(times) * 1e7).astype(np.float32), RATE, format="WAV", subtype="FLOAT")
-    frames = features.log_mel(decoded(io.BytesIO(file.getvalue()), "a", RATE).samples, features.Features())
+    frames = features.log_mel(decode_sound(io.BytesIO(file.getvalue()), "a", RATE).samples, features.SpectrogramConfig())
     assert bool(torch.isfinite(frames).all())
 
 
 def test_a_search_without_a_number_is_one_sentence() -> None:
-    from regard.models.search import best_of
+    from regard.models.search import take_best
 
     with pytest.raises(InputError, match="model: got scores that are not finite, expected finite numbers; fix: check"):
-        best_of([[]])
+        take_best([[]])

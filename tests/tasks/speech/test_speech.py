@@ -14,14 +14,14 @@ import torch
 from walking import flags, walk
 
 from regard.errors import InputError
-from regard.tasks import kit
-from regard.tasks.speech.digits import Digits, Recording
+from regard.tasks import import_task
+from regard.tasks.speech.digits import SpokenDigits, DigitRecording
 from regard.tasks.speech.folder import read_folder
 from regard.tasks.speech.predictor import SpeechPredictor
-from regard.tasks.speech.scoring import distance
+from regard.tasks.speech.scoring import edit_distance
 from regard.tasks.speech.sound import read_sound
 from regard.tasks.speech.tones import Tones
-from regard.training import Part
+from regard.training import DataShare
 
 Regard = Callable[..., Any]
 TINY = {
@@ -101,8 +101,8 @@ def test_what_cannot_be_heard_is_one_sentence(regard: Regard) -> None:
 
 def test_held_out_clips_that_are_too_long_are_errors_not_left_out() -> None:
     fields = {"learning.limit": 40, "data.size": 20, "data.held_out": 12, "features.hop": 20, "listener.hidden": 8}
-    config = kit("speech").configured(None, (), fields)
-    task = kit("speech").task(config)
+    config = import_task("speech").configure(None, (), fields)
+    task = import_task("speech").build_task(config)
     clips = task.sounds.validation
     long = [clip for clip in clips if config.features.frames(len(clip.samples)) > 40]
     assert 0 < len(long) < 12
@@ -110,13 +110,13 @@ def test_held_out_clips_that_are_too_long_are_errors_not_left_out() -> None:
     assert f"validation: {note}" in task.notes
     model = task.model().eval()
     with torch.no_grad():
-        sums = task.measure(model, Part())
+        sums = task.measure(model, DataShare())
     assert (sums["clips"], sums["symbols"]) == (12, sum(len(clip.text) for clip in clips))
     assert sums["symbol errors"] >= sum(len(clip.text) for clip in long)
     predictor = SpeechPredictor(config, task.vocabulary, model)
-    report = predictor.report(clips)
+    report = predictor.evaluate_clips(clips)
     assert (report.items, report.notes[-1]) == (12, note)
-    assert dict(predictor.report(long).metrics) == {"error": 100, "words": 100, "exact": 0}
+    assert dict(predictor.evaluate_clips(long).metrics) == {"error": 100, "words": 100, "exact": 0}
 
 
 def test_the_header_says_what_is_too_much_before_it_is_read(tmp_path: Path) -> None:
@@ -175,31 +175,31 @@ def test_missing_transcripts_are_named(regard: Regard, tmp_path: Path) -> None:
     assert not Path("run").exists()
 
 
-def recordings() -> list[Recording]:
+def recordings() -> list[DigitRecording]:
     """So made that a recording says in its samples which one it is."""
     return [
-        Recording(str(digit), speaker, take, torch.full((50,), 1.0 + digit + 10 * take + 1000 * place))
+        DigitRecording(str(digit), speaker, take, torch.full((50,), 1.0 + digit + 10 * take + 1000 * place))
         for place, speaker in enumerate(["ann", "bob"])
         for digit in range(10)
         for take in range(10)
     ]
 
 
-def digits(left_out: str = "") -> Digits:
-    return Digits(recordings(), rate=100, join=3, left_out=left_out, seed=1)
+def digits(left_out: str = "") -> SpokenDigits:
+    return SpokenDigits(recordings(), rate=100, join=3, left_out=left_out, seed=1)
 
 
 def test_no_recording_is_in_two_splits() -> None:
     data = digits()
-    parts = [data.known, data.checked, data.unheard]
+    parts = [data.training_recordings, data.validation_recordings, data.test_recordings]
     assert [len(part) for part in parts] == [40, 60, 100]
     names = [{one[:3] for one in part} for part in parts]
     assert len(set.union(*names)) == 200
-    assert {one.take for one in data.unheard} == {0, 1, 2, 3, 4}
+    assert {one.take for one in data.test_recordings} == {0, 1, 2, 3, 4}
 
 
 def test_a_row_has_one_speaker_and_each_recording_once() -> None:
-    rows = list(digits().rows(digits().unheard, Random(1)))
+    rows = list(digits().draw_rows(digits().test_recordings, Random(1)))
     assert sum(len(row.text) for row in rows) == 100
     assert all(1 <= len(row.text) <= 3 for row in rows)
     assert len("".join(row.text for row in rows if row.name.startswith("ann"))) == 50
@@ -207,27 +207,27 @@ def test_a_row_has_one_speaker_and_each_recording_once() -> None:
 
 def test_a_speaker_that_is_left_out_is_never_heard() -> None:
     data = digits("bob")
-    assert {one.speaker for one in (*data.known, *data.checked)} == {"ann"}
-    assert len(data.unheard) == 100
-    assert {one.speaker for one in data.unheard} == {"bob"}
+    assert {one.speaker for one in (*data.training_recordings, *data.validation_recordings)} == {"ann"}
+    assert len(data.test_recordings) == 100
+    assert {one.speaker for one in data.test_recordings} == {"bob"}
     with pytest.raises(InputError, match="left_out: got eve, expected one of ann, bob; fix: write --left-out ann"):
         digits("eve")
 
 
 def test_epochs_differ_and_repeat() -> None:
     tones = Tones(RATE, size=5, held_out=5, seed=1)
-    first, second = tones.training(0), tones.training(1)
+    first, second = tones.load_training(0), tones.load_training(1)
     assert [clip.text for clip in first] != [clip.text for clip in second]
-    assert all(torch.equal(a.samples, b.samples) for a, b in zip(first, tones.training(0), strict=True))
-    trained = {clip.text for epoch in range(20) for clip in tones.training(epoch)}
+    assert all(torch.equal(a.samples, b.samples) for a, b in zip(first, tones.load_training(0), strict=True))
+    trained = {clip.text for epoch in range(20) for clip in tones.load_training(epoch)}
     assert not trained & {clip.text for clip in (*tones.validation, *tones.tests["test"])}
 
 
 def test_the_distance_is_the_fewest_changes() -> None:
-    assert [distance(*pair) for pair in (("", "abc"), ("abc", ""), ("abc", "abc"), ("abc", "axc"))] == [3, 3, 0, 1]
-    assert distance(["one", "two"], ["two"]) == 1
+    assert [edit_distance(*pair) for pair in (("", "abc"), ("abc", ""), ("abc", "abc"), ("abc", "axc"))] == [3, 3, 0, 1]
+    assert edit_distance(["one", "two"], ["two"]) == 1
 
 
 def test_a_wrong_name_of_a_preset_is_one_sentence() -> None:
     with pytest.raises(InputError, match="preset: got locaton, expected one of location, plain, monotonic, no-att"):
-        kit("speech").configured("locaton", (), {})
+        import_task("speech").configure("locaton", (), {})

@@ -4,7 +4,7 @@ import pytest
 import sacrebleu
 
 from regard.errors import InputError
-from regard.tasks.translation.scoring import report
+from regard.tasks.translation.scoring import score_translations
 
 SAID = ["der hund &apos; rex &apos; , ein terrier , bellt laut .", "zwei kinder spielen im garten ."]
 RIGHT = ["der hund &apos; rex &apos; ( ein terrier ) bellt laut .", "zwei kinder spielen im garten !"]
@@ -15,7 +15,7 @@ TEXTS = (
 
 
 def test_bleu_of_text_stands_beside_bleu_of_tokens() -> None:
-    figures = report(SAID, RIGHT, "none", "de").figures
+    figures = score_translations(SAID, RIGHT, "none", "de").scores
     assert list(figures) == ["BLEU", "chrF", "BLEU detokenized"]
     said, right = TEXTS
     assert figures["BLEU detokenized"].value == sacrebleu.corpus_bleu(said, [right]).score
@@ -27,11 +27,11 @@ def test_bleu_of_text_stands_beside_bleu_of_tokens() -> None:
 
 def test_text_is_put_together_as_its_language_wants_it() -> None:
     french = ["l&apos; homme dort encore ici ."], ["l&apos;homme dort encore ici ."]
-    assert report(*french, "none", "fr").figures["BLEU detokenized"].value == pytest.approx(100)
-    assert report(*french, "none", "de").figures["BLEU detokenized"].value < 100
+    assert score_translations(*french, "none", "fr").scores["BLEU detokenized"].value == pytest.approx(100)
+    assert score_translations(*french, "none", "de").scores["BLEU detokenized"].value < 100
 
 
 def test_a_language_has_a_code() -> None:
     sentence = "detokenize: got German, expected the code of a language; fix: write en, de, fr or another"
     with pytest.raises(InputError, match=f"^{sentence}$"):
-        report(SAID, RIGHT, "none", "German")
+        score_translations(SAID, RIGHT, "none", "German")

@@ -10,16 +10,16 @@ from regard.algebra.shapes import Float, Tensor, check_lead
 from regard.errors import wrong
 
 
-def slopes(heads: int) -> Float[Tensor, " heads"]:
+def compute_slopes(heads: int) -> Float[Tensor, " heads"]:
     """One slope for each head: a geometric sequence from 2^(−8/n) by that factor (Press et al. 2022, §3).
 
-    >>> slopes(4).tolist()
+    >>> compute_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
     """
     return 2.0 ** (-8.0 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
 
 
-LARGEST = 16.0  # that a number for each key may be: rounding it costs as many units in the last place
+LARGEST_COLUMN = 16.0  # that a number for each key may be: rounding it costs as many units in the last place
 
 
 class ALiBi(Bias):
@@ -41,7 +41,7 @@ class ALiBi(Bias):
         super().__init__()
         if heads < 1:
             raise wrong("heads", heads, "at least 1", "pass the number of heads of the layer")
-        self.register_buffer("slope", slopes(heads)[:, None, None], persistent=False)
+        self.register_buffer("slope", compute_slopes(heads)[:, None, None], persistent=False)
         self.slope: Tensor
         self.steepest = 2.0 ** (-8.0 / heads)
 
@@ -49,11 +49,11 @@ class ALiBi(Bias):
         return -self.slope * (pairs.position - pairs.column).abs()
 
     @property
-    def key(self) -> Hashable:
+    def plan_key(self) -> Hashable:
         return type(self), self.steepest
 
     def form(self, *, causal: bool, shift_invariant: bool, keys: int) -> BiasForm:
-        small = self.steepest * keys <= LARGEST
+        small = self.steepest * keys <= LARGEST_COLUMN
         return "column" if causal and shift_invariant and small else "dense"
 
     def column(self, pairs: Pairs) -> Float[Tensor, "..."]:

@@ -11,12 +11,12 @@ from regard.algebra.shapes import Float, Int, Tensor, check_lead
 from regard.errors import wrong
 
 
-def buckets(distance: Int[Tensor, "..."], count: int, farthest: int, *, causal: bool) -> Int[Tensor, "..."]:
+def assign_buckets(distance: Int[Tensor, "..."], count: int, farthest: int, *, causal: bool) -> Int[Tensor, "..."]:
     """The bucket of each distance `key − query`: exact when near, logarithmic when far (Raffel et al. 2020, §2.1).
 
     Causal: all buckets are for the past. Otherwise half of them are for the future.
 
-    >>> buckets(torch.tensor([-3, -1, 0, 1, 3]), 8, 16, causal=False).tolist()
+    >>> assign_buckets(torch.tensor([-3, -1, 0, 1, 3]), 8, 16, causal=False).tolist()
     [2, 1, 0, 5, 6]
     """
     if causal:
@@ -35,7 +35,7 @@ class Relative(Bias):
 
     $$ b_{ij} = t_{h,\,\beta(j - p_i)} $$
 
-    with $t$ = `table` and $\beta$ = `buckets`. Raffel et al. 2020, §2.1.
+    with $t$ = `table` and $\beta$ = `assign_buckets`. Raffel et al. 2020, §2.1.
 
     Lowers to: a dense float mask where no gradient is asked for; query blocks where one is, because fused kernels
     give no gradient to a mask.
@@ -52,7 +52,7 @@ class Relative(Bias):
         self.table = nn.Parameter(torch.zeros(heads, count))
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
-        own = buckets(pairs.column - pairs.position, self.count, self.farthest, causal=self.causal)
+        own = assign_buckets(pairs.column - pairs.position, self.count, self.farthest, causal=self.causal)
         return self.table[:, own]
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:

@@ -1,6 +1,6 @@
 """Masks say which pairs may attend. True = may attend, always."""
 
-from regard.algebra.masks.base import Mask, Table, as_mask, differs_by_head, place_heads
+from regard.algebra.masks.base import Mask, Table, as_mask, differs_by_head, ensure_head_axis
 from regard.algebra.masks.convert import (
     from_huggingface,
     from_multihead,
@@ -11,10 +11,10 @@ from regard.algebra.masks.convert import (
     to_sdpa,
     to_valid_lengths,
 )
-from regard.algebra.masks.kinds import Around, Causal, Documents, Full, Lengths, Prefix, Window
+from regard.algebra.masks.kinds import CenteredWindow, Causal, Documents, Full, Lengths, Prefix, Window
 
 __all__ = [
-    "Around",
+    "CenteredWindow",
     "Causal",
     "Documents",
     "Full",
@@ -29,7 +29,7 @@ __all__ = [
     "from_multihead",
     "from_sdpa",
     "from_valid_lengths",
-    "place_heads",
+    "ensure_head_axis",
     "to_huggingface",
     "to_multihead",
     "to_sdpa",

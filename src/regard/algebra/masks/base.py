@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Bool, Tensor, check_own_lead, describe, fits
+from regard.algebra.shapes import Allowed, Bool, Tensor, check_unambiguous_lead, describe, fits
 from regard.algebra.terms import drop_claims, has_new_definition
 from regard.errors import wrong, wrong_kind
 
@@ -24,8 +24,8 @@ class Mask(ABC):
     tensor([[1, 1, 0],
             [1, 1, 0]], dtype=torch.int32)
 
-    `allowed` is the definition; the other properties are claims that make it fast. A subclass that overrides
-    `allowed` keeps none of its parent's claims unless it makes them itself.
+    `allows` is the definition; the other properties are claims that make it fast. A subclass that overrides
+    `allows` keeps none of its parent's claims unless it makes them itself.
     """
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -34,11 +34,11 @@ class Mask(ABC):
             drop_claims(cls, {name: vars(Mask)[name] for name in CLAIMS})
 
     @abstractmethod
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         """True where the pair may attend, in a shape that broadcasts to `(*lead, row, column)`."""
 
     @property
-    def key(self) -> Hashable:
+    def plan_key(self) -> Hashable:
         """What the plan may depend on: no tensor, no content. The type itself: two may share a name."""
         return (type(self),)
 
@@ -57,13 +57,13 @@ class Mask(ABC):
         """The most keys that one query may see, where that is known without looking at any tensor."""
         return None
 
-    def free(self, queries: int) -> bool:
+    def allows_all(self, queries: int) -> bool:
         """Whether so many queries may all see every key, where that is known without looking at any tensor."""
         return False
 
-    def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
+    def find_visible_keys(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
         """Which keys `(*lead, keys)` any query may see; None where that is all of them, or not known at once."""
-        return self.allowed(Pairs(1, keys, device=device)).squeeze(-2) if self.columnwise else None
+        return self.allows(Pairs(1, keys, device=device)).squeeze(-2) if self.columnwise else None
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
         """A range of keys that holds every key allowed to the queries `start … stop - 1`."""
@@ -80,7 +80,7 @@ class Mask(ABC):
             held += [getattr(mask, name) for name in names]
         return tuple(part for part in held if isinstance(part, Tensor))
 
-    def over_heads(self) -> "Mask":
+    def add_head_axis(self) -> "Mask":
         """The same mask with one more lead axis, behind the others, for heads to broadcast over."""
         return self
 
@@ -93,23 +93,23 @@ class Mask(ABC):
         """The masks that it joins; itself, where it joins none."""
         return [self]
 
-    def replaced(self, change: "Callable[[Mask], Mask]") -> "Mask":
+    def map_leaves(self, change: "Callable[[Mask], Mask]") -> "Mask":
         """The same with each mask that it joins changed."""
         return change(self)
 
     def table(self, queries: int, keys: int, *, device: torch.device | str = "cpu") -> Bool[Tensor, "..."]:
         """All of it, as a tensor `(*lead, queries, keys)`."""
-        allowed = self.allowed(Pairs(queries, keys, device=device))
+        allowed = self.allows(Pairs(queries, keys, device=device))
         return allowed.expand(*allowed.shape[:-2], queries, keys)
 
     def __and__(self, other: "Mask") -> "Mask":
-        return join(Both, self, as_mask(other))
+        return combine_masks(Intersection, self, as_mask(other))
 
     def __or__(self, other: "Mask") -> "Mask":
-        return join(Either, self, as_mask(other))
+        return combine_masks(MaskUnion, self, as_mask(other))
 
     def __invert__(self) -> "Mask":
-        return Opposite((self,))
+        return Complement((self,))
 
     @staticmethod
     def keep(table: Bool[Tensor, "..."]) -> "Mask":
@@ -130,15 +130,15 @@ class Mask(ABC):
         >>> Mask.keep_keys(torch.tensor([[True, True, False]])).table(1, 3).int()
         tensor([[[1, 1, 0]]], dtype=torch.int32)
         """
-        return _keys("real", real, "keep_keys", negate=False)
+        return _make_key_mask("real", real, "keep_keys", negate=False)
 
     @staticmethod
     def drop_keys(pad: Bool[Tensor, "*lead key"]) -> "Mask":
         """A padding mask `(batch, keys)`, or `(*lead, keys)`, whose True means *is padding* (nn.MultiheadAttention)."""
-        return _keys("pad", pad, "drop_keys", negate=True)
+        return _make_key_mask("pad", pad, "drop_keys", negate=True)
 
 
-def _keys(name: str, keys: Tensor, word: str, *, negate: bool) -> "Mask":
+def _make_key_mask(name: str, keys: Tensor, word: str, *, negate: bool) -> "Mask":
     if not isinstance(keys, Tensor) or keys.dtype != torch.bool:
         raise wrong_kind(name, describe(keys), "a bool tensor", f"write Mask.{word}(tensor.bool())")
     if not keys.dim():
@@ -157,7 +157,7 @@ def as_mask(mask: object) -> Mask:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Joined(Mask):
+class CompositeMask(Mask):
     """Several masks as one. What it is asked is found without recursion, because thousands may be joined."""
 
     parts: tuple[Mask, ...]
@@ -179,18 +179,18 @@ class Joined(Mask):
         """A range that holds every key allowed, given those of two parts."""
         raise NotImplementedError
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         found: Tensor = self._fold(
-            lambda part: part.allowed(pairs),
+            lambda part: part.allows(pairs),
             lambda joined, left, right: joined.join_tables(left, right),
             lambda joined, table: ~table if joined.negates else table,
         )
         return found
 
     @property
-    def key(self) -> Hashable:
+    def plan_key(self) -> Hashable:
         # Flat, with what joins them behind the parts: nested tuples are compared by recursion, which has an end.
-        return tuple(self._listed(lambda part: part.key, lambda joined, keys: [*keys, (type(joined), len(keys))]))
+        return tuple(self._fold_lists(lambda part: part.plan_key, lambda joined, keys: [*keys, (type(joined), len(keys))]))
 
     @property
     def causal(self) -> bool:
@@ -226,43 +226,43 @@ class Joined(Mask):
         for part in self.leaves():
             part.check(lead, queries, keys)
 
-    def over_heads(self) -> Mask:
-        return self.replaced(lambda part: part.over_heads())
+    def add_head_axis(self) -> Mask:
+        return self.map_leaves(lambda part: part.add_head_axis())
 
     def leaves(self) -> list[Mask]:
-        return self._listed(lambda part: part, lambda joined, parts: parts)
+        return self._fold_lists(lambda part: part, lambda joined, parts: parts)
 
-    def replaced(self, change: Callable[[Mask], Mask]) -> Mask:
-        made: Mask = self._listed(change, lambda joined, parts: [type(joined)(tuple(parts))])[0]
+    def map_leaves(self, change: Callable[[Mask], Mask]) -> Mask:
+        made: Mask = self._fold_lists(change, lambda joined, parts: [type(joined)(tuple(parts))])[0]
         return made
 
     def __repr__(self) -> str:
-        text: str = self._listed(repr, lambda joined, parts: [joined.written(parts)])[0]
+        text: str = self._fold_lists(repr, lambda joined, parts: [joined.format_parts(parts)])[0]
         return text
 
     @abstractmethod
-    def written(self, parts: list[str]) -> str:
+    def format_parts(self, parts: list[str]) -> str:
         """It in words, given its parts in words."""
 
-    def _listed(self, leaf: Callable[[Mask], Any], last: Callable[["Joined", Any], Any]) -> list[Any]:
+    def _fold_lists(self, leaf: Callable[[Mask], Any], last: Callable[["CompositeMask", Any], Any]) -> list[Any]:
         found: list[Any] = self._fold(
-            lambda part: [leaf(part)], lambda joined, left, right: _extended(left, right), last
+            lambda part: [leaf(part)], lambda joined, left, right: _extend(left, right), last
         )
         return found
 
     def _fold(
         self,
         leaf: Callable[[Mask], Any],
-        pair: Callable[["Joined", Any, Any], Any],
-        last: Callable[["Joined", Any], Any],
+        pair: Callable[["CompositeMask", Any, Any], Any],
+        last: Callable[["CompositeMask", Any], Any],
     ) -> Any:
         """What `leaf` finds in each mask that joins nothing, put together by `pair`, and closed by `last`."""
-        above: list[tuple[Joined, Iterator[Mask]]] = [(self, iter(self.parts))]
+        above: list[tuple[CompositeMask, Iterator[Mask]]] = [(self, iter(self.parts))]
         found: list[list[Any]] = [[]]
         while above:
             joined, parts = above[-1]
             part = next(parts, None)
-            if type(part) in JOINED:  # and no subclass, which may know better
+            if type(part) in COMPOSITES:  # and no subclass, which may know better
                 above.append((part, iter(part.parts)))  # type: ignore[arg-type, union-attr]
                 found.append([])
                 continue
@@ -276,7 +276,7 @@ class Joined(Mask):
         return value
 
 
-class Both(Joined):
+class Intersection(CompositeMask):
     """Allowed by all of them."""
 
     __slots__ = ()
@@ -294,15 +294,15 @@ class Both(Joined):
         first = max(left[0], right[0])
         return first, max(first, min(left[1], right[1]))
 
-    def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
-        found = [seen for seen in (part.visible(keys, device) for part in self.parts) if seen is not None]
+    def find_visible_keys(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
+        found = [seen for seen in (part.find_visible_keys(keys, device) for part in self.parts) if seen is not None]
         return functools.reduce(torch.Tensor.__and__, found) if found else None
 
-    def written(self, parts: list[str]) -> str:
+    def format_parts(self, parts: list[str]) -> str:
         return f"({' & '.join(parts)})"
 
 
-class Either(Joined):
+class MaskUnion(CompositeMask):
     """Allowed by any of them."""
 
     __slots__ = ()
@@ -319,30 +319,30 @@ class Either(Joined):
     def join_spans(self, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
         return min(left[0], right[0]), max(left[1], right[1])
 
-    def written(self, parts: list[str]) -> str:
+    def format_parts(self, parts: list[str]) -> str:
         return f"({' | '.join(parts)})"
 
 
-class Opposite(Joined):
+class Complement(CompositeMask):
     """Allowed where the other is not."""
 
     __slots__ = ()
     negates: ClassVar[bool] = True
 
-    def written(self, parts: list[str]) -> str:
+    def format_parts(self, parts: list[str]) -> str:
         return f"~{parts[0]}"
 
 
-JOINED = (Both, Either, Opposite)
+COMPOSITES = (Intersection, MaskUnion, Complement)
 
 
-def join(kind: type[Joined], first: Mask, second: Mask) -> Mask:
+def combine_masks(kind: type[CompositeMask], first: Mask, second: Mask) -> Mask:
     """Both as one mask of that kind, with no such mask inside another: `&` and `|` may be written in any order."""
     parts = [part.parts if type(part) is kind else (part,) for part in (first, second)]
     return kind((*parts[0], *parts[1]))
 
 
-def _extended(left: list[Any], right: list[Any]) -> list[Any]:
+def _extend(left: list[Any], right: list[Any]) -> list[Any]:
     left.extend(right)
     return left
 
@@ -352,11 +352,11 @@ class Table(Mask):
     """Any pairs, written out. Prefer `Mask.keep(tensor)` and `Mask.drop(tensor)`, which say the polarity.
 
     A table `(n, keys)` beside n sequences of n queries is refused, because it may as well be their padding, unless
-    `of_queries` says that its rows are queries.
+    `rows_are_queries` says that its rows are queries.
     """
 
     cells: Bool[Tensor, "*lead query key"]
-    of_queries: bool = False
+    rows_are_queries: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.cells, Tensor) or self.cells.dtype != torch.bool:
@@ -369,19 +369,19 @@ class Table(Mask):
                 "write Mask.keep_keys(tensor) for a mask of keys",
             )
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         rows = self.cells if self.cells.shape[-2] == 1 else self.cells[..., pairs.row.flatten(), :]
         return rows if self.cells.shape[-1] == 1 else rows[..., pairs.column.flatten()]
 
     @property
-    def key(self) -> Hashable:
+    def plan_key(self) -> Hashable:
         return type(self), self.columnwise
 
     @property
     def columnwise(self) -> bool:
         return self.cells.shape[-2] == 1
 
-    def visible(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
+    def find_visible_keys(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
         some = self.cells.any(-2)
         return some.expand(*some.shape[:-1], keys)
 
@@ -396,19 +396,19 @@ class Table(Mask):
             fix = "give it one row for each query and one column for each key"
             fix = "write Mask.keep_keys(tensor) for the padding of each sequence" if padding else fix
             raise wrong("mask.table", (rows, columns), f"(queries, keys) = ({queries}, {keys})", fix)
-        if padding and not self.of_queries:
+        if padding and not self.rows_are_queries:
             got, expected = f"{rows} rows", f"no doubt whether they are the {rows} queries or the {rows} sequences"
             fix = "write Mask.keep_keys(tensor) if each is the padding of a sequence, tensor[None] if each is a query"
             raise wrong("mask.table", got, expected, fix)
-        check_own_lead("mask.table", self.lead, lead)
+        check_unambiguous_lead("mask.table", self.lead, lead)
 
-    def over_heads(self) -> Mask:
+    def add_head_axis(self) -> Mask:
         return Table(self.cells.unsqueeze(-3)) if self.cells.dim() > 2 else self
 
 
-def place_heads(mask: Mask, batch: int) -> Mask:
+def ensure_head_axis(mask: Mask, batch: int) -> Mask:
     """The mask with an axis for heads behind `batch` lead axes, where it has none there."""
-    return mask.replaced(lambda part: part if len(part.lead) > batch else part.over_heads())
+    return mask.map_leaves(lambda part: part if len(part.lead) > batch else part.add_head_axis())
 
 
 def differs_by_head(mask: Mask, batch: int) -> bool:

@@ -14,10 +14,10 @@ def from_sdpa(mask: Tensor) -> Mask:
     A float mask with any other number in it is a bias: pass that as `bias=Dense(tensor)`.
     """
     if mask.dtype == torch.bool:
-        return Table(mask, of_queries=True)
+        return Table(mask, rows_are_queries=True)
     if bool(((mask != 0) & (mask != float("-inf"))).any()):
         raise wrong("attn_mask", "numbers other than 0 and -inf", "a mask", "pass bias=Dense(attn_mask) instead")
-    return Table(mask == 0, of_queries=True)
+    return Table(mask == 0, rows_are_queries=True)
 
 
 def to_sdpa(mask: Mask, queries: int, keys: int, *, device: torch.device | str = "cpu") -> Bool[Tensor, "..."]:
@@ -35,7 +35,7 @@ def from_multihead(
 
     `attn_mask` is (queries, keys), or (batch · heads, queries, keys) with the number of `heads`; `key_padding_mask` is
     (batch, keys), or (keys,) of a single sequence. The result has the lead axes (batch,), as layers want it, or
-    (batch, heads) where heads differ, which layers take too; for tensors (batch, heads, …) write `.over_heads()`.
+    (batch, heads) where heads differ, which layers take too; for tensors (batch, heads, …) write `.add_head_axis()`.
     """
     mask: Mask = Full()
     for name, part in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
@@ -45,10 +45,10 @@ def from_multihead(
         if attn_mask.dim() == 3 and heads is None:
             raise wrong("heads", None, "the number of heads, which attn_mask holds with the batch", "pass heads=…")
         cells = attn_mask if attn_mask.dim() < 3 else attn_mask.unflatten(0, (-1, heads or 1))
-        mask = Table(~cells, of_queries=True)
+        mask = Table(~cells, rows_are_queries=True)
     if key_padding_mask is not None:
         padding = Table(~key_padding_mask.unsqueeze(-2))
-        mask = mask & (padding.over_heads() if attn_mask is not None and attn_mask.dim() == 3 else padding)
+        mask = mask & (padding.add_head_axis() if attn_mask is not None and attn_mask.dim() == 3 else padding)
     return mask
 
 
@@ -71,7 +71,7 @@ def to_multihead(
 def from_huggingface(attention_mask: Tensor) -> Mask:
     """A tokenizer's `attention_mask` (batch, keys): 1 = real token, 0 = padding.
 
-    Its lead axes are (batch,), as layers want it; for tensors (batch, heads, …) write `.over_heads()`.
+    Its lead axes are (batch,), as layers want it; for tensors (batch, heads, …) write `.add_head_axis()`.
     """
     if attention_mask.dim() != 2:
         raise wrong("attention_mask", describe(attention_mask), "shape (batch, keys)", "pass the tokenizer's own mask")

@@ -9,7 +9,7 @@ import torch
 
 from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Integer, Tensor, check_own_lead, check_tensor, describe
+from regard.algebra.shapes import Allowed, Integer, Tensor, check_unambiguous_lead, check_tensor, describe
 from regard.compute.kernels.native import gate
 from regard.errors import wrong, wrong_kind
 
@@ -20,14 +20,14 @@ FARTHEST = 2**62  # any distance between two keys is less, and an index can hold
 class Full(Mask):
     """Every query may attend to every key."""
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         return torch.ones(1, 1, dtype=torch.bool, device=pairs.row.device)
 
     @property
     def columnwise(self) -> bool:
         return True
 
-    def free(self, queries: int) -> bool:
+    def allows_all(self, queries: int) -> bool:
         return True
 
 
@@ -40,14 +40,14 @@ class Causal(Mask):
             [1, 1, 1]], dtype=torch.int32)
     """
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         return pairs.column <= pairs.position
 
     @property
     def causal(self) -> bool:
         return True
 
-    def free(self, queries: int) -> bool:
+    def allows_all(self, queries: int) -> bool:
         return queries == 1
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
@@ -71,12 +71,12 @@ class Window(Mask):
         for name, size in (("before", self.before), ("after", self.after)):
             check_count(name, size, "count the keys on that side of the query")
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         distance = pairs.column - pairs.position
         return (distance >= -min(self.before, FARTHEST)) & (distance <= min(self.after, FARTHEST))
 
     @property
-    def key(self) -> Hashable:
+    def plan_key(self) -> Hashable:
         return type(self), self.width, self.causal
 
     @property
@@ -94,7 +94,7 @@ class Window(Mask):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Around(Mask):
+class CenteredWindow(Mask):
     """A query sees the keys at most `radius` from its own `center`, given per query (Luong's local attention).
 
     The window is `[center − radius, center + radius]`, as in Luong et al. 2015, §3.2; `center` may be fractional.
@@ -110,13 +110,13 @@ class Around(Mask):
             raise wrong_kind("center", describe(self.center), "real numbers of shape (*lead, queries)", fix)
         check_count("radius", self.radius, "count the keys on each side of the center")
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         own = self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1)
         own = own.float() if own.dtype in (torch.float16, torch.bfloat16) else own  # which cannot count to 3,000
         return (pairs.column - own).abs() <= min(self.radius, FARTHEST)
 
     @property
-    def key(self) -> Hashable:
+    def plan_key(self) -> Hashable:
         return type(self), self.radius
 
     @property
@@ -124,7 +124,7 @@ class Around(Mask):
         return 2 * self.radius + 1
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        if not self.center.numel() or not gate.known(self.center):
+        if not self.center.numel() or not gate.is_readable(self.center):
             return 0, keys
         own = self.center.detach()[..., start:stop]
         left, right = float(own.amin()), float(own.amax())
@@ -134,7 +134,7 @@ class Around(Mask):
         return low, max(low, min(keys, math.ceil(right) + self.radius + 1))
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        check_own_lead("mask.center", self.lead, lead)
+        check_unambiguous_lead("mask.center", self.lead, lead)
         if self.center.shape[-1] != queries:
             fix = "give one center for each query"
             raise wrong("mask.center", f"{self.center.shape[-1]} centers", f"queries={queries}", fix)
@@ -143,8 +143,8 @@ class Around(Mask):
     def lead(self) -> tuple[int, ...]:
         return tuple(self.center.shape[:-1])
 
-    def over_heads(self) -> Mask:
-        return Around(self.center.unsqueeze(-2), self.radius) if self.center.dim() > 1 else self
+    def add_head_axis(self) -> Mask:
+        return CenteredWindow(self.center.unsqueeze(-2), self.radius) if self.center.dim() > 1 else self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +161,7 @@ class Lengths(Mask):
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengths", as_counts("lengths", self.lengths))
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         return pairs.column < self.lengths[..., None, None]
 
     @property
@@ -169,19 +169,19 @@ class Lengths(Mask):
         return True
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        return 0, min(keys, most(self.lengths)) if gate.known(self.lengths) else keys
+        return 0, min(keys, find_max_count(self.lengths)) if gate.is_readable(self.lengths) else keys
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        check_own_lead("mask.lengths", self.lead, lead)
-        if gate.known(self.lengths) and most(self.lengths) > keys:
+        check_unambiguous_lead("mask.lengths", self.lead, lead)
+        if gate.is_readable(self.lengths) and find_max_count(self.lengths) > keys:
             fix = "count only the keys that are there"
-            raise wrong("mask.lengths", most(self.lengths), f"at most keys={keys}", fix)
+            raise wrong("mask.lengths", find_max_count(self.lengths), f"at most keys={keys}", fix)
 
     @property
     def lead(self) -> tuple[int, ...]:
         return tuple(self.lengths.shape)
 
-    def over_heads(self) -> Mask:
+    def add_head_axis(self) -> Mask:
         return Lengths(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
 
 
@@ -194,7 +194,7 @@ class Prefix(Mask):
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengths", as_counts("lengths", self.lengths))
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         return (pairs.column < self.lengths[..., None, None]) | (pairs.column <= pairs.position)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
@@ -204,7 +204,7 @@ class Prefix(Mask):
     def lead(self) -> tuple[int, ...]:
         return tuple(self.lengths.shape)
 
-    def over_heads(self) -> Mask:
+    def add_head_axis(self) -> Mask:
         return Prefix(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
 
 
@@ -225,18 +225,18 @@ class Documents(Mask):
     queries: Integer[Tensor, "*#lead query"] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "keys", as_names("keys", self.keys))
+        object.__setattr__(self, "keys", as_integers("keys", self.keys))
         if self.queries is not None:
-            object.__setattr__(self, "queries", as_names("queries", self.queries))
+            object.__setattr__(self, "queries", as_integers("queries", self.queries))
 
-    def allowed(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: Pairs) -> Allowed:
         own = (
             self.keys[..., pairs.position.flatten()] if self.queries is None else self.queries[..., pairs.row.flatten()]
         )
         return own[..., :, None] == self.keys[..., None, pairs.column.flatten()]
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        check_own_lead("mask.keys", tuple(self.keys.shape[:-1]), lead)
+        check_unambiguous_lead("mask.keys", tuple(self.keys.shape[:-1]), lead)
         if self.keys.shape[-1] != keys:
             raise wrong(
                 "mask.keys",
@@ -245,7 +245,7 @@ class Documents(Mask):
                 "name a document for each key",
             )
         if self.queries is not None:
-            check_own_lead("mask.queries", tuple(self.queries.shape[:-1]), lead)
+            check_unambiguous_lead("mask.queries", tuple(self.queries.shape[:-1]), lead)
         if self.queries is None and queries > keys:
             raise wrong("mask.queries", None, f"documents of {queries} queries", "pass Documents(keys, queries)")
         if self.queries is not None and self.queries.shape[-1] != queries:
@@ -258,26 +258,26 @@ class Documents(Mask):
             torch.broadcast_shapes(*(part.shape[:-1] for part in (self.keys, self.queries) if part is not None))
         )
 
-    def over_heads(self) -> Mask:
+    def add_head_axis(self) -> Mask:
         parts = [part if part is None or part.dim() < 2 else part.unsqueeze(-2) for part in (self.keys, self.queries)]
         return self if parts[0] is self.keys and parts[1] is self.queries else Documents(*parts)  # type: ignore[arg-type]
 
 
-def most(counts: Tensor) -> int:
+def find_max_count(counts: Tensor) -> int:
     """The largest count; 0 in a batch of none."""
     return int(counts.max()) if counts.numel() else 0
 
 
 def as_counts(name: str, counts: Tensor) -> Tensor:
     """Whole numbers of keys, in the dtype that keys are counted in; anything else is refused."""
-    counts = as_names(name, counts)
-    known = counts.numel() and gate.known(counts)
+    counts = as_integers(name, counts)
+    known = counts.numel() and gate.is_readable(counts)
     if known and int(counts.min()) < 0:
         raise wrong(name, int(counts.min()), "at least 0", "a length counts keys; an empty sequence has length 0")
     return counts
 
 
-def as_names(name: str, names: Tensor) -> Tensor:
+def as_integers(name: str, names: Tensor) -> Tensor:
     """Whole numbers, in the dtype of an index; anything else is refused."""
     if not isinstance(names, Tensor) or names.dtype == torch.bool or names.is_floating_point() or names.is_complex():
         raise wrong_kind(name, describe(names), "an integer tensor", "write torch.tensor([...])")

@@ -35,14 +35,14 @@ class LocalGaussian(Normalizer):
             raise wrong("deviation", deviation, "a number above 0", "use half the radius of the window")
         self.center, self.deviation = center, deviation
 
-    def fade(self, pairs: Pairs) -> Float[Tensor, "..."]:
+    def log_gaussian(self, pairs: Pairs) -> Float[Tensor, "..."]:
         """The logarithm of the Gaussian for these pairs."""
         # In half precision positions above 2,048 would be rounded to even numbers, above 4,096 to every fourth.
-        own = simplex.widened(self.center[..., pairs.row[:, 0], None])
+        own = simplex.widen(self.center[..., pairs.row[:, 0], None])
         return -0.5 * ((pairs.column - own) / self.deviation) ** 2
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return (simplex.softmax(simplex.widened(scores), allowed) * self.fade(pairs).exp()).to(scores.dtype)
+        return (simplex.softmax(simplex.widen(scores), allowed) * self.log_gaussian(pairs).exp()).to(scores.dtype)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("normalizer.center", tuple(self.center.shape[:-1]), lead)

@@ -37,7 +37,7 @@ class Monotonic(SequentialNormalizer):
     """
 
     def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
-        return monotonic.expected(scores, allowed, previous)
+        return monotonic.align_expected(scores, allowed, previous)
 
 
 class HardMonotonic(SequentialNormalizer):
@@ -50,7 +50,7 @@ class HardMonotonic(SequentialNormalizer):
     """
 
     def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
-        return monotonic.hard(scores, allowed, previous)
+        return monotonic.align_hard(scores, allowed, previous)
 
 
 class ChunkwiseMonotonic(SequentialNormalizer):
@@ -60,7 +60,7 @@ class ChunkwiseMonotonic(SequentialNormalizer):
 
     with $\alpha$ = the weights of `walk` on the same scores and $c$ = `width`. Chiu & Raffel 2018, eq. 10 (MoChA),
     with one score for both steps. Pass `walk=HardMonotonic()` at inference. Stepping goes on from the walk, which
-    these weights do not tell, so a decoder steps the walk itself and calls `soft`.
+    these weights do not tell, so a decoder steps the walk itself and calls `attend_chunks`.
 
     Lowers to: itself, row after row.
     """
@@ -73,8 +73,8 @@ class ChunkwiseMonotonic(SequentialNormalizer):
         self.walk = Monotonic() if walk is None else walk
 
     def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
-        return self.soft(self.walk.step(scores, allowed, previous=previous), scores, allowed)
+        return self.attend_chunks(self.walk.step(scores, allowed, previous=previous), scores, allowed)
 
-    def soft(self, walked: Distribution, scores: Scores, allowed: Allowed | None) -> Distribution:
+    def attend_chunks(self, walked: Distribution, scores: Scores, allowed: Allowed | None) -> Distribution:
         """The soft look around where the walk stopped."""
-        return monotonic.chunkwise(walked, scores, self.width, allowed)
+        return monotonic.attend_chunkwise(walked, scores, self.width, allowed)

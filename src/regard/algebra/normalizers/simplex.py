@@ -8,9 +8,9 @@ from torch import nn
 from regard.algebra.normalizers.base import Normalizer, NormalizerForm
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor
-from regard.algebra.terms import check_setting, per_head
+from regard.algebra.terms import check_setting, broadcast_per_head
 from regard.compute.kernels import simplex
-from regard.compute.kernels.simplex import widened
+from regard.compute.kernels.simplex import widen
 from regard.errors import wrong
 
 LARGEST_ALPHA = 100.0
@@ -32,7 +32,7 @@ class Softmax(Normalizer):
     head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
-    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("temperature",)
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Softmax(Normalizer):
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
             return simplex.softmax(scores, allowed)
-        return simplex.softmax(widened(scores) / per_head(self.temperature), allowed).to(scores.dtype)
+        return simplex.softmax(widen(scores) / broadcast_per_head(self.temperature), allowed).to(scores.dtype)
 
 
 class SoftmaxPlusOne(Normalizer):
@@ -123,7 +123,7 @@ class Entmax(Normalizer):
     head_blind: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
-    by_head: ClassVar[tuple[str, ...]] = ("alpha",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class Entmax(Normalizer):
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         _check_alpha(self.alpha)  # again, since what is learned may have left the range
-        return simplex.entmax(scores, allowed, per_head(self.alpha))
+        return simplex.entmax(scores, allowed, broadcast_per_head(self.alpha))
 
 
 def _check_alpha(alpha: float | Tensor) -> None:
@@ -176,7 +176,7 @@ class Sigmoid(Normalizer):
     whole_rows: ClassVar[bool] = False
     head_blind: ClassVar[bool] = True
 
-    by_head: ClassVar[tuple[str, ...]] = ("shift",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("shift",)
 
     def __init__(self, shift: float | Tensor = 0.0) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ class Sigmoid(Normalizer):
         self.shift = shift
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return simplex.sigmoid(widened(scores) + per_head(self.shift), allowed).to(scores.dtype)
+        return simplex.sigmoid(widen(scores) + broadcast_per_head(self.shift), allowed).to(scores.dtype)
 
 
 class RowTotal(Normalizer):

@@ -6,7 +6,7 @@ from regard.algebra.scores.bilinear import Bilinear
 from regard.algebra.scores.capped import Capped
 from regard.algebra.scores.cosine import Cosine
 from regard.algebra.scores.dot import Dot, ScaledDot
-from regard.algebra.scores.features import Features
+from regard.algebra.scores.features import FeatureDot
 from regard.algebra.scores.gaussian import Gaussian
 from regard.algebra.scores.laplacian import Laplacian
 from regard.algebra.scores.location import Location
@@ -20,7 +20,7 @@ __all__ = [
     "Dot",
     "DotForm",
     "DotScore",
-    "Features",
+    "FeatureDot",
     "Gaussian",
     "Laplacian",
     "Location",

@@ -11,7 +11,7 @@ from regard.compute.kernels.additive import additive_scores
 from regard.errors import wrong
 
 
-def small(*shape: int) -> nn.Parameter:
+def init_uniform(*shape: int) -> nn.Parameter:
     """Uniform in ±1/√(last axis), as nn.Linear starts."""
     bound = shape[-1] ** -0.5
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
@@ -39,7 +39,7 @@ class Additive(Score):
         self, hidden: int, *, query: int | None = None, key: int | None = None, heads: int | None = None
     ) -> None:
         super().__init__()
-        self.weight = small(heads, hidden) if heads else small(hidden)
+        self.weight = init_uniform(heads, hidden) if heads else init_uniform(hidden)
         self.query = None if query is None else nn.Linear(query, hidden, bias=False)
         self.source = None if key is None else nn.Linear(key, hidden)
 
@@ -47,18 +47,18 @@ class Additive(Score):
     def form(self) -> Form:
         return "additive"
 
-    def projected(self, query: Queries, key: WideKeys) -> tuple[Tensor, Tensor]:
+    def project(self, query: Queries, key: WideKeys) -> tuple[Tensor, Tensor]:
         """Query and key in the hidden layer, before they are added."""
         near = query if self.query is None else self.query(query)
         return near, key if self.source is None else self.source(key)
 
     def forward(self, query: Queries, key: WideKeys) -> Scores:
-        near, far = self.projected(query, key)
+        near, far = self.project(query, key)
         hidden = torch.tanh(near[..., :, None, :] + far[..., None, :, :])
         return (hidden @ self.weight[..., None, :, None]).squeeze(-1)
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
-        near, far = self.projected(query, key)
+        near, far = self.project(query, key)
         return additive_scores(near, far, self.weight)
 
     def check(self, query: Queries, key: WideKeys) -> None:
@@ -89,8 +89,8 @@ class Concat(Score):
     def __init__(self, hidden: int, *, query: int, key: int) -> None:
         super().__init__()
         self.widths = query, key
-        self.matrix = small(hidden, query + key)
-        self.weight = small(hidden)
+        self.matrix = init_uniform(hidden, query + key)
+        self.weight = init_uniform(hidden)
 
     @property
     def form(self) -> Form:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import torch
 
 from regard.algebra.shapes import Float, Queries, Scores, Tensor, WideKeys
-from regard.algebra.terms import Term, check_setting, drop_claims, has_new_definition, per_head
+from regard.algebra.terms import Term, check_setting, drop_claims, has_new_definition, broadcast_per_head
 from regard.errors import wrong
 
 Form = Literal["dot", "additive", "pointwise"]
@@ -30,37 +30,37 @@ class DotForm:
     column: Float[Tensor, "*#lead key"] | None = None
 
     def __add__(self, other: "DotForm") -> "DotForm":
-        left, right = self.unscaled(), other.unscaled()
+        left, right = self.fold_scale(), other.fold_scale()
         return DotForm(
-            join(left.query, right.query),
-            join(left.key, right.key),
-            row=added(left.row, right.row),
-            column=added(left.column, right.column),
+            concatenate(left.query, right.query),
+            concatenate(left.key, right.key),
+            row=add_optional(left.row, right.row),
+            column=add_optional(left.column, right.column),
         )
 
-    def times(self, factor: float | Tensor) -> "DotForm":
-        """This score times a number, or numbers for each head, `(heads, 1, 1)`: what `per_head` makes of `(heads,)`."""
+    def multiply(self, factor: float | Tensor) -> "DotForm":
+        """This score times a number, or numbers for each head, `(heads, 1, 1)`: what `broadcast_per_head` makes of `(heads,)`."""
         flat = factor.squeeze(-1) if isinstance(factor, Tensor) and factor.dim() else factor
         row = None if self.row is None else self.row * flat
         column = None if self.column is None else self.column * flat
         return DotForm(self.query, self.key, self.scale * factor, row, column)
 
-    def unscaled(self) -> "DotForm":
+    def fold_scale(self) -> "DotForm":
         """The same numbers with the scale multiplied into the queries."""
         if isinstance(self.scale, float) and self.scale == 1.0:
             return self
         return replace(self, query=(self.query * self.scale).to(self.query.dtype), scale=1.0)
 
-    def prepared(self) -> "DotForm":
+    def make_scale_positive(self) -> "DotForm":
         """The same numbers with a scale that is a positive number, as kernels expect it."""
-        return self if isinstance(self.scale, float) and self.scale > 0 else self.unscaled()
+        return self if isinstance(self.scale, float) and self.scale > 0 else self.fold_scale()
 
-    def plus_column(self, column: Tensor) -> "DotForm":
+    def add_column(self, column: Tensor) -> "DotForm":
         """The same with one more number for each key."""
-        return replace(self, column=added(self.column, column))
+        return replace(self, column=add_optional(self.column, column))
 
-    def folded(self, *, keep_row: bool) -> "DotForm":
-        """The same numbers in `query` and `key` alone; the row may be dropped where softmax cannot see it.
+    def fold_offsets(self, *, keep_row: bool) -> "DotForm":
+        """The same numbers in `query` and `plan_key` alone; the row may be dropped where softmax cannot see it.
 
         In half precision a column is stored in two coordinates, high and low part, so that nothing but the
         rounding of the output is lost.
@@ -68,26 +68,26 @@ class DotForm:
         row = self.row if keep_row else None
         if row is None and self.column is None:
             return self if self.row is None else DotForm(self.query, self.key, self.scale)
-        form = self.unscaled()
+        form = self.fold_scale()
         queries, keys = [form.query], [form.key]
         if self.column is not None:
-            parts = split(self.column, form.key.dtype)
+            parts = split_precision(self.column, form.key.dtype)
             keys += [part[..., None].expand(*part.shape, 1) for part in parts]
             queries += [torch.ones_like(form.query[..., :1]).expand(*form.query.shape[:-1], len(parts))]
         if row is not None:
-            parts = split(row, form.query.dtype)
+            parts = split_precision(row, form.query.dtype)
             queries += [part[..., None] for part in parts]
             keys += [torch.ones_like(form.key[..., :1]).expand(*form.key.shape[:-1], len(parts))]
-        return DotForm(join(*queries), join(*keys))
+        return DotForm(concatenate(*queries), concatenate(*keys))
 
-    def scores(self) -> Scores:
+    def compute_scores(self) -> Scores:
         """The table that this form stands for."""
         table = self.scale * (self.query @ self.key.transpose(-1, -2))
         table = table if self.row is None else table + self.row[..., :, None]
         return table if self.column is None else table + self.column[..., None, :]
 
 
-def split(numbers: Tensor, dtype: torch.dtype) -> list[Tensor]:
+def split_precision(numbers: Tensor, dtype: torch.dtype) -> list[Tensor]:
     """Numbers as a sum of tensors of `dtype`: one, or high and low part where `dtype` is half as wide."""
     if dtype not in (torch.float16, torch.bfloat16):
         return [numbers.to(dtype)]
@@ -95,14 +95,14 @@ def split(numbers: Tensor, dtype: torch.dtype) -> list[Tensor]:
     return [high, (numbers - high.to(numbers.dtype)).to(dtype)]
 
 
-def added(left: Tensor | None, right: Tensor | None) -> Tensor | None:
+def add_optional(left: Tensor | None, right: Tensor | None) -> Tensor | None:
     """The sum of what is there."""
     if left is None or right is None:
         return right if left is None else left
     return left + right
 
 
-def join(*parts: Tensor) -> Tensor:
+def concatenate(*parts: Tensor) -> Tensor:
     """Coordinates side by side, after broadcasting the lead axes."""
     lead = torch.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return torch.cat([part.expand(*lead, part.shape[-1]) for part in parts], dim=-1)
@@ -132,9 +132,9 @@ class Score(Term):
         return "pointwise"
 
     @property
-    def counts_keys(self) -> bool:
+    def uses_key_positions(self) -> bool:
         """Whether the place of a key among the keys matters: then no block may leave out the keys before it."""
-        return any(part.counts_keys for part in self.children() if isinstance(part, Score))
+        return any(part.uses_key_positions for part in self.children() if isinstance(part, Score))
 
     @property
     def centers_keys(self) -> bool:
@@ -174,13 +174,13 @@ class DotScore(Score):
         """The dot form."""
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
-        return self.dot_form(query, key).scores()
+        return self.dot_form(query, key).compute_scores()
 
 
 class Sum(DotScore):
     """Two scores added. It has a dot form iff both have.
 
-    >>> from regard.algebra.scores import Dot, Gaussian
+    >>> from regard.algebra.compute_scores import Dot, Gaussian
     >>> (Dot() + 0.5 * Gaussian(width=2.0)).form
     'dot'
     """
@@ -192,16 +192,16 @@ class Sum(DotScore):
         self.left, self.right = left, right
 
     @property
-    def counts_keys(self) -> bool:
-        return self.left.counts_keys or self.right.counts_keys
+    def uses_key_positions(self) -> bool:
+        return self.left.uses_key_positions or self.right.uses_key_positions
 
     @property
     def centers_keys(self) -> bool:
         return self.left.centers_keys or self.right.centers_keys
 
     @property
-    def key(self) -> Hashable:
-        return type(self), self.left.key, self.right.key, self.form
+    def plan_key(self) -> Hashable:
+        return type(self), self.left.plan_key, self.right.plan_key, self.form
 
     @property
     def form(self) -> Form:
@@ -225,7 +225,7 @@ class Sum(DotScore):
 class Multiple(DotScore):
     """A score times a number, fixed or learned, one or one for each head. It has a dot form iff the score has."""
 
-    by_head: ClassVar[tuple[str, ...]] = ("factor",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("factor",)
 
     head_blind: ClassVar[bool] = True
 
@@ -235,30 +235,30 @@ class Multiple(DotScore):
         self.score, self.factor = score, factor
 
     @property
-    def counts_keys(self) -> bool:
-        return self.score.counts_keys
+    def uses_key_positions(self) -> bool:
+        return self.score.uses_key_positions
 
     @property
     def centers_keys(self) -> bool:
         return self.score.centers_keys
 
     @property
-    def key(self) -> Hashable:
-        return type(self), self.score.key
+    def plan_key(self) -> Hashable:
+        return type(self), self.score.plan_key
 
     @property
     def form(self) -> Form:
         return "dot" if self.score.form == "dot" else "pointwise"
 
     def forward(self, query: Queries, key: WideKeys) -> Scores:
-        table: Tensor = per_head(self.factor) * self.score(query, key)
+        table: Tensor = broadcast_per_head(self.factor) * self.score(query, key)
         return table
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
-        return per_head(self.factor) * self.score.stream(query, key)
+        return broadcast_per_head(self.factor) * self.score.stream(query, key)
 
     def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
-        return as_dot(self.score).dot_form(query, key).times(per_head(self.factor))
+        return as_dot(self.score).dot_form(query, key).multiply(broadcast_per_head(self.factor))
 
     def check(self, query: Queries, key: WideKeys) -> None:
         self.score.check(query, key)

@@ -7,7 +7,7 @@ import torch
 
 from regard.algebra.scores.base import Score
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
-from regard.algebra.terms import check_setting, per_head
+from regard.algebra.terms import check_setting, broadcast_per_head
 from regard.errors import wrong
 
 
@@ -26,7 +26,7 @@ class Capped(Score):
     """
 
     head_blind: ClassVar[bool] = True
-    by_head: ClassVar[tuple[str, ...]] = ("cap",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("cap",)
 
     def __init__(self, score: Score, cap: float | Tensor = 30.0) -> None:
         super().__init__()
@@ -36,24 +36,24 @@ class Capped(Score):
         self.score, self.cap = score, cap
 
     @property
-    def counts_keys(self) -> bool:
-        return self.score.counts_keys
+    def uses_key_positions(self) -> bool:
+        return self.score.uses_key_positions
 
     @property
     def centers_keys(self) -> bool:
         return self.score.centers_keys
 
     @property
-    def key(self) -> Hashable:
-        return type(self), self.score.key
+    def plan_key(self) -> Hashable:
+        return type(self), self.score.plan_key
 
     def forward(self, query: Queries, key: WideKeys) -> Scores:
-        cap, scores = per_head(self.cap), self.score(query, key)
+        cap, scores = broadcast_per_head(self.cap), self.score(query, key)
         table: Tensor = cap * torch.tanh(scores / cap)
         return table
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
-        cap = per_head(self.cap)
+        cap = broadcast_per_head(self.cap)
         return cap * torch.tanh(self.score.stream(query, key) / cap)
 
     def check(self, query: Queries, key: WideKeys) -> None:

@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
-from regard.algebra.terms import check_setting, per_head
+from regard.algebra.terms import check_setting, broadcast_per_head
 
 SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
 
@@ -27,7 +27,7 @@ class Cosine(DotScore):
     """
 
     head_blind: ClassVar[bool] = True
-    by_head: ClassVar[tuple[str, ...]] = ("temperature",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("temperature",)
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
@@ -40,18 +40,18 @@ class Cosine(DotScore):
         return cls(nn.Parameter(torch.full((heads,) if heads else (), temperature)))
 
     def forward(self, query: Queries, key: Keys) -> Scores:
-        shortest = shortest_of(query)
+        shortest = get_smallest_norm(query)
         near, far = query.norm(dim=-1).clamp_min(shortest), key.norm(dim=-1).clamp_min(shortest)
         cosines = query @ key.transpose(-1, -2) / near[..., :, None] / far[..., None, :]
-        out: Tensor = cosines / per_head(self.temperature)
+        out: Tensor = cosines / broadcast_per_head(self.temperature)
         return out
 
     def dot_form(self, query: Queries, key: Keys) -> DotForm:
-        unit, shortest = nn.functional.normalize, shortest_of(query)
-        factor = 1.0 / per_head(self.temperature)
+        unit, shortest = nn.functional.normalize, get_smallest_norm(query)
+        factor = 1.0 / broadcast_per_head(self.temperature)
         return DotForm(unit(query, dim=-1, eps=shortest), unit(key, dim=-1, eps=shortest), scale=factor)
 
 
-def shortest_of(vectors: Tensor) -> float:
+def get_smallest_norm(vectors: Tensor) -> float:
     """The length below which a vector has no direction, as a number that its dtype can hold (float16 has no 1e-12)."""
     return max(SMALLEST, torch.finfo(vectors.dtype).tiny)

@@ -15,7 +15,7 @@ def elu_plus_one(x: Tensor) -> Tensor:
     return nn.functional.elu(x) + 1
 
 
-class Features(DotScore):
+class FeatureDot(DotScore):
     r"""The inner product of positive features of query and key.
 
     $$ s_{ij} = \phi(q_i)^\top \phi(k_j) $$
@@ -24,7 +24,7 @@ class Features(DotScore):
 
     Lowers to: a dot product of features; with the row total, two products reassociated, linear in the length.
 
-    >>> Features()(torch.zeros(1, 2), torch.zeros(3, 2))
+    >>> FeatureDot()(torch.zeros(1, 2), torch.zeros(3, 2))
     tensor([[2., 2., 2.]])
     """
 

@@ -7,8 +7,8 @@ from torch import nn
 
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
-from regard.algebra.terms import check_setting, per_head
-from regard.compute.kernels.distance import distances
+from regard.algebra.terms import check_setting, broadcast_per_head
+from regard.compute.kernels.distance import compute_distances
 
 
 class Gaussian(DotScore):
@@ -28,7 +28,7 @@ class Gaussian(DotScore):
     """
 
     head_blind: ClassVar[bool] = True
-    by_head: ClassVar[tuple[str, ...]] = ("width",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("width",)
 
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()
@@ -46,17 +46,17 @@ class Gaussian(DotScore):
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         squares = (query[..., :, None, :] - key[..., None, :, :]).square().sum(-1)
-        return -0.5 * per_head(self.width) ** 2 * squares
+        return -0.5 * broadcast_per_head(self.width) ** 2 * squares
 
     def stream(self, query: Queries, key: Keys) -> Scores:
         wide = torch.promote_types(query.dtype, torch.float32)
-        half = -0.5 * per_head(self.width) ** 2
-        return (half * distances(query, key, 2)).to(wide)
+        half = -0.5 * broadcast_per_head(self.width) ** 2
+        return (half * compute_distances(query, key, 2)).to(wide)
 
     def dot_form(self, query: Queries, key: Keys) -> DotForm:
         center = key.detach().mean(-2, keepdim=True)
         near, far = query - center, key - center
-        half = -0.5 * per_head(self.width) ** 2
+        half = -0.5 * broadcast_per_head(self.width) ** 2
         flat = half.squeeze(-1) if isinstance(half, Tensor) and half.dim() else half
         wide = torch.float32 if far.dtype in (torch.float16, torch.bfloat16) else far.dtype
         row, column = near.to(wide).square().sum(-1), far.to(wide).square().sum(-1)

@@ -7,8 +7,8 @@ from torch import nn
 
 from regard.algebra.scores.base import Score
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
-from regard.algebra.terms import check_setting, per_head
-from regard.compute.kernels.distance import distances
+from regard.algebra.terms import check_setting, broadcast_per_head
+from regard.compute.kernels.distance import compute_distances
 
 
 class Laplacian(Score):
@@ -26,7 +26,7 @@ class Laplacian(Score):
     """
 
     head_blind: ClassVar[bool] = True
-    by_head: ClassVar[tuple[str, ...]] = ("width",)
+    per_head_settings: ClassVar[tuple[str, ...]] = ("width",)
 
     def __init__(self, width: float | Tensor = 1.0) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class Laplacian(Score):
         return cls(nn.Parameter(torch.full((heads,) if heads else (), width)))
 
     def forward(self, query: Queries, key: Keys) -> Scores:
-        return -per_head(self.width) * (query[..., :, None, :] - key[..., None, :, :]).abs().sum(-1)
+        return -broadcast_per_head(self.width) * (query[..., :, None, :] - key[..., None, :, :]).abs().sum(-1)
 
     def stream(self, query: Queries, key: Keys) -> Scores:
         wide = torch.promote_types(query.dtype, torch.float32)
-        return -per_head(self.width) * distances(query, key, 1).to(wide)
+        return -broadcast_per_head(self.width) * compute_distances(query, key, 1).to(wide)

@@ -30,7 +30,7 @@ class Location(DotScore):
         self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(keys, query)))
 
     @property
-    def counts_keys(self) -> bool:
+    def uses_key_positions(self) -> bool:
         return True
 
     def forward(self, query: Queries, key: WideKeys) -> Scores:

@@ -1,10 +1,10 @@
 """Ways to compute an attention. Each has one `run`, and none imports another."""
 
 from regard.compute.backends import eager, few, flex, linear, local, sdpa, stream
-from regard.compute.backends.result import Result, Run
+from regard.compute.backends.result import BackendResult, BackendFunction
 from regard.compute.planning import Backend
 
-RUNS: dict[Backend, Run] = {
+RUNS: dict[Backend, BackendFunction] = {
     "eager": eager.run,
     "sdpa": sdpa.run,
     "few": few.run,
@@ -15,4 +15,4 @@ RUNS: dict[Backend, Run] = {
     "flex": flex.run,
 }
 
-__all__ = ["RUNS", "Result", "Run"]
+__all__ = ["RUNS", "BackendResult", "BackendFunction"]

@@ -7,25 +7,25 @@ import torch
 
 from regard.algebra.masks import Full, Mask
 from regard.algebra.pairs import Pairs
-from regard.algebra.parts import Call
+from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Tensor
-from regard.compute.backends.result import Result
-from regard.compute.planning.fuse import scores_of
+from regard.compute.backends.result import BackendResult
+from regard.compute.planning.fuse import compute_dot_form
 
-Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-def run(call: Call) -> Result:
+def run(call: AttentionCall) -> BackendResult:
     """Dot form in, block mask from the mask's own rule."""
     # Imported here: it loads the compiler front end, which nobody else needs.
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     pairs = Pairs(call.queries, call.keys, device=call.query.device)
-    form, _ = scores_of(call.parts, call.query, call.key, pairs)
-    form = form.folded(keep_row=False).unscaled()
+    form, _ = compute_dot_form(call.parts, call.query, call.key, pairs)
+    form = form.fold_offsets(keep_row=False).fold_scale()
     mask = None
     if type(call.parts.mask) is not Full:
-        rule, device = pair_rule(call.parts.mask, call.queries, call.keys), str(call.query.device)
+        rule, device = make_mask_function(call.parts.mask, call.queries, call.keys), str(call.query.device)
         mask = create_block_mask(rule, None, None, call.queries, call.keys, device=device)
     lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
     query, key, value = (part.expand(*lead, *part.shape[-2:]) for part in (form.query, form.key, call.value))
@@ -34,10 +34,10 @@ def run(call: Call) -> Result:
     output = flex_attention(query, key, value, block_mask=mask, scale=1.0)
     if not isinstance(output, Tensor):
         raise TypeError(f"flex_attention: got {type(output).__name__}, expected a tensor; fix: use backend='sdpa'")
-    return Result(output)
+    return BackendResult(output)
 
 
-class OnePair(Pairs):
+class SinglePair(Pairs):
     """A single pair, whose indices are the tensors that FlexAttention traces with."""
 
     __slots__ = ("_column", "_row")
@@ -55,6 +55,6 @@ class OnePair(Pairs):
         return self._column[None, None]
 
 
-def pair_rule(mask: Mask, queries: int, keys: int) -> Rule:
+def make_mask_function(mask: Mask, queries: int, keys: int) -> MaskFunction:
     """The mask as a rule for one pair at a time."""
-    return lambda batch, head, row, column: mask.allowed(OnePair(queries, keys, row, column))[0, 0]
+    return lambda batch, head, row, column: mask.allows(SinglePair(queries, keys, row, column))[0, 0]

@@ -5,33 +5,33 @@ from functools import partial
 import torch
 
 from regard.algebra.pairs import Pairs
-from regard.algebra.parts import Call
+from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Tensor
-from regard.compute.backends.result import Result
-from regard.compute.kernels.blocks import Read, Span, blocked
-from regard.compute.planning.fuse import fuse, scores_of
+from regard.compute.backends.result import BackendResult
+from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
+from regard.compute.planning.fuse import fuse, compute_dot_form
 from regard.compute.planning.precision import is_traced, loses_digits
-from regard.compute.planning.spans import fused_spans
+from regard.compute.planning.spans import cut_fused_spans
 from regard.compute.planning.windows import fuse_window
 
 
-def run(call: Call) -> Result:
+def run(call: AttentionCall) -> BackendResult:
     """Every block of queries against its own range of keys; the blocks of a plain window go many to a call."""
     folded = fuse_window(call)
     if folded is not None:
         output, form, total, raw = folded
-        return Result(output, None, form, total, loses_digits(raw, total, call.dtype))
+        return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
     if call.parts.score.centers_keys and not is_traced():
-        raw, _ = scores_of(call.parts, call.query, call.key, Pairs(call.queries, call.keys, device=call.query.device))
+        raw, _ = compute_dot_form(call.parts, call.query, call.key, Pairs(call.queries, call.keys, device=call.query.device))
         if loses_digits(raw, None, call.dtype):
-            return Result(call.value, lost_digits=True)
-    spans = fused_spans(call.parts, call.queries, call.keys)
-    block = partial(_block, call)
+            return BackendResult(call.value, lost_digits=True)
+    spans = cut_fused_spans(call.parts, call.queries, call.keys)
+    block = partial(_run_block, call)
     learned = () if torch.compiler.is_compiling() else call.parts.tensors()
-    return Result(*blocked(block, spans, call.query, call.key, call.value, learned))
+    return BackendResult(*run_blocks(block, spans, call.query, call.key, call.value, learned))
 
 
-def _block(call: Call, span: Span, query: Tensor, key: Tensor, value: Tensor) -> Read:
+def _run_block(call: AttentionCall, span: Span, query: Tensor, key: Tensor, value: Tensor) -> BlockOutput:
     rows, columns = (span.start, span.stop), (span.first, span.last)
     pairs = Pairs(call.queries, call.keys, rows=rows, columns=columns, device=query.device)
-    return Read(fuse(call.parts, query, key, value, pairs, square=False).output, None)
+    return BlockOutput(fuse(call.parts, query, key, value, pairs, square=False).output, None)

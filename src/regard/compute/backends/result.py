@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from regard.algebra.parts import Call
+from regard.algebra.parts import AttentionCall
 from regard.algebra.scores.base import DotForm
 from regard.algebra.shapes import Float, Tensor
 
 
-class Result(NamedTuple):
+class BackendResult(NamedTuple):
     """The output; the log-probability of picks; and, where a kernel gave them, the totals that weights come from."""
 
     output: Float[Tensor, "*lead query value"]
@@ -18,4 +18,4 @@ class Result(NamedTuple):
     lost_digits: bool = False  # the result is not exact enough to be given away
 
 
-Run = Callable[[Call], Result]
+BackendFunction = Callable[[AttentionCall], BackendResult]

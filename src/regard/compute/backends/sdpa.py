@@ -1,15 +1,15 @@
 """One fused call (two for local-p)."""
 
 from regard.algebra.pairs import Pairs
-from regard.algebra.parts import Call
-from regard.compute.backends.result import Result
+from regard.algebra.parts import AttentionCall
+from regard.compute.backends.result import BackendResult
 from regard.compute.planning.fuse import fuse
 from regard.compute.planning.precision import loses_digits
 
 
-def run(call: Call) -> Result:
+def run(call: AttentionCall) -> BackendResult:
     """Everything folded into one fused softmax attention over all pairs."""
     pairs = Pairs(call.queries, call.keys, device=call.query.device)
     square = call.queries == call.keys
     output, form, total, raw = fuse(call.parts, call.query, call.key, call.value, pairs, square=square)
-    return Result(output, None, form, total, loses_digits(raw, total, call.dtype))
+    return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))

@@ -34,28 +34,28 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
             [ 2.,  0.]])
     """
     _check(query, key, weight)
-    run: Callable[..., Tensor] = _scores
+    run: Callable[..., Tensor] = _compute_scores
     if torch.compiler.is_exporting():
-        run = _at_once  # an exported graph runs where our operators are not
+        run = _score_at_once  # an exported graph runs where our operators are not
     elif torch.compiler.is_compiling():
         run = _scores_operator
     elif gate.is_forward_mode():
-        run = _at_once  # which torch can differentiate forward
-    elif _transforming():
+        run = _score_at_once  # which torch can differentiate forward
+    elif _has_transforms():
         run = _MappedScores.apply
     elif _fits_at_once(query, key, weight):
-        run = _at_once
+        run = _score_at_once
     elif torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or weight.requires_grad):
         run = _AdditiveScores.apply
     return run(query, key, weight)
 
 
-def choice(work: int, device: str, dtype: torch.dtype, state: str = "") -> tuple[str, str]:
-    """Which form a call of this size takes, and why; `work` is queries × keys × hidden × batch.
+def choose_kernel(work: int, device: str, dtype: torch.dtype, state: str = "") -> tuple[str, str]:
+    """Which form a call of this size takes, and why; `count_work` is queries × keys × hidden × batch.
 
     `state` is that of the compiled library (`native.state`).
 
-    >>> choice(2**30, "cuda", torch.float32)
+    >>> choose_kernel(2**30, "cuda", torch.float32)
     ('torch blocks', 'the compiled kernel is for the CPU')
     """
     if not device.startswith("cpu"):
@@ -79,67 +79,67 @@ def _check(query: Tensor, key: Tensor, weight: Tensor) -> None:
         raise wrong_kind("query, key, weight", kinds, "float dtypes", "convert them with .float()")
 
 
-def _transforming() -> bool:
+def _has_transforms() -> bool:
     """Whether torch.func is mapping or differentiating: tensors are then wrapped and have no memory to point at."""
     active: bool = torch._C._are_functorch_transforms_active()
     return active
 
 
-def _library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -> native.Library | None:
+def _find_library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -> native.Library | None:
     """The compiled kernel, if this call is one for it."""
     global _small_calls
-    found = native.loaded()
-    if not gate.reachable(query, key, weight, *others):
+    found = native.get_loaded()
+    if not gate.is_reachable(query, key, weight, *others):
         return None  # tensors that only stand for numbers have no memory to point at
-    if found is None and not native.given_up():
-        work = compiled.work(query, key, weight)
+    if found is None and not native.get_failure():
+        work = compiled.count_work(query, key, weight)
         _small_calls += work
         if work >= LOAD or _small_calls >= OFTEN:
-            found = native.library(build=work >= BUILD or _small_calls >= OFTEN)
+            found = native.load_library(build=work >= BUILD or _small_calls >= OFTEN)
     return found
 
 
 def _fits_at_once(query: Tensor, key: Tensor, weight: Tensor) -> bool:
-    if native.loaded() or compiled.work(query, key, weight) > additive_blocks.AT_ONCE:
+    if native.get_loaded() or compiled.count_work(query, key, weight) > additive_blocks.AT_ONCE:
         return False
-    return _library(query, key, weight) is None
+    return _find_library(query, key, weight) is None
 
 
-def _at_once(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    dtype, (query, key, weight) = _wide(query, key, weight)
-    return additive_blocks.at_once(query, key, weight).to(dtype)
+def _score_at_once(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    dtype, (query, key, weight) = _widen(query, key, weight)
+    return additive_blocks.score_at_once(query, key, weight).to(dtype)
 
 
-def _wide(*tensors: Tensor) -> tuple[torch.dtype, tuple[Tensor, ...]]:
+def _widen(*tensors: Tensor) -> tuple[torch.dtype, tuple[Tensor, ...]]:
     """The dtype of the result, and the tensors in the dtype to compute in."""
     dtype = tensors[0].dtype
     if dtype in (torch.float32, torch.float64) and all(tensor.dtype == dtype for tensor in tensors):
         return dtype, tensors
-    dtype = _common(*tensors)
+    dtype = _promote_dtypes(*tensors)
     wide = torch.promote_types(dtype, torch.float32)
     return dtype, tuple(tensor.to(wide) for tensor in tensors)
 
 
-def _common(*tensors: Tensor) -> torch.dtype:
+def _promote_dtypes(*tensors: Tensor) -> torch.dtype:
     return functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
 
 
-def _scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    dtype, (query, key, weight) = _wide(query, key, weight)
-    library = _library(query, key, weight)
+def _compute_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    dtype, (query, key, weight) = _widen(query, key, weight)
+    library = _find_library(query, key, weight)
     if library is None:
-        return additive_blocks.scores(query, key, weight).to(dtype)
-    return compiled.scores(library, query, key, weight).to(dtype)
+        return additive_blocks.compute_scores(query, key, weight).to(dtype)
+    return compiled.compute_scores(library, query, key, weight).to(dtype)
 
 
-def _gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _compute_gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     kinds = query.dtype, key.dtype, weight.dtype
-    _, (upstream, query, key, weight) = _wide(upstream, query, key, weight)
-    library = _library(query, key, weight, upstream)
+    _, (upstream, query, key, weight) = _widen(upstream, query, key, weight)
+    library = _find_library(query, key, weight, upstream)
     if library is None:
-        made = additive_blocks.gradients(upstream, query, key, weight)
+        made = additive_blocks.compute_gradients(upstream, query, key, weight)
     else:
-        made = compiled.gradients(library, upstream, query, key, weight)
+        made = compiled.compute_gradients(library, upstream, query, key, weight)
     return made[0].to(kinds[0]), made[1].to(kinds[1]), made[2].to(kinds[2])
 
 
@@ -149,13 +149,13 @@ class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, weight)
-        return _scores(query, key, weight)
+        return _compute_scores(query, key, weight)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Any:
         if torch.is_grad_enabled():  # a second derivative will be wanted
             return _MappedGradients.apply(upstream, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
-        return _gradients(upstream, *ctx.saved_tensors)
+        return _compute_gradients(upstream, *ctx.saved_tensors)
 
 
 class _MappedScores(torch.autograd.Function):
@@ -163,7 +163,7 @@ class _MappedScores(torch.autograd.Function):
 
     @staticmethod
     def forward(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-        return _scores(query, key, weight)
+        return _compute_scores(query, key, weight)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
@@ -175,7 +175,7 @@ class _MappedScores(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *tensors: Tensor) -> tuple[Tensor, int]:
-        wide = _side_by_side(info.batch_size, axes, tensors, (2, 2, 1))
+        wide = _align_mapped(info.batch_size, axes, tensors, (2, 2, 1))
         return _MappedScores.apply(*wide), 0  # type: ignore[no-untyped-call]
 
 
@@ -184,7 +184,7 @@ class _MappedGradients(torch.autograd.Function):
 
     @staticmethod
     def forward(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return _gradients(upstream, query, key, weight)
+        return _compute_gradients(upstream, query, key, weight)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Any) -> None:
@@ -203,21 +203,21 @@ class _MappedGradients(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *tensors: Tensor) -> tuple[Any, tuple[int, int, int]]:
-        wide = _side_by_side(info.batch_size, axes, tensors, (2, 2, 2, 1))
+        wide = _align_mapped(info.batch_size, axes, tensors, (2, 2, 2, 1))
         made = _MappedGradients.apply(*wide)  # type: ignore[no-untyped-call]
-        shapes = [_one(tensor, axis).shape for tensor, axis in zip(tensors[1:], axes[1:], strict=True)]
+        shapes = [_select_one(tensor, axis).shape for tensor, axis in zip(tensors[1:], axes[1:], strict=True)]
         return tuple(part.reshape(-1, *shape) for part, shape in zip(made, shapes, strict=True)), (0, 0, 0)
 
 
-def _one(tensor: Tensor, axis: int | None) -> Tensor:
+def _select_one(tensor: Tensor, axis: int | None) -> Tensor:
     return tensor if axis is None else tensor.select(axis, 0)
 
 
-def _side_by_side(
+def _align_mapped(
     count: int, axes: tuple[int | None, ...], tensors: tuple[Tensor, ...], cores: tuple[int, ...]
 ) -> list[Tensor]:
     """The mapped axis first, then leading axes in equal number, then the `cores` last axes, so that all broadcast."""
-    ones = [_one(tensor, axis) for tensor, axis in zip(tensors, axes, strict=True)]
+    ones = [_select_one(tensor, axis) for tensor, axis in zip(tensors, axes, strict=True)]
     lead = max(one.dim() - core for one, core in zip(ones, cores, strict=True))
     wide = []
     for tensor, axis, one, core in zip(tensors, axes, ones, cores, strict=True):
@@ -228,18 +228,18 @@ def _side_by_side(
 
 @torch.library.custom_op("regard::additive_scores", mutates_args=())
 def _scores_operator(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    return _scores(query, key, weight)
+    return _compute_scores(query, key, weight)
 
 
 @torch.library.custom_op("regard::additive_gradients", mutates_args=())
 def _gradients_operator(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return _gradients(upstream, query, key, weight)
+    return _compute_gradients(upstream, query, key, weight)
 
 
 @_scores_operator.register_fake
 def _(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
-    return query.new_empty((*lead, query.shape[-2], key.shape[-2]), dtype=_common(query, key, weight))
+    return query.new_empty((*lead, query.shape[-2], key.shape[-2]), dtype=_promote_dtypes(query, key, weight))
 
 
 @_gradients_operator.register_fake
@@ -251,9 +251,9 @@ def _save(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> No
     ctx.save_for_backward(*inputs)
 
 
-def _pull_back(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     made: tuple[Tensor, Tensor, Tensor] = _gradients_operator(upstream, *ctx.saved_tensors)
     return made
 
 
-_scores_operator.register_autograd(_pull_back, setup_context=_save)
+_scores_operator.register_autograd(_backward, setup_context=_save)

@@ -18,20 +18,20 @@ WIDE_BLOCK = 2**24  # for devices that need much work at once
 AT_ONCE = 2**20  # numbers up to which blocks save nothing
 
 
-def at_once(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+def score_at_once(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """The definition as it stands, for autograd to differentiate: the best where all of it fits a cache."""
     hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
     return (hidden * weight[..., None, None, :]).sum(-1)
 
 
-class Block(NamedTuple):
+class QueryBlock(NamedTuple):
     """Some queries of some batch entries, with all their keys."""
 
     batch: slice
     queries: slice
 
 
-class Flat(NamedTuple):
+class FlatInputs(NamedTuple):
     """The three inputs with one leading axis."""
 
     query: Tensor
@@ -39,27 +39,27 @@ class Flat(NamedTuple):
     weight: Tensor
 
 
-def scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+def compute_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """The scores, in the dtype of the inputs."""
-    lead, flat = _flat(query, key, weight)
+    lead, flat = _flatten(query, key, weight)
     result = flat.query.new_empty(flat.query.shape[0], query.shape[-2], key.shape[-2])
-    memory = flat.query.new_empty(_block_size(flat))
-    for block in _blocks(flat):
-        hidden = _hidden(flat, block, memory)
+    memory = flat.query.new_empty(_compute_block_size(flat))
+    for block in _iterate_blocks(flat):
+        hidden = _compute_hidden(flat, block, memory)
         torch.sum(hidden.mul_(flat.weight[block.batch, None, None]), dim=-1, out=result[block])
     return result.view(*lead, query.shape[-2], key.shape[-2])
 
 
-def gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def compute_gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """What `upstream`, the gradient of the scores, gives to each of the three, in the shape it has."""
-    lead, flat = _flat(query, key, weight)
+    lead, flat = _flatten(query, key, weight)
     upstream = upstream.reshape(flat.query.shape[0], query.shape[-2], key.shape[-2])
     to_query, to_key, to_weight = (torch.zeros_like(part, memory_format=torch.contiguous_format) for part in flat)
-    memory, more = (flat.query.new_empty(_block_size(flat)) for _ in range(2))
+    memory, more = (flat.query.new_empty(_compute_block_size(flat)) for _ in range(2))
     one = flat.query.new_ones(())
-    for block in _blocks(flat):
+    for block in _iterate_blocks(flat):
         incoming = upstream[block][..., None]
-        hidden = _hidden(flat, block, memory)
+        hidden = _compute_hidden(flat, block, memory)
         weighed = torch.mul(hidden, incoming, out=_view(more, hidden.shape))
         to_weight[block.batch] += weighed.sum((1, 2))
         slope = torch.addcmul(one, hidden, hidden, value=-1, out=hidden).mul_(incoming)
@@ -74,17 +74,17 @@ def gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> t
     )
 
 
-def _flat(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Flat]:
+def _flatten(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, FlatInputs]:
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
     count = torch.Size(lead).numel()
-    return lead, Flat(
+    return lead, FlatInputs(
         query.expand(*lead, -1, -1).reshape(count, *query.shape[-2:]),
         key.expand(*lead, -1, -1).reshape(count, *key.shape[-2:]),
         weight.expand(*lead, -1).reshape(count, weight.shape[-1]),
     )
 
 
-def _rows(flat: Flat) -> tuple[int, int]:
+def _choose_block_shape(flat: FlatInputs) -> tuple[int, int]:
     """Batch entries and queries in a block: whole entries while they fit, else some queries of one."""
     _, queries, hidden = flat.query.shape
     budget = CPU_BLOCK if flat.query.device.type == "cpu" else WIDE_BLOCK
@@ -92,19 +92,19 @@ def _rows(flat: Flat) -> tuple[int, int]:
     return max(1, budget // max(1, queries * per_query)), max(1, min(queries, budget // per_query))
 
 
-def _block_size(flat: Flat) -> int:
-    entries, rows = _rows(flat)
+def _compute_block_size(flat: FlatInputs) -> int:
+    entries, rows = _choose_block_shape(flat)
     return min(entries, flat.query.shape[0]) * rows * flat.key.shape[1] * flat.query.shape[2]
 
 
-def _blocks(flat: Flat) -> Iterator[Block]:
-    entries, rows = _rows(flat)
+def _iterate_blocks(flat: FlatInputs) -> Iterator[QueryBlock]:
+    entries, rows = _choose_block_shape(flat)
     for first in range(0, flat.query.shape[0], entries):
         for start in range(0, flat.query.shape[1], rows):
-            yield Block(slice(first, first + entries), slice(start, start + rows))
+            yield QueryBlock(slice(first, first + entries), slice(start, start + rows))
 
 
-def _hidden(flat: Flat, block: Block, memory: Tensor) -> Tensor:
+def _compute_hidden(flat: FlatInputs, block: QueryBlock, memory: Tensor) -> Tensor:
     """tanh of the sums of a block, in `memory`: to ask for new memory again and again costs more than tanh."""
     query, key = flat.query[block], flat.key[block.batch]
     shape = (query.shape[0], query.shape[1], key.shape[1], query.shape[2])

@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from regard.algebra.shapes import Float
 from regard.compute.kernels import native
 from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, library_for
+from regard.compute.kernels.native.reach import SUFFIX, find_library
 from regard.errors import wrong
 
 Table = Float[Tensor, "*lead L S"]
@@ -29,10 +29,10 @@ def align(stop: Table, go_on: Table, previous: Row) -> Table:
     if stop.numel() == 0:
         return stop.clone()
     _check(stop, go_on, previous)
-    library = library_for(stop, go_on, previous)
+    library = find_library(stop, go_on, previous)
     if library is None:
-        return _by_rows(stop, go_on, previous)
-    weights: Tensor = _Align.apply(stop, go_on, previous, library)  # type: ignore[no-untyped-call]
+        return _align_by_rows(stop, go_on, previous)
+    weights: Tensor = _MonotonicAlignment.apply(stop, go_on, previous, library)  # type: ignore[no-untyped-call]
     return weights
 
 
@@ -44,13 +44,13 @@ def _check(stop: Tensor, go_on: Tensor, previous: Tensor) -> None:
         raise wrong("stop, go_on, previous", got, "two tables and a row of one size and dtype", "expand them")
 
 
-class _Align(torch.autograd.Function):
+class _MonotonicAlignment(torch.autograd.Function):
     """By our own loop. How far each query gets is computed anew in the backward: only the weights are kept."""
 
     @staticmethod
     def forward(ctx: Any, stop: Tensor, go_on: Tensor, previous: Tensor, library: native.Library) -> Tensor:
         weights = stop.new_empty(stop.shape)
-        _call(library, "forward", gate.packed(stop), gate.packed(go_on), gate.packed(previous), weights)
+        _call(library, "forward", gate.make_contiguous(stop), gate.make_contiguous(go_on), gate.make_contiguous(previous), weights)
         # As they came: a copy would not know where it came from, and a second derivative could not follow it.
         ctx.save_for_backward(stop, go_on, previous, weights)
         ctx.library = library
@@ -60,23 +60,23 @@ class _Align(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, weights = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted: torch has to see every step
-            return *_differentiable_gradients(inputs, grad, ctx.needs_input_grad), None
-        if not gate.reachable(*inputs, weights, grad):
+            return *_compute_differentiable_gradients(inputs, grad, ctx.needs_input_grad), None
+        if not gate.is_reachable(*inputs, weights, grad):
             with torch.enable_grad():
                 given = [tensor.detach().requires_grad_() for tensor in inputs]
-                return *torch.autograd.grad(_by_rows(*given), given, grad), None
-        kept = [gate.packed(tensor) for tensor in (*inputs, weights, grad)]
+                return *torch.autograd.grad(_align_by_rows(*given), given, grad), None
+        kept = [gate.make_contiguous(tensor) for tensor in (*inputs, weights, grad)]
         gradients = tuple(tensor.new_empty(tensor.shape) for tensor in inputs)
         _call(ctx.library, "backward", *kept, *gradients)
         return *gradients, None
 
 
-def _differentiable_gradients(inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]) -> list[Tensor | None]:
+def _compute_differentiable_gradients(inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]) -> list[Tensor | None]:
     """Gradients of the same function in torch's operations, for those inputs that want one."""
     # Views of their own: where one input was made from another, each gets its own part alone.
     inputs = [tensor.view_as(tensor) for tensor in inputs]
     chosen = [tensor for tensor, want in zip(inputs, wanted, strict=False) if want]
-    found = iter(torch.autograd.grad(_by_rows(*inputs), chosen, grad, create_graph=True))
+    found = iter(torch.autograd.grad(_align_by_rows(*inputs), chosen, grad, create_graph=True))
     return [next(found) if want else None for _, want in zip(inputs, wanted, strict=False)]
 
 
@@ -86,10 +86,10 @@ def _call(library: native.Library, name: str, *tensors: Tensor) -> None:
     sizes = (ctypes.c_int64 * 4)(torch.get_num_threads(), stop.numel() // (queries * keys), queries, keys)
     kinds = [native.POINTER] * (len(tensors) + 1)
     function = library.function(f"regard_alignment_{name}_{SUFFIX[stop.dtype]}", *kinds)
-    function(sizes, *map(gate.address, tensors))
+    function(sizes, *map(gate.get_address, tensors))
 
 
-def _by_rows(stop: Table, go_on: Table, previous: Row) -> Table:
+def _align_by_rows(stop: Table, go_on: Table, previous: Row) -> Table:
     rows = []
     # Unbound and not indexed: the backward of an index fills a whole table with zeros, for every row anew.
     for chance, rest in zip(stop.unbind(-2), go_on.unbind(-2), strict=True):

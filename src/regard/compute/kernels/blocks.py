@@ -21,20 +21,20 @@ class Span(NamedTuple):
     last: int
 
 
-class Read(NamedTuple):
+class BlockOutput(NamedTuple):
     """What a block gives: the output of its queries, and the log-probability of their picks where they were drawn."""
 
     output: Float[Tensor, "*lead query value"]
     log_prob: Float[Tensor, "*lead query"] | None
 
 
-Run = Callable[[Span, Tensor, Tensor, Tensor], Read]
+BlockFunction = Callable[[Span, Tensor, Tensor, Tensor], BlockOutput]
 
 
-def rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) -> int:
+def choose_rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) -> int:
     """How many queries fit a block, where each needs a table row of `per_row` numbers: all of them, or few.
 
-    >>> rows_per_block(2**18, 16), rows_per_block(2**18, 17)
+    >>> choose_rows_per_block(2**18, 16), choose_rows_per_block(2**18, 17)
     (16, 8)
     """
     if per_row * queries <= budget:
@@ -42,25 +42,25 @@ def rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) -> int:
     return max(1, min(budget, PIECE) // max(1, per_row))
 
 
-def blocked(
-    run: Run, spans: Sequence[Span], query: Tensor, key: Tensor, value: Tensor, extras: Sequence[Tensor]
-) -> Read:
+def run_blocks(
+    run: BlockFunction, spans: Sequence[Span], query: Tensor, key: Tensor, value: Tensor, extras: Sequence[Tensor]
+) -> BlockOutput:
     """`run` over every span, put together. `extras` are the other tensors that `run` reads and gradients flow to."""
     # A single block fits the budget anyway: it may keep what its backward needs.
     if len(spans) == 1 or torch.compiler.is_compiling() or not torch.is_grad_enabled():
-        return _joined([run(span, *_parts(span, query, key, value)) for span in spans])
-    first = run(spans[0], *(part.detach() for part in _parts(spans[0], query, key, value)))
-    if _reads_others(first, extras):
-        parts = ((span, *_parts(span, query, key, value)) for span in spans)
-        return _joined([checkpoint(run, *part, use_reentrant=False, preserve_rng_state=False) for part in parts])
-    first = Read(*(None if part is None else part.detach() for part in first))  # type: ignore[arg-type]
+        return _join_outputs([run(span, *_slice_inputs(span, query, key, value)) for span in spans])
+    first = run(spans[0], *(part.detach() for part in _slice_inputs(spans[0], query, key, value)))
+    if _depends_on_others(first, extras):
+        parts = ((span, *_slice_inputs(span, query, key, value)) for span in spans)
+        return _join_outputs([checkpoint(run, *part, use_reentrant=False, preserve_rng_state=False) for part in parts])
+    first = BlockOutput(*(None if part is None else part.detach() for part in first))  # type: ignore[arg-type]
     if not any(tensor.requires_grad for tensor in (query, key, value, *extras)):
-        return _joined([first, *(run(span, *_parts(span, query, key, value)) for span in spans[1:])])
-    output, log_prob = _Blocked.apply(run, spans, first, query, key, value, *extras)  # type: ignore[no-untyped-call]
-    return Read(output, log_prob)
+        return _join_outputs([first, *(run(span, *_slice_inputs(span, query, key, value)) for span in spans[1:])])
+    output, log_prob = _BlockAttention.apply(run, spans, first, query, key, value, *extras)  # type: ignore[no-untyped-call]
+    return BlockOutput(output, log_prob)
 
 
-def _reads_others(read: Read, extras: Sequence[Tensor]) -> bool:
+def _depends_on_others(read: BlockOutput, extras: Sequence[Tensor]) -> bool:
     """Return whether a gradient flows to tensors that are not among `extras`: those that a function closes over.
 
     `read` was made from inputs without a gradient, so that whatever its graph leads to belongs to the parts.
@@ -80,51 +80,51 @@ def _reads_others(read: Read, extras: Sequence[Tensor]) -> bool:
     return False
 
 
-def _parts(span: Span, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _slice_inputs(span: Span, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     keys = slice(span.first, span.last)
     return query[..., span.start : span.stop, :], key[..., keys, :], value[..., keys, :]
 
 
-def _joined(reads: Sequence[Read]) -> Read:
+def _join_outputs(reads: Sequence[BlockOutput]) -> BlockOutput:
     if len(reads) == 1:
         return reads[0]
     output = torch.cat([read.output for read in reads], dim=-2)
     drawn = [read.log_prob for read in reads if read.log_prob is not None]
-    return Read(output, torch.cat(drawn, dim=-1) if drawn else None)
+    return BlockOutput(output, torch.cat(drawn, dim=-1) if drawn else None)
 
 
-class _Blocked(torch.autograd.Function):
+class _BlockAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, run, spans, first, query, key, value, *extras):  # type: ignore[no-untyped-def]
         ctx.run, ctx.spans = run, spans
         ctx.save_for_backward(query, key, value, *extras)
-        return tuple(_joined([first, *(run(span, *_parts(span, query, key, value)) for span in spans[1:])]))
+        return tuple(_join_outputs([first, *(run(span, *_slice_inputs(span, query, key, value)) for span in spans[1:])]))
 
     @staticmethod
     def backward(ctx, grad_output, grad_log_prob):  # type: ignore[no-untyped-def]
         query, key, value, *extras = ctx.saved_tensors
         needed = ctx.needs_input_grad[3:]
         if torch.is_grad_enabled():  # a second derivative is wanted, with all the memory that it takes
-            grads = _differentiable_gradients(ctx, (grad_output, grad_log_prob), needed)  # type: ignore[no-untyped-call]
+            grads = _compute_differentiable_gradients(ctx, (grad_output, grad_log_prob), needed)  # type: ignore[no-untyped-call]
             return None, None, None, *grads
         totals = [torch.zeros_like(t) if n else None for t, n in zip((query, key, value), needed[:3], strict=True)]
         extra_totals = [torch.zeros_like(t) if n else None for t, n in zip(extras, needed[3:], strict=True)]
         for span in ctx.spans:
             block = [
-                t.detach().requires_grad_(n) for t, n in zip(_parts(span, query, key, value), needed, strict=False)
+                t.detach().requires_grad_(n) for t, n in zip(_slice_inputs(span, query, key, value), needed, strict=False)
             ]
-            grads = _block_gradients(ctx.run, span, block, extras, needed, grad_output, grad_log_prob)
-            _accumulate(_views(span, totals), grads[:3])
+            grads = _compute_block_gradients(ctx.run, span, block, extras, needed, grad_output, grad_log_prob)
+            _accumulate(_slice_totals(span, totals), grads[:3])
             _accumulate(extra_totals, grads[3:])
         return None, None, None, *totals, *extra_totals
 
 
-def _differentiable_gradients(ctx, grads, needed):  # type: ignore[no-untyped-def]
+def _compute_differentiable_gradients(ctx, grads, needed):  # type: ignore[no-untyped-def]
     """The gradients as functions of the inputs, so that they have gradients in turn."""
     query, key, value, *extras = ctx.saved_tensors
     # Views of their own: if two inputs are one tensor, each gets its own part of the gradient.
     query, key, value = (tensor.view_as(tensor) for tensor in (query, key, value))
-    read = _joined([ctx.run(span, *_parts(span, query, key, value)) for span in ctx.spans])
+    read = _join_outputs([ctx.run(span, *_slice_inputs(span, query, key, value)) for span in ctx.spans])
     live = [(out, grad) for out, grad in zip(read, grads, strict=True) if out is not None and out.requires_grad]
     inputs = [tensor for tensor, need in zip((query, key, value, *extras), needed, strict=True) if need]
     outs, upstream = [out for out, _ in live], [grad for _, grad in live]
@@ -132,13 +132,13 @@ def _differentiable_gradients(ctx, grads, needed):  # type: ignore[no-untyped-de
     return [next(found) if need else None for need in needed]
 
 
-def _views(span: Span, totals: Sequence[Tensor | None]) -> list[Tensor | None]:
+def _slice_totals(span: Span, totals: Sequence[Tensor | None]) -> list[Tensor | None]:
     rows = [slice(span.start, span.stop), slice(span.first, span.last), slice(span.first, span.last)]
     return [None if total is None else total[..., own, :] for total, own in zip(totals, rows, strict=True)]
 
 
-def _block_gradients(
-    run: Run,
+def _compute_block_gradients(
+    run: BlockFunction,
     span: Span,
     block: Sequence[Tensor],
     extras: Sequence[Tensor],

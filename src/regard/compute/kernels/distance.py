@@ -16,51 +16,51 @@ from regard.compute.kernels.native import gate
 Power = Literal[1, 2]
 
 
-def distances(
+def compute_distances(
     query: Float[Tensor, "*#lead query dim"], key: Float[Tensor, "*#lead key dim"], power: Power
 ) -> Float[Tensor, "*lead query key"]:
     """Return the sums of the `power`-th powers of the differences, in float64.
 
-    >>> distances(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [1.0, 0.0]]), 2)
+    >>> compute_distances(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [1.0, 0.0]]), 2)
     tensor([[25.,  1.]], dtype=torch.float64)
     """
     query, key = query.double(), key.double()
     if torch.compiler.is_compiling():
-        return _fused(query, key, power)
-    if gate.is_mapped() or not _plain(query, key):
-        return _explicit(query, key, power)
+        return _run_cdist(query, key, power)
+    if gate.is_mapped() or not _are_plain(query, key):
+        return _sum_differences(query, key, power)
     found: Tensor = _Distances.apply(query, key, power)  # type: ignore[no-untyped-call]
     return found
 
 
-def _plain(*tensors: Tensor) -> bool:
+def _are_plain(*tensors: Tensor) -> bool:
     return all(type(tensor) in (Tensor, torch.nn.Parameter) for tensor in tensors)
 
 
-def _fused(query: Tensor, key: Tensor, power: Power) -> Tensor:
+def _run_cdist(query: Tensor, key: Tensor, power: Power) -> Tensor:
     mode = "donot_use_mm_for_euclid_dist"
     found = torch.cdist(query, key, p=float(power), compute_mode=mode)
     return found.square() if power == 2 else found
 
 
-def _explicit(query: Tensor, key: Tensor, power: Power) -> Tensor:
+def _sum_differences(query: Tensor, key: Tensor, power: Power) -> Tensor:
     """The definition, which has every derivative and transform, and writes the differences out."""
     apart = query[..., :, None, :] - key[..., None, :, :]
     return (apart.square() if power == 2 else apart.abs()).sum(-1)
 
 
 class _Distances(torch.autograd.Function):
-    """`_fused`, with a second derivative, which torch.cdist lacks, from the definition."""
+    """`_run_cdist`, with a second derivative, which torch.cdist lacks, from the definition."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, power: Power) -> Tensor:
         ctx.save_for_backward(query, key)
         ctx.power, ctx.graph = power, None
         if not any(ctx.needs_input_grad):
-            return _fused(query, key, power)
+            return _run_cdist(query, key, power)
         with torch.enable_grad():
             near, far = (tensor.detach().requires_grad_() for tensor in (query, key))
-            found = _fused(near, far, power)
+            found = _run_cdist(near, far, power)
         ctx.graph = found, (near, far)
         return found.detach()
 
@@ -69,7 +69,7 @@ class _Distances(torch.autograd.Function):
         if torch.is_grad_enabled():
             # Views of their own: if query and key are one tensor, each gets its own part of the gradient.
             near, far = (tensor.view_as(tensor) for tensor in ctx.saved_tensors)
-            again = _explicit(near, far, ctx.power)
+            again = _sum_differences(near, far, ctx.power)
             own = [tensor for tensor in (near, far) if tensor.requires_grad]
             found = iter(torch.autograd.grad(again, own, grad, create_graph=True))
             return *(next(found) if tensor.requires_grad else None for tensor in (near, far)), None  # type: ignore[return-value]

@@ -15,20 +15,20 @@ import torch
 
 from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels import native
-from regard.compute.kernels.fused import four_axes, fused
+from regard.compute.kernels.fused import reshape_to_four_axes, fused_attention
 from regard.compute.kernels.native import gate
 from regard.compute.kernels.native.reach import SUFFIX
 from regard.errors import wrong
 
-MOST = 8  # queries from which tiles are faster
+MOST_QUERIES = 8  # queries from which tiles are faster
 
 
 def supports(dtype: torch.dtype, device: str) -> bool:
     """Return whether the kernel is written for it; the library must be loaded too, and is not made for its sake."""
-    return device == "cpu" and dtype in SUFFIX and gate.reachable()
+    return device == "cpu" and dtype in SUFFIX and gate.is_reachable()
 
 
-def few(
+def few_queries_attention(
     query: Float[Tensor, "*#lead query dim"],
     key: Float[Tensor, "*#lead key dim"],
     value: Float[Tensor, "*#lead key value"],
@@ -38,30 +38,30 @@ def few(
 ) -> Float[Tensor, "*lead query value"]:
     """The output, without a gradient; only where it is `available`."""
     _check(query, key, value, allowed)
-    if not gate.reachable(query, key, value, allowed):  # a plan that was made before a mode or transform came
+    if not gate.is_reachable(query, key, value, allowed):  # a plan that was made before a mode or transform came
         bias = None if allowed is None else torch.where(allowed, 0.0, float("-inf")).to(query.dtype)
-        return fused(query, key, value, scale=scale, bias=bias).output
-    library = native.library(build=False)
+        return fused_attention(query, key, value, scale=scale, bias=bias).output
+    library = native.load_library(build=False)
     if library is None:
         raise wrong("few", "no compiled library", "one", "ask `available` first")
     lead = query.shape[:-2]
     if query.dim() != 4 or not lead == key.shape[:-2] == value.shape[:-2]:
         lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])
-        query, key, value = four_axes(query, lead), four_axes(key, lead), four_axes(value, lead)
-    query, key, value = gate.adjacent(query), gate.adjacent(key), gate.adjacent(value)
+        query, key, value = reshape_to_four_axes(query, lead), reshape_to_four_axes(key, lead), reshape_to_four_axes(value, lead)
+    query, key, value = gate.make_rows_contiguous(query), gate.make_rows_contiguous(key), gate.make_rows_contiguous(value)
     output = query.new_empty(*query.shape[:-1], value.shape[-1])
     sizes = (*query.shape[:3], key.shape[-2], query.shape[-1], value.shape[-1])
     if allowed is not None and len(lead) == 2:
-        allowed = gate.adjacent(allowed.expand(*lead, query.shape[-2], key.shape[-2]))
+        allowed = gate.make_rows_contiguous(allowed.expand(*lead, query.shape[-2], key.shape[-2]))
     elif allowed is not None:
-        allowed = gate.adjacent(four_axes(allowed.expand(*allowed.shape[:-2], query.shape[-2], key.shape[-2]), lead))
+        allowed = gate.make_rows_contiguous(reshape_to_four_axes(allowed.expand(*allowed.shape[:-2], query.shape[-2], key.shape[-2]), lead))
     tensors = (query, key, value, query if allowed is None else allowed, output)
     steps = [step for tensor in tensors for step in tensor.stride()[:3]]
     numbers: Any = ctypes.c_int64
     kinds = (native.SIZE, native.POINTER, native.POINTER, ctypes.c_double, *(native.POINTER,) * 5)
     run = library.function(f"regard_few_{SUFFIX[query.dtype]}", *kinds)
-    places = map(gate.corner, (query, key, value, allowed))
-    run(torch.get_num_threads(), (numbers * 6)(*sizes), (numbers * 15)(*steps), scale, *places, gate.fresh(output))
+    places = map(gate.get_strided_address, (query, key, value, allowed))
+    run(torch.get_num_threads(), (numbers * 6)(*sizes), (numbers * 15)(*steps), scale, *places, gate.get_unchecked_address(output))
     return output if len(lead) == 2 else output.reshape(*lead, *output.shape[-2:])
 
 

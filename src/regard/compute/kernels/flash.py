@@ -13,28 +13,28 @@ from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels.native import gate
 from regard.errors import wrong
 
-Asked = Float[Tensor, "batch head query dim"]
-Read = Float[Tensor, "batch head key dim"]
-Totals = Float[Tensor, "batch head query"]
+FlashQuery = Float[Tensor, "batch head query dim"]
+FlashKey = Float[Tensor, "batch head key dim"]
+FlashTotal = Float[Tensor, "batch head query"]
 
 # torch's own binding: through torch.ops the same call takes half as long again.
 _forward = torch._C._VariableFunctions._scaled_dot_product_flash_attention_for_cpu
 _backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
 
-def flash(
-    query: Asked, key: Read, value: Read, *, scale: float, causal: bool = False, bias: Tensor | None = None
-) -> tuple[Asked, Totals]:
+def flash_attention(
+    query: FlashQuery, key: FlashKey, value: FlashKey, *, scale: float, causal: bool = False, bias: Tensor | None = None
+) -> tuple[FlashQuery, FlashTotal]:
     """Output and log totals; `bias` gets no gradient."""
     _check(query, key, value)
     if 0 in query.shape or 0 in key.shape:
-        return _of_nothing(query, key, value, scale, bias)
+        return _attend_empty(query, key, value, scale, bias)
     output, total = _forward(
-        in_rows(query), in_rows(key), in_rows(value), 0.0, causal, attn_mask=_kind(bias, query), scale=scale
+        separate_rows(query), separate_rows(key), separate_rows(value), 0.0, causal, attn_mask=_match_dtype(bias, query), scale=scale
     )
     # A row whose scores are all NaN comes out as zeros with a total of 0, as if it were empty.
     doubtful = total == 0
-    known = gate.known(total)
+    known = gate.is_readable(total)
     # What is exported runs elsewhere, where a softmax is another one and there are no totals.
     if bool(doubtful.any()) if known else not torch.compiler.is_exporting():
         broken = doubtful & _has_broken_scores(query, key, bias)
@@ -42,24 +42,24 @@ def flash(
     return output, total
 
 
-def _has_broken_scores(query: Asked, key: Read, bias: Tensor | None) -> Bool[Tensor, "batch head query"]:
+def _has_broken_scores(query: FlashQuery, key: FlashKey, bias: Tensor | None) -> Bool[Tensor, "batch head query"]:
     """Whether the score of the first key, which stands for all that are seen, is NaN in a row that is not empty."""
     broken = torch.isnan((query * key[..., :1, :]).sum(-1))
     return broken if bias is None else broken & ~(bias == float("-inf")).all(-1)
 
 
-def flash_backward(  # noqa: PLR0913  # what the operator takes
-    gradient: Asked,
-    query: Asked,
-    key: Read,
-    value: Read,
-    output: Asked,
-    total: Totals,
+def flash_attention_backward(  # noqa: PLR0913  # what the operator takes
+    gradient: FlashQuery,
+    query: FlashQuery,
+    key: FlashKey,
+    value: FlashKey,
+    output: FlashQuery,
+    total: FlashTotal,
     *,
     scale: float,
     causal: bool = False,
     bias: Tensor | None = None,
-) -> tuple[Asked, Read, Read]:
+) -> tuple[FlashQuery, FlashKey, FlashKey]:
     """The gradients to query, key and value, from that to the output."""
     _check(query, key, value)
     if not gradient.shape == query.shape == output.shape or total.shape != query.shape[:-1]:
@@ -69,15 +69,15 @@ def flash_backward(  # noqa: PLR0913  # what the operator takes
         )
     if 0 in query.shape or 0 in key.shape:
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(value)
-    gradient, query, key, value, output = (in_rows(tensor) for tensor in (gradient, query, key, value, output))
-    bias = _kind(bias, query)
+    gradient, query, key, value, output = (separate_rows(tensor) for tensor in (gradient, query, key, value, output))
+    bias = _match_dtype(bias, query)
     made = _backward(gradient, query, key, value, output, total, 0.0, causal, attn_mask=bias, scale=scale)
     return made[0], made[1], made[2]
 
 
-def explicit(
-    query: Asked, key: Read, value: Read, *, scale: float, causal: bool = False, bias: Tensor | None = None
-) -> tuple[Asked, Totals]:
+def explicit_attention(
+    query: FlashQuery, key: FlashKey, value: FlashKey, *, scale: float, causal: bool = False, bias: Tensor | None = None
+) -> tuple[FlashQuery, FlashTotal]:
     """The same by the definition, in whole tables: it has derivatives of every order."""
     scores = (query @ key.mT) * scale
     scores = scores if bias is None else scores + bias
@@ -106,13 +106,13 @@ def explicit_gradients(
     return tuple(next(found) if tensor.requires_grad else None for tensor in own)
 
 
-def in_rows(tensor: Tensor) -> Tensor:
+def separate_rows(tensor: Tensor) -> Tensor:
     """Itself if the numbers of a row lie next to each other and rows do not overlap; else a copy that does.
 
     The kernel lays its results out as its inputs are: an axis with steps shorter than a row would come before the
     coordinates there. An axis along which everything is the same (steps of 0) is only read.
 
-    >>> in_rows(torch.zeros(3, 2).T).stride()
+    >>> separate_rows(torch.zeros(3, 2).T).stride()
     (3, 1)
     """
     stride, shape = tensor.stride(), tensor.shape
@@ -130,11 +130,11 @@ def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
         raise wrong("query, key, value", got, "four axes, equal but for the number of rows", "expand and pad them")
 
 
-def _kind(bias: Tensor | None, query: Tensor) -> Tensor | None:
+def _match_dtype(bias: Tensor | None, query: Tensor) -> Tensor | None:
     return bias if bias is None or bias.dtype == query.dtype else bias.to(query.dtype)
 
 
-def _of_nothing(query: Asked, key: Read, value: Read, scale: float, bias: Tensor | None) -> tuple[Asked, Totals]:
+def _attend_empty(query: FlashQuery, key: FlashKey, value: FlashKey, scale: float, bias: Tensor | None) -> tuple[FlashQuery, FlashTotal]:
     """By the definition, where there is nothing to sum over or nobody to ask."""
     scores = (query @ key.mT) * scale
     scores = scores if bias is None else scores + bias

@@ -7,17 +7,17 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.flash import explicit, explicit_gradients, flash, flash_backward
+from regard.compute.kernels.flash import explicit_attention, explicit_gradients, flash_attention, flash_attention_backward
 
 
-class Fused(NamedTuple):
+class KernelResult(NamedTuple):
     """Output, and for each query the log of the sum of exponentials of its scores (None: the kernel hides it)."""
 
     output: Float[Tensor, "*lead query value"]
     total: Float[Tensor, "*lead query"] | None
 
 
-def fused(
+def fused_attention(
     query: Float[Tensor, "*#lead query dim"],
     key: Float[Tensor, "*#lead key dim"],
     value: Float[Tensor, "*#lead key value"],
@@ -25,7 +25,7 @@ def fused(
     scale: float | Tensor = 1.0,
     causal: bool = False,
     bias: Float[Tensor, "..."] | None = None,
-) -> Fused:
+) -> KernelResult:
     r"""$\mathrm{softmax}(c\, q k^\top + b)\, v$ in one kernel that never writes the table out.
 
     `causal` is for equal numbers of queries and keys. `bias` gets no gradient. CPU kernels want four axes and equal
@@ -35,16 +35,16 @@ def fused(
         query, scale = (query * scale).to(query.dtype), 1.0
     if query.dim() == key.dim() == value.dim() == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
         bias = bias if bias is None or bias.dim() == 4 else bias.reshape((1,) * (4 - bias.dim()) + bias.shape)
-        return _four_axes(query, key, value, scale, causal, bias)
+        return _attend_four_axes(query, key, value, scale, causal, bias)
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    query, key, value = four_axes(query, lead), four_axes(key, lead), four_axes(value, lead)
-    bias = None if bias is None else four_axes(bias, lead)
-    output, total = _four_axes(query, key, value, scale, causal, bias)
+    query, key, value = reshape_to_four_axes(query, lead), reshape_to_four_axes(key, lead), reshape_to_four_axes(value, lead)
+    bias = None if bias is None else reshape_to_four_axes(bias, lead)
+    output, total = _attend_four_axes(query, key, value, scale, causal, bias)
     total = None if total is None else total.reshape(*lead, total.shape[-1])
-    return Fused(output.reshape(*lead, *output.shape[-2:]), total)
+    return KernelResult(output.reshape(*lead, *output.shape[-2:]), total)
 
 
-def four_axes(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
+def reshape_to_four_axes(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
     """The tensor with exactly two lead axes; where there were more, the first ones are merged."""
     if len(lead) <= 2:
         front = (1,) * (2 - len(lead)) if len(lead) < 2 else ()
@@ -52,19 +52,19 @@ def four_axes(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
     return tensor.expand(*lead, *tensor.shape[-2:]).reshape(-1, lead[-1], *tensor.shape[-2:])
 
 
-def _four_axes(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, bias: Tensor | None) -> Fused:
+def _attend_four_axes(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, bias: Tensor | None) -> KernelResult:
     if query.device.type != "cpu":
-        return Fused(F.scaled_dot_product_attention(query, key, value, bias, is_causal=causal, scale=scale), None)
+        return KernelResult(F.scaled_dot_product_attention(query, key, value, bias, is_causal=causal, scale=scale), None)
     width = value.shape[-1]
-    query, key, value = _equal_widths(query, key, value)
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling() and _want_grad(query, key, value):
-        output, total = _Flash.apply(query, key, value, bias, scale, causal)  # type: ignore[no-untyped-call]
+    query, key, value = _pad_to_equal_widths(query, key, value)
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling() and _needs_grad(query, key, value):
+        output, total = _FlashAttention.apply(query, key, value, bias, scale, causal)  # type: ignore[no-untyped-call]
     else:
-        output, total = flash(query, key, value, causal=causal, bias=bias, scale=scale)
-    return Fused(output if output.shape[-1] == width else output[..., :width], total)
+        output, total = flash_attention(query, key, value, causal=causal, bias=bias, scale=scale)
+    return KernelResult(output if output.shape[-1] == width else output[..., :width], total)
 
 
-def _equal_widths(query: Tensor, key: Tensor, value: Tensor, room: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+def _pad_to_equal_widths(query: Tensor, key: Tensor, value: Tensor, room: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     """Zeros behind the narrower ones, and behind all so that the value has `room` coordinates to spare."""
     dim, own = query.shape[-1], value.shape[-1] + room
     if dim == own and not room:
@@ -75,16 +75,16 @@ def _equal_widths(query: Tensor, key: Tensor, value: Tensor, room: int = 0) -> t
     return query, key, F.pad(value, (0, width - value.shape[-1]))
 
 
-def _want_grad(query: Tensor, key: Tensor, value: Tensor) -> bool:
+def _needs_grad(query: Tensor, key: Tensor, value: Tensor) -> bool:
     return query.requires_grad or key.requires_grad or value.requires_grad
 
 
-class _Flash(torch.autograd.Function):
+class _FlashAttention(torch.autograd.Function):
     """Fused attention with derivatives of every order; torch's own has the first alone."""
 
     @staticmethod
     def forward(ctx, query, key, value, bias, scale, causal):  # type: ignore[no-untyped-def]
-        output, total = flash(query, key, value, bias=bias, scale=scale, causal=causal)
+        output, total = flash_attention(query, key, value, bias=bias, scale=scale, causal=causal)
         ctx.save_for_backward(query, key, value, bias, output, total)
         ctx.options = {"scale": scale, "causal": causal}
         ctx.mark_non_differentiable(total)
@@ -94,13 +94,13 @@ class _Flash(torch.autograd.Function):
     def backward(ctx, grad_output, _grad_total):  # type: ignore[no-untyped-def]
         query, key, value, bias, output, total = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
-            again = partial(explicit, bias=bias, **ctx.options)
+            again = partial(explicit_attention, bias=bias, **ctx.options)
             return *explicit_gradients(again, (query, key, value), (grad_output, None)), None, None, None
-        grads = flash_backward(grad_output, query, key, value, output, total, bias=bias, **ctx.options)
+        grads = flash_attention_backward(grad_output, query, key, value, output, total, bias=bias, **ctx.options)
         return *grads, None, None, None
 
 
-class _WithTotal(torch.autograd.Function):
+class _FlashAttentionWithTotal(torch.autograd.Function):
     r"""Fused attention whose row totals have a gradient too.
 
     With $g$ the gradient of the log total, the gradient of a score is
@@ -110,7 +110,7 @@ class _WithTotal(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, bias, scale):  # type: ignore[no-untyped-def]
-        output, total = flash(query, key, value, bias=bias, scale=scale)
+        output, total = flash_attention(query, key, value, bias=bias, scale=scale)
         ctx.save_for_backward(query, key, value, bias, output, total)
         ctx.scale = scale
         return output, total
@@ -119,17 +119,17 @@ class _WithTotal(torch.autograd.Function):
     def backward(ctx, grad_output, grad_total):  # type: ignore[no-untyped-def]
         query, key, value, bias, output, total = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
-            again = partial(explicit, bias=bias, scale=ctx.scale)
+            again = partial(explicit_attention, bias=bias, scale=ctx.scale)
             return *explicit_gradients(again, (query, key, value), (grad_output, grad_total)), None, None
         ones, gradient = value.clone(), grad_output.clone()
         ones[..., -1], gradient[..., -1] = 1.0, grad_total.to(gradient.dtype)
-        grads = flash_backward(gradient, query, key, ones, output, total, bias=bias, scale=ctx.scale)
+        grads = flash_attention_backward(gradient, query, key, ones, output, total, bias=bias, scale=ctx.scale)
         grad_value = grads[2].clone()
         grad_value[..., -1] = 0.0
         return grads[0], grads[1], grad_value, None, None
 
 
-def fused_with_total(
+def fused_attention_with_total(
     query: Float[Tensor, "*#lead query dim"],
     key: Float[Tensor, "*#lead key dim"],
     value: Float[Tensor, "*#lead key value"],
@@ -142,9 +142,9 @@ def fused_with_total(
         query, scale = (query * scale).to(query.dtype), 1.0
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     width = value.shape[-1]
-    query, key, value = four_axes(query, lead), four_axes(key, lead), four_axes(value, lead)
-    four = _equal_widths(query, key, value, room=1)
-    bias = None if bias is None else four_axes(bias, lead)
-    output, total = _WithTotal.apply(*four, bias, scale)  # type: ignore[no-untyped-call]
+    query, key, value = reshape_to_four_axes(query, lead), reshape_to_four_axes(key, lead), reshape_to_four_axes(value, lead)
+    four = _pad_to_equal_widths(query, key, value, room=1)
+    bias = None if bias is None else reshape_to_four_axes(bias, lead)
+    output, total = _FlashAttentionWithTotal.apply(*four, bias, scale)  # type: ignore[no-untyped-call]
     output = output[..., :width]
     return output.reshape(*lead, *output.shape[-2:]), total.reshape(*lead, total.shape[-1])

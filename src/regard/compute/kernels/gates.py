@@ -10,29 +10,29 @@ import torch
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, library_for
+from regard.compute.kernels.native.reach import SUFFIX, find_library
 
-Place = Tensor | None
+OptionalTensor = Tensor | None
 
 
-def usable(*tensors: Place) -> native.Library | None:
+def find_cell_library(*tensors: OptionalTensor) -> native.Library | None:
     """Our own loops, where they can work on such tensors; the first has the numbers of all steps together."""
     first, *others = tensors
-    return None if first is None else library_for(first, *others)
+    return None if first is None else find_library(first, *others)
 
 
-def bound(library: native.Library, name: str, dtype: torch.dtype, pointers: int) -> Callable[..., None]:
+def bind_function(library: native.Library, name: str, dtype: torch.dtype, pointers: int) -> Callable[..., None]:
     """One of our loops, for packed tensors of one kind, or steps of them: (rows, size, tensors…)."""
     kinds = (*(native.SIZE,) * 3, *(native.POINTER,) * pointers)
     function, threads = library.function(f"regard_{name}_{SUFFIX[dtype]}", *kinds), torch.get_num_threads()
 
-    def run(rows: int, size: int, *tensors: Place) -> None:
-        function(threads, rows, size, *map(gate.fresh, tensors))
+    def run(rows: int, size: int, *tensors: OptionalTensor) -> None:
+        function(threads, rows, size, *map(gate.get_unchecked_address, tensors))
 
     return run
 
 
-def gru(real: Place, inputs: Tensor, hidden: Tensor, before: Tensor, state: Tensor, kept: Place) -> None:
+def gru_cell(real: OptionalTensor, inputs: Tensor, hidden: Tensor, before: Tensor, state: Tensor, kept: OptionalTensor) -> None:
     """Fills `state` and, where a backward pass will come, `kept`: reset, update, candidate, hidden share."""
     by_hand, product = inputs.chunk(3, dim=-1), hidden.chunk(3, dim=-1)
     reset, update = torch.sigmoid(by_hand[0] + product[0]), torch.sigmoid(by_hand[1] + product[1])
@@ -43,8 +43,8 @@ def gru(real: Place, inputs: Tensor, hidden: Tensor, before: Tensor, state: Tens
         kept.copy_(torch.cat([reset, update, candidate, product[2]], dim=-1))
 
 
-def gru_back(
-    real: Place, kept: Tensor, before: Tensor, upstream: Tensor, by_input: Tensor, by_hidden: Tensor, carry: Tensor
+def gru_cell_backward(
+    real: OptionalTensor, kept: Tensor, before: Tensor, upstream: Tensor, by_input: Tensor, by_hidden: Tensor, carry: Tensor
 ) -> None:
     """Fills `by_input` and `by_hidden`; `carry` is the gradient from the next step, and then to the step before."""
     reset, update, candidate, share = kept.chunk(4, dim=-1)
@@ -56,18 +56,18 @@ def gru_back(
     by_hidden.copy_(torch.cat([by_reset, by_update, by_candidate * reset], dim=-1))
     carry.copy_(grad * update)
     if real is not None:
-        _leave_padding(real, grad, carry, by_input, by_hidden)
+        _skip_padding(real, grad, carry, by_input, by_hidden)
 
 
-def lstm(  # noqa: PLR0913  # the tensors of one step, as recurrent.cpp takes them
-    real: Place,
+def lstm_cell(  # noqa: PLR0913  # the tensors of one step, as recurrent.cpp takes them
+    real: OptionalTensor,
     inputs: Tensor,
     hidden: Tensor,
     before: Tensor,
     cell_before: Tensor,
     state: Tensor,
     cell: Tensor,
-    kept: Place,
+    kept: OptionalTensor,
 ) -> None:
     """Fills `state`, `cell` and `kept`: input, forget, candidate, output, tangent of the cell."""
     gates = (inputs + hidden).chunk(4, dim=-1)
@@ -81,8 +81,8 @@ def lstm(  # noqa: PLR0913  # the tensors of one step, as recurrent.cpp takes th
     cell.copy_(now if real is None else torch.where(real[:, None], now, cell_before))
 
 
-def lstm_back(
-    real: Place,
+def lstm_cell_backward(
+    real: OptionalTensor,
     kept: Tensor,
     cell_before: Tensor,
     upstream: Tensor,
@@ -105,10 +105,10 @@ def lstm_back(
     onward = by_cell * forget
     cell_carry.copy_(onward if real is None else torch.where(real[:, None], onward, cell_carry))
     if real is not None:
-        _leave_padding(real, grad, carry, by_gates)
+        _skip_padding(real, grad, carry, by_gates)
 
 
-def _leave_padding(real: Tensor, grad: Tensor, carry: Tensor, *by_gates: Tensor) -> None:
+def _skip_padding(real: Tensor, grad: Tensor, carry: Tensor, *by_gates: Tensor) -> None:
     """A row of padding passes its gradient on to the step before, and to nothing else."""
     carry.copy_(torch.where(real[:, None], carry, grad))
     for gradient in by_gates:

@@ -29,32 +29,32 @@ Previous = Float[Tensor, "*#lead S"]
 Weights = Float[Tensor, "*lead L S"]
 
 
-def expected(scores: Scores, allowed: Allowed | None = None, previous: Previous | None = None) -> Weights:
+def align_expected(scores: Scores, allowed: Allowed | None = None, previous: Previous | None = None) -> Weights:
     """The expected weights, for training. Query by query, with the last weights as `previous`, is the same.
 
-    >>> expected(torch.tensor([[0.0, 0.0], [0.0, 50.0]]))
+    >>> align_expected(torch.tensor([[0.0, 0.0], [0.0, 50.0]]))
     tensor([[0.5000, 0.2500],
             [0.2500, 0.5000]])
     """
-    exact = _masked(scores, allowed)
+    exact = _mask_scores(scores, allowed)
     stop, go_on = torch.sigmoid(exact), torch.sigmoid(-exact)
-    lead, start = _start(exact, previous)
+    lead, start = _find_start(exact, previous)
     weights = align(stop.expand(*lead, -1, -1), go_on.expand(*lead, -1, -1), start)
     # Not for the value: a gradient that arrives where nothing is allowed ends here.
     return torch.where(exact == -torch.inf, 0.0, weights).to(scores.dtype)
 
 
-def hard(scores: Scores, allowed: Allowed | None = None, previous: Previous | None = None) -> Weights:
+def align_hard(scores: Scores, allowed: Allowed | None = None, previous: Previous | None = None) -> Weights:
     """Decoding: the first key at or after the previous choice with p ≥ ½ gets all the weight, else none does.
 
     Raffel et al. 2017, algorithm 1. `previous` has a 1 at the choice before, or nothing if there was none.
 
-    >>> hard(torch.tensor([[-1.0, 1.0, 1.0], [1.0, -1.0, 1.0]]))
+    >>> align_hard(torch.tensor([[-1.0, 1.0, 1.0], [1.0, -1.0, 1.0]]))
     tensor([[0., 1., 0.],
             [0., 0., 1.]])
     """
-    exact = _masked(scores, allowed)
-    lead, before = _start(exact, previous)
+    exact = _mask_scores(scores, allowed)
+    lead, before = _find_start(exact, previous)
     rows = []
     for stop in (exact >= 0).unbind(-2):
         candidate = stop & (before.cumsum(-1) > 0)
@@ -63,7 +63,7 @@ def hard(scores: Scores, allowed: Allowed | None = None, previous: Previous | No
     return torch.stack(rows, -2).to(scores.dtype) if rows else scores.new_zeros(*lead, *exact.shape[-2:])
 
 
-def chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allowed | None = None) -> Weights:
+def attend_chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allowed | None = None) -> Weights:
     r"""Soft attention over the `width` keys up to where a monotonic query stopped (Chiu & Raffel 2018).
 
     $$ \beta_{ij} = \sum_{k=j}^{j+w-1} \alpha_{ik} \frac{e^{u_{ij}}}{\sum_{l=k-w+1}^{k} e^{u_{il}}} $$
@@ -71,23 +71,23 @@ def chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allowed | No
     with $\alpha$ = `weights`, expected or hard, $u$ = `scores`, $w$ = `width`. Each chunk has its own
     maximum, so that scores far apart in one row do not underflow. Time O(S·w), memory O(S).
 
-    >>> chunkwise(torch.tensor([[0.0, 0.0, 1.0]]), torch.zeros(1, 3), 2)
+    >>> attend_chunkwise(torch.tensor([[0.0, 0.0, 1.0]]), torch.zeros(1, 3), 2)
     tensor([[0.0000, 0.5000, 0.5000]])
     """
-    exact = _masked(scores, allowed)
+    exact = _mask_scores(scores, allowed)
     shape = torch.broadcast_shapes(weights.shape, exact.shape)
     weights, exact = weights.to(exact.dtype).expand(shape), exact.expand(shape)
     mixed: Tensor = (_Chunks if torch.compiler.is_compiling() else _ChunksForward).apply(weights, exact, width)  # type: ignore[no-untyped-call]
     return mixed.to(scores.dtype)
 
 
-def _masked(scores: Scores, allowed: Allowed | None) -> Scores:
+def _mask_scores(scores: Scores, allowed: Allowed | None) -> Scores:
     """At least float32, and -inf where not allowed."""
     exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
     return exact if allowed is None else torch.where(allowed, exact, -torch.inf)
 
 
-def _start(exact: Scores, previous: Previous | None) -> tuple[torch.Size, Tensor]:
+def _find_start(exact: Scores, previous: Previous | None) -> tuple[torch.Size, Tensor]:
     """The leading axes of all, and where the queries start: on the first key if nothing else is said."""
     if previous is None:
         previous = (torch.arange(exact.shape[-1], device=exact.device) == 0).to(exact.dtype)
@@ -96,15 +96,15 @@ def _start(exact: Scores, previous: Previous | None) -> tuple[torch.Size, Tensor
 
 
 class _Chunks(torch.autograd.Function):
-    """See `chunkwise`. Each offset within a chunk is taken in turn, and none is kept for the backward."""
+    """See `attend_chunkwise`. Each offset within a chunk is taken in turn, and none is kept for the backward."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(weights: Tensor, scores: Tensor, width: int) -> Tensor:
-        total, mixed = _chunk_totals(scores, width), torch.zeros_like(scores)
-        for offset in _offsets(scores, width):
-            mixed = mixed + _share(scores, total, offset) * _moved(weights, -offset, 0.0)
+        total, mixed = _sum_chunks(scores, width), torch.zeros_like(scores)
+        for offset in _list_offsets(scores, width):
+            mixed = mixed + _compute_share(scores, total, offset) * _shift(weights, -offset, 0.0)
         return mixed
 
     @staticmethod
@@ -116,12 +116,12 @@ class _Chunks(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         weights, scores, mixed = ctx.saved_tensors
         grad = torch.where(scores == -torch.inf, 0.0, grad)  # what arrives where nothing is allowed is never read
-        total, by_weights = _chunk_totals(scores, ctx.width), torch.zeros_like(grad)
-        for offset in _offsets(scores, ctx.width):
-            by_weights = by_weights + _moved(_share(scores, total, offset) * grad, offset, 0.0)
+        total, by_weights = _sum_chunks(scores, ctx.width), torch.zeros_like(grad)
+        for offset in _list_offsets(scores, ctx.width):
+            by_weights = by_weights + _shift(_compute_share(scores, total, offset) * grad, offset, 0.0)
         by_scores, pull = grad * mixed, weights * by_weights
-        for offset in _offsets(scores, ctx.width):
-            by_scores = by_scores - _share(scores, total, offset) * _moved(pull, -offset, 0.0)
+        for offset in _list_offsets(scores, ctx.width):
+            by_scores = by_scores - _compute_share(scores, total, offset) * _shift(pull, -offset, 0.0)
         return by_weights, by_scores, None
 
 
@@ -138,38 +138,38 @@ class _ChunksForward(_Chunks):
         weights, scores = ctx.saved_tensors
         by_weights = torch.zeros_like(weights) if by_weights is None else by_weights
         by_scores = torch.zeros_like(scores) if by_scores is None else by_scores
-        total, by_total, mixed = _chunk_totals(scores, ctx.width), torch.zeros_like(scores), torch.zeros_like(scores)
-        for offset in _offsets(scores, ctx.width):
-            by_total = by_total + _moved(_share(scores, total, offset) * by_scores, offset, 0.0)
-        for offset in _offsets(scores, ctx.width):
-            change = (by_scores - _moved(by_total, -offset, 0.0)) * _moved(weights, -offset, 0.0)
-            mixed = mixed + _share(scores, total, offset) * (change + _moved(by_weights, -offset, 0.0))
+        total, by_total, mixed = _sum_chunks(scores, ctx.width), torch.zeros_like(scores), torch.zeros_like(scores)
+        for offset in _list_offsets(scores, ctx.width):
+            by_total = by_total + _shift(_compute_share(scores, total, offset) * by_scores, offset, 0.0)
+        for offset in _list_offsets(scores, ctx.width):
+            change = (by_scores - _shift(by_total, -offset, 0.0)) * _shift(weights, -offset, 0.0)
+            mixed = mixed + _compute_share(scores, total, offset) * (change + _shift(by_weights, -offset, 0.0))
         return mixed
 
 
-def _offsets(scores: Tensor, width: int) -> range:
+def _list_offsets(scores: Tensor, width: int) -> range:
     return range(min(width, scores.shape[-1]))
 
 
-def _share(scores: Tensor, total: Tensor, offset: int) -> Tensor:
+def _compute_share(scores: Tensor, total: Tensor, offset: int) -> Tensor:
     """Each key's share of the chunk that ends `offset` keys after it."""
-    return (scores - _moved(total, -offset, torch.inf)).exp()
+    return (scores - _shift(total, -offset, torch.inf)).exp()
 
 
-def _chunk_totals(scores: Tensor, width: int) -> Tensor:
+def _sum_chunks(scores: Tensor, width: int) -> Tensor:
     """The log-sum-exp of the chunk that ends at each key, +inf where nothing in it is allowed."""
     top = scores
-    for offset in _offsets(scores, width):
-        top = torch.maximum(top, _moved(scores, offset, -torch.inf))
+    for offset in _list_offsets(scores, width):
+        top = torch.maximum(top, _shift(scores, offset, -torch.inf))
     empty = top == -torch.inf
     top = torch.where(empty, 0.0, top)
     total = empty.to(scores.dtype)
-    for offset in _offsets(scores, width):
-        total = total + (_moved(scores, offset, -torch.inf) - top).exp()
+    for offset in _list_offsets(scores, width):
+        total = total + (_shift(scores, offset, -torch.inf) - top).exp()
     return torch.where(empty, torch.inf, top + total.log())
 
 
-def _moved(row: Tensor, by: int, fill: float) -> Tensor:
+def _shift(row: Tensor, by: int, fill: float) -> Tensor:
     """The row moved to the right, or to the left if `by` is below 0."""
     size = row.shape[-1]
     return pad(row, (by, 0), value=fill)[..., :size] if by >= 0 else pad(row, (0, -by), value=fill)[..., -by:]

@@ -42,45 +42,45 @@ def draw_seed(device: torch.device | str = "cpu") -> Int[Tensor, ""]:
         raise wrong("vmap", "a call that draws random numbers", expected, fix) from error
 
 
-def uniform(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Noise:
+def draw_uniform(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Noise:
     """Uniform in the open interval (0, 1): one of the 2²³ midpoints, float32, `(*lead, rows, columns)`.
 
-    >>> whole = uniform(7, (2,), torch.arange(3), torch.arange(5))
-    >>> bool((whole[:, 1:, 4:] == uniform(7, (2,), torch.arange(1, 3), torch.arange(4, 5))).all())
+    >>> whole = draw_uniform(7, (2,), torch.arange(3), torch.arange(5))
+    >>> bool((whole[:, 1:, 4:] == draw_uniform(7, (2,), torch.arange(1, 3), torch.arange(4, 5))).all())
     True
     """
-    found = _native(seed, lead, rows, columns, -1.0)
+    found = _draw_natively(seed, lead, rows, columns, -1.0)
     if found is not None:
         return found
-    return ((_bits(seed, lead, rows, columns) >> 9) & 0x7FFFFF).to(torch.float32).add_(0.5).mul_(2.0**-23)
+    return ((_hash_pairs(seed, lead, rows, columns) >> 9) & 0x7FFFFF).to(torch.float32).add_(0.5).mul_(2.0**-23)
 
 
-def keep(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate: float) -> Noise:
+def draw_dropout_factors(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate: float) -> Noise:
     """What dropout multiplies with: 0 with probability `rate`, else 1 / (1 - rate).
 
-    >>> keep(7, (), torch.arange(1), torch.arange(4), 0.0)
+    >>> draw_dropout_factors(7, (), torch.arange(1), torch.arange(4), 0.0)
     tensor([[1., 1., 1., 1.]])
     """
     if rate >= 1:
         return torch.zeros(*lead, len(rows), len(columns), device=rows.device)
-    found = _native(seed, lead, rows, columns, rate)
+    found = _draw_natively(seed, lead, rows, columns, rate)
     if found is not None:
         return found
-    return (uniform(seed, lead, rows, columns) >= rate).to(torch.float32).mul_(1 / (1 - rate))
+    return (draw_uniform(seed, lead, rows, columns) >= rate).to(torch.float32).mul_(1 / (1 - rate))
 
 
-def gumbel(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Noise:
+def draw_gumbel(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Noise:
     r"""Standard Gumbel noise, $-\log(-\log u)$ (Gumbel 1954), finite everywhere: between -2.9 and 16.7."""
-    return -(-uniform(seed, lead, rows, columns).log()).log()
+    return -(-draw_uniform(seed, lead, rows, columns).log()).log()
 
 
-def _bits(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Int[Tensor, "*lead L S"]:
+def _hash_pairs(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Int[Tensor, "*lead L S"]:
     """32 bits for each place."""
-    first, second = _row_keys(seed, lead, rows)
+    first, second = _derive_row_keys(seed, lead, rows)
     return _mix(_mix(columns.to(torch.int32) ^ first[..., None]) + second[..., None])
 
 
-def _row_keys(seed: Seed, lead: Sequence[int], rows: Rows) -> tuple[Int[Tensor, "*lead L"], Int[Tensor, "*lead L"]]:
+def _derive_row_keys(seed: Seed, lead: Sequence[int], rows: Rows) -> tuple[Int[Tensor, "*lead L"], Int[Tensor, "*lead L"]]:
     """Two words for each row. Two rows share their noise only if both agree: once in 2⁶⁴ pairs."""
     whole = torch.as_tensor(seed, dtype=torch.int64, device=rows.device)
     low, high = whole.to(torch.int32), (whole >> 32).to(torch.int32)
@@ -98,12 +98,12 @@ def _mix(word: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
     return (word >> 16).bitwise_and_(0xFFFF).bitwise_xor_(word)
 
 
-def _native(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate: float) -> Noise | None:
+def _draw_natively(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate: float) -> Noise | None:
     """The same by our own loop (noise.cpp), or None where torch has to. A rate below 0: uniform noise."""
-    if len(rows) * len(columns) == 0 or not gate.reachable(rows, columns):
+    if len(rows) * len(columns) == 0 or not gate.is_reachable(rows, columns):
         return None
     size = prod(lead) * len(rows) * len(columns)
-    library = native.library(build=size >= WORTH_COMPILING)
+    library = native.load_library(build=size >= WORTH_COMPILING)
     if library is None:
         return None
     number, pointer = native.SIZE, native.POINTER
@@ -120,8 +120,8 @@ def _native(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate:
         pointer,
     )
     run = library.function("regard_noise", *kinds)
-    rows, columns = gate.packed(rows.to(torch.int64)), gate.packed(columns.to(torch.int64))
+    rows, columns = gate.make_contiguous(rows.to(torch.int64)), gate.make_contiguous(columns.to(torch.int64))
     noise = torch.empty(*lead, len(rows), len(columns), dtype=torch.float32, device=rows.device)
-    table = (prod(lead), len(rows), gate.address(rows), len(columns), gate.address(columns))
-    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), gate.address(noise))
+    table = (prod(lead), len(rows), gate.get_address(rows), len(columns), gate.get_address(columns))
+    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), gate.get_address(noise))
     return noise

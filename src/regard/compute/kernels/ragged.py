@@ -58,7 +58,7 @@ class Heads(NamedTuple):
 
 def usable(like: Tensor, *, build: bool = True) -> bool:
     """Whether our own loops can work on such tensors; there is no other way here."""
-    return like.dtype in SUFFIX and gate.reachable(like) and native.library(build=build) is not None
+    return like.dtype in SUFFIX and gate.is_reachable(like) and native.load_library(build=build) is not None
 
 
 def within(packed: Float[Tensor, "row all"], bounds: Bounds, heads: Heads) -> Float[Tensor, "row content"]:
@@ -86,7 +86,7 @@ def _seed(heads: Heads) -> int:
 class _Within(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, packed: Tensor, bounds: Bounds, heads: Heads, seed: int) -> Tensor:
-        packed = gate.packed(packed)
+        packed = gate.make_contiguous(packed)
         call = _Call(packed.dtype, (bounds, bounds), heads, seed, _thirds(packed, heads))
         output, tables = call.forward()
         ctx.save_for_backward(packed, tables)
@@ -99,7 +99,7 @@ class _Within(torch.autograd.Function):
         (packed, tables), (bounds, heads, seed) = ctx.saved_tensors, ctx.rest
         grad = packed.new_empty(packed.shape)
         call = _Call(packed.dtype, (bounds, bounds), heads, seed, _thirds(packed, heads))
-        call.backward(tables, gate.packed(upstream), _thirds(grad, heads))
+        call.backward(tables, gate.make_contiguous(upstream), _thirds(grad, heads))
         return grad, None, None, None
 
 
@@ -108,7 +108,7 @@ class _Across(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, bounds: tuple[Bounds, Bounds], heads: Heads, seed: int
     ) -> Tensor:
-        parts = gate.packed(query), gate.packed(key), gate.packed(value)
+        parts = gate.make_contiguous(query), gate.make_contiguous(key), gate.make_contiguous(value)
         output, tables = _Call(query.dtype, bounds, heads, seed, parts).forward()
         ctx.save_for_backward(*parts, tables)
         ctx.rest = bounds, heads, seed
@@ -119,7 +119,7 @@ class _Across(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         (*parts, tables), (bounds, heads, seed) = ctx.saved_tensors, ctx.rest
         grads = [part.new_empty(part.shape) for part in parts]
-        _Call(parts[0].dtype, bounds, heads, seed, parts).backward(tables, gate.packed(upstream), grads)
+        _Call(parts[0].dtype, bounds, heads, seed, parts).backward(tables, gate.make_contiguous(upstream), grads)
         return *grads, None, None, None
 
 
@@ -153,15 +153,15 @@ class _Call:
         self, dtype: torch.dtype, bounds: tuple[Bounds, Bounds], heads: Heads, seed: int, parts: Sequence[Tensor]
     ) -> None:
         _check(bounds, heads, parts)
-        self.library, self.suffix = native.library(), SUFFIX[dtype]
+        self.library, self.suffix = native.load_library(), SUFFIX[dtype]
         self.parts, self.heads, self.bounds = parts, heads, bounds
         width, content = parts[0].shape[1] // heads.heads, parts[2].shape[1] // heads.groups
         lanes = self.function("regard_lanes")()
         wide = (bounds[0].lengths + lanes - 1) // lanes * lanes
         self.tables = Bounds.of(heads.heads * bounds[1].lengths * wide).places
         self.content = heads.heads * content
-        self.places = [gate.packed(bound.places) for bound in bounds]  # kept: the loop reads them later
-        places = (*map(gate.address, self.places), gate.address(self.tables))
+        self.places = [gate.make_contiguous(bound.places) for bound in bounds]  # kept: the loop reads them later
+        places = (*map(gate.get_address, self.places), gate.get_address(self.tables))
         sizes = (len(wide), heads.heads, heads.groups, width, content, int(heads.causal), seed)
         self.shape = _SHAPE.pack(torch.get_num_threads(), *sizes, *places, heads.scale, heads.dropout)
 
@@ -177,16 +177,16 @@ class _Call:
         tables = output.new_empty(int(self.tables[-1]))
         kinds = (native.POINTER, *(native.POINTER, native.SIZE) * 3, *(native.POINTER,) * 2)
         run = self.function("regard_ragged", *kinds)
-        run(self.shape, *_places(self.parts), gate.fresh(output), gate.fresh(tables))
+        run(self.shape, *_places(self.parts), gate.get_unchecked_address(output), gate.get_unchecked_address(tables))
         return output, tables
 
     def backward(self, tables: Tensor, upstream: Tensor, grads: Sequence[Tensor]) -> None:
         """Fills the gradients of queries, keys and values."""
         pair, single = (native.POINTER, native.SIZE), native.POINTER
         run = self.function("regard_ragged_back", single, *pair * 3, single, single, *pair * 3)
-        run(self.shape, *_places(self.parts), gate.address(tables), gate.address(upstream), *_places(grads))
+        run(self.shape, *_places(self.parts), gate.get_address(tables), gate.get_address(upstream), *_places(grads))
 
 
 def _places(parts: Sequence[Tensor]) -> list[int | None]:
     """Where rows begin and how far apart they are."""
-    return [number for part in parts for number in (gate.corner(part), part.stride(0))]
+    return [number for part in parts for number in (gate.get_strided_address(part), part.stride(0))]

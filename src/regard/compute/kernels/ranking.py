@@ -15,14 +15,14 @@ import torch.nn.functional as F
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, library_for
+from regard.compute.kernels.native.reach import SUFFIX, find_library
 from regard.errors import wrong
 
-MOST = 64  # from which inserting one after another is no longer the fast way
-STRETCH = 1 << 19  # scores at a time: 2 MB in float32, which stay in the cache from the product to the ranking
+MOST_RANKED = 64  # from which inserting one after another is no longer the fast way
+CHUNK = 1 << 19  # scores at a time: 2 MB in float32, which stay in the cache from the product to the ranking
 
 
-class Ranked(NamedTuple):
+class Ranking(NamedTuple):
     """The best scores of each row, best first, their places, the log of the sum of all exponentials, and the scores of
     the tokens that were excluded."""
 
@@ -38,7 +38,7 @@ def rank(
     bias: Float[Tensor, " vocabulary"] | None,
     count: int,
     excluded: Int[Tensor, " some"],
-) -> Ranked:
+) -> Ranking:
     """The `count` best tokens of each row. Those in `excluded` are not among them, but count in the total.
 
     >>> rank(torch.ones(1, 1), torch.tensor([[0.0], [3.0], [1.0], [2.0]]), None, 2, torch.tensor([1])).tokens
@@ -49,28 +49,28 @@ def rank(
         raise wrong(
             "bias", f"shape {tuple(bias.shape)}", f"one for each of {len(weight)} tokens", "use the layer's own"
         )
-    plain = vectors.dtype == weight.dtype and not torch.is_grad_enabled() and 0 < count <= MOST
-    library = library_for(vectors, weight, bias, excluded, size=scores) if plain else None
+    plain = vectors.dtype == weight.dtype and not torch.is_grad_enabled() and 0 < count <= MOST_RANKED
+    library = find_library(vectors, weight, bias, excluded, size=scores) if plain else None
     if library is None:
-        return _rank(F.linear(vectors, weight, bias), count, excluded)
-    return _rank_by_stretches(library, vectors, weight, bias, count, excluded)
+        return _rank_in_torch(F.linear(vectors, weight, bias), count, excluded)
+    return _rank_by_chunks(library, vectors, weight, bias, count, excluded)
 
 
-def _rank(scores: Tensor, count: int, excluded: Tensor) -> Ranked:
+def _rank_in_torch(scores: Tensor, count: int, excluded: Tensor) -> Ranking:
     """In torch, from all scores."""
     allowed = scores.index_fill(1, excluded, float("-inf")) if len(excluded) else scores
     best, tokens = allowed.topk(count, dim=1)
-    return Ranked(best, tokens, scores.logsumexp(1), scores.index_select(1, excluded))
+    return Ranking(best, tokens, scores.logsumexp(1), scores.index_select(1, excluded))
 
 
-def _rank_by_stretches(
+def _rank_by_chunks(
     library: native.Library, vectors: Tensor, weight: Tensor, bias: Tensor | None, count: int, excluded: Tensor
-) -> Ranked:
+) -> Ranking:
     """Natively: some tokens' scores after another's, in one room."""
     rows, threads = len(vectors), torch.get_num_threads()
-    size = min(len(weight), max(1, STRETCH // max(1, rows)))
+    size = min(len(weight), max(1, CHUNK // max(1, rows)))
     room = vectors.new_empty(rows * size)
-    ranked = Ranked(
+    ranked = Ranking(
         vectors.new_full((rows, count), float("-inf")),
         excluded.new_zeros(rows, count, dtype=torch.int64),
         vectors.new_zeros(rows),
@@ -78,9 +78,9 @@ def _rank_by_stretches(
     )
     largest, bias = (
         vectors.new_full((rows,), float("-inf")),
-        None if bias is None else gate.packed(bias.to(vectors.dtype)),
+        None if bias is None else gate.make_contiguous(bias.to(vectors.dtype)),
     )
-    excluded = gate.packed(excluded.to(torch.int64))
+    excluded = gate.make_contiguous(excluded.to(torch.int64))
     outside = excluded.tolist()
     kinds = (*(native.SIZE,) * 6, *(native.POINTER,) * 7)
     run = library.function(f"regard_rank_{SUFFIX[vectors.dtype]}", *kinds)
@@ -89,7 +89,7 @@ def _rank_by_stretches(
         scores = torch.mm(vectors, part.T, out=room[: rows * len(part)].view(rows, len(part)))
         added = None if bias is None else bias[first : first + size]
         places = (excluded, scores, added, ranked.scores, ranked.tokens, largest, ranked.totals)
-        pointers = [gate.address(tensor) for tensor in places]
+        pointers = [gate.get_address(tensor) for tensor in places]
         run(threads, *scores.shape, first, count, len(excluded), *pointers)
         for place, token in enumerate(outside):
             if first <= token < first + len(part):

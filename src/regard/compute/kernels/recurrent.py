@@ -31,7 +31,7 @@ State = Float[Tensor, "batch size"]
 Real = Bool[Tensor, "time batch"]
 
 
-class Memories(NamedTuple):
+class LSTMOutput(NamedTuple):
     """The states of an LSTM at all times, and its cell after the last one."""
 
     states: States
@@ -50,7 +50,7 @@ def gru(
     """The states at all times. Where a row is not `real` its state stays as it was; `reverse` goes from the last
     time to the first. Rows behind the last real one of a time are not multiplied: put the longest first.
 
-    >>> gru(torch.zeros(3, 2, 6), torch.ones(2, 2), torch.zeros(6, 2), torch.zeros(6))[:, 0, 0]
+    >>> gru_cell(torch.zeros(3, 2, 6), torch.ones(2, 2), torch.zeros(6, 2), torch.zeros(6))[:, 0, 0]
     tensor([0.5000, 0.2500, 0.1250])
     """
     _check(inputs, weight, bias, real, 3, start)
@@ -66,11 +66,11 @@ def lstm(
     *,
     real: Real | None = None,
     reverse: bool = False,
-) -> Memories:
+) -> LSTMOutput:
     """The same for an LSTM, which starts from a state and a cell."""
     _check(inputs, weight, bias, real, 4, *start)
     found = _LSTM.apply(inputs, *start, weight, bias, real, reverse)  # type: ignore[no-untyped-call]
-    return Memories(*found)
+    return LSTMOutput(*found)
 
 
 def _check(inputs: Tensor, weight: Tensor, bias: Tensor, real: Tensor | None, number: int, *starts: Tensor) -> None:
@@ -88,7 +88,7 @@ def _check(inputs: Tensor, weight: Tensor, bias: Tensor, real: Tensor | None, nu
         )
 
 
-def _times(steps: int, reverse: bool) -> Iterator[tuple[int, int | None]]:
+def _iterate_times(steps: int, reverse: bool) -> Iterator[tuple[int, int | None]]:
     """Each time with the one before it, None at the beginning."""
     order = range(steps - 1, -1, -1) if reverse else range(steps)
     before = None
@@ -97,29 +97,29 @@ def _times(steps: int, reverse: bool) -> Iterator[tuple[int, int | None]]:
         before = time
 
 
-def _backwards(steps: int, reverse: bool) -> Iterator[tuple[int, int | None]]:
-    return reversed(list(_times(steps, reverse)))
+def _iterate_times_backward(steps: int, reverse: bool) -> Iterator[tuple[int, int | None]]:
+    return reversed(list(_iterate_times(steps, reverse)))
 
 
-def _at(real: Tensor | None, time: int) -> Tensor | None:
+def _select_time(real: Tensor | None, time: int) -> Tensor | None:
     return None if real is None else real[time]
 
 
-def _counts(real: Tensor | None, steps: int, rows: int) -> list[int]:
+def _count_rows(real: Tensor | None, steps: int, rows: int) -> list[int]:
     """For each time, how many rows there are up to the last real one."""
     if real is None:
         return [rows] * steps
     return (real * torch.arange(1, rows + 1, device=real.device)).amax(1).tolist() if rows else [0] * steps
 
 
-def _weight_gradients(
+def _compute_weight_gradients(
     by_hidden: Tensor, states: Tensor, start: Tensor, reverse: bool, counts: list[int]
 ) -> tuple[Tensor, Tensor]:
     """Of the matrix and its bias: one product of all steps with the states before them."""
     steps, rows, _ = states.shape
     if min(counts) < rows:
-        befores = [start if last is None else states[last] for _, last in _times(steps, reverse)]
-        times = [time for time, _ in _times(steps, reverse)]
+        befores = [start if last is None else states[last] for _, last in _iterate_times(steps, reverse)]
+        times = [time for time, _ in _iterate_times(steps, reverse)]
         later = torch.cat([by_hidden[time, : counts[time]] for time in times])
         earlier = torch.cat([before[: counts[time]] for time, before in zip(times, befores, strict=True)])
         return later.T @ earlier, later.sum(0)
@@ -136,16 +136,16 @@ class _GRU(torch.autograd.Function):
         ctx: Any, inputs: Tensor, start: Tensor, weight: Tensor, bias: Tensor, real: Tensor | None, reverse: bool
     ) -> Tensor:
         steps, rows, size = inputs.shape[0], inputs.shape[1], start.shape[-1]
-        inputs, start = gate.packed(inputs), gate.packed(start)
-        real = None if real is None else gate.packed(real)
+        inputs, start = gate.make_contiguous(inputs), gate.make_contiguous(start)
+        real = None if real is None else gate.make_contiguous(real)
         states, hidden = inputs.new_empty(steps, rows, size), inputs.new_zeros(rows, 3 * size)
         kept = inputs.new_empty(steps, rows, 4 * size) if any(ctx.needs_input_grad) else None
-        run, turned, counts = _gates("gru", gates.gru, 6, inputs, start, real), weight.T, _counts(real, steps, rows)
-        for time, last in _times(steps, reverse):
+        run, turned, counts = _choose_cell("gru", gates.gru_cell, 6, inputs, start, real), weight.T, _count_rows(real, steps, rows)
+        for time, last in _iterate_times(steps, reverse):
             before, count = start if last is None else states[last], counts[time]
             torch.addmm(bias, before[:count], turned, out=hidden[:count])
             saved = None if kept is None else kept[time]
-            run(rows, size, _at(real, time), inputs[time], hidden, before, states[time], saved)
+            run(rows, size, _select_time(real, time), inputs[time], hidden, before, states[time], saved)
         ctx.save_for_backward(states, kept, start, weight, real)
         ctx.reverse, ctx.counts = reverse, counts
         return states
@@ -155,16 +155,16 @@ class _GRU(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         states, kept, start, weight, real = ctx.saved_tensors
         steps, rows, size = states.shape
-        upstream, carry = gate.packed(upstream), torch.zeros_like(start)
+        upstream, carry = gate.make_contiguous(upstream), torch.zeros_like(start)
         by_input, by_hidden = (states.new_empty(steps, rows, 3 * size) for _ in range(2))
-        run = _gates("gru_back", gates.gru_back, 7, states, upstream)
-        for time, last in _backwards(steps, ctx.reverse):
+        run = _choose_cell("gru_back", gates.gru_cell_backward, 7, states, upstream)
+        for time, last in _iterate_times_backward(steps, ctx.reverse):
             before = start if last is None else states[last]
             grads = upstream[time], by_input[time], by_hidden[time], carry
-            run(rows, size, _at(real, time), kept[time], before, *grads)
+            run(rows, size, _select_time(real, time), kept[time], before, *grads)
             count = ctx.counts[time]
             carry[:count].addmm_(by_hidden[time, :count], weight)
-        made = _weight_gradients(by_hidden, states, start, ctx.reverse, ctx.counts)
+        made = _compute_weight_gradients(by_hidden, states, start, ctx.reverse, ctx.counts)
         return by_input, carry, *made, None, None
 
 
@@ -181,21 +181,21 @@ class _LSTM(torch.autograd.Function):
         reverse: bool,
     ) -> tuple[Tensor, Tensor]:
         steps, rows, size = inputs.shape[0], inputs.shape[1], start.shape[-1]
-        inputs, start, cell_start = gate.packed(inputs), gate.packed(start), gate.packed(cell_start)
-        real = None if real is None else gate.packed(real)
+        inputs, start, cell_start = gate.make_contiguous(inputs), gate.make_contiguous(start), gate.make_contiguous(cell_start)
+        real = None if real is None else gate.make_contiguous(real)
         states, cells = (inputs.new_empty(steps, rows, size) for _ in range(2))
         hidden = inputs.new_zeros(rows, 4 * size)
         kept = inputs.new_empty(steps, rows, 5 * size) if any(ctx.needs_input_grad) else None
         run, turned, counts = (
-            _gates("lstm", gates.lstm, 8, inputs, start, cell_start, real),
+            _choose_cell("lstm", gates.lstm_cell, 8, inputs, start, cell_start, real),
             weight.T,
-            _counts(real, steps, rows),
+            _count_rows(real, steps, rows),
         )
-        for time, last in _times(steps, reverse):
+        for time, last in _iterate_times(steps, reverse):
             before, cell = (start, cell_start) if last is None else (states[last], cells[last])
             torch.addmm(bias, before[: counts[time]], turned, out=hidden[: counts[time]])
             saved = None if kept is None else kept[time]
-            run(rows, size, _at(real, time), inputs[time], hidden, before, cell, states[time], cells[time], saved)
+            run(rows, size, _select_time(real, time), inputs[time], hidden, before, cell, states[time], cells[time], saved)
         ctx.save_for_backward(states, cells, kept, start, cell_start, weight, real)
         ctx.reverse, ctx.counts = reverse, counts
         return states, cells[0 if reverse else steps - 1].clone()
@@ -205,25 +205,25 @@ class _LSTM(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor, by_cell: Tensor) -> tuple[Tensor | None, ...]:
         states, cells, kept, start, cell_start, weight, real = ctx.saved_tensors
         steps, rows, size = states.shape
-        upstream, carry = gate.packed(upstream), torch.zeros_like(start)
+        upstream, carry = gate.make_contiguous(upstream), torch.zeros_like(start)
         cell_carry = by_cell.clone(memory_format=torch.contiguous_format)
         by_gates = states.new_empty(steps, rows, 4 * size)
-        run = _gates("lstm_back", gates.lstm_back, 7, states, upstream, by_cell)
-        for time, last in _backwards(steps, ctx.reverse):
+        run = _choose_cell("lstm_back", gates.lstm_cell_backward, 7, states, upstream, by_cell)
+        for time, last in _iterate_times_backward(steps, ctx.reverse):
             cell = cell_start if last is None else cells[last]
             grads = upstream[time], by_gates[time], carry, cell_carry
-            run(rows, size, _at(real, time), kept[time], cell, *grads)
+            run(rows, size, _select_time(real, time), kept[time], cell, *grads)
             count = ctx.counts[time]
             carry[:count].addmm_(by_gates[time, :count], weight)
-        made = _weight_gradients(by_gates, states, start, ctx.reverse, ctx.counts)
+        made = _compute_weight_gradients(by_gates, states, start, ctx.reverse, ctx.counts)
         return by_gates, carry, cell_carry, *made, None, None
 
 
-def _gates(
+def _choose_cell(
     name: str, plain: Callable[..., None], pointers: int, like: Tensor, *others: Tensor | None
 ) -> Callable[..., None]:
     """One step's gates: ours where there is a compiler, else torch's."""
-    library = gates.usable(like, *others)
+    library = gates.find_cell_library(like, *others)
     if library is None:
         return lambda rows, size, *tensors: plain(*tensors)
-    return gates.bound(library, name, like.dtype, pointers)
+    return gates.bind_function(library, name, like.dtype, pointers)

@@ -20,8 +20,8 @@ from torch import Tensor
 from regard.algebra.shapes import Bool, Float
 from regard.compute.kernels import simplex_rows
 from regard.compute.kernels.native import gate
-from regard.compute.kernels.simplex_gradients import gradients_of, slopes_by_alpha
-from regard.compute.kernels.threshold import Rule
+from regard.compute.kernels.simplex_gradients import compute_row_gradients, differentiate_by_alpha
+from regard.compute.kernels.threshold import SimplexRule
 
 Scores = Float[Tensor, "..."]
 Weights = Float[Tensor, "..."]
@@ -36,7 +36,7 @@ def softmax(scores: Scores, allowed: Allowed | None = None) -> Weights:
     >>> softmax(torch.tensor([0.0, 0.0, 9.0]), torch.tensor([True, True, False]))
     tensor([0.5000, 0.5000, 0.0000])
     """
-    return _normalize(scores, allowed, None, Rule.SOFTMAX)
+    return _normalize(scores, allowed, None, SimplexRule.SOFTMAX)
 
 
 def softmax_plus_one(scores: Scores, allowed: Allowed | None = None) -> Weights:
@@ -47,7 +47,7 @@ def softmax_plus_one(scores: Scores, allowed: Allowed | None = None) -> Weights:
     >>> softmax_plus_one(torch.zeros(3))
     tensor([0.2500, 0.2500, 0.2500])
     """
-    return _normalize(scores, allowed, None, Rule.SOFTMAX_PLUS_ONE)
+    return _normalize(scores, allowed, None, SimplexRule.SOFTMAX_PLUS_ONE)
 
 
 def sparsemax(scores: Scores, allowed: Allowed | None = None) -> Weights:
@@ -58,7 +58,7 @@ def sparsemax(scores: Scores, allowed: Allowed | None = None) -> Weights:
     >>> sparsemax(torch.tensor([1.0, 0.5, -1.0]))
     tensor([0.7500, 0.2500, 0.0000])
     """
-    return _normalize(scores, allowed, None, Rule.SPARSEMAX)
+    return _normalize(scores, allowed, None, SimplexRule.SPARSEMAX)
 
 
 def entmax15(scores: Scores, allowed: Allowed | None = None) -> Weights:
@@ -69,7 +69,7 @@ def entmax15(scores: Scores, allowed: Allowed | None = None) -> Weights:
     >>> entmax15(torch.tensor([2.0, 2.0, 0.0]))
     tensor([0.5000, 0.5000, 0.0000])
     """
-    return _normalize(scores, allowed, None, Rule.ENTMAX15)
+    return _normalize(scores, allowed, None, SimplexRule.ENTMAX15)
 
 
 def entmax(scores: Scores, allowed: Allowed | None, alpha: float | Float[Tensor, "..."]) -> Weights:
@@ -84,13 +84,13 @@ def entmax(scores: Scores, allowed: Allowed | None, alpha: float | Float[Tensor,
     tensor([0.7500, 0.2500, 0.0000])
     """
     if not isinstance(alpha, Tensor):
-        special = {1.0: Rule.SOFTMAX, 1.5: Rule.ENTMAX15, 2.0: Rule.SPARSEMAX}
+        special = {1.0: SimplexRule.SOFTMAX, 1.5: SimplexRule.ENTMAX15, 2.0: SimplexRule.SPARSEMAX}
         if alpha in special:
             return _normalize(scores, allowed, None, special[alpha])
         alpha = torch.tensor(alpha, dtype=torch.float64, device=scores.device)
     # Widened here and not inside: above α = 2 the gradient needs more digits of the weights than half precision has.
-    exact = widened(scores)
-    return _normalize(exact, allowed, alpha.to(scores.device, exact.dtype), Rule.ENTMAX).to(scores.dtype)
+    exact = widen(scores)
+    return _normalize(exact, allowed, alpha.to(scores.device, exact.dtype), SimplexRule.ENTMAX).to(scores.dtype)
 
 
 def sigmoid(scores: Scores, allowed: Allowed | None = None) -> Weights:
@@ -101,7 +101,7 @@ def sigmoid(scores: Scores, allowed: Allowed | None = None) -> Weights:
     >>> sigmoid(torch.zeros(2), torch.tensor([True, False]))
     tensor([0.5000, 0.0000])
     """
-    exact = widened(scores)
+    exact = widen(scores)
     return torch.sigmoid(exact if allowed is None else torch.where(allowed, exact, -torch.inf)).to(scores.dtype)
 
 
@@ -113,16 +113,16 @@ def row_total(scores: Scores, allowed: Allowed | None = None) -> Weights:
     >>> row_total(torch.tensor([1.0, 3.0]))
     tensor([0.2500, 0.7500])
     """
-    exact = widened(scores)
+    exact = widen(scores)
     exact = exact if allowed is None else torch.where(allowed, exact, 0.0)
-    exact = exact * _room(exact)
+    exact = exact * _choose_scale(exact)
     total = exact.sum(-1, keepdim=True)
     empty = total == 0
     none = empty if allowed is None else empty | ~allowed
     return torch.where(none, 0.0, exact / torch.where(empty, 1.0, total)).to(scores.dtype)
 
 
-def _room(scores: Scores) -> Weights:
+def _choose_scale(scores: Scores) -> Weights:
     """A power of two for each row that leaves room for its sum: 1 but for scores close to the largest number."""
     if scores.shape[-1] == 0:
         return torch.ones_like(scores)
@@ -131,16 +131,16 @@ def _room(scores: Scores) -> Weights:
     return torch.where(top > keys * torch.finfo(scores.dtype).max, keys, 1.0).to(scores.dtype)
 
 
-def widened(scores: Scores) -> Scores:
+def widen(scores: Scores) -> Scores:
     """In at least float32: half precision is computed there and rounded once."""
-    return scores.to(_working(scores))
+    return scores.to(_choose_dtype(scores))
 
 
-def _working(scores: Scores) -> torch.dtype:
+def _choose_dtype(scores: Scores) -> torch.dtype:
     return torch.float32 if scores.dtype in (torch.float16, torch.bfloat16) else scores.dtype
 
 
-def _normalize(scores: Scores, allowed: Allowed | None, alpha: Tensor | None, rule: Rule) -> Weights:
+def _normalize(scores: Scores, allowed: Allowed | None, alpha: Tensor | None, rule: SimplexRule) -> Weights:
     """Bring all to one shape, outside of the function, so that autograd sums what was broadcast."""
     if allowed is not None and allowed.shape != scores.shape:
         shape = torch.broadcast_shapes(scores.shape, allowed.shape)
@@ -164,7 +164,7 @@ class _Normalize(torch.autograd.Function):
     """Weights forward; backward from the weights alone, so that the scores need not be kept."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule) -> Tensor:
         weights = _forward(scores, allowed, alpha, rule)
         ctx.rule = rule
         ctx.save_for_backward(weights, alpha)
@@ -181,7 +181,7 @@ class _NormalizeTransformed(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
+    def forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule) -> Tensor:
         return _forward(scores, allowed, alpha, rule)
 
     @staticmethod
@@ -197,21 +197,21 @@ class _NormalizeTransformed(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, by_scores: Tensor | None, _allowed: None, by_alpha: Tensor | None, _rule: None) -> Tensor:
         weights, alpha = ctx.saved_tensors
-        work, change = _working(weights), torch.zeros_like(weights)
+        work, change = _choose_dtype(weights), torch.zeros_like(weights)
         exact = weights.to(work)
         if by_scores is not None:  # the matrix of derivatives is symmetric: forward is the same as backward
-            change = change + gradients_of(exact, by_scores.to(work), alpha, ctx.rule)[0]
+            change = change + compute_row_gradients(exact, by_scores.to(work), alpha, ctx.rule)[0]
         if by_alpha is not None:
-            change = change + slopes_by_alpha(exact, alpha) * by_alpha
+            change = change + differentiate_by_alpha(exact, alpha) * by_alpha
         return change.to(weights.dtype)
 
 
-def _forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:
-    return simplex_rows.weights(widened(scores), allowed, alpha, rule).to(scores.dtype)
+def _forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule) -> Tensor:
+    return simplex_rows.compute_weights(widen(scores), allowed, alpha, rule).to(scores.dtype)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None, None]:
     weights, alpha = ctx.saved_tensors
-    work = _working(weights)
-    by_scores, by_alpha = simplex_rows.gradients(weights.to(work), grad.to(work), alpha, ctx.rule)
+    work = _choose_dtype(weights)
+    by_scores, by_alpha = simplex_rows.compute_gradients(weights.to(work), grad.to(work), alpha, ctx.rule)
     return by_scores.to(grad.dtype), None, by_alpha, None

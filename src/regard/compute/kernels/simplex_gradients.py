@@ -24,41 +24,41 @@ from math import log
 import torch
 from torch import Tensor
 
-from regard.compute.kernels.threshold import Column, Rows, Rule, wide_enough
+from regard.compute.kernels.threshold import Column, Rows, SimplexRule, choose_wide_dtype
 
 LIMIT = 0.85  # how much of the range of exponents a slope may take, so that a sum of many stays finite
 
 
-def gradients_of(weights: Rows, grad: Rows, alpha: Column | None, rule: Rule) -> tuple[Rows, Column | None]:
+def compute_row_gradients(weights: Rows, grad: Rows, alpha: Column | None, rule: SimplexRule) -> tuple[Rows, Column | None]:
     """Gradients by scores and by alpha."""
     live = weights != 0
     grad = torch.where(live, grad, 0.0)
-    if rule in (Rule.SOFTMAX, Rule.SOFTMAX_PLUS_ONE):
+    if rule in (SimplexRule.SOFTMAX, SimplexRule.SOFTMAX_PLUS_ONE):
         return weights * (grad - (weights * grad).sum(-1, keepdim=True)), None
     if alpha is None:
         some = torch.where(live, weights, 1.0)
-        slope = torch.where(live, some.sqrt() if rule is Rule.ENTMAX15 else 1.0, 0.0)
-        return slope * (grad - (slope * grad).sum(-1, keepdim=True) / _divisor(slope.sum(-1, keepdim=True))), None
-    work = wide_enough(weights, alpha)
-    by_scores, by_alpha = _entmax_gradients(weights.to(work), grad.to(work), alpha.to(work))
+        slope = torch.where(live, some.sqrt() if rule is SimplexRule.ENTMAX15 else 1.0, 0.0)
+        return slope * (grad - (slope * grad).sum(-1, keepdim=True) / _replace_zeros(slope.sum(-1, keepdim=True))), None
+    work = choose_wide_dtype(weights, alpha)
+    by_scores, by_alpha = _compute_entmax_gradients(weights.to(work), grad.to(work), alpha.to(work))
     return by_scores.to(weights.dtype), by_alpha.to(weights.dtype)
 
 
-def slopes_by_alpha(weights: Rows, alpha: Column) -> Rows:
+def differentiate_by_alpha(weights: Rows, alpha: Column) -> Rows:
     """The derivative of each weight by alpha."""
-    work = wide_enough(weights, alpha)
+    work = choose_wide_dtype(weights, alpha)
     exact, live, own = weights.to(work), weights != 0, alpha.to(work)
     logarithm = torch.where(live, exact, 1.0).log()
     shares = torch.where(live, torch.where(live, (2 - own) * logarithm, -torch.inf).softmax(-1), 0.0)
-    curve = _curve(exact, logarithm, own - 1)
+    curve = _compute_curve(exact, logarithm, own - 1)
     return (shares * curve.sum(-1, keepdim=True) - curve).to(weights.dtype)
 
 
-def _divisor(total: Column) -> Column:
+def _replace_zeros(total: Column) -> Column:
     return torch.where(total == 0, 1.0, total)
 
 
-def _entmax_gradients(weights: Rows, grad: Rows, alpha: Column) -> tuple[Rows, Column]:
+def _compute_entmax_gradients(weights: Rows, grad: Rows, alpha: Column) -> tuple[Rows, Column]:
     live = weights != 0
     logarithm = torch.where(live, weights, 1.0).log()
     exponent = (2 - alpha) * logarithm
@@ -67,16 +67,16 @@ def _entmax_gradients(weights: Rows, grad: Rows, alpha: Column) -> tuple[Rows, C
     steepest = torch.where(steepest == -torch.inf, 0.0, steepest)
     own = torch.where(live, grad - grad.detach().gather(-1, where), 0.0)
     shares = torch.where(live, (exponent - steepest).exp(), 0.0)
-    shares = shares / _divisor(shares.sum(-1, keepdim=True))
+    shares = shares / _replace_zeros(shares.sum(-1, keepdim=True))
     most = LIMIT * log(torch.finfo(weights.dtype).max)
     taken = (steepest - most).clamp(min=0.0)
     pulls = torch.where(live, (exponent - taken).exp(), 0.0) * own
     by_scores = (pulls - shares * pulls.sum(-1, keepdim=True)) * taken.clamp(max=most).exp()
     centered = own - (shares * own).sum(-1, keepdim=True)
-    return by_scores, -(_curve(weights, logarithm, alpha - 1) * centered).sum(-1, keepdim=True)
+    return by_scores, -(_compute_curve(weights, logarithm, alpha - 1) * centered).sum(-1, keepdim=True)
 
 
-def _curve(weights: Rows, logarithm: Rows, excess: Column) -> Rows:
+def _compute_curve(weights: Rows, logarithm: Rows, excess: Column) -> Rows:
     """What the derivative by α has of each weight, up to a multiple of its slope."""
     sharp = excess > 1
     some = torch.where(sharp, excess, 1.0)

@@ -9,11 +9,11 @@ import torch
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, library_for
+from regard.compute.kernels.native.reach import SUFFIX, find_library
 from regard.errors import wrong
 
 
-class Summed(NamedTuple):
+class RowSummary(NamedTuple):
     """Entropy of each row, mass of each column over the rows, and the largest weights with their columns.
 
     `total` is the logarithm of what each row was divided by; −inf where it sees nothing.
@@ -33,7 +33,7 @@ def summarize(
     k: int,
     *,
     seen: int | None = None,
-) -> Summed:
+) -> RowSummary:
     r"""Entropy, mass received and the k largest of $w_{ij} = e^{c s_{ij} - t_i}$, with $c$ = `scale`, $t$ = `total`.
 
     Where no total is given, it is that of a softmax: $t_i = \log \sum_j e^{c s_{ij}}$. Row $i$ sees the first
@@ -46,49 +46,49 @@ def summarize(
         raise wrong(
             "total", f"shape {tuple(total.shape)}", f"one for each row, {tuple(scores.shape[:-1])}", "expand it"
         )
-    library = library_for(scores, total)
+    library = find_library(scores, total)
     if library is None:
-        hidden = scores if seen is None else scores.masked_fill(unseen(scores, seen), -math.inf)
-        return _by_torch(hidden, total, scale, k)
+        hidden = scores if seen is None else scores.masked_fill(mask_unseen(scores, seen), -math.inf)
+        return _summarize_in_torch(hidden, total, scale, k)
     *lead, rows, columns = scores.shape
-    given, scores = total is not None, gate.packed(scores)
-    total = scores.new_empty(*lead, rows) if total is None else gate.packed(total.to(scores.dtype))
+    given, scores = total is not None, gate.make_contiguous(scores)
+    total = scores.new_empty(*lead, rows) if total is None else gate.make_contiguous(total.to(scores.dtype))
     entropy, weights = scores.new_empty(*lead, rows), scores.new_empty(*lead, rows, k)
     places = scores.new_empty(*lead, rows, k, dtype=torch.int64)
     received = scores.new_zeros(*lead, columns, dtype=torch.float64)
     sizes = math.prod(lead), rows, columns, k, columns if seen is None else seen
     layout = (ctypes.c_int64 * 7)(torch.get_num_threads(), *sizes, given)
     number = ctypes.c_float if scores.dtype == torch.float32 else ctypes.c_double
-    pointers = [gate.address(tensor) for tensor in (scores, total, entropy, received, weights, places)]
+    pointers = [gate.get_address(tensor) for tensor in (scores, total, entropy, received, weights, places)]
     kinds = [native.POINTER] * len(pointers)
     library.function(f"regard_summary_{SUFFIX[scores.dtype]}", native.POINTER, number, *kinds)(layout, scale, *pointers)
-    return Summed(entropy, received.to(scores.dtype), weights, places, total)
+    return RowSummary(entropy, received.to(scores.dtype), weights, places, total)
 
 
-def summary_of(weights: Float[Tensor, "*lead row column"], k: int) -> Summed:
+def summarize_weights(weights: Float[Tensor, "*lead row column"], k: int) -> RowSummary:
     """The same of weights that are written out."""
     entropy: Tensor = torch.special.entr(weights).sum(-1)
-    return Summed(entropy, _mass(weights), *weights.topk(k, dim=-1), torch.zeros_like(entropy))
+    return RowSummary(entropy, _sum_columns(weights), *weights.topk(k, dim=-1), torch.zeros_like(entropy))
 
 
-def unseen(scores: Float[Tensor, "*lead row column"], seen: int) -> Bool[Tensor, "row column"]:
+def mask_unseen(scores: Float[Tensor, "*lead row column"], seen: int) -> Bool[Tensor, "row column"]:
     """True where row $i$ does not see a column: it sees the first `seen` + $i$.
 
-    >>> unseen(torch.zeros(2, 3), 1).tolist()
+    >>> mask_unseen(torch.zeros(2, 3), 1).tolist()
     [[False, True, True], [False, False, True]]
     """
     return torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu_(seen)
 
 
-def _by_torch(scores: Tensor, total: Tensor | None, scale: float, k: int) -> Summed:
+def _summarize_in_torch(scores: Tensor, total: Tensor | None, scale: float, k: int) -> RowSummary:
     scaled = scores * scale
     total = scaled.logsumexp(-1) if total is None else total
     logarithms = scaled - total.clamp_min(torch.finfo(total.dtype).min)[..., None]
     table = logarithms.exp()
     finite = logarithms.clamp_min(torch.finfo(table.dtype).min)  # a weight of 0 adds nothing, and 0 × −inf is NaN
     entropy: Tensor = torch.linalg.vecdot(table, finite)
-    return Summed(-entropy, _mass(table), *table.topk(k, dim=-1), total)
+    return RowSummary(-entropy, _sum_columns(table), *table.topk(k, dim=-1), total)
 
 
-def _mass(table: Tensor) -> Tensor:
+def _sum_columns(table: Tensor) -> Tensor:
     return table.sum(-2, dtype=torch.promote_types(table.dtype, torch.float32))

@@ -26,7 +26,7 @@ from regard.algebra.shapes import Bool, Float
 LONG = 256
 
 
-class Rule(IntEnum):
+class SimplexRule(IntEnum):
     """Which member of the family. The numbers are known to native/simplex.cpp."""
 
     SOFTMAX = 0
@@ -41,95 +41,95 @@ Mask = Bool[Tensor, "*#lead #n"]
 Column = Float[Tensor, "*lead 1"]
 
 
-def weights_of(scores: Rows, allowed: Mask | None, alpha: Column | None, rule: Rule) -> Rows:
+def compute_row_weights(scores: Rows, allowed: Mask | None, alpha: Column | None, rule: SimplexRule) -> Rows:
     r"""Weights from scores; 0 where not allowed, at $-\infty$, and in a row that has nothing else."""
     if allowed is None:
-        return _weights(scores, alpha, rule)
-    weights = _weights(torch.where(allowed, scores, -torch.inf), alpha, rule)
+        return _compute_weights(scores, alpha, rule)
+    weights = _compute_weights(torch.where(allowed, scores, -torch.inf), alpha, rule)
     return torch.where(allowed, weights, 0.0)  # a NaN that is allowed spoils its row, but not this promise
 
 
-def _weights(scores: Rows, alpha: Column | None, rule: Rule) -> Rows:
+def _compute_weights(scores: Rows, alpha: Column | None, rule: SimplexRule) -> Rows:
     top = scores.amax(-1, keepdim=True)
     empty = top == -torch.inf
-    if rule is Rule.SOFTMAX:
+    if rule is SimplexRule.SOFTMAX:
         weights = torch.softmax(scores, -1).masked_fill(empty, 0.0)
         # torch's kernel for the CPU adds up one after the other, and a long row is off by a unit for each 500 keys.
         long = scores.device.type == "cpu" and scores.shape[-1] > LONG
-        return _normalized(weights) if long else weights
-    if rule is Rule.SOFTMAX_PLUS_ONE:
+        return _normalize_rows(weights) if long else weights
+    if rule is SimplexRule.SOFTMAX_PLUS_ONE:
         powers = (scores - top.clamp(min=0.0)).exp()
         return powers / (powers.sum(-1, keepdim=True) + (-top.clamp(min=0.0)).exp())
     if alpha is None:
-        return _normalized(_power_rows(scores - top.masked_fill(empty, 0.0), rule))
-    work = wide_enough(scores, alpha)
+        return _normalize_rows(_solve_power_rows(scores - top.masked_fill(empty, 0.0), rule))
+    work = choose_wide_dtype(scores, alpha)
     shifted = scores.to(work) - top.masked_fill(empty, 0.0).to(work)
-    return _normalized(_entmax_rows(shifted, alpha.to(work) - 1)).to(scores.dtype)
+    return _normalize_rows(_solve_entmax_rows(shifted, alpha.to(work) - 1)).to(scores.dtype)
 
 
-def wide_enough(rows: Rows, alpha: Column) -> torch.dtype:
+def choose_wide_dtype(rows: Rows, alpha: Column) -> torch.dtype:
     """The precision for these α: above 2 weights and slopes span more than float32 holds."""
     if rows.dtype == torch.float64 or rows.device.type not in ("cpu", "cuda"):
         return rows.dtype
-    return rows.dtype if may_ask(rows) and not bool((alpha > 2).any()) else torch.float64
+    return rows.dtype if is_cheap_to_read(rows) and not bool((alpha > 2).any()) else torch.float64
 
 
-def may_ask(tensor: Tensor) -> bool:
+def is_cheap_to_read(tensor: Tensor) -> bool:
     """Whether Python may branch on what a tensor holds at no great cost."""
     traced = torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     return tensor.device.type == "cpu" and not traced
 
 
-def _normalized(weights: Rows) -> Rows:
+def _normalize_rows(weights: Rows) -> Rows:
     total = weights.sum(-1, keepdim=True)
     return weights / torch.where(total == 0, 1.0, total)
 
 
-def _power_rows(shifted: Rows, rule: Rule) -> Rows:
+def _solve_power_rows(shifted: Rows, rule: SimplexRule) -> Rows:
     """Weights of sparsemax and entmax-1.5, by a fixed number of steps, or fewer where it costs little to ask."""
     close, keys = 2 * torch.finfo(shifted.dtype).eps, shifted.shape[-1]
-    least = 1 / keys if rule is Rule.SPARSEMAX else keys**-0.5
-    scaled = shifted if rule is Rule.SPARSEMAX else shifted / 2
+    least = 1 / keys if rule is SimplexRule.SPARSEMAX else keys**-0.5
+    scaled = shifted if rule is SimplexRule.SPARSEMAX else shifted / 2
     unknown = torch.ones_like(shifted[..., :1])
-    for _ in range(_turns(shifted)):
-        weights, slopes = _power(scaled + unknown, rule)
+    for _ in range(_count_steps(shifted)):
+        weights, slopes = _raise_power(scaled + unknown, rule)
         total, slope = weights.sum(-1, keepdim=True), slopes.sum(-1, keepdim=True)
-        excess = total - (1 if rule is Rule.SPARSEMAX else total.sqrt())
+        excess = total - (1 if rule is SimplexRule.SPARSEMAX else total.sqrt())
         step = torch.where(slope > 0, excess / slope, 0.0)
         unknown = (unknown - step).clamp(min=least)
-        if may_ask(step) and bool((step.abs() <= close * unknown).all()):
+        if is_cheap_to_read(step) and bool((step.abs() <= close * unknown).all()):
             break
-    return _power(scaled + unknown, rule)[0]
+    return _raise_power(scaled + unknown, rule)[0]
 
 
-def _power(base: Rows, rule: Rule) -> tuple[Rows, Rows]:
+def _raise_power(base: Rows, rule: SimplexRule) -> tuple[Rows, Rows]:
     """$[b + a u]_+^{1/a}$ and, up to a factor, its derivative, for `base` = $b + a u$."""
     base = base.clamp(min=0.0)
-    return (base, (base > 0).to(base.dtype)) if rule is Rule.SPARSEMAX else (base.square(), base)
+    return (base, (base > 0).to(base.dtype)) if rule is SimplexRule.SPARSEMAX else (base.square(), base)
 
 
-def _turns(shifted: Rows) -> int:
+def _count_steps(shifted: Rows) -> int:
     """Steps enough for Newton's error, which falls at least fourfold a step, to fall from n² to rounding error."""
     return ceil(log2(shifted.shape[-1] + 1) - log2(torch.finfo(shifted.dtype).eps) / 2) + 1
 
 
-def _entmax_rows(shifted: Rows, excess: Column) -> Rows:
+def _solve_entmax_rows(shifted: Rows, excess: Column) -> Rows:
     """Weights for any α, from the two ends of a bracket around $m$."""
-    low, high = _bracket(shifted, excess)
-    most, least = (_entmax_power(shifted, excess, end)[0] for end in (low, high))
+    low, high = _find_bracket(shifted, excess)
+    most, least = (_raise_entmax_power(shifted, excess, end)[0] for end in (low, high))
     upper, lower = most.sum(-1, keepdim=True), least.sum(-1, keepdim=True)
     apart = upper > lower
     share = torch.where(apart, (1 - lower) / torch.where(apart, upper - lower, 1.0), 1.0).clamp(0.0, 1.0)
     return share * most + (1 - share) * least
 
 
-def _bracket(shifted: Rows, excess: Column) -> tuple[Column, Column]:
+def _find_bracket(shifted: Rows, excess: Column) -> tuple[Column, Column]:
     """Two values of $m$: at the first the weights sum to at least one, at the second to at most one."""
     unit, keys = torch.finfo(shifted.dtype).eps, shifted.shape[-1]
     place = low = torch.zeros_like(shifted[..., :1])
     high, last = torch.full_like(low, log(keys) * (1 + 4 * unit)), torch.full_like(low, torch.inf)
     for _ in range(ceil(-log2(unit)) + 12):
-        weights, slopes = _entmax_power(shifted, excess, place)
+        weights, slopes = _raise_entmax_power(shifted, excess, place)
         total, slope = weights.sum(-1, keepdim=True), slopes.sum(-1, keepdim=True)
         over = total.log()
         low, high = torch.where(over >= 0, place, low), torch.where(over >= 0, high, place)
@@ -137,7 +137,7 @@ def _bracket(shifted: Rows, excess: Column) -> tuple[Column, Column]:
         found = over.abs() <= 8 * unit
         low, high = torch.where(found, place, low), torch.where(found, place, high)
         done = (high - low <= 4 * unit * (1 + high)) | ~over.isfinite()
-        if may_ask(done) and bool(done.all()):
+        if is_cheap_to_read(done) and bool(done.all()):
             break
         size = torch.maximum(over.abs() * total / slope, 2 * unit * (1 + place))
         next_place = place + size * over.sign()
@@ -148,7 +148,7 @@ def _bracket(shifted: Rows, excess: Column) -> tuple[Column, Column]:
     return low, high
 
 
-def _entmax_power(shifted: Rows, excess: Column, place: Column) -> tuple[Rows, Rows]:
+def _raise_entmax_power(shifted: Rows, excess: Column, place: Column) -> tuple[Rows, Rows]:
     """$e^{-m} [1 + c u]_+^{1/a}$ and that over $1 + c u$, for $a$ = `excess`, $m$ = `place`."""
     limit = log(torch.finfo(shifted.dtype).max) - 8  # below infinity: what equals the largest score stays
     change = excess * (excess * place).clamp(max=limit).exp() * shifted

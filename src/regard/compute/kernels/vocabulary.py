@@ -23,13 +23,13 @@ from regard.errors import wrong
 CHUNK = 1 << 21  # scores at a time: 8 MB in float32, which stay in the cache between the passes
 
 
-class Judged(NamedTuple):
+class CrossEntropyResult(NamedTuple):
     """Sums over the tokens: the smoothed loss, which has a gradient; the loss without smoothing; and for each token
     whether the target had the highest score."""
 
     total: Float[Tensor, ""]
-    surprise: Float[Tensor, ""]
-    right: Bool[Tensor, " token"]
+    negative_log_likelihood: Float[Tensor, ""]
+    correct: Bool[Tensor, " token"]
 
 
 def cross_entropy(
@@ -39,10 +39,10 @@ def cross_entropy(
     targets: Int[Tensor, " token"],
     *,
     smoothing: float = 0.0,
-) -> Judged:
+) -> CrossEntropyResult:
     """The loss of these tokens.
 
-    >>> cross_entropy(torch.zeros(3, 2), torch.zeros(5, 2), None, torch.tensor([0, 1, 4])).surprise / 3
+    >>> cross_entropy(torch.zeros(3, 2), torch.zeros(5, 2), None, torch.tensor([0, 1, 4])).negative_log_likelihood / 3
     tensor(1.6094)
     """
     if not 0 <= smoothing < 1:
@@ -50,7 +50,7 @@ def cross_entropy(
     if len(targets) and not (int(targets.min()) >= 0 and int(targets.max()) < len(weight)):
         got = f"{int(targets.min())} … {int(targets.max())}"
         raise wrong("targets", got, f"numbers from 0 to {len(weight) - 1}", "build the model for this vocabulary")
-    return Judged(*_CrossEntropy.apply(vectors, weight, bias, targets, smoothing))  # type: ignore[no-untyped-call]
+    return CrossEntropyResult(*_CrossEntropy.apply(vectors, weight, bias, targets, smoothing))  # type: ignore[no-untyped-call]
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -65,7 +65,7 @@ class _CrossEntropy(torch.autograd.Function):
         for start in range(0, len(vectors), size):
             part = slice(start, start + size)
             scores = vectors[part] @ weight.T  # without the bias, which torch would write to all of them first
-            losses, surprises, hits = judge(scores, bias, targets[part], smoothing)
+            losses, surprises, hits = compute_losses(scores, bias, targets[part], smoothing)
             _accumulate(grads, scores, vectors, weight, part)
             sums.append(torch.stack([losses.sum(), surprises.sum()]))
             right.append(hits)
@@ -96,25 +96,25 @@ def _accumulate(grads: list[Tensor | None], scores: Tensor, vectors: Tensor, wei
         by_bias.add_(scores.sum(0))
 
 
-def judge(scores: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
+def compute_losses(scores: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of each row, the loss without smoothing, and whether it is right; `scores` become their gradient."""
-    plain = scores.dtype in SUFFIX and scores.is_contiguous() and gate.reachable(scores, bias, targets)
-    library = native.library() if plain else None
+    plain = scores.dtype in SUFFIX and scores.is_contiguous() and gate.is_reachable(scores, bias, targets)
+    library = native.load_library() if plain else None
     if library is None or not scores.numel():
-        return _judge(scores if bias is None else scores.add_(bias), targets, smoothing)
+        return _compute_losses_in_torch(scores if bias is None else scores.add_(bias), targets, smoothing)
     losses, surprises = scores.new_empty(2, len(scores)).unbind()
     right = scores.new_empty(len(scores), dtype=torch.bool)
     kinds = (*(native.SIZE,) * 3, ctypes.c_double, *(native.POINTER,) * 6)
     run = library.function(f"regard_cross_entropy_{SUFFIX[scores.dtype]}", *kinds)
-    targets = gate.packed(targets.to(torch.int64).expand(len(scores)))
+    targets = gate.make_contiguous(targets.to(torch.int64).expand(len(scores)))
     # The kernel reads as many numbers of this kind as there are scores in a row.
-    bias = None if bias is None else gate.packed(bias.to(scores.dtype).expand(scores.shape[1]))
-    places = [gate.address(tensor) for tensor in (targets, bias, scores, losses, surprises, right)]
+    bias = None if bias is None else gate.make_contiguous(bias.to(scores.dtype).expand(scores.shape[1]))
+    places = [gate.get_address(tensor) for tensor in (targets, bias, scores, losses, surprises, right)]
     run(torch.get_num_threads(), *scores.shape, smoothing, *places)
     return losses, surprises, right
 
 
-def _judge(scores: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
+def _compute_losses_in_torch(scores: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
     """The same in torch."""
     wanted = scores.gather(1, targets[:, None])[:, 0]
     totals = scores.logsumexp(1)

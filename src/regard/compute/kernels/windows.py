@@ -8,14 +8,14 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.flash import explicit, explicit_gradients, flash, flash_backward
-from regard.compute.kernels.fused import Fused, _equal_widths
+from regard.compute.kernels.flash import explicit_attention, explicit_gradients, flash_attention, flash_attention_backward
+from regard.compute.kernels.fused import KernelResult, _pad_to_equal_widths
 
 
-class Cut(NamedTuple):
+class BlockLayout(NamedTuple):
     """Blocks of `rows` queries. Block b reads the `span` keys from `first + b · rows` on; not all need be there.
 
-    >>> Cut(rows=2, blocks=3, first=-1, span=3).padded
+    >>> BlockLayout(rows=2, blocks=3, first=-1, span=3).padded
     8
     """
 
@@ -35,7 +35,7 @@ class Cut(NamedTuple):
         return (self.blocks - 1 + self.pieces) * self.rows
 
 
-class Group(NamedTuple):
+class BlockGroup(NamedTuple):
     """The blocks `start … stop − 1`, which go into one kernel, and how to write out what is added to their scores.
 
     The table is `(blocks | 1, lead | 1, rows, span)`, −inf where a pair may not attend. It is asked for twice, by
@@ -44,54 +44,54 @@ class Group(NamedTuple):
 
     start: int
     stop: int
-    table: Callable[[], Float[Tensor, "#block #lead row span"]]
+    make_table: Callable[[], Float[Tensor, "#block #lead row span"]]
 
 
-def windowed(
+def window_attention(
     query: Float[Tensor, "*#lead query dim"],
     key: Float[Tensor, "*#lead key dim"],
     value: Float[Tensor, "*#lead key value"],
-    cut: Cut,
-    groups: Sequence[Group],
+    cut: BlockLayout,
+    groups: Sequence[BlockGroup],
     *,
     scale: float = 1.0,
-) -> Fused:
+) -> KernelResult:
     """Output and log totals on the CPU. The tables get no gradient, and neither does the total."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     queries, width = query.shape[-2], value.shape[-1]
     query, key, value = (
         tensor.expand(*lead, *tensor.shape[-2:]).reshape(-1, *tensor.shape[-2:]) for tensor in (query, key, value)
     )
-    query, key, value = _equal_widths(query, key, value)
+    query, key, value = _pad_to_equal_widths(query, key, value)
     before, after = -cut.first, cut.padded + cut.first - key.shape[-2]
-    key, value = _padded(key, before, after), _padded(value, before, after)
-    query = _padded(query, 0, cut.rows * cut.blocks - queries)
+    key, value = _pad_rows(key, before, after), _pad_rows(value, before, after)
+    query = _pad_rows(query, 0, cut.rows * cut.blocks - queries)
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
-        output, total = _Windowed.apply(query, key, value, cut, groups, scale)  # type: ignore[no-untyped-call]
+        output, total = _WindowAttention.apply(query, key, value, cut, groups, scale)  # type: ignore[no-untyped-call]
     else:
         output, total = _forward(query, key, value, cut, groups, scale)
     output, total = output[:, :queries, :width], total[:, :queries]
-    return Fused(output.reshape(*lead, *output.shape[-2:]), total.reshape(*lead, queries))
+    return KernelResult(output.reshape(*lead, *output.shape[-2:]), total.reshape(*lead, queries))
 
 
-def _padded(tensor: Tensor, before: int, after: int) -> Tensor:
+def _pad_rows(tensor: Tensor, before: int, after: int) -> Tensor:
     """Zeros at both ends of the second last axis; a negative number cuts off."""
     return (F.pad(tensor, (0, 0, before, after)) if before or after else tensor).contiguous()
 
 
-def _blocks(tensor: Float[Tensor, "lead query dim"], cut: Cut, group: Group) -> Float[Tensor, "block lead row dim"]:
+def _view_blocks(tensor: Float[Tensor, "lead query dim"], cut: BlockLayout, group: BlockGroup) -> Float[Tensor, "block lead row dim"]:
     """A view of the queries of a group. Blocks come first: the kernel then writes each one in one piece."""
     blocks: Tensor = tensor.unflatten(-2, (cut.blocks, cut.rows))
     return blocks.transpose(0, 1)[group.start : group.stop]
 
 
-def _spans(tensor: Float[Tensor, "lead key dim"], cut: Cut, group: Group) -> Float[Tensor, "block lead span dim"]:
+def _view_spans(tensor: Float[Tensor, "lead key dim"], cut: BlockLayout, group: BlockGroup) -> Float[Tensor, "block lead span dim"]:
     """A view, in which blocks overlap, of the keys that each block of a group reads."""
     spans: Tensor = tensor.unfold(-2, cut.span, cut.rows)[:, group.start : group.stop]
     return spans.transpose(0, 1).transpose(-1, -2)
 
 
-def _joined(blocks: Sequence[Tensor]) -> Tensor:
+def _join_blocks(blocks: Sequence[Tensor]) -> Tensor:
     """`(block, lead, row, …)` of all groups as `(lead, query, …)`."""
     whole = torch.cat(list(blocks)) if len(blocks) > 1 else blocks[0]
     return whole.transpose(0, 1).flatten(1, 2)
@@ -101,21 +101,21 @@ def _forward(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    cut: Cut,
-    groups: Sequence[Group],
+    cut: BlockLayout,
+    groups: Sequence[BlockGroup],
     scale: float,
-    kernel: Callable[..., tuple[Tensor, Tensor]] = flash,
+    kernel: Callable[..., tuple[Tensor, Tensor]] = flash_attention,
 ) -> tuple[Tensor, Tensor]:
     outputs, totals = [], []
     for group in groups:
-        own = _blocks(query, cut, group), _spans(key, cut, group), _spans(value, cut, group)
-        output, total = kernel(*own, bias=group.table(), scale=scale)
+        own = _view_blocks(query, cut, group), _view_spans(key, cut, group), _view_spans(value, cut, group)
+        output, total = kernel(*own, bias=group.make_table(), scale=scale)
         outputs.append(output)
         totals.append(total)
-    return _joined(outputs), _joined(totals)
+    return _join_blocks(outputs), _join_blocks(totals)
 
 
-class _Windowed(torch.autograd.Function):
+class _WindowAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value, cut, groups, scale):  # type: ignore[no-untyped-def]
         output, total = _forward(query, key, value, cut, groups, scale)
@@ -128,22 +128,22 @@ class _Windowed(torch.autograd.Function):
     def backward(ctx, grad_output, _grad_total):  # type: ignore[no-untyped-def]
         query, key, value, output, total = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
-            again = partial(_forward, cut=ctx.cut, groups=ctx.groups, scale=ctx.scale, kernel=explicit)
+            again = partial(_forward, cut=ctx.cut, groups=ctx.groups, scale=ctx.scale, kernel=explicit_attention)
             return *explicit_gradients(again, (query, key, value), (grad_output, None)), None, None, None
         cut, grad_output = ctx.cut, grad_output.contiguous()
         grad_queries, grad_key, grad_value = [], torch.zeros_like(key), torch.zeros_like(value)
         for group in ctx.groups:
-            rows, out, grad = (_blocks(tensor, cut, group) for tensor in (query, output, grad_output))
-            own = rows, _spans(key, cut, group), _spans(value, cut, group), out
-            sums = _blocks(total[..., None], cut, group)[..., 0]
-            grads = flash_backward(grad, *own, sums, bias=group.table(), scale=ctx.scale)
+            rows, out, grad = (_view_blocks(tensor, cut, group) for tensor in (query, output, grad_output))
+            own = rows, _view_spans(key, cut, group), _view_spans(value, cut, group), out
+            sums = _view_blocks(total[..., None], cut, group)[..., 0]
+            grads = flash_attention_backward(grad, *own, sums, bias=group.table(), scale=ctx.scale)
             grad_queries.append(grads[0])
-            _fold(grad_key, grads[1], cut, group)
-            _fold(grad_value, grads[2], cut, group)
-        return _joined(grad_queries), grad_key, grad_value, None, None, None
+            _add_spans(grad_key, grads[1], cut, group)
+            _add_spans(grad_value, grads[2], cut, group)
+        return _join_blocks(grad_queries), grad_key, grad_value, None, None, None
 
 
-def _fold(total: Float[Tensor, "lead key dim"], spans: Tensor, cut: Cut, group: Group) -> None:
+def _add_spans(total: Float[Tensor, "lead key dim"], spans: Tensor, cut: BlockLayout, group: BlockGroup) -> None:
     """Add what every block has for its keys: run after run, since the same run of no two blocks is one key's."""
     runs = total.unflatten(-2, (-1, cut.rows))
     for piece in range(cut.pieces):

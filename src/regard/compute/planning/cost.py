@@ -3,13 +3,13 @@
 import math
 from typing import NamedTuple
 
-from regard.algebra.parts import Facts, Parts
+from regard.algebra.parts import CallFacts, Parts
 from regard.compute.kernels.blocks import BLOCK, PIECE
 from regard.compute.planning.plan import Backend
 from regard.compute.planning.spans import LARGEST, SMALLEST
 
 
-class Cost(NamedTuple):
+class PlanCost(NamedTuple):
     """Multiply-adds of the two products, evaluations of the score's own function, and bytes held at once."""
 
     pairs: int
@@ -24,15 +24,15 @@ class Cost(NamedTuple):
         if self.hidden:
             lines.append(f"  {self.hidden:,} hidden units are evaluated, none of them by tanh")
         lines.append(
-            f"  about {size(self.memory)} beyond inputs and output; a table of the weights would be {size(self.table)}"
+            f"  about {format_bytes(self.memory)} beyond inputs and output; a table of the weights would be {format_bytes(self.table)}"
         )
         return "\n".join(lines)
 
 
-def size(count: int) -> str:
+def format_bytes(count: int) -> str:
     """Bytes in words.
 
-    >>> size(3 * 2**20)
+    >>> format_bytes(3 * 2**20)
     '3.0 MB'
     """
     scales = [("GB", 2**30), ("MB", 2**20), ("kB", 2**10)]
@@ -42,7 +42,7 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
-def cost_of(parts: Parts, facts: Facts, backend: Backend) -> Cost:
+def estimate_cost(parts: Parts, facts: CallFacts, backend: Backend) -> PlanCost:
     """The cost of one forward pass."""
     lead, width = math.prod(facts.lead), parts.mask.width
     seen = facts.keys
@@ -53,12 +53,12 @@ def cost_of(parts: Parts, facts: Facts, backend: Backend) -> Cost:
     table = lead * facts.queries * facts.keys * facts.dtype.itemsize
     if backend == "linear":
         products = lead * (facts.queries + facts.keys) * facts.dim * (facts.value + 1)
-        return Cost(0, products, 0, lead * facts.dim * facts.value * facts.dtype.itemsize, table)
+        return PlanCost(0, products, 0, lead * facts.dim * facts.value * facts.dtype.itemsize, table)
     products = pairs * (facts.value + (0 if hidden else facts.dim))
-    return Cost(pairs, products, hidden, memory_of(facts, backend, pairs, table), table)
+    return PlanCost(pairs, products, hidden, estimate_memory(facts, backend, pairs, table), table)
 
 
-def memory_of(facts: Facts, backend: Backend, pairs: int, table: int) -> int:
+def estimate_memory(facts: CallFacts, backend: Backend, pairs: int, table: int) -> int:
     """Bytes beyond inputs and output."""
     if backend == "eager":
         return 2 * table

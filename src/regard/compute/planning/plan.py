@@ -8,7 +8,7 @@ Backend = Literal["eager", "sdpa", "few", "local", "linear", "stream", "rows", "
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 
-class Step(NamedTuple):
+class PlanStep(NamedTuple):
     """What becomes of one piece, and why."""
 
     piece: str
@@ -21,13 +21,13 @@ class Plan(NamedTuple):
 
     backend: Backend
     because: str
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     precision: torch.dtype | None = None  # what it is computed in, if that is not the dtype of the tensors
 
     def explain(self) -> str:
         """The plan in words, a line for each piece.
 
-        >>> print(Plan("sdpa", "it was asked for", (Step("score", "itself", "it is a dot product"),)).explain())
+        >>> print(Plan("sdpa", "it was asked for", (PlanStep("score", "itself", "it is a dot product"),)).explain())
         backend sdpa, because it was asked for
           score: itself, because it is a dot product
         """

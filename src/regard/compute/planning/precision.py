@@ -7,7 +7,7 @@ the terms must not be much larger than the scores that count, which are about as
 
 import torch
 
-from regard.algebra.parts import Care
+from regard.algebra.parts import NumericalHazard
 from regard.algebra.scores.base import DotForm
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.native import gate
@@ -32,7 +32,7 @@ def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
     """
     if form.row is None or form.column is None or not form.row.numel() or not form.column.numel():
         return False
-    if not gate.known(form.query) or not gate.known(form.key) or (total is not None and not total.numel()):
+    if not gate.is_readable(form.query) or not gate.is_readable(form.key) or (total is not None and not total.numel()):
         return False  # traced, where the plan was careful from the start, or nothing at all
     with torch.no_grad():
         share = torch.finfo(form.query.dtype).eps / torch.finfo(own).eps
@@ -45,10 +45,10 @@ def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
         return not bool((worst <= RATIO) & (terms.amax() <= LARGEST))
 
 
-def compute_dtype(own: torch.dtype, care: Care, *, cancels: bool) -> torch.dtype | None:
+def choose_compute_dtype(own: torch.dtype, hazard: NumericalHazard, *, cancels: bool) -> torch.dtype | None:
     """Return the dtype to compute in; None for the dtype of the tensors themselves."""
     half = own in (torch.float16, torch.bfloat16)
-    if care == "none":
+    if hazard == "none":
         return torch.float32 if cancels and half else None
     if own == torch.float16 and not cancels:  # its largest squares are far from the largest float32
         return torch.float32

@@ -3,9 +3,9 @@
 import torch
 
 from regard.algebra.masks import Causal
-from regard.algebra.parts import Facts, Parts
+from regard.algebra.parts import CallFacts, Parts
 from regard.compute.kernels import additive
-from regard.compute.planning.plan import Backend, Step
+from regard.compute.planning.plan import Backend, PlanStep
 
 SCORES = {
     "Dot": ("itself", "it is a dot product"),
@@ -39,87 +39,87 @@ PRECISION = {
 }
 
 
-def describe(parts: Parts, facts: Facts, backend: Backend, precision: torch.dtype | None = None) -> tuple[Step, ...]:
+def build_steps(parts: Parts, facts: CallFacts, backend: Backend, precision: torch.dtype | None = None) -> tuple[PlanStep, ...]:
     """A step for each piece."""
     steps = [
-        score_step(parts, facts, backend),
-        mask_step(parts, facts, backend),
-        normalizer_step(parts, backend),
+        describe_score(parts, facts, backend),
+        describe_mask(parts, facts, backend),
+        describe_normalizer(parts, backend),
     ]
     if parts.bias is not None:
-        steps.insert(1, bias_step(parts, facts, backend))
+        steps.insert(1, describe_bias(parts, facts, backend))
     if parts.aggregate.form == "choice":
-        steps.append(Step("reading", "a pick from the weights of each row", "a hard reading needs them"))
+        steps.append(PlanStep("reading", "a pick from the weights of each row", "a hard reading needs them"))
     if facts.dropout:
-        steps.append(Step("dropout", "noise addressed by pair", "a block recomputes what it drew and stores nothing"))
+        steps.append(PlanStep("dropout", "noise addressed by pair", "a block recomputes what it drew and stores nothing"))
     if precision is not None:
         name, own = (str(dtype).removeprefix("torch.") for dtype in (precision, facts.dtype))
-        steps.append(Step("precision", name, PRECISION[facts.care].format(own=own)))
+        steps.append(PlanStep("precision", name, PRECISION[facts.hazard].format(own=own)))
     if facts.traced and backend in ("local", "stream", "rows"):
-        steps.append(Step("backward", "stored, not recomputed", "the call is being traced by a compiler"))
+        steps.append(PlanStep("backward", "stored, not recomputed", "the call is being traced by a compiler"))
     return tuple(steps)
 
 
-def score_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
+def describe_score(parts: Parts, facts: CallFacts, backend: Backend) -> PlanStep:
     """What becomes of the score."""
     name = type(parts.score).__name__
     if backend == "eager":
-        return Step("score", f"{name} as it is defined", "eager is the definition")
+        return PlanStep("score", f"{name} as it is defined", "eager is the definition")
     if parts.score.form == "additive" and facts.traced:  # a length that is traced is no number to say
-        return Step("score", "the factored kernel without tanh", "a compiler sees it as one operator")
+        return PlanStep("score", "the factored kernel without tanh", "a compiler sees it as one operator")
     if parts.score.form == "additive":
-        work = facts.queries * facts.keys * facts.dim * max(1, _product(facts.lead))
-        kernel, because = additive.choice(work, facts.device, facts.dtype, facts.native)
-        return Step("score", f"the factored kernel without tanh ({kernel})", because)
+        work = facts.queries * facts.keys * facts.dim * max(1, _multiply_sizes(facts.lead))
+        kernel, because = additive.choose_kernel(work, facts.device, facts.dtype, facts.native)
+        return PlanStep("score", f"the factored kernel without tanh ({kernel})", because)
     if parts.score.form == "dot":
         becomes, because = SCORES.get(name, ("its dot form", "it has one"))
-        return Step("score", becomes, because)
-    return Step("score", f"{name} block by block", "it has no dot form")
+        return PlanStep("score", becomes, because)
+    return PlanStep("score", f"{name} block by block", "it has no dot form")
 
 
-def _product(sizes: tuple[int, ...]) -> int:
+def _multiply_sizes(sizes: tuple[int, ...]) -> int:
     total = 1
     for size in sizes:
         total *= size
     return total
 
 
-def bias_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
+def describe_bias(parts: Parts, facts: CallFacts, backend: Backend) -> PlanStep:
     """What becomes of the bias."""
     if parts.bias is None or backend == "eager":
-        return Step("bias", "added to the scores", "eager is the definition")
+        return PlanStep("bias", "added to the scores", "eager is the definition")
     shift = parts.normalizer.shift_invariant
     form = parts.bias.form(causal=parts.mask.causal, shift_invariant=shift, keys=facts.keys)
     if backend in ("stream", "rows"):
-        return Step("bias", "added block by block", "the scores of a block are at hand")
+        return PlanStep("bias", "added block by block", "the scores of a block are at hand")
     if form == "column":
-        return Step("bias", "one more coordinate of the keys", "under this mask a number for each key says the same")
-    return Step("bias", "a dense float mask", "it differs from pair to pair")
+        return PlanStep("bias", "one more coordinate of the keys", "under this mask a number for each key says the same")
+    return PlanStep("bias", "a dense float mask", "it differs from pair to pair")
 
 
-def mask_step(parts: Parts, facts: Facts, backend: Backend) -> Step:
+def describe_mask(parts: Parts, facts: CallFacts, backend: Backend) -> PlanStep:
     """What becomes of the mask."""
     mask = parts.mask
-    if mask.free(facts.queries):
-        return Step("mask", "none", "every pair is allowed")
+    if mask.allows_all(facts.queries):
+        return PlanStep("mask", "none", "every pair is allowed")
     if backend in ("local", "stream", "rows"):
-        return Step("mask", "a range of keys for each block of queries", "keys outside it are never read")
+        return PlanStep("mask", "a range of keys for each block of queries", "keys outside it are never read")
     if backend == "few":
-        return Step("mask", "a list of keys for each query", "keys that are not in it are never read")
+        return PlanStep("mask", "a list of keys for each query", "keys that are not in it are never read")
     if backend == "linear":
-        return Step("mask", "running sums over chunks" if mask.causal else "zeroed keys", "totals follow it")
+        return PlanStep("mask", "running sums over chunks" if mask.causal else "zeroed keys", "totals follow it")
     if backend == "sdpa" and type(mask) is Causal and facts.queries == facts.keys:
-        return Step("mask", "the kernel's causal flag", "there are as many queries as keys")
+        return PlanStep("mask", "the kernel's causal flag", "there are as many queries as keys")
     if mask.columnwise:
-        return Step("mask", "one row of the mask, shared by all queries", "it is the same for every query")
-    return Step("mask", "a table of pairs", "it differs from pair to pair")
+        return PlanStep("mask", "one row of the mask, shared by all queries", "it is the same for every query")
+    return PlanStep("mask", "a table of pairs", "it differs from pair to pair")
 
 
-def normalizer_step(parts: Parts, backend: Backend) -> Step:
+def describe_normalizer(parts: Parts, backend: Backend) -> PlanStep:
     """What becomes of the normalizer."""
     if backend == "eager":
-        return Step("normalizer", "as it is defined", "eager is the definition")
+        return PlanStep("normalizer", "as it is defined", "eager is the definition")
     becomes, because = NORMALIZERS[parts.normalizer.form]
     if backend in ("stream", "rows") and parts.normalizer.form in ("softmax", "softmax-plus-one", "local-p"):
         becomes, because = "itself, on whole rows of a block", "a block holds all keys of its queries"
-    return Step("normalizer", becomes, because)
+    return PlanStep("normalizer", becomes, because)

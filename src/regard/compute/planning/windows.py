@@ -6,20 +6,20 @@ from typing import NamedTuple
 import torch
 
 from regard.algebra.masks import Mask, Window
-from regard.algebra.masks.base import Both
+from regard.algebra.masks.base import Intersection
 from regard.algebra.pairs import Pairs
-from regard.algebra.parts import Call, Parts
+from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.windows import Cut, Group, windowed
-from regard.compute.planning.fuse import Folded, scores_of
-from regard.compute.planning.rules import dense_bias
+from regard.compute.kernels.windows import BlockLayout, BlockGroup, window_attention
+from regard.compute.planning.fuse import FusedResult, compute_dot_form
+from regard.compute.planning.rules import needs_dense_bias
 
 SMALLEST, LARGEST = 64, 512  # queries in a block: below, calls cost more than work; above, unseen pairs do
 ROUND = 16  # spans are a multiple of this: the lanes of a vector
 BUDGET = 2**23  # numbers in the tables or in the gradients of one group of blocks: 32 MB in float32
 
 
-class Sight(NamedTuple):
+class MaskSpec(NamedTuple):
     """What of a mask does not depend on the block: sizes, and the lead axes of its table."""
 
     mask: Mask
@@ -29,70 +29,70 @@ class Sight(NamedTuple):
     dtype: torch.dtype
 
 
-def fuse_window(call: Call) -> Folded | None:
+def fuse_window(call: AttentionCall) -> FusedResult | None:
     """The output, where this is a plain softmax in a window on the CPU; otherwise None."""
-    window = window_of(call.parts.mask)
-    if window is None or not _plain(call.parts, call.keys) or not _concrete(call.query, call.key, call.value):
+    window = find_window(call.parts.mask)
+    if window is None or not _is_plain_softmax(call.parts, call.keys) or not _are_concrete(call.query, call.key, call.value):
         return None
     pairs = Pairs(call.queries, call.keys, device=call.query.device)
-    raw = scores_of(call.parts, call.query, call.key, pairs)[0]
-    form = raw.folded(keep_row=False).prepared()
+    raw = compute_dot_form(call.parts, call.query, call.key, pairs)[0]
+    form = raw.fold_offsets(keep_row=False).make_scale_positive()
     lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
-    sight = Sight(call.parts.mask, call.queries, call.keys, lead, form.query.dtype)
-    cut = cut_of(window, call.queries, call.keys)
-    groups = groups_of(sight, window, cut, max(form.query.shape[-1], call.value.shape[-1]))
-    output, total = windowed(form.query, form.key, call.value, cut, groups, scale=float(form.scale))
-    return Folded(output, form, total, raw)
+    sight = MaskSpec(call.parts.mask, call.queries, call.keys, lead, form.query.dtype)
+    cut = cut_blocks(window, call.queries, call.keys)
+    groups = group_blocks(sight, window, cut, max(form.query.shape[-1], call.value.shape[-1]))
+    output, total = window_attention(form.query, form.key, call.value, cut, groups, scale=float(form.scale))
+    return FusedResult(output, form, total, raw)
 
 
-def window_of(mask: Mask) -> Window | None:
+def find_window(mask: Mask) -> Window | None:
     """The smallest window that holds all that the mask allows, where one is told by the types."""
     if type(mask) is Window:
         return mask
-    if type(mask) is not Both:
+    if type(mask) is not Intersection:
         return None
-    found = [window for window in map(window_of, mask.parts) if window is not None]
+    found = [window for window in map(find_window, mask.parts) if window is not None]
     if not found:
         return None
     after = 0 if mask.causal else min(window.after for window in found)
     return Window(min(window.before for window in found), after)
 
 
-def cut_of(window: Window, queries: int, keys: int) -> Cut:
+def cut_blocks(window: Window, queries: int, keys: int) -> BlockLayout:
     """Blocks of a quarter as many queries as the window is wide: few keys are read in vain."""
     before, after = min(window.before, keys - 1), min(window.after, queries - 1)  # no query has more on that side
     rows = min(queries, LARGEST, max(SMALLEST, (before + after + 1) // 4))
     span = -(-(rows + before + after) // ROUND) * ROUND
-    return Cut(rows, -(-queries // rows), keys - queries - before, span)
+    return BlockLayout(rows, -(-queries // rows), keys - queries - before, span)
 
 
-def groups_of(sight: Sight, window: Window, cut: Cut, width: int) -> list[Group]:
+def group_blocks(sight: MaskSpec, window: Window, cut: BlockLayout, width: int) -> list[BlockGroup]:
     """Groups of blocks. Those of a bare window that lie inside share one table."""
     lead = max(1, torch.Size(sight.lead).numel())
     shared = max(1, BUDGET // (lead * cut.span * 2 * width))
     own = max(1, min(shared, BUDGET // (lead * cut.span * cut.rows)))
-    start, stop = _inside(window, cut, sight) if type(sight.mask) is Window else (0, 0)
-    groups = [Group(*ends, partial(_tables, sight, cut, *ends)) for ends in _steps(0, start, own)]
+    start, stop = _find_inner_blocks(window, cut, sight) if type(sight.mask) is Window else (0, 0)
+    groups = [BlockGroup(*ends, partial(_build_tables, sight, cut, *ends)) for ends in _split_range(0, start, own)]
     if stop > start:
-        table = _band(window, cut, sight)
-        groups += [Group(*ends, lambda: table) for ends in _steps(start, stop, shared)]
-    return groups + [Group(*ends, partial(_tables, sight, cut, *ends)) for ends in _steps(stop, cut.blocks, own)]
+        table = _build_band(window, cut, sight)
+        groups += [BlockGroup(*ends, lambda: table) for ends in _split_range(start, stop, shared)]
+    return groups + [BlockGroup(*ends, partial(_build_tables, sight, cut, *ends)) for ends in _split_range(stop, cut.blocks, own)]
 
 
-def _plain(parts: Parts, keys: int) -> bool:
-    return parts.normalizer.form == "softmax" and not dense_bias(parts, keys)
+def _is_plain_softmax(parts: Parts, keys: int) -> bool:
+    return parts.normalizer.form == "softmax" and not needs_dense_bias(parts, keys)
 
 
-def _concrete(*tensors: Tensor) -> bool:
+def _are_concrete(*tensors: Tensor) -> bool:
     """Whether they hold numbers, and that on the CPU."""
     return not torch.compiler.is_compiling() and all(t.device.type == "cpu" and t.numel() > 0 for t in tensors)
 
 
-def _steps(start: int, stop: int, size: int) -> list[tuple[int, int]]:
+def _split_range(start: int, stop: int, size: int) -> list[tuple[int, int]]:
     return [(first, min(stop, first + size)) for first in range(start, stop, size)]
 
 
-def _inside(window: Window, cut: Cut, sight: Sight) -> tuple[int, int]:
+def _find_inner_blocks(window: Window, cut: BlockLayout, sight: MaskSpec) -> tuple[int, int]:
     """The blocks whose queries are all there, and all keys that those may see."""
     start = max(0, -(cut.first // cut.rows))
     after = min(window.after, sight.queries - 1)
@@ -100,7 +100,7 @@ def _inside(window: Window, cut: Cut, sight: Sight) -> tuple[int, int]:
     return (start, stop) if stop > start else (0, 0)
 
 
-def _band(window: Window, cut: Cut, sight: Sight) -> Float[Tensor, "1 1 row span"]:
+def _build_band(window: Window, cut: BlockLayout, sight: MaskSpec) -> Float[Tensor, "1 1 row span"]:
     """The table of every block inside."""
     width = min(window.before, sight.keys - 1) + min(window.after, sight.queries - 1)
     ahead = torch.arange(cut.span)[None, :] - torch.arange(cut.rows)[:, None]
@@ -109,9 +109,9 @@ def _band(window: Window, cut: Cut, sight: Sight) -> Float[Tensor, "1 1 row span
     )
 
 
-def _tables(sight: Sight, cut: Cut, start: int, stop: int) -> Float[Tensor, "block #lead row span"]:
+def _build_tables(sight: MaskSpec, cut: BlockLayout, start: int, stop: int) -> Float[Tensor, "block #lead row span"]:
     """The tables of some blocks; −inf also where there is no query or no key."""
-    found = [_allowed(sight, cut, block) for block in range(start, stop)]
+    found = [_find_allowed(sight, cut, block) for block in range(start, stop)]
     shared = all(allowed.shape[:-2].numel() == 1 for allowed, _ in found)
     lead = () if shared else sight.lead
     count = torch.Size(lead).numel()
@@ -123,7 +123,7 @@ def _tables(sight: Sight, cut: Cut, start: int, stop: int) -> Float[Tensor, "blo
     return tables
 
 
-def _allowed(sight: Sight, cut: Cut, block: int) -> tuple[Tensor, int]:
+def _find_allowed(sight: MaskSpec, cut: BlockLayout, block: int) -> tuple[Tensor, int]:
     """What the mask allows of one block's pairs that are there, and the place of the first key in the span."""
     begin = cut.first + block * cut.rows
     rows = block * cut.rows, min(sight.queries, (block + 1) * cut.rows)
@@ -131,5 +131,5 @@ def _allowed(sight: Sight, cut: Cut, block: int) -> tuple[Tensor, int]:
     columns = first, max(first, min(sight.keys, begin + cut.span))
     if columns[0] == columns[1]:
         return torch.zeros(1, 0, dtype=torch.bool), 0
-    allowed = sight.mask.allowed(Pairs(sight.queries, sight.keys, rows=rows, columns=columns))
+    allowed = sight.mask.allows(Pairs(sight.queries, sight.keys, rows=rows, columns=columns))
     return allowed.expand(*allowed.shape[:-2], rows[1] - rows[0], columns[1] - columns[0]), first - begin

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
-from regard.inspect.draw.axes import MOST, Axis, checked, entitle, label, lines_between, paint
+from regard.inspect.draw.axes import MOST, Axis, check_table, add_title, label, draw_grid_lines, paint
 from regard.inspect.draw.colors import Kind
-from regard.inspect.draw.fonts import lettering
+from regard.inspect.draw.fonts import choose_fonts
 
 CELL = 0.27  # inches
 LARGEST = 40.0  # inches: a picture of a page of text is still a picture
@@ -19,7 +19,7 @@ FORMATS = (".png", ".svg", ".pdf")
 NO_FONT = "numbers stand for what no font here can write: install fonts-noto-cjk, or the extra zh"
 
 
-def alignment(
+def draw_alignment(
     weights: Float[np.ndarray, "target source"],
     source: Sequence[str] | None = None,
     target: Sequence[str] | None = None,
@@ -32,31 +32,31 @@ def alignment(
 
     Positions without tokens are numbered. Of more than a thousand, each cell shows the largest of several weights.
     """
-    table = checked(weights)
-    rows, columns = Axis.of("target", target, table.shape[0]), Axis.of("source", source, table.shape[1])
-    letters = lettering([*rows.texts, *columns.texts, title])
-    width, height = (min(LARGEST, 1.6 + inches(axis)) for axis in (columns, rows))
+    table = check_table(weights)
+    rows, columns = Axis.from_tokens("target", target, table.shape[0]), Axis.from_tokens("source", source, table.shape[1])
+    letters = choose_fonts([*rows.texts, *columns.texts, title])
+    width, height = (min(LARGEST, 1.6 + measure_inches(axis)) for axis in (columns, rows))
     figure = Figure(figsize=(width + 0.6, height), layout="constrained")
     axes = figure.subplots()
     picture = paint(axes, table, kind, largest)
     legend = label(axes, rows, columns, letters)
-    lines_between(axes, *table.shape)
+    draw_grid_lines(axes, *table.shape)
     figure.colorbar(picture, ax=axes, shrink=0.8, label="weight" if kind == "weights" else "difference")
     notes = [", ".join(legend), NO_FONT] if legend else []
     if max(table.shape) > MOST:
         notes.append("each cell is the largest of several")
-    entitle(figure, title, letters, notes)
+    add_title(figure, title, letters, notes)
     return figure
 
 
-def inches(axis: Axis) -> float:
+def measure_inches(axis: Axis) -> float:
     """The cells of an axis: smaller where there are too many to read all tokens, or none to be read."""
-    if axis.counted:
+    if axis.has_only_numbers:
         return 7.0
     return axis.size * (CELL if axis.size <= 100 else max(0.01, 20.0 / axis.size))
 
 
-def save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """Writes a picture in the format that its name ends in. The text in an SVG stays text."""
     if path.suffix.lower() not in FORMATS:
         fix = f"write {path.with_suffix('.png')}"

@@ -1,6 +1,6 @@
 """The browser's modules as one script, for a page that is opened from disk, where modules cannot import each other.
 
-The modules of `web/static` keep to two forms, which a test checks: `import { a, b } from "./x.js";` and `export` before
+The modules of `web/read_static` keep to two forms, which a test checks: `import { a, b } from "./x.js";` and `export` before
 a function, a constant or a class.
 """
 
@@ -11,32 +11,32 @@ IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) (\w+)", re.MULTILINE)
 
 
-def static(name: str) -> str:
+def read_static(name: str) -> str:
     """A file of the web interface."""
     return files("regard").joinpath("web", "static", name).read_text(encoding="utf-8")
 
 
-def script(entry: str) -> str:
+def bundle_script(entry: str) -> str:
     """One script with a module and all that it imports, each in a scope of its own, those imported first."""
     done: dict[str, str] = {}
-    collect(entry, done)
+    collect_modules(entry, done)
     return '"use strict";\nconst modules = {};\n' + "".join(done.values())
 
 
-def collect(name: str, done: dict[str, str]) -> None:
+def collect_modules(name: str, done: dict[str, str]) -> None:
     """Adds a module behind those it needs."""
     if name in done:
         return
-    text = static(name)
+    text = read_static(name)
     for needed in IMPORT.finditer(text):
-        collect(needed[2], done)
-    done[name] = enclosed(name, text)
+        collect_modules(needed[2], done)
+    done[name] = enclose_module(name, text)
 
 
-def enclosed(name: str, text: str) -> str:
+def enclose_module(name: str, text: str) -> str:
     """A module as a function that is called at once and gives what it exports.
 
-    >>> print(enclosed("a.js", 'import { b } from "./b.js";\\nexport const a = b;\\n'), end="")
+    >>> print(enclose_module("a.js", 'import { b } from "./b.js";\\nexport const a = b;\\n'), end="")
     modules["a.js"] = (() => {
     const { b } = modules["b.js"];
     const a = b;

@@ -14,7 +14,7 @@ STEPS = 256
 Kind = str  # "weights" from 0 to 1, "difference" from −1 to 1
 
 
-class Path(NamedTuple):
+class ColorPath(NamedTuple):
     """A way through OKLab: lightness and hue from one end to the other, chroma at both ends and in the middle."""
 
     lightness: tuple[float, float]
@@ -22,8 +22,8 @@ class Path(NamedTuple):
     chroma: tuple[float, float, float]
 
 
-LIGHT = Path((1.0, 0.3), (225, 268), (0.0, 0.14, 0.1))
-DARK = Path((0.23, 0.96), (268, 100), (0.015, 0.13, 0.09))
+LIGHT = ColorPath((1.0, 0.3), (225, 268), (0.0, 0.14, 0.1))
+DARK = ColorPath((0.23, 0.96), (268, 100), (0.015, 0.13, 0.09))
 # Dark blue is less, bright yellow is more, grey between them is the same: also where colors cannot be seen.
 LESS, MORE, SPREAD, VIVID = 262.0, 75.0, (0.3, 0.93), 0.13
 TO_CONES = np.array(
@@ -39,33 +39,33 @@ TO_RGB = np.array(
 
 
 @lru_cache
-def palette(kind: Kind = "weights", *, dark: bool = False) -> UInt8[np.ndarray, "256 3"]:
+def build_palette(kind: Kind = "weights", *, dark: bool = False) -> UInt8[np.ndarray, "256 3"]:
     """256 colors: of weights from 0 to 1, or of differences from −1 to 1."""
     amounts = np.linspace(0, 1, STEPS)
     if kind == "difference":
         hues = np.where(amounts < 0.5, LESS, MORE)
-        return rgb(np.interp(amounts, [0, 1], SPREAD), VIVID * np.abs(2 * amounts - 1), hues)
+        return oklab_to_rgb(np.interp(amounts, [0, 1], SPREAD), VIVID * np.abs(2 * amounts - 1), hues)
     path = DARK if dark else LIGHT
     chroma = np.interp(amounts, [0, 0.5, 1], path.chroma)
-    return rgb(np.interp(amounts, [0, 1], path.lightness), chroma, path.hue[0] + np.ptp(path.hue) * amounts * way(path))
+    return oklab_to_rgb(np.interp(amounts, [0, 1], path.lightness), chroma, path.hue[0] + np.ptp(path.hue) * amounts * hue_direction(path))
 
 
-def way(path: Path) -> int:
+def hue_direction(path: ColorPath) -> int:
     return 1 if path.hue[1] > path.hue[0] else -1
 
 
-def color_map(kind: Kind = "weights", *, dark: bool = False) -> ListedColormap:
+def make_color_map(kind: Kind = "weights", *, dark: bool = False) -> ListedColormap:
     """The same for matplotlib."""
-    return ListedColormap(palette(kind, dark=dark) / 255, name=f"regard {kind}")
+    return ListedColormap(build_palette(kind, dark=dark) / 255, name=f"regard {kind}")
 
 
 Numbers = Float[np.ndarray, " step"]
 
 
-def rgb(lightness: Numbers, chroma: Numbers, hue: Numbers) -> UInt8[np.ndarray, "step 3"]:
+def oklab_to_rgb(lightness: Numbers, chroma: Numbers, hue: Numbers) -> UInt8[np.ndarray, "step 3"]:
     """From OKLab (Ottosson 2020) to bytes of sRGB; chroma shrinks until the color exists."""
     while True:
-        linear = linear_rgb(lightness, chroma, np.radians(hue))
+        linear = oklab_to_linear_rgb(lightness, chroma, np.radians(hue))
         outside = ((linear < -1e-4) | (linear > 1.0001)).any(1) & (chroma > 0)
         if not outside.any():
             break
@@ -75,7 +75,7 @@ def rgb(lightness: Numbers, chroma: Numbers, hue: Numbers) -> UInt8[np.ndarray, 
     return np.round(255 * encoded).astype(np.uint8)
 
 
-def linear_rgb(lightness: Numbers, chroma: Numbers, angle: Numbers) -> Float[np.ndarray, "step 3"]:
+def oklab_to_linear_rgb(lightness: Numbers, chroma: Numbers, angle: Numbers) -> Float[np.ndarray, "step 3"]:
     """Light as a screen mixes it."""
     lab = np.stack([lightness, chroma * np.cos(angle), chroma * np.sin(angle)], 1)
     light: Float[np.ndarray, "step 3"] = (lab @ TO_CONES.T) ** 3 @ TO_RGB.T

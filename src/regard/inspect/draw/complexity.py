@@ -8,7 +8,7 @@ LINES = {"convolution": ("#888888", "o"), "recurrence": ("#0072b2", "s"), "self-
 Curves = Mapping[str, Mapping[str, Sequence[float]]]  # of each kind of layer, each quantity at each length
 
 
-def complexity(lengths: Sequence[int], measured: Curves, expected: Curves) -> Figure:
+def draw_complexity(lengths: Sequence[int], measured: Curves, expected: Curves) -> Figure:
     """A plot for each quantity: marks where it was measured, a line for the formula of each kind of layer.
 
     Both axes are logarithmic, so a power is a slope.

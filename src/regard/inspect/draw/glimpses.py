@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from matplotlib.figure import Figure
 
-from regard.inspect.draw.overlay import lit
+from regard.inspect.draw.overlay import shade_image
 
 COLUMN = 1.5  # inches
 
 
-def glimpses(
+def draw_glimpses(
     picture: Float[np.ndarray, "height width"],
     weights: Float[np.ndarray, "steps heads rows columns"],
     gates: Float[np.ndarray, "steps heads"] | None = None,
@@ -22,16 +22,16 @@ def glimpses(
     axes = figure.subplots(steps, heads + 1, squeeze=False)
     image = np.repeat(255 * (1 - picture[..., None].clip(0, 1)), 3, axis=-1).round().astype(np.uint8)  # ink on paper
     for step in range(steps):
-        show(axes[step][0], image)
+        show_image(axes[step][0], image)
         axes[step][0].set_ylabel(f"glimpse {step + 1}", fontsize="small")
         for head in range(heads):
             axis = axes[step][head + 1]
-            show(axis, lit(image, weights[step, head]))
+            show_image(axis, shade_image(image, weights[step, head]))
             said = "" if gates is None else f", gate {gates[step, head]:.2f}"
             axis.set_title(f"head {head + 1}{said}", fontsize="x-small")
     return figure
 
 
-def show(axis: Any, image: UInt8[np.ndarray, "height width 3"]) -> None:
+def show_image(axis: Any, image: UInt8[np.ndarray, "height width 3"]) -> None:
     axis.imshow(image, interpolation="nearest")
     axis.set(xticks=[], yticks=[])

@@ -10,15 +10,15 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 
 from regard.inspect.draw.alignment import NO_FONT
-from regard.inspect.draw.axes import Axis, Table, checked, entitle
-from regard.inspect.draw.colors import color_map
-from regard.inspect.draw.fonts import Lettering, lettering
+from regard.inspect.draw.axes import Axis, Table, check_table, add_title
+from regard.inspect.draw.colors import make_color_map
+from regard.inspect.draw.fonts import FontSet, choose_fonts
 
 FAINTEST = 0.02  # thinner lines cannot be seen
 MOST = 3000  # lines; the thinnest are left out
 
 
-def arcs(
+def draw_arcs(
     weights: Float[np.ndarray, "query key"],
     queries: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
@@ -27,20 +27,20 @@ def arcs(
     threshold: float = FAINTEST,
 ) -> Figure:
     """What looks stands on the left, what is looked at on the right; weights below the threshold have no line."""
-    table = checked(weights)
-    left, right = Axis.of("queries", queries, table.shape[0]), Axis.of("keys", keys, table.shape[1])
-    letters = lettering([*left.texts, *right.texts, title])
+    table = check_table(weights)
+    left, right = Axis.from_tokens("queries", queries, table.shape[0]), Axis.from_tokens("keys", keys, table.shape[1])
+    letters = choose_fonts([*left.texts, *right.texts, title])
     figure = Figure(figsize=(6.0, min(40.0, 0.8 + 0.24 * max(table.shape))), layout="constrained")
     axes = figure.subplots()
     axes.set(xlim=(-0.6, 1.6), ylim=(max(table.shape) - 0.5, -0.5))
     axes.set_axis_off()
-    connect(axes, table, threshold)
-    legend = write(axes, left, right, letters)
-    entitle(figure, title, letters, [", ".join(legend), NO_FONT] if legend else [])
+    draw_lines(axes, table, threshold)
+    legend = write_tokens(axes, left, right, letters)
+    add_title(figure, title, letters, [", ".join(legend), NO_FONT] if legend else [])
     return figure
 
 
-def connect(axes: Axes, table: Table, threshold: float) -> None:
+def draw_lines(axes: Axes, table: Table, threshold: float) -> None:
     """The lines, the thickest drawn last so that they lie on top."""
     found = np.argwhere(np.abs(table) >= max(threshold, np.finfo(float).tiny))
     amounts = np.abs(table[tuple(found.T)])
@@ -51,16 +51,16 @@ def connect(axes: Axes, table: Table, threshold: float) -> None:
     lines = PathCollection(
         paths,
         facecolors="none",
-        edgecolors=color_map()(0.35 + 0.65 * strengths),
+        edgecolors=make_color_map()(0.35 + 0.65 * strengths),
         linewidths=(4 * strengths).clip(0.4).tolist(),
     )
     axes.add_collection(lines, autolim=False)
 
 
-def write(axes: Axes, left: Axis, right: Axis, letters: Lettering) -> list[str]:
+def write_tokens(axes: Axes, left: Axis, right: Axis, letters: FontSet) -> list[str]:
     """The tokens on both sides; gives the legend of those that had to be numbered."""
-    down = letters.labels(left.texts)
-    across = letters.labels(right.texts, 1 + len(down.legend))
+    down = letters.make_ticks(left.texts)
+    across = letters.make_ticks(right.texts, 1 + len(down.legend))
     for x, side, ticks in ((-0.03, "right", down.ticks), (1.03, "left", across.ticks)):
         for place, tick in enumerate(ticks):
             axes.text(x, place, tick, ha=side, va="center", parse_math=False, fontfamily=list(letters.families))

@@ -6,14 +6,14 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from regard.inspect.draw.beside import over_sound
+from regard.inspect.draw.beside import draw_spectrogram
 
 
-def listening(
+def draw_speech_attention(
     frames: Float[np.ndarray, "frame filter"],
     weights: Float[np.ndarray, "token position"],
     tokens: Sequence[str],
     seconds: float,
 ) -> Figure:
     """Both over the same time axis, which is `seconds` long; white is 0, the darkest is 1."""
-    return over_sound(frames.T, weights, tokens, seconds)
+    return draw_spectrogram(frames.T, weights, tokens, seconds)

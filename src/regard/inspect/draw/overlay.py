@@ -6,14 +6,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
-from regard.inspect.draw.fonts import lettering
+from regard.inspect.draw.fonts import choose_fonts
 
 ACROSS = 5  # pictures in a line
 SIDE = 2.0  # inches
 SHADOW = 0.25  # how much of the light is left where nothing was looked at
 
 
-def overlay(
+def draw_overlay(
     image: np.ndarray,
     weights: np.ndarray,
     words: Sequence[str],
@@ -32,7 +32,7 @@ def overlay(
         got = f"weights of shape {weights.shape} for {len(words)} words"
         shape = "a square grid" if grid is None else f"a grid of {down} × {across}"
         raise wrong("weights", got, f"a row for each word over {shape}", "give one weight for each region")
-    letters = lettering([*words, title])
+    letters = choose_fonts([*words, title])
     columns = min(ACROSS, len(words) + 1)
     rows = -(-(len(words) + 1) // columns)
     figure = Figure(figsize=(columns * SIDE, rows * (SIDE + 0.3)), layout="constrained")
@@ -42,18 +42,18 @@ def overlay(
         panel.set_axis_off()
     panels[0].imshow(image, interpolation="nearest")
     for panel, word, row in zip(panels[1:], words, weights, strict=False):
-        panel.imshow(lit(image, row.reshape(down, across)), interpolation="nearest")
-        label = f"{letters.spelled(word)}  {row.max():.2f}"
+        panel.imshow(shade_image(image, row.reshape(down, across)), interpolation="nearest")
+        label = f"{letters.spell_missing(word)}  {row.max():.2f}"
         panel.set_title(label, fontfamily=list(letters.families), fontsize=9, parse_math=False)
     if title:
-        figure.suptitle(letters.spelled(title), parse_math=False, fontfamily=list(letters.families))
+        figure.suptitle(letters.spell_missing(title), parse_math=False, fontfamily=list(letters.families))
     return figure
 
 
-def lit(image: np.ndarray, grid: np.ndarray) -> np.ndarray:
+def shade_image(image: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """The image in the light of a grid of weights, each over its own region.
 
-    >>> lit(np.full((2, 2, 3), 200, dtype=np.uint8), np.array([[0.0, 1.0]]).repeat(2, 0))[0, :, 0]
+    >>> shade_image(np.full((2, 2, 3), 200, dtype=np.uint8), np.array([[0.0, 1.0]]).repeat(2, 0))[0, :, 0]
     array([ 50, 200], dtype=uint8)
     """
     top = grid.max()

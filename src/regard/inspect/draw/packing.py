@@ -12,16 +12,16 @@ EXACT = 23  # bits behind the point of a float32
 STEPS = (EXACT, 15, 11, 7)
 
 
-def packed(numbers: Float32[np.ndarray, "..."], bits: int = EXACT) -> str:
+def pack(numbers: Float32[np.ndarray, "..."], bits: int = EXACT) -> str:
     """The bytes of the numbers, all first bytes first, deflated: alike bytes side by side shrink best."""
-    planes = rounded(numbers, bits).astype("<f4").view(np.uint8).reshape(-1, 4).T
+    planes = round_bits(numbers, bits).astype("<f4").view(np.uint8).reshape(-1, 4).T
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode()
 
 
-def rounded(numbers: Float32[np.ndarray, "..."], bits: int) -> Float32[np.ndarray, "..."]:
+def round_bits(numbers: Float32[np.ndarray, "..."], bits: int) -> Float32[np.ndarray, "..."]:
     """To the nearest with so many bits behind the point: a relative error of at most 2 to the −(bits + 1).
 
-    >>> rounded(np.array([0.1, 0.0, 1.0], dtype=np.float32), 7).tolist()
+    >>> round_bits(np.array([0.1, 0.0, 1.0], dtype=np.float32), 7).tolist()
     [0.10009765625, 0.0, 1.0]
     """
     if bits >= EXACT:
@@ -31,26 +31,26 @@ def rounded(numbers: Float32[np.ndarray, "..."], bits: int) -> Float32[np.ndarra
     return (whole >> left << left).astype(np.uint32).view(np.float32)
 
 
-def packed_within(tables: Sequence[Float32[np.ndarray, "..."]], budget: int) -> tuple[list[str], int]:
+def pack_within(tables: Sequence[Float32[np.ndarray, "..."]], budget: int) -> tuple[list[str], int]:
     """All tables, with as many bits as the budget of bytes allows, and how many those are."""
     texts: list[str] = []
     for bits in STEPS:
-        texts = [packed(table, bits) for table in tables]
+        texts = [pack(table, bits) for table in tables]
         if sum(map(len, texts)) <= budget:
             return texts, bits
     return texts, STEPS[-1]
 
 
-def png(pixels: UInt8[np.ndarray, "height width 3"]) -> str:
+def encode_png(pixels: UInt8[np.ndarray, "height width 3"]) -> str:
     """A picture as an address that holds it."""
     height, width, _ = pixels.shape
     lines = b"".join(b"\0" + line.tobytes() for line in pixels)  # each begins with the number of its filter: none
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
-    file = b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
+    file = b"\x89PNG\r\n\x1a\n" + b"".join(encode_png_chunk(*part) for part in parts)
     return f"data:image/png;base64,{base64.b64encode(file).decode()}"
 
 
-def chunk(name: bytes, data: bytes) -> bytes:
+def encode_png_chunk(name: bytes, data: bytes) -> bytes:
     """A part of a PNG: its length, name, data and checksum."""
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

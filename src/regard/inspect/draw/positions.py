@@ -5,16 +5,16 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
-from regard.inspect.draw.axes import checked, paint
-from regard.inspect.draw.colors import palette
+from regard.inspect.draw.axes import check_table, paint
+from regard.inspect.draw.colors import build_palette
 
 LINES = ("-", "--", "-.", ":")
 CURVES = 4
 
 
-def positions(table: Float[np.ndarray, "position dimension"], title: str = "") -> Figure:
+def draw_positions(table: Float[np.ndarray, "position dimension"], title: str = "") -> Figure:
     """The table as a heat map, some of its dimensions as curves, and the cosine of every two positions."""
-    values = checked(table)
+    values = check_table(table)
     if len(values) < 2:
         raise wrong("table", f"{len(values)} position", "at least 2", "draw more positions")
     figure = Figure(figsize=(12.0, 3.8), layout="constrained")
@@ -22,8 +22,8 @@ def positions(table: Float[np.ndarray, "position dimension"], title: str = "") -
     largest = float(np.abs(values).max()) or 1.0
     figure.colorbar(paint(heat, values, "difference", largest), ax=heat, label="value")
     heat.set(xlabel="dimension", ylabel="position", title="encoding")
-    shades = palette("weights")[np.linspace(110, 255, CURVES).astype(int)] / 255
-    for dimension, line, color in zip(chosen(values.shape[1]), LINES, shades, strict=False):
+    shades = build_palette("weights")[np.linspace(110, 255, CURVES).astype(int)] / 255
+    for dimension, line, color in zip(choose_dimensions(values.shape[1]), LINES, shades, strict=False):
         curves.plot(values[:, dimension], line, color=color, label=f"dimension {dimension}")
     curves.set(xlabel="position", title="some dimensions")
     curves.legend(frameon=False, fontsize="small")
@@ -36,10 +36,10 @@ def positions(table: Float[np.ndarray, "position dimension"], title: str = "") -
     return figure
 
 
-def chosen(dimensions: int) -> list[int]:
+def choose_dimensions(dimensions: int) -> list[int]:
     """A few dimensions, from the fastest to the slowest.
 
-    >>> chosen(64)
+    >>> choose_dimensions(64)
     [0, 21, 42, 63]
     """
     return sorted({round(share * (dimensions - 1)) for share in np.linspace(0, 1, CURVES).tolist()})

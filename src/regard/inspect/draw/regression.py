@@ -6,14 +6,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from regard.inspect.draw.colors import color_map
+from regard.inspect.draw.colors import make_color_map
 
 Array = NDArray[np.float64]
 COLORS = ("#888888", "#0072b2", "#d55e00")  # told apart in grey and by the color-blind (Okabe & Ito)
 LINES = (":", "--", "-")
 
 
-def regression(
+def draw_regression(
     points: tuple[Array, Array],
     grid: Array,
     truth: Array,
@@ -35,7 +35,7 @@ def regression(
     curve.legend(frameon=False, fontsize="small")
     order = np.argsort(points[0])
     for axis, (name, (_, weights)) in zip(axes[1:], fits.items(), strict=True):
-        picture = axis.imshow(weights[:, order], cmap=color_map(), aspect="auto", interpolation="nearest")
+        picture = axis.imshow(weights[:, order], cmap=make_color_map(), aspect="auto", interpolation="nearest")
         axis.set(title=name, xlabel="training points, sorted", ylabel="new points")
         figure.colorbar(picture, ax=axis, shrink=0.8)
     return figure

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.errors import wrong
-from regard.inspect.draw.bundle import script, static
-from regard.inspect.draw.chapters import Chapter, Shelf
-from regard.inspect.draw.packing import packed_within
+from regard.inspect.draw.bundle import bundle_script, read_static
+from regard.inspect.draw.chapters import Chapter, ReportBuilder
+from regard.inspect.draw.packing import pack_within
 
 BUDGET = 800_000  # bytes of weights; with the page around them, less than a megabyte
 PAGE = """<!doctype html>
@@ -34,23 +34,23 @@ PAGE = """<!doctype html>
 """
 
 
-def report(
+def render_report(
     chapters: Sequence[Chapter], title: str, *, language: Literal["en", "zh"] | None = None, budget: int = BUDGET
 ) -> str:
     """The whole page. Weights are exact while they fit in `budget` bytes, else rounded, and the page says so.
 
     >>> from regard.inspect.recording import Recording
-    >>> page = report([Chapter("", Recording.of({"map": [[0.25, 0.75]]}))], "a <title>")
+    >>> page = render_report([Chapter("", Recording.of({"map": [[0.25, 0.75]]}))], "a <title>")
     >>> "a &lt;title&gt;" in page, "https:" in page
     (True, False)
     """
-    style, code = static("drawing.css") + static("report.css"), script("report.js")
-    data = contents(chapters, title, budget) | {"language": language}
+    style, code = read_static("drawing.css") + read_static("report.css"), bundle_script("report.js")
+    data = build_contents(chapters, title, budget) | {"language": language}
     # A token may be "</script>"; no sign that means anything to HTML is left in the data.
     text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     return PAGE.format(
         language=language or "en",
-        policy=policy(style, code),
+        policy=build_policy(style, code),
         title=html.escape(title),
         style=style,
         data=text,
@@ -58,14 +58,14 @@ def report(
     )
 
 
-def contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET) -> dict[str, Any]:
-    """What the page shows, as `web/static/inspector.js` reads it."""
-    shelf = Shelf()
-    written = [shelf.chapter(chapter) for chapter in chapters]
+def build_contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET) -> dict[str, Any]:
+    """What the page shows, as `web/read_static/inspector.js` reads it."""
+    shelf = ReportBuilder()
+    written = [shelf.encode_chapter(chapter) for chapter in chapters]
     if not any(chapter["sites"] for chapter in written):
         said = "; ".join(shelf.notes) or "no attention at all"
         raise wrong("recording", said, "at least one attention", "record a model that attends")
-    tables, bits = packed_within(shelf.tables, budget)
+    tables, bits = pack_within(shelf.tables, budget)
     return {
         "title": title,
         "exact": bits,
@@ -77,7 +77,7 @@ def contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET) -> d
     }
 
 
-def policy(style: str, code: str) -> str:
+def build_policy(style: str, code: str) -> str:
     """Nothing is loaded from anywhere, and nothing runs but the page's own script."""
     styles, scripts = (f"'sha256-{digest(text)}'" for text in (style, code))
     allowed = f"script-src {scripts}; style-src {styles}; img-src data:"

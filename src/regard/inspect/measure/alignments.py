@@ -4,20 +4,20 @@ from typing import NamedTuple
 
 from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
-from regard.inspect.recording import Seen
+from regard.inspect.recording import AttentionMap
 
 Links = frozenset[tuple[int, int]]  # (query, key) pairs
 
 
-def aligned(
-    weights: Seen | Float[Tensor, "query key"], *, head: int | None = None, threshold: float | None = None
+def extract_alignment(
+    weights: AttentionMap | Float[Tensor, "query key"], *, head: int | None = None, threshold: float | None = None
 ) -> Links:
     """The key that each query looks at most; or, with a `threshold`, all that it gives as much weight as that.
 
     A query that sees nothing is aligned to nothing. Of keys with the same weight the first counts. Without a `head`,
     the mean over the heads.
 
-    >>> sorted(aligned(torch.tensor([[0.9, 0.1], [0.4, 0.6]])))
+    >>> sorted(extract_alignment(torch.tensor([[0.9, 0.1], [0.4, 0.6]])))
     [(0, 0), (1, 1)]
     """
     table = weights if isinstance(weights, Tensor) else weights.tile(head)
@@ -29,7 +29,7 @@ def aligned(
     return frozenset((row, int(place)) for row, place in enumerate(places.tolist()) if best[row] > 0)
 
 
-class Errors(NamedTuple):
+class AlignmentScores(NamedTuple):
     """Precision, recall, and the alignment error rate."""
 
     precision: float
@@ -37,7 +37,7 @@ class Errors(NamedTuple):
     rate: float
 
 
-def alignment_error(found: Links, sure: Links, possible: Links | None = None) -> Errors:
+def alignment_error(found: Links, sure: Links, possible: Links | None = None) -> AlignmentScores:
     r"""How far an alignment is from a given one.
 
     $$ \mathrm{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}, \qquad \mathrm{precision} =
@@ -54,13 +54,13 @@ def alignment_error(found: Links, sure: Links, possible: Links | None = None) ->
     size = len(found) + len(sure)
     precision = near / len(found) if found else 1.0
     recall = hits / len(sure) if sure else 1.0
-    return Errors(precision, recall, 1 - (hits + near) / size if size else 0.0)
+    return AlignmentScores(precision, recall, 1 - (hits + near) / size if size else 0.0)
 
 
-def from_pharaoh(line: str) -> Links:
+def parse_pharaoh(line: str) -> Links:
     """Links as `0-0 1-2`: source first, so that (query, key) is (target, source).
 
-    >>> sorted(from_pharaoh("0-1 2-0"))
+    >>> sorted(parse_pharaoh("0-1 2-0"))
     [(0, 2), (1, 0)]
     """
     links = set()

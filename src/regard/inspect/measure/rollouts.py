@@ -6,10 +6,10 @@ import torch
 
 from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
-from regard.inspect.recording import Recording, Seen
+from regard.inspect.recording import Recording, AttentionMap
 
 
-def rollout(layers: Recording | Sequence[Seen], *, residual: float = 0.5) -> Float[Tensor, "query key"]:
+def rollout(layers: Recording | Sequence[AttentionMap], *, residual: float = 0.5) -> Float[Tensor, "query key"]:
     r"""How much of each input position is in each output position of a stack of self-attentions.
 
     $$ R_l = \bar A_l R_{l-1}, \qquad \bar A_l = \rho I + (1 - \rho)\, \tfrac{1}{H} \sum_h W_{lh} $$

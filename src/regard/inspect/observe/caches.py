@@ -4,29 +4,29 @@ import functools
 from typing import Any
 
 from regard.algebra.shapes import Tensor
-from regard.inspect.observe.swaps import Function, watched_now
-from regard.inspect.observe.told import each
+from regard.inspect.observe.swaps import Function, is_observed
+from regard.inspect.observe.told import find_observed_sites
 
 
-def updating(original: Function) -> Function:
+def wrap_cache_update(original: Function) -> Function:
     """The replacement of `Cache.update`, which tells who attends the position of the first key that comes back."""
 
     @functools.wraps(original)
-    def watched(
+    def wrapper(
         cache: Any, key_states: Tensor, value_states: Tensor, layer_idx: int, *arguments: Any, **named: Any
     ) -> Any:
-        sizes = mask_sizes(cache, key_states, layer_idx) if watched_now() else None
+        sizes = read_mask_sizes(cache, key_states, layer_idx) if is_observed() else None
         result = original(cache, key_states, value_states, layer_idx, *arguments, **named)
-        if watched_now():
+        if is_observed():
             keys = result[0].shape[-2]
-            for observer, site in each():
+            for observer, site in find_observed_sites():
                 observer.expect(site.name, keys, sizes[1] if sizes is not None and sizes[0] == keys else None)
         return result
 
-    return watched
+    return wrapper
 
 
-def mask_sizes(cache: Any, new: Tensor, layer: int) -> tuple[int, int] | None:
+def read_mask_sizes(cache: Any, new: Tensor, layer: int) -> tuple[int, int] | None:
     """How many keys an update with `new` ones will give, and the position of the first; None if nobody knows."""
     try:
         keys, offset = cache.get_mask_sizes(new.shape[-2], layer)

@@ -16,7 +16,7 @@ from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.masks.convert import from_sdpa
 from regard.algebra.scores import Capped, ScaledDot, Score
 from regard.algebra.shapes import Tensor
-from regard.compute.attend import Attended, attend
+from regard.compute.attend import AttentionResult, attend
 from regard.errors import wrong
 
 NAME = "regard"
@@ -30,11 +30,11 @@ def register() -> None:
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
-    AttentionInterface.register(NAME, attention)
+    AttentionInterface.register(NAME, regard_attention_forward)
     AttentionMaskInterface.register(NAME, sdpa_mask)
 
 
-def attention(  # noqa: PLR0913  # as transformers has it
+def regard_attention_forward(  # noqa: PLR0913  # as transformers has it
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -51,12 +51,12 @@ def attention(  # noqa: PLR0913  # as transformers has it
     for name in ("s_aux", "cache"):
         if others.get(name) is not None:
             raise wrong(name, f"a {type(others[name]).__name__}", "none", "use attn_implementation='sdpa'")
-    mask, bias = _mask(module, query, key, attention_mask, is_causal), None
+    mask, bias = _build_mask(module, query, key, attention_mask, is_causal), None
     if attention_mask is not None and attention_mask.dtype != torch.bool:
         bias = attention_mask
     if position_bias is not None:
         bias = position_bias if bias is None else bias + position_bias
-    attended = _attend(query, key, value, _score(query, scaling, softcap), mask, bias, dropout)
+    attended = _attend(query, key, value, _build_score(query, scaling, softcap), mask, bias, dropout)
     output = attended.output.transpose(1, 2).contiguous()
     return output, attended.weights.dense() if wants_weights(module, others) else None
 
@@ -76,7 +76,7 @@ def wants_weights(module: nn.Module, others: Mapping[str, Any]) -> bool:
 
 def _attend(
     query: Tensor, key: Tensor, value: Tensor, score: Score, mask: Mask, bias: Tensor | None, dropout: float
-) -> Attended:
+) -> AttentionResult:
     """The heads of a group share its keys by broadcasting where the mask and the bias do not tell heads apart."""
     table: Bias | None = None if bias is None else Dense(bias)
     groups = query.shape[1] // key.shape[1]
@@ -85,7 +85,7 @@ def _attend(
     return attend(query, key, value, score=score, bias=table, mask=mask, dropout=dropout)
 
 
-def _score(query: Tensor, scaling: float | None, softcap: float | None) -> Score:
+def _build_score(query: Tensor, scaling: float | None, softcap: float | None) -> Score:
     width = query.shape[-1]
     score: Score = ScaledDot()
     if scaling is not None and abs(scaling * width**0.5 - 1) > 1e-12:
@@ -93,7 +93,7 @@ def _score(query: Tensor, scaling: float | None, softcap: float | None) -> Score
     return score if softcap is None else Capped(score, softcap)
 
 
-def _mask(module: nn.Module, query: Tensor, key: Tensor, given: Tensor | None, causal: bool | None) -> Mask:
+def _build_mask(module: nn.Module, query: Tensor, key: Tensor, given: Tensor | None, causal: bool | None) -> Mask:
     """As transformers' own fused implementation reads it: a flag counts where there is no mask and several queries."""
     if given is not None:
         return from_sdpa(given) if given.dtype == torch.bool else Full()

@@ -7,7 +7,7 @@ from torch import nn
 from regard.algebra.shapes import Tensor
 
 NAME = re.compile(r"Attention|Attn|MHA$")
-BESIDE = re.compile(r"(Output|Norm|Dropout|Mask|Embeddings?|Bias|Gate|Router|Indexer)$")
+NOT_ATTENTION = re.compile(r"(Output|Norm|Dropout|Mask|Embeddings?|Bias|Gate|Router|Indexer)$")
 PAIRS = (
     ("q_proj", "k_proj"),
     ("query_proj", "key_proj"),
@@ -45,7 +45,7 @@ def looks_like_attention(module: nn.Module) -> bool:
     (True, False)
     """
     name = type(module).__name__
-    if BESIDE.search(name):
+    if NOT_ATTENTION.search(name):
         return False
     return bool(NAME.search(name)) or has_projections(module)
 
@@ -56,7 +56,7 @@ def has_projections(module: nn.Module) -> bool:
     return any(query in own and key in own for query, key in PAIRS) or any(name in own for name in PACKED)
 
 
-def reason_unseen(module: nn.Module) -> str | None:
+def explain_unseen(module: nn.Module) -> str | None:
     """Why the weights of modules of this class cannot be seen; None if nothing is known against it."""
     name = type(module).__name__
     return next((reason for pattern, reason in REASONS if re.search(pattern, name)), None)

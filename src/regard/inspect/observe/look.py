@@ -7,24 +7,24 @@ from dataclasses import dataclass
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.summary import summarize, summary_of, unseen
+from regard.compute.kernels.summary import summarize, summarize_weights, mask_unseen
 from regard.inspect.observe.blocks import (
-    STAIR,
-    Block,
-    beside,
-    bytes_of_sketch,
-    cell,
-    fits,
+    CAUSAL_ROWS,
+    BlockSummary,
+    join_heads,
+    count_sketch_bytes,
+    cell_width,
+    fits_one_block,
     is_long,
-    joined,
-    pooled_block,
-    rows_of,
+    join_blocks,
+    pool_block,
+    split_rows,
 )
-from regard.inspect.recording import Factored, Factors, Sketch, Whole
+from regard.inspect.recording import FactoredMap, Factors, Sketch, DenseMap
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SoftmaxCall:
     """One item of a batch: `Factors` without their totals, which is all that a softmax attention depends on."""
 
     query: Float[Tensor, "head query dim"]
@@ -38,7 +38,7 @@ class Look:
         return self.query.shape[0], self.query.shape[1], self.key.shape[1]
 
     @property
-    def whole_bytes(self) -> int:
+    def dense_bytes(self) -> int:
         """What all weights would take."""
         heads, queries, keys = self.shape
         return heads * queries * keys * self.query.element_size()
@@ -49,26 +49,26 @@ class Look:
         parts = [self.query, self.key, *([] if self.bias is None else [self.bias])]
         return sum(part.numel() * part.element_size() for part in parts) + self.query[..., 0].numel() * 4
 
-    def sketch_bytes(self, k: int) -> int:
+    def count_sketch_bytes(self, k: int) -> int:
         """What a sketch takes: mind that an overview is made from some length on."""
-        return bytes_of_sketch(self.shape, k, self.query.element_size())
+        return count_sketch_bytes(self.shape, k, self.query.element_size())
 
-    def whole(self) -> Whole:
+    def to_dense(self) -> DenseMap:
         """All weights."""
-        return Whole(probabilities(self.hide(self.scores(0, *self.shape[1:]), 0)))
+        return DenseMap(masked_softmax(self.hide(self.compute_scores(0, *self.shape[1:]), 0)))
 
-    def sketch(self, k: int) -> Sketch:
+    def to_sketch(self, k: int) -> Sketch:
         """Statistics, the k largest of each query, and an overview where the attention is long."""
-        return self._summary(k)[0]
+        return self._summarize(k)[0]
 
-    def factored(self, k: int) -> Factored:
+    def to_factored(self, k: int) -> FactoredMap:
         """The same, with what any tile is found from."""
-        sketch, total = self._summary(k)
+        sketch, total = self._summarize(k)
         own = [part if part is None else part.clone() for part in (self.query, self.key, self.bias)]
         query, key, bias = own
-        return Factored(sketch, Factors(query, key, total, bias, self.reach))  # type: ignore[arg-type]
+        return FactoredMap(sketch, Factors(query, key, total, bias, self.reach))  # type: ignore[arg-type]
 
-    def scores(
+    def compute_scores(
         self, start: int, stop: int, width: int, room: Float[Tensor, " number"] | None = None
     ) -> Float[Tensor, "head row key"]:
         """Those of some queries and the first keys, seen or not; written into `room` where there is one."""
@@ -83,86 +83,86 @@ class Look:
 
     def hide(self, scores: Float[Tensor, "head row key"], start: int) -> Float[Tensor, "head row key"]:
         """The same table, −inf where a key is not seen."""
-        seen = self.seen_by(start)
-        return scores if seen is None else scores.masked_fill_(unseen(scores, seen), float("-inf"))
+        seen = self.count_visible_keys(start)
+        return scores if seen is None else scores.masked_fill_(mask_unseen(scores, seen), float("-inf"))
 
-    def seen_by(self, query: int) -> int | None:
+    def count_visible_keys(self, query: int) -> int | None:
         """How many keys one query sees, each next one seeing one more; None where all see all."""
         return None if self.reach is None else query + self.reach + 1
 
-    def seen(self, stop: int, k: int) -> int:
+    def count_block_keys(self, stop: int, k: int) -> int:
         """How many keys the queries before `stop` see, in whole cells of an overview; at least k."""
         keys = self.shape[2]
         if self.reach is None:
             return keys
-        across = cell(keys)
+        across = cell_width(keys)
         return min(keys, -(-max(stop + self.reach, k) // across) * across)
 
-    def head(self, number: int) -> "Look":
+    def select_head(self, number: int) -> "SoftmaxCall":
         """One head alone."""
         group = number * self.key.shape[0] // self.query.shape[0]
         own = 0 if self.bias is None or self.bias.shape[0] == 1 else number
         bias = None if self.bias is None else self.bias[own : own + 1]
-        return Look(self.query[number : number + 1], self.key[group : group + 1], bias, self.reach)
+        return SoftmaxCall(self.query[number : number + 1], self.key[group : group + 1], bias, self.reach)
 
-    def _summary(self, k: int) -> tuple[Sketch, Tensor]:
+    def _summarize(self, k: int) -> tuple[Sketch, Tensor]:
         """One pass over all scores; and the log totals of the rows. Products of one long head are the fastest."""
-        if self.query.shape[0] == 1 or fits(self.shape):
-            return self._in_blocks(k)
-        sketches, totals = zip(*(self.head(n)._in_blocks(k) for n in range(self.shape[0])), strict=True)
-        return beside(sketches), torch.cat(totals)
+        if self.query.shape[0] == 1 or fits_one_block(self.shape):
+            return self._summarize_blocks(k)
+        sketches, totals = zip(*(self.select_head(n)._summarize_blocks(k) for n in range(self.shape[0])), strict=True)
+        return join_heads(sketches), torch.cat(totals)
 
-    def _in_blocks(self, k: int) -> tuple[Sketch, Tensor]:
+    def _summarize_blocks(self, k: int) -> tuple[Sketch, Tensor]:
         k, blocks = min(k, self.shape[2]), []
-        spans = list(rows_of(self.shape, most=None if self.reach is None else STAIR))
+        spans = list(split_rows(self.shape, most=None if self.reach is None else CAUSAL_ROWS))
         # One room for all blocks: what is kept of each would lie in the room of the last, and none could be used again.
         room = self.query.new_empty(self.shape[0] * spans[0][1] * self.shape[2])
         for start, stop in spans:
-            scores = self.scores(start, stop, self.seen(stop, k), room)
-            summed, cells = summarize(scores, None, 1.0, k, seen=self.seen_by(start)), None
+            scores = self.compute_scores(start, stop, self.count_block_keys(stop, k), room)
+            summed, cells = summarize(scores, None, 1.0, k, seen=self.count_visible_keys(start)), None
             if is_long(self.shape):
                 known = summed.total.masked_fill(summed.total == float("-inf"), 0.0)
-                cells = pooled_block(self.hide(scores, start).sub_(known[..., None]).exp_(), self.shape)
-            blocks.append(Block(summed, cells))
-        return joined(blocks, self.shape), torch.cat([block.summed.total for block in blocks], 1).cpu()
+                cells = pool_block(self.hide(scores, start).sub_(known[..., None]).exp_(), self.shape)
+            blocks.append(BlockSummary(summed, cells))
+        return join_blocks(blocks, self.shape), torch.cat([block.summed.total for block in blocks], 1).cpu()
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
-    """Any other attention: `rows(start, stop)` computes the weights (heads, rows, keys) of some queries.
+class RowwiseCall:
+    """Any other attention: `compute_rows(start, stop)` computes the weights (heads, rows, keys) of some queries.
 
-    `size` is how many queries are looked at together; None is as many as a cache holds.
+    `block_size` is how many queries are looked at together; None is as many as a cache holds.
     """
 
     shape: tuple[int, int, int]
-    rows: Callable[[int, int], Tensor]
-    size: int | None = None
+    compute_rows: Callable[[int, int], Tensor]
+    block_size: int | None = None
 
     @property
-    def whole_bytes(self) -> int:
+    def dense_bytes(self) -> int:
         """What all weights would take."""
         return math.prod(self.shape) * 4
 
-    def sketch_bytes(self, k: int) -> int:
+    def count_sketch_bytes(self, k: int) -> int:
         """What a sketch takes."""
-        return bytes_of_sketch(self.shape, k, 4)
+        return count_sketch_bytes(self.shape, k, 4)
 
-    def whole(self) -> Whole:
+    def to_dense(self) -> DenseMap:
         """All weights."""
-        blocks = [self.rows(start, stop).cpu() for start, stop in rows_of(self.shape, self.size)]
-        return Whole(blocks[0].clone() if len(blocks) == 1 else torch.cat(blocks, 1))
+        blocks = [self.compute_rows(start, stop).cpu() for start, stop in split_rows(self.shape, self.block_size)]
+        return DenseMap(blocks[0].clone() if len(blocks) == 1 else torch.cat(blocks, 1))
 
-    def sketch(self, k: int) -> Sketch:
+    def to_sketch(self, k: int) -> Sketch:
         """Statistics, the k largest of each query, and an overview where the attention is long."""
         blocks = []
-        for start, stop in rows_of(self.shape, self.size):
-            weights = self.rows(start, stop)
-            cells = pooled_block(weights, self.shape) if is_long(self.shape) else None
-            blocks.append(Block(summary_of(weights, min(k, self.shape[2])), cells))
-        return joined(blocks, self.shape)
+        for start, stop in split_rows(self.shape, self.block_size):
+            weights = self.compute_rows(start, stop)
+            cells = pool_block(weights, self.shape) if is_long(self.shape) else None
+            blocks.append(BlockSummary(summarize_weights(weights, min(k, self.shape[2])), cells))
+        return join_blocks(blocks, self.shape)
 
 
-def probabilities(scores: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query key"]:
+def masked_softmax(scores: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query key"]:
     """The softmax, and zeros where nothing is seen."""
     weights = scores.softmax(-1)
     empty = scores.amax(-1, keepdim=True) == float("-inf")

@@ -13,25 +13,25 @@ from regard.compute.watching import WATCHERS
 from regard.compute.weights import Weights
 from regard.errors import wrong, wrong_kind
 from regard.inspect.observe import own
-from regard.inspect.observe.caches import updating
-from regard.inspect.observe.look import Computed, Look
-from regard.inspect.observe.positions import Positions
+from regard.inspect.observe.caches import wrap_cache_update
+from regard.inspect.observe.look import RowwiseCall, SoftmaxCall
+from regard.inspect.observe.positions import KeyOffsets
 from regard.inspect.observe.sites import Site, Sites
-from regard.inspect.observe.softmax import softmax
-from regard.inspect.observe.swaps import CALL, SOFTMAX, UPDATE, Replace, swapped, telling
-from regard.inspect.observe.told import TOLD
-from regard.inspect.observe.unseen import calling, describe_unseen
-from regard.inspect.recording import Recording, Seen
+from regard.inspect.observe.softmax import observe_softmax
+from regard.inspect.observe.swaps import CALL, SOFTMAX, UPDATE, Replacer, patch_functions, wrap_with_hook
+from regard.inspect.observe.told import HOOKS
+from regard.inspect.observe.unseen import wrap_module_call, describe_unseen
+from regard.inspect.recording import Recording, AttentionMap
 
 Keep = Literal["weights", "tiles", "statistics"]
 KEEPS = ("weights", "tiles", "statistics")
-REPLACEMENTS: dict[str, Replace] = {name: telling(told) for name, told in {**TOLD, SOFTMAX: softmax}.items()}
-REPLACEMENTS |= {CALL: calling, UPDATE: updating}
+REPLACEMENTS: dict[str, Replacer] = {name: wrap_with_hook(told) for name, told in {**HOOKS, SOFTMAX: observe_softmax}.items()}
+REPLACEMENTS |= {CALL: wrap_module_call, UPDATE: wrap_cache_update}
 NOTHING = "no attention was computed in this thread outside of compiled graphs"
 COMPILED = 'torch.compile made a graph of it; run it inside torch.compiler.set_stance("force_eager")'
 
 
-class Wanted(NamedTuple):
+class ObserveOptions(NamedTuple):
     """What is to be looked at, and how much of it kept."""
 
     sites: str
@@ -44,16 +44,16 @@ class Wanted(NamedTuple):
 class Observer:
     """Puts what the modules of one model attend to into a recording."""
 
-    def __init__(self, model: nn.Module, recording: Recording, wanted: Wanted) -> None:
+    def __init__(self, model: nn.Module, recording: Recording, wanted: ObserveOptions) -> None:
         self.sites, self.recording, self.wanted = Sites(model), recording, wanted
         self.item, self.left, self.others = wanted.item, wanted.limit, False
-        self.positions = Positions()
+        self.positions = KeyOffsets()
         self.called: set[int] = set()  # modules by identity
         self.known: set[str] = set()  # sites that were seen, or of which a note says why not
 
-    def site(self, part: str | None = None) -> Site | None:
+    def find_site(self, part: str | None = None) -> Site | None:
         """The site that is computing, or a `part` of it, where it is one to be looked at."""
-        site = self.sites.current()
+        site = self.sites.find_current()
         if site is None:
             return None
         if part is not None:
@@ -71,53 +71,53 @@ class Observer:
         """Take the word of a cache where the keys of the next call are."""
         self.positions.expect(name, keys, offset)
 
-    def called_sites(self) -> list[Site]:
+    def find_called_sites(self) -> list[Site]:
         """The modules that were called and are to be looked at."""
         modules = [module for module in self.sites.model.modules() if id(module) in self.called]
         called = [Site(self.sites.names[id(module)], module) for module in modules]
         return [site for site in called if fnmatchcase(site.name, self.wanted.sites)]
 
-    def saw(self, weights: Weights | Tensor) -> None:
+    def on_attention(self, weights: Weights | Tensor) -> None:
         """Our own attention."""
-        site = self.site()
+        site = self.find_site()
         if site is None:
             return
         with torch.no_grad():
             if isinstance(weights, Tensor):
-                self.add(site.name, own.of_tensor(weights, self.item))
+                self.add(site.name, own.build_tensor_call(weights, self.item))
             else:
-                self.add(site.name, own.of_handle(weights, site.module, self.item))
+                self.add(site.name, own.build_handle_call(weights, site.module, self.item))
 
-    def add(self, name: str, look: Look | Computed, first: Tensor | None = None) -> None:
+    def add(self, name: str, look: SoftmaxCall | RowwiseCall, first: Tensor | None = None) -> None:
         """Keep as much of it as is asked for and fits; `first` is its first key."""
         self.known.add(name)
         if 0 in look.shape:
             self.recording.notes.append(f"{name}: not kept, because it has {look.shape} heads, queries and keys")
             return
-        offset = self.positions.offset(name, look.shape[2], first)
-        seen, note = self._kept(look)
+        offset = self.positions.resolve_offset(name, look.shape[2], first)
+        seen, note = self._keep(look)
         if seen is not None:
             self.left -= seen.bytes
             name = self.recording.add(name, seen, offset)
         if note:
             self.recording.notes.append(f"{name}: {note}")
 
-    def missed(self, name: str, reason: str) -> None:
+    def note_missed(self, name: str, reason: str) -> None:
         """Say that something was attended to and not seen."""
         self.known.add(name)
         self.recording.notes.append(f"{name}: not seen: {reason}")
 
-    def _kept(self, look: Look | Computed) -> tuple[Seen | None, str | None]:
+    def _keep(self, look: SoftmaxCall | RowwiseCall) -> tuple[AttentionMap | None, str | None]:
         """As much as is wanted and fits, and what to say where it is less."""
         keep, top = self.wanted.keep, self.wanted.top
-        room = f"{look.whole_bytes:,} bytes of weights, {max(0, self.left):,} of {self.wanted.limit:,} left"
-        if keep == "weights" and look.whole_bytes <= self.left:
-            return look.whole(), None
-        sketch = look.sketch_bytes(top)
-        if keep != "statistics" and isinstance(look, Look) and look.factors_bytes + sketch <= self.left:
-            return look.factored(top), f"kept as factors and statistics ({room})" if keep == "weights" else None
+        room = f"{look.dense_bytes:,} bytes of weights, {max(0, self.left):,} of {self.wanted.limit:,} left"
+        if keep == "weights" and look.dense_bytes <= self.left:
+            return look.to_dense(), None
+        sketch = look.count_sketch_bytes(top)
+        if keep != "statistics" and isinstance(look, SoftmaxCall) and look.factors_bytes + sketch <= self.left:
+            return look.to_factored(top), f"kept as factors and statistics ({room})" if keep == "weights" else None
         if sketch <= self.left:
-            return look.sketch(top), None if keep == "statistics" else f"kept as statistics ({room})"
+            return look.to_sketch(top), None if keep == "statistics" else f"kept as statistics ({room})"
         return None, f"not kept ({room})"
 
 
@@ -151,31 +151,31 @@ def observe(
     >>> recording["MultiheadAttention"].dense()[0, 0]
     tensor([0.3333, 0.3333, 0.3333])
     """
-    check(model, keep, top, item, limit)
+    check_options(model, keep, top, item, limit)
     recording = Recording()
-    observer = Observer(model, recording, Wanted(sites, keep, top, item, limit))
-    with swapped(model, REPLACEMENTS):
+    observer = Observer(model, recording, ObserveOptions(sites, keep, top, item, limit))
+    with patch_functions(model, REPLACEMENTS):
         token = WATCHERS.set((*WATCHERS.get(), observer))
         try:
             yield recording
         finally:
             WATCHERS.reset(token)
-    conclude(observer, model)
+    note_unseen(observer, model)
 
 
-def conclude(observer: Observer, model: nn.Module) -> None:
+def note_unseen(observer: Observer, model: nn.Module) -> None:
     """Say what was computed and not seen."""
     recording, sites = observer.recording, observer.wanted.sites
-    for name in compiled(model):
+    for name in find_compiled(model):
         if not any(site.startswith(name) for site in recording):
-            observer.missed(name or type(model).__name__, COMPILED)
-    recording.notes += describe_unseen(observer.called_sites(), observer.known)
+            observer.note_missed(name or type(model).__name__, COMPILED)
+    recording.notes += describe_unseen(observer.find_called_sites(), observer.known)
     if not recording and not recording.notes:
         why = f"no site matches '{sites}'" if observer.others else NOTHING
         recording.notes.append(f"nothing was seen: {why}")
 
 
-def compiled(model: nn.Module) -> list[str]:
+def find_compiled(model: nn.Module) -> list[str]:
     """The paths of the modules that torch.compile has wrapped, or will call a graph in the place of."""
     marks = ("_orig_mod", "_compiled_call_impl")
     return [
@@ -183,7 +183,7 @@ def compiled(model: nn.Module) -> list[str]:
     ]
 
 
-def check(model: nn.Module, keep: str, top: int, item: int, limit: int) -> None:
+def check_options(model: nn.Module, keep: str, top: int, item: int, limit: int) -> None:
     """Raise where something cannot be meant."""
     if not isinstance(model, nn.Module):
         raise wrong_kind("model", describe(model), "an nn.Module", "give the model itself")

@@ -5,7 +5,7 @@ import torch
 from regard.algebra.shapes import Tensor
 
 
-class Positions:
+class KeyOffsets:
     """The position of the first key of the last call of each site, and what the next one will have."""
 
     def __init__(self) -> None:
@@ -16,7 +16,7 @@ class Positions:
         """Take the word of a cache that the next call of the site gets so many keys from this position on."""
         self._expected[name] = keys, offset
 
-    def offset(self, name: str, keys: int, first: Tensor | None) -> int | None:
+    def resolve_offset(self, name: str, keys: int, first: Tensor | None) -> int | None:
         """Return the position of the first key of a call; None if it is not known.
 
         Without the word of a cache, a first call begins at 0, and a later one where the call before it began, as long
@@ -29,12 +29,12 @@ class Positions:
         elif last is None:
             offset = 0
         else:
-            same = keys >= last[0] if first is None or last[2] is None else alike(first, last[2])
+            same = keys >= last[0] if first is None or last[2] is None else is_same_key(first, last[2])
             offset = last[1] if same else None
         self._last[name] = keys, offset, None if first is None else first.clone()
         return offset
 
 
-def alike(one: Tensor, other: Tensor) -> bool:
+def is_same_key(one: Tensor, other: Tensor) -> bool:
     """Whether two keys are the same but for rounding: without a cache they are computed anew at another length."""
     return one.shape == other.shape and torch.allclose(one, other, rtol=1e-2, atol=1e-3)

@@ -14,7 +14,7 @@ from torch import nn
 from regard.compute.attend import attend
 from regard.layers import Mechanism
 
-OWN: CodeType = inspect.unwrap(attend).__code__  # tests wrap every function to check shapes
+ATTEND_CODE: CodeType = inspect.unwrap(attend).__code__  # tests wrap every function to check shapes
 
 
 class Site(NamedTuple):
@@ -33,15 +33,15 @@ class Sites:
         self.names[id(model)] = type(model).__name__
         self.model = model  # identities are only good while the modules live
 
-    def current(self) -> Site | None:
+    def find_current(self) -> Site | None:
         """The innermost module at work, or None where no module of this model is.
 
         A mechanism belongs to the layer that it is a part of. What our own operator calls is not seen again.
         """
-        module = next((module for _, module in self.frames() if module is not None), None)
+        module = next((module for _, module in self.iterate_frames() if module is not None), None)
         return None if module is None else Site(self.names[id(module)], module)
 
-    def frames(self) -> Iterator[tuple[FrameType, nn.Module | None]]:
+    def iterate_frames(self) -> Iterator[tuple[FrameType, nn.Module | None]]:
         """The calls in progress, innermost first, each with the module of this model that it is a method of."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
@@ -54,7 +54,7 @@ class Sites:
             frame = frame.f_back
 
 
-def arguments_of(frame: FrameType) -> list[Any]:
+def read_arguments(frame: FrameType) -> list[Any]:
     """What a call in progress was given."""
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
@@ -62,11 +62,11 @@ def arguments_of(frame: FrameType) -> list[Any]:
     return [frame.f_locals.get(name) for name in code.co_varnames[:count]]
 
 
-def within_own() -> bool:
+def is_inside_attend() -> bool:
     """Whether our own operator is computing, which tells of itself."""
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_code is OWN:
+        if frame.f_code is ATTEND_CODE:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False

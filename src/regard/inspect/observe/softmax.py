@@ -7,53 +7,53 @@ from typing import Any
 from torch import nn
 
 from regard.algebra.shapes import Tensor
-from regard.inspect.observe.likeness import arrange_heads, count_heads, looks_like_attention, reason_unseen
-from regard.inspect.observe.own import of_tensor
-from regard.inspect.observe.sites import Site, Sites, arguments_of, within_own
+from regard.inspect.observe.likeness import arrange_heads, count_heads, looks_like_attention, explain_unseen
+from regard.inspect.observe.own import build_tensor_call
+from regard.inspect.observe.sites import Site, Sites, read_arguments, is_inside_attend
 from regard.inspect.observe.swaps import DEPTH
-from regard.inspect.observe.told import Observing, observers, strange
+from regard.inspect.observe.told import ObserverInterface, find_observers, explain_unreadable
 
 
-def softmax(original: Any, result: Any, *arguments: Any, **named: Any) -> None:
-    """`torch.softmax` and the method of tensors, which `F.softmax` and `nn.Softmax` call.
+def observe_softmax(original: Any, result: Any, *arguments: Any, **named: Any) -> None:
+    """`torch.observe_softmax` and the method of tensors, which `F.observe_softmax` and `nn.Softmax` call.
 
     What another function tells of (our operator, or the eager attention of transformers) is not told twice, and what is
     computed to look at it is not told at all.
     """
     if DEPTH.get() > 1 or not isinstance(result, Tensor) or not 3 <= result.dim() <= 5:
         return
-    if strange(result) or within_own():
+    if explain_unreadable(result) or is_inside_attend():
         return
-    if _axis(*arguments, **named) not in (-1, result.dim() - 1):
+    if _read_axis(*arguments, **named) not in (-1, result.dim() - 1):
         return
-    for observer in observers():
-        found = _site(observer.sites)
-        weights = None if found is None else _weights(result, *found)
+    for observer in find_observers():
+        found = _find_site(observer.sites)
+        weights = None if found is None else _arrange_weights(result, *found)
         if found is not None and weights is not None and observer.wants(found[0].name):
-            _add(observer, found[0].name, weights)
+            _add_weights(observer, found[0].name, weights)
 
 
-def _axis(scores: Tensor, dim: Any = None, *arguments: Any, **named: Any) -> Any:
+def _read_axis(scores: Tensor, dim: Any = None, *arguments: Any, **named: Any) -> Any:
     return dim
 
 
-def _add(observer: Observing, name: str, weights: Tensor) -> None:
+def _add_weights(observer: ObserverInterface, name: str, weights: Tensor) -> None:
     if observer.item < weights.shape[0]:
-        observer.add(name, of_tensor(weights, observer.item))
+        observer.add(name, build_tensor_call(weights, observer.item))
     else:
-        observer.missed(name, f"item {observer.item} was asked for, and it computed {weights.shape[0]}")
+        observer.note_missed(name, f"item {observer.item} was asked for, and it computed {weights.shape[0]}")
 
 
-def _site(sites: Sites) -> tuple[Site, list[Tensor]] | None:
+def _find_site(sites: Sites) -> tuple[Site, list[Tensor]] | None:
     """The innermost module at work and its inputs, if it looks like attention; ours tell of themselves."""
     site, inputs = None, []
-    for frame, module in sites.frames():
+    for frame, module in sites.iterate_frames():
         if module is None or (site is None and _is_bare(module)):
             continue
         if site is not None and module is not site.module:
             break
         site = site or Site(sites.names[id(module)], module)
-        inputs += list(_tensors(arguments_of(frame)))
+        inputs += list(_iterate_tensors(read_arguments(frame)))
         if not looks_like_attention(module) or type(module).__module__.startswith("regard."):
             return None
     return None if site is None else (site, inputs)
@@ -64,26 +64,26 @@ def _is_bare(module: nn.Module) -> bool:
     return not module._modules and not module._parameters and not looks_like_attention(module)
 
 
-def _tensors(things: Iterable[Any]) -> Iterator[Tensor]:
+def _iterate_tensors(things: Iterable[Any]) -> Iterator[Tensor]:
     for thing in things:
         if isinstance(thing, Tensor):
             yield thing
         elif isinstance(thing, list | tuple):
-            yield from _tensors(thing)
+            yield from _iterate_tensors(thing)
         elif isinstance(thing, dict):
-            yield from _tensors(thing.values())
+            yield from _iterate_tensors(thing.values())
 
 
-def _weights(result: Tensor, site: Site, inputs: list[Tensor]) -> Tensor | None:
+def _arrange_weights(result: Tensor, site: Site, inputs: list[Tensor]) -> Tensor | None:
     """The result as (batch, heads, queries, keys); None if it is something else: its queries are in no input."""
-    if reason_unseen(site.module) is not None:
+    if explain_unseen(site.module) is not None:
         return None
     weights = arrange_heads(result, count_heads(site.module))
-    lengths = {length for tensor in inputs for length in _lengths(tensor)}
+    lengths = {length for tensor in inputs for length in _list_lengths(tensor)}
     return weights if weights is not None and weights.shape[-2] in lengths else None
 
 
-def _lengths(tensor: Tensor) -> list[int]:
+def _list_lengths(tensor: Tensor) -> list[int]:
     """How many positions a tensor may have: along an axis, or in the rows and columns of an image."""
     shape = tensor.shape
     images = [math.prod(shape[1:3]), math.prod(shape[2:4])] if tensor.dim() == 4 else []

@@ -18,17 +18,17 @@ from torch import nn
 
 from regard.compute.watching import WATCHERS
 
-Told = Callable[..., None]
+Hook = Callable[..., None]
 Function = Callable[..., Any]
-Replace = Callable[[Function], Function]
+Replacer = Callable[[Function], Function]
 DEPTH: ContextVar[int] = ContextVar("regard_depth", default=0)  # functions in progress that tell of themselves
 _lock = threading.Lock()
 
 
-class Swap:
+class Patch:
     """One function by its name in a module or a class, replaced while anyone holds it."""
 
-    def __init__(self, home: Any, name: str, replace: Replace) -> None:
+    def __init__(self, home: Any, name: str, replace: Replacer) -> None:
         self.home, self.name = home, name
         self.inherited = name not in vars(home)
         self.original = getattr(home, name)
@@ -52,41 +52,41 @@ class Swap:
             setattr(self.home, self.name, self.original)
 
 
-def watched_now() -> bool:
+def is_observed() -> bool:
     """Whether somebody watches this thread of work; never while torch.compile traces, which cannot look that up."""
     return not torch.compiler.is_compiling() and bool(WATCHERS.get())
 
 
-def telling(told: Told) -> Replace:
-    """The replacement that calls the original, and then `told` with it, its result and its arguments."""
+def wrap_with_hook(hook: Hook) -> Replacer:
+    """The replacement that calls the original, and then `hook` with it, its result and its arguments."""
 
-    def replace(original: Function) -> Function:
+    def wrap(original: Function) -> Function:
         @functools.wraps(original)
-        def watched(*arguments: Any, **named: Any) -> Any:
-            if not watched_now():
+        def wrapper(*arguments: Any, **named: Any) -> Any:
+            if not is_observed():
                 return original(*arguments, **named)
             token = DEPTH.set(DEPTH.get() + 1)
             try:
                 result = original(*arguments, **named)
                 with torch.no_grad():
-                    told(original, result, *arguments, **named)
+                    hook(original, result, *arguments, **named)
             finally:
                 DEPTH.reset(token)
             return result
 
-        return watched
+        return wrapper
 
-    return replace
+    return wrap
 
 
-_swaps: dict[tuple[int, str], Swap] = {}
+_patches: dict[tuple[int, str], Patch] = {}
 
 
 @contextmanager
-def swapped(model: nn.Module, replacements: Mapping[str, Replace]) -> Any:
+def patch_functions(model: nn.Module, replacements: Mapping[str, Replacer]) -> Any:
     """Inside, the functions that `replacements` names are replaced wherever the model's own code would find them."""
     with _lock:
-        held = list(_found(model, replacements))
+        held = list(_find_patches(model, replacements))
         for swap in held:
             swap.hold()
     try:
@@ -96,36 +96,36 @@ def swapped(model: nn.Module, replacements: Mapping[str, Replace]) -> Any:
             for swap in reversed(held):
                 swap.release()
                 if swap.holders == 0:
-                    del _swaps[id(swap.home), swap.name]
+                    del _patches[id(swap.home), swap.name]
 
 
-def _found(model: nn.Module, replacements: Mapping[str, Replace]) -> Iterable[Swap]:
-    for home, name in (*HOMES, *_caches()):
-        yield _swap(home, name, replacements[name])
-    originals = {id(_swaps[id(home), name].original): name for home, name in ((F, SDPA), (torch, SOFTMAX))}
-    for home in _homes(model):
+def _find_patches(model: nn.Module, replacements: Mapping[str, Replacer]) -> Iterable[Patch]:
+    for home, name in (*NAMESPACES, *_find_caches()):
+        yield _get_patch(home, name, replacements[name])
+    originals = {id(_patches[id(home), name].original): name for home, name in ((F, SDPA), (torch, SOFTMAX))}
+    for home in _find_namespaces(model):
         for name, thing in list(vars(home).items()):
             if id(thing) in originals:  # from torch.nn.functional import scaled_dot_product_attention
-                yield _swap(home, name, replacements[originals[id(thing)]])
+                yield _get_patch(home, name, replacements[originals[id(thing)]])
             elif name == EAGER and callable(thing):  # transformers has one in each of its models
-                yield _swap(home, name, replacements[EAGER])
+                yield _get_patch(home, name, replacements[EAGER])
 
 
-def _swap(home: Any, name: str, replace: Replace) -> Swap:
-    swap = _swaps.get((id(home), name))
+def _get_patch(home: Any, name: str, replace: Replacer) -> Patch:
+    swap = _patches.get((id(home), name))
     if swap is None:
-        swap = _swaps[id(home), name] = Swap(home, name, replace)
+        swap = _patches[id(home), name] = Patch(home, name, replace)
     return swap
 
 
-def _homes(model: nn.Module) -> list[Any]:
+def _find_namespaces(model: nn.Module) -> list[Any]:
     """The files that the classes of the model's modules are written in."""
     names = {kind.__module__ for module in model.modules() for kind in type(module).__mro__}
     homes = [sys.modules[name] for name in sorted(names) if name in sys.modules]
     return [home for home in homes if home is not F]
 
 
-def _caches() -> list[tuple[Any, str]]:
+def _find_caches() -> list[tuple[Any, str]]:
     """The key–value cache of transformers, if that is loaded: all kinds of it are updated through one method."""
     cache = getattr(sys.modules.get("transformers.cache_utils"), "Cache", None)
     return [] if cache is None else [(cache, UPDATE)]
@@ -136,7 +136,7 @@ NATIVE, ENCODER = "_native_multi_head_attention", "_transformer_encoder_layer_fw
 EAGER, SOFTMAX = "eager_attention_forward", "softmax"
 CALL, UPDATE = "__call__", "update"
 # `F.softmax` and `nn.Softmax` call the method of the tensor.
-HOMES: tuple[tuple[Any, str], ...] = (
+NAMESPACES: tuple[tuple[Any, str], ...] = (
     (F, SDPA),
     (F, MULTIHEAD),
     (torch, NATIVE),

@@ -5,25 +5,25 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from regard.compute.watching import WATCHERS
-from regard.inspect.observe.likeness import UNKNOWN, looks_like_attention, reason_unseen
+from regard.inspect.observe.likeness import UNKNOWN, looks_like_attention, explain_unseen
 from regard.inspect.observe.sites import Site
-from regard.inspect.observe.swaps import Function, watched_now
+from regard.inspect.observe.swaps import Function, is_observed
 
-SHOWN = 3  # names in a note; there may be a hundred layers
+MAX_NAMES = 3  # names in a note; there may be a hundred layers
 
 
-def calling(original: Function) -> Function:
+def wrap_module_call(original: Function) -> Function:
     """The replacement of `nn.Module.__call__`, which remembers who was called."""
 
     @functools.wraps(original)
-    def watched(module: Any, *arguments: Any, **named: Any) -> Any:
-        if watched_now():
+    def wrapper(module: Any, *arguments: Any, **named: Any) -> Any:
+        if is_observed():
             for watcher in WATCHERS.get():
                 if isinstance(called := getattr(watcher, "called", None), set):
                     called.add(id(module))
         return original(module, *arguments, **named)
 
-    return watched
+    return wrapper
 
 
 def describe_unseen(called: Iterable[Site], known: Collection[str]) -> list[str]:
@@ -33,20 +33,20 @@ def describe_unseen(called: Iterable[Site], known: Collection[str]) -> list[str]
     """
     alike = [site for site in called if looks_like_attention(site.module)]
     names = {site.name for site in alike}
-    lost = [site for site in alike if not _covered(site.name, known, names)]
+    lost = [site for site in alike if not _is_covered(site.name, known, names)]
     classes: dict[type, list[Site]] = {}
     for site in lost:
         classes.setdefault(type(site.module), []).append(site)
-    return [_note(kind.__name__, sites) for kind, sites in classes.items()]
+    return [_format_note(kind.__name__, sites) for kind, sites in classes.items()]
 
 
-def _covered(name: str, known: Collection[str], alike: Collection[str]) -> bool:
+def _is_covered(name: str, known: Collection[str], alike: Collection[str]) -> bool:
     inside = any(other.startswith(f"{name}.") for other in (*known, *alike))
     around = any(name.startswith(f"{other}.") for other in known if other in alike)
     return name in known or inside or around
 
 
-def _note(kind: str, sites: list[Site]) -> str:
-    names = ", ".join(site.name for site in sites[:SHOWN])
-    more = f" and {len(sites) - SHOWN} more" if len(sites) > SHOWN else ""
-    return f"{names}{more}: not seen: {kind}: {reason_unseen(sites[0].module) or UNKNOWN}"
+def _format_note(kind: str, sites: list[Site]) -> str:
+    names = ", ".join(site.name for site in sites[:MAX_NAMES])
+    more = f" and {len(sites) - MAX_NAMES} more" if len(sites) > MAX_NAMES else ""
+    return f"{names}{more}: not seen: {kind}: {explain_unseen(sites[0].module) or UNKNOWN}"

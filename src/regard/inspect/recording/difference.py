@@ -7,13 +7,13 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.weights import Top
+from regard.compute.weights import TopWeights
 from regard.errors import wrong
-from regard.inspect.recording.seen import ENOUGH, EVERY, MOST, Between, How, Seen, unhurried
+from regard.inspect.recording.seen import BLOCK_WEIGHTS, EVERY, MAX_WEIGHTS, InterruptCheck, PoolMode, AttentionMap, never_interrupt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Difference(Seen):
+class Difference(AttentionMap):
     """`second` − `first`, of everything: weights are from −1 to 1, entropies and masses are gains and losses.
 
     >>> from regard.inspect.recording import Whole
@@ -22,8 +22,8 @@ class Difference(Seen):
     tensor([[-0.7500,  0.7500]])
     """
 
-    first: Seen
-    second: Seen
+    first: AttentionMap
+    second: AttentionMap
 
     def __post_init__(self) -> None:
         if self.first.shape != self.second.shape:
@@ -40,41 +40,41 @@ class Difference(Seen):
     def entropy(self) -> Float[Tensor, "head query"]:
         return self.second.entropy() - self.first.entropy()
 
-    def received(self) -> Float[Tensor, "head key"]:
-        return self.second.received() - self.first.received()
+    def received_weight(self) -> Float[Tensor, "head key"]:
+        return self.second.received_weight() - self.first.received_weight()
 
-    def top(self, k: int, between: Between = unhurried) -> Top:
+    def top(self, k: int, between: InterruptCheck = never_interrupt) -> TopWeights:
         """The k largest changes of each query, by their size."""
-        self.count(k, self.keys)
-        if self.heads * self.queries * self.keys > 2 * MOST:
+        self.check_k(k, self.keys)
+        if self.heads * self.queries * self.keys > 2 * MAX_WEIGHTS:
             raise wrong(
-                "top", f"{self.shape} weights", f"at most {2 * MOST:,}", "compare fewer heads, or shorter inputs"
+                "top", f"{self.shape} weights", f"at most {2 * MAX_WEIGHTS:,}", "compare fewer heads, or shorter inputs"
             )
-        rows = max(1, ENOUGH // self.keys)
+        rows = max(1, BLOCK_WEIGHTS // self.keys)
         parts = [
             [
-                self._top(head, slice(start, min(self.queries, start + rows)), k, between)
+                self._find_top(head, slice(start, min(self.queries, start + rows)), k, between)
                 for start in range(0, self.queries, rows)
             ]
             for head in range(self.heads)
         ]
         joined = [[torch.cat(pieces) for pieces in zip(*part, strict=True)] for part in parts]
         weights, keys = zip(*joined, strict=True)
-        return Top(torch.stack(weights), torch.stack(keys))
+        return TopWeights(torch.stack(weights), torch.stack(keys))
 
-    def picture(
+    def downsample(
         self,
         head: int | None = None,
         rows: slice = EVERY,
         columns: slice = EVERY,
         *,
         size: tuple[int, int] = (512, 512),
-        how: How = "mean",
-        between: Between = unhurried,
+        how: PoolMode = "mean",
+        between: InterruptCheck = never_interrupt,
     ) -> Float[Tensor, "height width"]:
         """The change of the pictures: of each cell's mean, or of its largest weight."""
         both = [
-            seen.picture(head, rows, columns, size=size, how=how, between=between) for seen in (self.first, self.second)
+            seen.downsample(head, rows, columns, size=size, how=how, between=between) for seen in (self.first, self.second)
         ]
         finest = [max(sizes) for sizes in zip(*(one.shape for one in both), strict=True)]
         # An overview may have fewer cells than the other picture: each then stands for several.
@@ -85,10 +85,10 @@ class Difference(Seen):
         both = {"first": self.first, "second": self.second}
         return {f"{name}/{part}": tensor for name, seen in both.items() for part, tensor in seen.tensors().items()}
 
-    def facts(self) -> Mapping[str, object]:
-        return {"kind": "difference", "first": dict(self.first.facts()), "second": dict(self.second.facts())}
+    def header(self) -> Mapping[str, object]:
+        return {"kind": "difference", "first": dict(self.first.header()), "second": dict(self.second.header())}
 
-    def _top(self, head: int, rows: slice, k: int, between: Between) -> tuple[Tensor, Tensor]:
+    def _find_top(self, head: int, rows: slice, k: int, between: InterruptCheck) -> tuple[Tensor, Tensor]:
         between()
         change = self.tile(head, rows)
         keys = change.abs().topk(k, dim=-1).indices

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 
 from regard.algebra.shapes import Float, Tensor, describe
-from regard.compute.weights import Top
+from regard.compute.weights import TopWeights
 from regard.errors import wrong
-from regard.inspect.recording.seen import EVERY, MOST, SOON, Between, How, Seen, unhurried
+from regard.inspect.recording.seen import EVERY, MAX_WEIGHTS, INTERACTIVE_WEIGHTS, InterruptCheck, PoolMode, AttentionMap, never_interrupt
 from regard.inspect.recording.sketch import Sketch
 
 
@@ -61,7 +61,7 @@ class Factors:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Factored(Seen):
+class FactoredMap(AttentionMap):
     """Statistics, largest weights and overview of all, and factors that any tile is computed from, exactly."""
 
     sketch: Sketch
@@ -78,8 +78,8 @@ class Factored(Seen):
         return self.factors.shape
 
     def tile(self, head: int | None = None, rows: slice = EVERY, columns: slice = EVERY) -> Float[Tensor, "row column"]:
-        self.one_head(head)
-        rows, columns = slice(*self.span("rows", rows, self.queries)), slice(*self.span("columns", columns, self.keys))
+        self.check_head(head)
+        rows, columns = slice(*self.resolve_slice("rows", rows, self.queries)), slice(*self.resolve_slice("columns", columns, self.keys))
         if head is not None:
             return self.factors.tile(head, rows, columns)
         total = self.factors.tile(0, rows, columns)
@@ -88,41 +88,41 @@ class Factored(Seen):
         return total / self.heads
 
     def entropy(self) -> Float[Tensor, "head query"]:
-        return self.sketch.spread
+        return self.sketch.entropies
 
-    def received(self) -> Float[Tensor, "head key"]:
+    def received_weight(self) -> Float[Tensor, "head key"]:
         return self.sketch.mass
 
-    def top(self, k: int, between: Between = unhurried) -> Top:
+    def top(self, k: int, between: InterruptCheck = never_interrupt) -> TopWeights:
         return self.sketch.top(k)
 
-    def picture(
+    def downsample(
         self,
         head: int | None = None,
         rows: slice = EVERY,
         columns: slice = EVERY,
         *,
         size: tuple[int, int] = (512, 512),
-        how: How = "mean",
-        between: Between = unhurried,
+        how: PoolMode = "mean",
+        between: InterruptCheck = never_interrupt,
     ) -> Float[Tensor, "height width"]:
         """From the overview where its cells are fine enough or the weights too many, else from the weights."""
         overview = self.sketch.overview
-        start, stop = self.span("rows", rows, self.queries)
-        first, last = self.span("columns", columns, self.keys)
+        start, stop = self.resolve_slice("rows", rows, self.queries)
+        first, last = self.resolve_slice("columns", columns, self.keys)
         weights = (stop - start) * (last - first) * (self.heads if head is None else 1)
         down, across = (1, 1) if overview is None else overview.step
         # An overview of 500 cells will do for a picture of 512, where that would take seconds.
-        enough = 2 if weights > SOON else 1
+        enough = 2 if weights > INTERACTIVE_WEIGHTS else 1
         tall, wide = enough * (stop - start) >= down * size[0], enough * (last - first) >= across * size[1]
-        if (overview is not None and tall and wide) or weights > MOST:
-            return self.sketch.picture(head, rows, columns, size=size, how=how, between=between)
-        return Seen.picture(self, head, rows, columns, size=size, how=how, between=between)
+        if (overview is not None and tall and wide) or weights > MAX_WEIGHTS:
+            return self.sketch.downsample(head, rows, columns, size=size, how=how, between=between)
+        return AttentionMap.downsample(self, head, rows, columns, size=size, how=how, between=between)
 
     def tensors(self) -> dict[str, Tensor]:
         factors = self.factors
         kept = {**self.sketch.tensors(), "query": factors.query, "key": factors.key, "total": factors.total}
         return kept if factors.bias is None else {**kept, "bias": factors.bias}
 
-    def facts(self) -> Mapping[str, object]:
-        return {**self.sketch.facts(), "kind": "factored", "reach": self.factors.reach}
+    def header(self) -> Mapping[str, object]:
+        return {**self.sketch.header(), "kind": "factored", "reach": self.factors.reach}

@@ -11,28 +11,28 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from regard.algebra.shapes import Tensor
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.errors import InputError, RegardError, wrong
 from regard.inspect.recording.difference import Difference
-from regard.inspect.recording.factored import Factored, Factors
-from regard.inspect.recording.recording import Labels, Recording
-from regard.inspect.recording.seen import Between, Seen, Whole, unhurried
-from regard.inspect.recording.sketch import Overview, Sketch
+from regard.inspect.recording.factored import FactoredMap, Factors
+from regard.inspect.recording.recording import TokenLabels, Recording
+from regard.inspect.recording.seen import InterruptCheck, AttentionMap, DenseMap, never_interrupt
+from regard.inspect.recording.sketch import PooledMap, Sketch
 
 FORMAT, VERSION = "regard", 1
-LONGEST = most("recording", "axis")  # positions: more is a mistake or malice
-HEADS = most("recording", "heads")  # of a site: each head is a turn of a loop
-SITES, TENSORS = most("recording", "sites"), most("recording", "tensors")  # of a file: each has its price
-NAME = most("recording", "name")  # characters
-TEXT = most("recording", "text share")  # its part of the limit, at most: JSON takes twenty times its length
-VALUES = most("recording", "value share")  # the same of its values: an empty object of two characters takes 64 bytes
-HALVES = re.compile(r"\\u[dD][89a-fA-F]")  # where JSON may hold half a surrogate pair
+LONGEST = get_bound("recording", "axis")  # positions: more is a mistake or malice
+HEADS = get_bound("recording", "heads")  # of a site: each head is a turn of a loop
+SITES, TENSORS = get_bound("recording", "sites"), get_bound("recording", "tensors")  # of a file: each has its price
+NAME = get_bound("recording", "name")  # characters
+TEXT = get_bound("recording", "text share")  # its part of the limit, at most: JSON takes twenty times its length
+VALUES = get_bound("recording", "value share")  # the same of its values: an empty object of two characters takes 64 bytes
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # where JSON may hold half a surrogate pair
 DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}
-OURS = "use a file that Recording.save wrote, or restore it from a copy"
+FIX = "use a file that Recording.save wrote, or restore it from a copy"
 Tensors = Mapping[str, Tensor]
 
 
-def write(recording: Recording, path: Path) -> None:
+def write_recording(recording: Recording, path: Path) -> None:
     """Write all of it, so that the file is whole or as it was before."""
     tensors: dict[str, Tensor] = {}
     sites = []
@@ -40,7 +40,7 @@ def write(recording: Recording, path: Path) -> None:
         own = {f"{number}/{part}": tensor.cpu().contiguous() for part, tensor in seen.tensors().items()}
         tensors |= {part: tensor.clone() for part, tensor in own.items()}  # safetensors refuses shared storage
         place = {"offset": recording.offsets[name]} if name in recording.offsets else {}
-        sites.append({"name": name, **seen.facts(), "labels": _written(recording.labels.get(name)), **place})
+        sites.append({"name": name, **seen.header(), "labels": _encode_labels(recording.labels.get(name)), **place})
     about = {"version": VERSION, "sites": sites, "metadata": recording.metadata, "notes": recording.notes}
     try:
         text = json.dumps(about, ensure_ascii=False, allow_nan=False)
@@ -58,7 +58,7 @@ def write(recording: Recording, path: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def read(path: Path, limit: int, *, name: str | None = None, between: Between = unhurried) -> Recording:
+def read_recording(path: Path, limit: int, *, name: str | None = None, between: InterruptCheck = never_interrupt) -> Recording:
     """Read it. Shapes are checked on the header alone, before any tensor is.
 
     `name` is what messages call the file, its path if there is none. `between` is called between the sites: whoever
@@ -72,176 +72,176 @@ def read(path: Path, limit: int, *, name: str | None = None, between: Between = 
         raise wrong("recording", f"{name} of {size:,} bytes", f"at most {limit:,}", "load it with a larger limit")
     try:
         with safe_open(path, framework="pt") as file:
-            return _recording(file, limit, between)
+            return _build_recording(file, limit, between)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     except RegardError:
         raise  # of `between`
     except (SafetensorError, ValueError, OverflowError, RuntimeError, OSError, MemoryError) as error:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())[:200]
-        raise wrong("recording", f"{name} ({reason})", "a whole safetensors file of version 1", OURS) from None
+        raise wrong("recording", f"{name} ({reason})", "a whole safetensors file of version 1", FIX) from None
 
 
-def _recording(file: Any, limit: int, between: Between) -> Recording:
-    about = _about(file.metadata() or {}, limit)
-    sites, names = _list("sites", about.get("sites")), file.keys()
+def _build_recording(file: Any, limit: int, between: InterruptCheck) -> Recording:
+    about = _parse_header(file.metadata() or {}, limit)
+    sites, names = _expect_list("sites", about.get("sites")), file.keys()
     for what, count, bound in (("sites", len(sites), SITES), ("tensors", len(names), TENSORS)):
         if count > bound:
-            raise wrong(what, f"{count:,}", f"at most {bound:,}", OURS)
+            raise wrong(what, f"{count:,}", f"at most {bound:,}", FIX)
     between()
-    shapes = {name: _shape(name, file.get_slice(name)) for name in names}
+    shapes = {name: _make_meta_tensor(name, file.get_slice(name)) for name in names}
     claimed: set[str] = set()
-    empty = [_seen(site, _Picked(f"{n}/", shapes.__getitem__, shapes.keys(), claimed)) for n, site in enumerate(sites)]
+    empty = [_build_map(site, _SiteTensors(f"{n}/", shapes.__getitem__, shapes.keys(), claimed)) for n, site in enumerate(sites)]
     between()
     extra = next((name for name in shapes if name not in claimed), None)
     if extra is not None:
-        raise wrong("tensors", f"'{extra}', which belongs to no site", "those of the sites", OURS)
-    recording = Recording(metadata=_mapping("metadata", about.get("metadata")))
-    recording.notes += [_text("notes", note) for note in _list("notes", about.get("notes"))]
+        raise wrong("tensors", f"'{extra}', which belongs to no site", "those of the sites", FIX)
+    recording = Recording(metadata=_expect_object("metadata", about.get("metadata")))
+    recording.notes += [_expect_text("notes", note) for note in _expect_list("notes", about.get("notes"))]
     for number, (site, shape) in enumerate(zip(sites, empty, strict=True)):
         between()
         if shape.heads > HEADS:
-            raise wrong("heads", f"{shape.heads:,}", f"at most {HEADS:,}", OURS)
-        labels = _labels(site, shape)
-        seen = _seen(site, _Picked(f"{number}/", file.get_tensor, shapes.keys(), claimed))
+            raise wrong("heads", f"{shape.heads:,}", f"at most {HEADS:,}", FIX)
+        labels = _read_labels(site, shape)
+        seen = _build_map(site, _SiteTensors(f"{number}/", file.get_tensor, shapes.keys(), claimed))
         _check_values(seen)
-        kept = recording.add(_name(site), seen, _offset(site))
+        kept = recording.add(_read_name(site), seen, _read_offset(site))
         if labels is not None:
             recording.labels[kept] = labels
     return recording
 
 
-def _about(header: Mapping[str, str], limit: int) -> dict[str, Any]:
+def _parse_header(header: Mapping[str, str], limit: int) -> dict[str, Any]:
     """The text of a file, which is measured before it is read."""
     if FORMAT not in header:
-        raise wrong("header", _brief(sorted(header)), f"'{FORMAT}'", OURS)
+        raise wrong("header", _abbreviate(sorted(header)), f"'{FORMAT}'", FIX)
     text = header[FORMAT]
     values = sum(map(text.count, "[{,"))
     for count, unit, bound in ((len(text), "characters", limit // TEXT), (values, "values", limit // VALUES)):
         if count > bound:
             raise wrong("header", f"{count:,} {unit}", f"at most {bound:,}", "load it with a larger limit")
-    about = _mapping("header", json.loads(text))
-    if HALVES.search(text) and not _is_text(json.dumps(about, ensure_ascii=False)):
-        raise wrong("header", "half a surrogate pair", "text that can be written", OURS)
+    about = _expect_object("header", json.loads(text))
+    if SURROGATE.search(text) and not _is_encodable(json.dumps(about, ensure_ascii=False)):
+        raise wrong("header", "half a surrogate pair", "text that can be written", FIX)
     if about.get("version") != VERSION:
         fix = "load it with the release that wrote it"
-        raise wrong("version", _brief(about.get("version")), str(VERSION), fix)
+        raise wrong("version", _abbreviate(about.get("version")), str(VERSION), fix)
     return about
 
 
-def _shape(name: str, part: Any) -> Tensor:
+def _make_meta_tensor(name: str, part: Any) -> Tensor:
     """A tensor of that shape and dtype without memory."""
     shape, dtype = part.get_shape(), part.get_dtype()
     if dtype not in DTYPES or not 1 <= len(shape) <= 3 or not all(1 <= size <= LONGEST for size in shape):
-        raise wrong(name, f"{dtype} {shape}", f"1 … 3 axes of 1 … {LONGEST:,} of {', '.join(DTYPES)}", OURS)
+        raise wrong(name, f"{dtype} {shape}", f"1 … 3 axes of 1 … {LONGEST:,} of {', '.join(DTYPES)}", FIX)
     return torch.empty(shape, dtype=DTYPES[dtype], device="meta")
 
 
-class _Picked:
+class _SiteTensors:
     """The tensors of one site, by their short names; remembers which were asked for."""
 
     def __init__(self, prefix: str, get: Callable[[str], Tensor], known: Any, claimed: set[str]) -> None:
         self.prefix, self.get, self.known, self.claimed = prefix, get, known, claimed
 
-    def under(self, part: str) -> "_Picked":
-        return _Picked(f"{self.prefix}{part}/", self.get, self.known, self.claimed)
+    def nest(self, part: str) -> "_SiteTensors":
+        return _SiteTensors(f"{self.prefix}{part}/", self.get, self.known, self.claimed)
 
     def __contains__(self, part: str) -> bool:
         return self.prefix + part in self.known
 
     def __getitem__(self, part: str) -> Tensor:
         if part not in self:
-            raise wrong("tensors", f"no '{self.prefix}{part}'", "all that its site needs", OURS)
+            raise wrong("tensors", f"no '{self.prefix}{part}'", "all that its site needs", FIX)
         self.claimed.add(self.prefix + part)
         return self.get(self.prefix + part)
 
-    def number(self, part: str) -> Tensor:
+    def get_floats(self, part: str) -> Tensor:
         tensor = self[part]
         if not tensor.is_floating_point():
-            raise wrong(self.prefix + part, "integers", "F32 or F64", OURS)
+            raise wrong(self.prefix + part, "integers", "F32 or F64", FIX)
         return tensor
 
 
-def _seen(site: Any, tensors: _Picked, depth: int = 0) -> Seen:
-    site = _mapping("site", site)
+def _build_map(site: Any, tensors: _SiteTensors, depth: int = 0) -> AttentionMap:
+    site = _expect_object("site", site)
     kind = site.get("kind")
     if kind == "whole":
-        return Whole(tensors.number("weights"))
+        return DenseMap(tensors.get_floats("weights"))
     if kind == "sketch":
-        return _sketch(site, tensors)
+        return _build_sketch(site, tensors)
     if kind == "factored":
-        bias = tensors.number("bias") if "bias" in tensors else None
+        bias = tensors.get_floats("bias") if "bias" in tensors else None
         reach = site.get("reach")
-        reach = None if reach is None else _integer("reach", reach)
-        factors = Factors(tensors.number("query"), tensors.number("key"), tensors.number("total"), bias, reach)
-        return Factored(_sketch(site, tensors), factors)
+        reach = None if reach is None else _expect_integer("reach", reach)
+        factors = Factors(tensors.get_floats("query"), tensors.get_floats("key"), tensors.get_floats("total"), bias, reach)
+        return FactoredMap(_build_sketch(site, tensors), factors)
     if kind == "difference" and depth == 0:
-        pair = (_seen(site.get(part), tensors.under(part), depth + 1) for part in ("first", "second"))
+        pair = (_build_map(site.get(part), tensors.nest(part), depth + 1) for part in ("first", "second"))
         return Difference(*pair)
-    raise wrong("kind", _brief(kind), "whole, sketch, factored or a difference of two such", OURS)
+    raise wrong("kind", _abbreviate(kind), "whole, sketch, factored or a difference of two such", FIX)
 
 
-def _sketch(site: Mapping[str, Any], tensors: _Picked) -> Sketch:
+def _build_sketch(site: Mapping[str, Any], tensors: _SiteTensors) -> Sketch:
     overview = None
     if "mean" in tensors:
-        down, across = (_integer("step", part) for part in (*_list("step", site.get("step")), 0, 0)[:2])
-        overview = Overview(tensors.number("mean"), tensors.number("peak"), (down, across))
-    spread, mass, largest = (tensors.number(part) for part in ("entropy", "received", "largest"))
+        down, across = (_expect_integer("step", part) for part in (*_expect_list("step", site.get("step")), 0, 0)[:2])
+        overview = PooledMap(tensors.get_floats("mean"), tensors.get_floats("peak"), (down, across))
+    spread, mass, largest = (tensors.get_floats(part) for part in ("entropy", "received", "largest"))
     return Sketch(spread, mass, largest, tensors["places"], overview)
 
 
-def _check_values(seen: Seen) -> None:
+def _check_values(attention: AttentionMap) -> None:
     """Raise where a number would lead a reader astray: one that is none, or a key that does not exist."""
-    for name, tensor in seen.tensors().items():
+    for name, tensor in attention.tensors().items():
         wild = tensor.isnan().any() or (tensor == float("inf")).any()
         if wild or (name not in ("total", "bias") and tensor.isinf().any()):
-            raise wrong(name, "NaN or infinity", "finite numbers", OURS)
-        if name.endswith("places") and not bool(((tensor >= 0) & (tensor < seen.keys)).all()):
-            raise wrong(name, f"{int(tensor.min())} … {int(tensor.max())}", f"keys 0 … {seen.keys - 1}", OURS)
+            raise wrong(name, "NaN or infinity", "finite numbers", FIX)
+        if name.endswith("places") and not bool(((tensor >= 0) & (tensor < attention.keys)).all()):
+            raise wrong(name, f"{int(tensor.min())} … {int(tensor.max())}", f"keys 0 … {attention.keys - 1}", FIX)
 
 
-def _offset(site: Mapping[str, Any]) -> int | None:
+def _read_offset(site: Mapping[str, Any]) -> int | None:
     """Return the position of the first key; 0 if the file does not say, None if it says that it is not known."""
     offset = site.get("offset", 0)
-    if offset is not None and _integer("offset", offset) < 0:
-        raise wrong("offset", offset, f"0 … {LONGEST:,}, or null", OURS)
+    if offset is not None and _expect_integer("offset", offset) < 0:
+        raise wrong("offset", offset, f"0 … {LONGEST:,}, or null", FIX)
     return offset  # type: ignore[no-any-return]
 
 
-def _labels(site: Mapping[str, Any], seen: Seen) -> Labels | None:
+def _read_labels(site: Mapping[str, Any], attention: AttentionMap) -> TokenLabels | None:
     given = site.get("labels")
     if given is None:
         return None
-    both = _mapping("labels", given)
-    labels = Labels(*(tuple(_text(a, t) for t in _list(a, both.get(a))) for a in ("queries", "keys")))
-    labels.check(_name(site), seen)
+    both = _expect_object("labels", given)
+    labels = TokenLabels(*(tuple(_expect_text(a, t) for t in _expect_list(a, both.get(a))) for a in ("queries", "keys")))
+    labels.check(_read_name(site), attention)
     return labels
 
 
-def _written(labels: Labels | None) -> Any:
+def _encode_labels(labels: TokenLabels | None) -> Any:
     return None if labels is None else {"queries": labels.queries, "keys": labels.keys}
 
 
-def _mapping(name: str, thing: object) -> dict[str, Any]:
-    return cast(dict[str, Any], _kind(name, thing, dict, "a JSON object"))
+def _expect_object(name: str, thing: object) -> dict[str, Any]:
+    return cast(dict[str, Any], _expect_type(name, thing, dict, "a JSON object"))
 
 
-def _list(name: str, thing: object) -> list[Any]:
-    return cast(list[Any], _kind(name, thing, list, "a JSON list"))
+def _expect_list(name: str, thing: object) -> list[Any]:
+    return cast(list[Any], _expect_type(name, thing, list, "a JSON list"))
 
 
-def _text(name: str, thing: object) -> str:
-    return cast(str, _kind(name, thing, str, "a JSON string"))
+def _expect_text(name: str, thing: object) -> str:
+    return cast(str, _expect_type(name, thing, str, "a JSON string"))
 
 
-def _name(site: Mapping[str, Any]) -> str:
-    name = _text("name", site.get("name"))
+def _read_name(site: Mapping[str, Any]) -> str:
+    name = _expect_text("name", site.get("name"))
     if len(name) > NAME:
-        raise wrong("name", f"{len(name):,} characters", f"at most {NAME:,}", OURS)
+        raise wrong("name", f"{len(name):,} characters", f"at most {NAME:,}", FIX)
     return name
 
 
-def _is_text(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     """Whether it can be written: half a surrogate pair cannot."""
     try:
         text.encode("utf-8")
@@ -250,19 +250,19 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _integer(name: str, thing: object) -> int:
-    number = cast(int, _kind(name, thing, int, "a JSON integer"))
+def _expect_integer(name: str, thing: object) -> int:
+    number = cast(int, _expect_type(name, thing, int, "a JSON integer"))
     if isinstance(number, bool) or abs(number) > LONGEST:
-        raise wrong(name, _brief(number), f"−{LONGEST:,} … {LONGEST:,}", OURS)
+        raise wrong(name, _abbreviate(number), f"−{LONGEST:,} … {LONGEST:,}", FIX)
     return number
 
 
-def _kind(name: str, thing: object, kind: type, expected: str) -> object:
+def _expect_type(name: str, thing: object, kind: type, expected: str) -> object:
     if not isinstance(thing, kind):
-        raise wrong(name, _brief(thing), expected, OURS)
+        raise wrong(name, _abbreviate(thing), expected, FIX)
     return thing
 
 
-def _brief(thing: object) -> str:
+def _abbreviate(thing: object) -> str:
     text = repr(thing)
     return text if len(text) <= 40 else text[:39] + "…"

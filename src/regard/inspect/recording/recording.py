@@ -8,25 +8,25 @@ from pathlib import Path
 import torch
 
 from regard.algebra.shapes import Tensor
-from regard.datasets.bounds import most
-from regard.errors import nearest, wrong, wrong_kind
+from regard.datasets.bounds import get_bound
+from regard.errors import find_nearest, wrong, wrong_kind
 from regard.inspect.recording.difference import Difference
-from regard.inspect.recording.seen import Seen, Whole
+from regard.inspect.recording.seen import AttentionMap, DenseMap
 from regard.inspect.recording.stacking import stack
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class TokenLabels:
     """The tokens that stand beside the rows (`queries`) and above the columns (`keys`) of one attention."""
 
     queries: tuple[str, ...]
     keys: tuple[str, ...]
 
-    def check(self, name: str, seen: Seen) -> None:
+    def check(self, name: str, attention: AttentionMap) -> None:
         """Raise unless there is one for every query and key."""
-        for axis, labels, size in (("queries", self.queries, seen.queries), ("keys", self.keys, seen.keys)):
+        for axis, labels, size in (("queries", self.queries, attention.queries), ("keys", self.keys, attention.keys)):
             if len(labels) != size:
                 raise wrong(f"{axis} of {name}", f"{len(labels)} labels", str(size), "give one for each position")
             try:
@@ -36,7 +36,7 @@ class Labels:
                 raise wrong(f"{axis} of {name}", "half a surrogate pair", "text that can be written", fix) from None
 
 
-class Recording(Mapping[str, Seen]):
+class Recording(Mapping[str, AttentionMap]):
     """Attentions by the name of their site, in the order in which they were seen.
 
     A name is the path of a module, with the number of the call behind `#` from the second call on. `labels` has the
@@ -44,23 +44,23 @@ class Recording(Mapping[str, Seen]):
     `offsets` has the absolute position of the first key where that is not 0: a cache with a sliding window has dropped
     the ones before it. None is a position that is not known.
 
-    >>> recording = Recording.of({"alignment": [[0.9, 0.1], [0.2, 0.8]]}, queries=["le", "chat"], keys=["the", "cat"])
+    >>> recording = Recording.from_weights({"alignment": [[0.9, 0.1], [0.2, 0.8]]}, queries=["le", "chat"], keys=["the", "cat"])
     >>> recording["alignment"].top(1).keys.flatten().tolist()
     [0, 1]
     """
 
     def __init__(
         self,
-        seen: Mapping[str, Seen] | None = None,
+        attentions: Mapping[str, AttentionMap] | None = None,
         *,
-        labels: Mapping[str, Labels] | None = None,
+        labels: Mapping[str, TokenLabels] | None = None,
         metadata: Mapping[str, Json] | None = None,
         notes: Sequence[str] = (),
         offsets: Mapping[str, int | None] | None = None,
     ) -> None:
-        self._seen = dict(seen or {})
+        self._seen = dict(attentions or {})
         self._calls: dict[str, int] = {}
-        self.labels: dict[str, Labels] = {}
+        self.labels: dict[str, TokenLabels] = {}
         self.metadata: dict[str, Json] = dict(metadata or {})
         self.notes: list[str] = list(notes)
         self.offsets: dict[str, int | None] = dict(offsets or {})
@@ -69,7 +69,7 @@ class Recording(Mapping[str, Seen]):
             self.labels[name] = both
 
     @classmethod
-    def of(
+    def from_weights(
         cls,
         weights: Mapping[str, object],
         *,
@@ -78,14 +78,14 @@ class Recording(Mapping[str, Seen]):
         metadata: Mapping[str, Json] | None = None,
     ) -> "Recording":
         """From written weights (lists, arrays or tensors), each (queries, keys) or (heads, queries, keys)."""
-        recording = cls({name: Whole(_table(name, table)) for name, table in weights.items()}, metadata=metadata)
+        recording = cls({name: DenseMap(_to_tensor(name, table)) for name, table in weights.items()}, metadata=metadata)
         if queries is not None or keys is not None:
             recording.label(queries, keys)
         return recording
 
-    def __getitem__(self, name: str) -> Seen:
+    def __getitem__(self, name: str) -> AttentionMap:
         if name not in self._seen:
-            known = f"'{nearest(name, self._seen)}'" if self._seen else "a model that attends"
+            known = f"'{find_nearest(name, self._seen)}'" if self._seen else "a model that attends"
             raise _MissingError(name, len(self._seen), known)
         return self._seen[name]
 
@@ -106,7 +106,7 @@ class Recording(Mapping[str, Seen]):
         """What it takes in memory."""
         return sum(seen.bytes for seen in self.values())
 
-    def add(self, name: str, seen: Seen, offset: int | None = 0) -> str:
+    def add(self, name: str, attention: AttentionMap, offset: int | None = 0) -> str:
         """Keep one more, and give the name it is kept by: with a number where there was one already.
 
         `offset` is the absolute position of its first key, None if that is not known.
@@ -116,7 +116,7 @@ class Recording(Mapping[str, Seen]):
         while unique in self._seen:  # a name that came from elsewhere with its number
             number += 1
             unique = f"{name}#{number}"
-        self._seen[unique], self._calls[name] = seen, number
+        self._seen[unique], self._calls[name] = attention, number
         if offset != 0:
             self.offsets[unique] = offset
         return unique
@@ -125,19 +125,19 @@ class Recording(Mapping[str, Seen]):
         self, queries: Sequence[str] | None = None, keys: Sequence[str] | None = None, *, sites: str = "*"
     ) -> None:
         """Give tokens to the sites that match; where one of the two is missing, its positions are numbered."""
-        for name in self.matching(sites):
+        for name in self.find_sites(sites):
             seen = self[name]
-            both = Labels(_words(queries, seen.queries), _words(keys, seen.keys, self.offsets.get(name) or 0))
+            both = TokenLabels(_make_labels(queries, seen.queries), _make_labels(keys, seen.keys, self.offsets.get(name) or 0))
             both.check(name, seen)
             self.labels[name] = both
 
-    def matching(self, sites: str) -> list[str]:
+    def find_sites(self, sites: str) -> list[str]:
         """The names that match a glob; the number of a call need not be written."""
         return [name for name in self if fnmatchcase(name, sites) or fnmatchcase(name.split("#")[0], sites)]
 
     def select(self, sites: str) -> "Recording":
         """Those that match a glob."""
-        names = self.matching(sites)
+        names = self.find_sites(sites)
         labels = {name: self.labels[name] for name in names if name in self.labels}
         offsets = {name: self.offsets[name] for name in names if name in self.offsets}
         seen = {name: self[name] for name in names}
@@ -159,7 +159,7 @@ class Recording(Mapping[str, Seen]):
         shared = [name for name in self if name in other]
         if not shared:
             raise wrong(
-                "other", f"sites {', '.join(other) or '(none)'}", f"some of {', '.join(self) or '(none)'}", SAME
+                "other", f"sites {', '.join(other) or '(none)'}", f"some of {', '.join(self) or '(none)'}", SAME_SITES
             )
         seen = {name: Difference(self[name], other[name]) for name in shared}
         labels = {name: pair for name, pair in {**other.labels, **self.labels}.items() if name in seen}
@@ -171,7 +171,7 @@ class Recording(Mapping[str, Seen]):
         both = {"first": self.metadata, "second": other.metadata}
         return Recording(seen, labels=labels, metadata=both, notes=notes, offsets=offsets | dict.fromkeys(moved))
 
-    def stacked(self) -> "Recording":
+    def stack_calls(self) -> "Recording":
         """The calls of each site as one attention, the later below the earlier: the steps of a generation.
 
         A key that a step did not have, because it came later or because a sliding window had left it behind, got no
@@ -198,19 +198,19 @@ class Recording(Mapping[str, Seen]):
 
     def save(self, path: Path | str) -> None:
         """Write all of it to one file that holds numbers and text and nothing that runs."""
-        from regard.inspect.recording.file import write
+        from regard.inspect.recording.file import write_recording
 
-        write(self, Path(path))
+        write_recording(self, Path(path))
 
     @classmethod
-    def load(cls, path: Path | str, *, limit: int = most("recording", "bytes")) -> "Recording":
+    def load(cls, path: Path | str, *, limit: int = get_bound("recording", "bytes")) -> "Recording":
         """Read such a file, of at most `limit` bytes. Whatever is wrong with it is said in one sentence."""
-        from regard.inspect.recording.file import read
+        from regard.inspect.recording.file import read_recording
 
-        return read(Path(path), limit)
+        return read_recording(Path(path), limit)
 
 
-SAME = "record the same model twice, or name the sites alike"
+SAME_SITES = "record the same model twice, or name the sites alike"
 
 
 class _MissingError(KeyError):
@@ -223,7 +223,7 @@ class _MissingError(KeyError):
         return str(self.args[0])
 
 
-def _table(name: str, table: object) -> Tensor:
+def _to_tensor(name: str, table: object) -> Tensor:
     try:
         tensor = torch.as_tensor(table)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -233,5 +233,5 @@ def _table(name: str, table: object) -> Tensor:
     return tensor[None] if tensor.dim() == 2 else tensor
 
 
-def _words(labels: Sequence[str] | None, size: int, first: int = 0) -> tuple[str, ...]:
+def _make_labels(labels: Sequence[str] | None, size: int, first: int = 0) -> tuple[str, ...]:
     return tuple(str(number) for number in range(first, first + size)) if labels is None else tuple(labels)

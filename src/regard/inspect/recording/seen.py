@@ -8,23 +8,23 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor, describe
-from regard.compute.kernels.summary import summary_of
-from regard.compute.weights import Top
+from regard.compute.kernels.summary import summarize_weights
+from regard.compute.weights import TopWeights
 from regard.errors import wrong
 
-How = Literal["mean", "max"]
-Between = Callable[[], object]
+PoolMode = Literal["mean", "max"]
+InterruptCheck = Callable[[], object]
 EVERY = slice(None)
-ENOUGH = 2**22  # weights of a window that are looked at together
-SOON = 2**26  # weights that are computed anew while somebody waits: more would take seconds
-MOST = 2**32  # weights that are computed anew for one answer: more would take minutes
+BLOCK_WEIGHTS = 2**22  # weights of a window that are looked at together
+INTERACTIVE_WEIGHTS = 2**26  # weights that are computed anew while somebody waits: more would take seconds
+MAX_WEIGHTS = 2**32  # weights that are computed anew for one answer: more would take minutes
 
 
-def unhurried() -> None:
+def never_interrupt() -> None:
     """What is done between two parts of some work where nobody has a clock."""
 
 
-class Seen(ABC):
+class AttentionMap(ABC):
     """The weights of one call at one site for one item of a batch: `heads` × `queries` × `keys`.
 
     How much of them is known depends on the kind; asking for what was not kept raises with what to do.
@@ -46,11 +46,11 @@ class Seen(ABC):
         """How spread each query looks, in nats: 0 = one key, log(keys) = all alike."""
 
     @abstractmethod
-    def received(self) -> Float[Tensor, "head key"]:
+    def received_weight(self) -> Float[Tensor, "head key"]:
         """How much weight each key gets from all queries together."""
 
     @abstractmethod
-    def top(self, k: int, between: Between = unhurried) -> Top:
+    def top(self, k: int, between: InterruptCheck = never_interrupt) -> TopWeights:
         """The k largest weights of each query and their keys."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Seen(ABC):
         """What is kept, for a file."""
 
     @abstractmethod
-    def facts(self) -> Mapping[str, object]:
+    def header(self) -> Mapping[str, object]:
         """What is kept beside tensors, for a file; `kind` among it."""
 
     @property
@@ -82,67 +82,67 @@ class Seen(ABC):
         """All weights."""
         return torch.stack([self.tile(head) for head in range(self.heads)])
 
-    def picture(
+    def downsample(
         self,
         head: int | None = None,
         rows: slice = EVERY,
         columns: slice = EVERY,
         *,
         size: tuple[int, int] = (512, 512),
-        how: How = "mean",
-        between: Between = unhurried,
+        how: PoolMode = "mean",
+        between: InterruptCheck = never_interrupt,
     ) -> Float[Tensor, "height width"]:
         """A window on the weights in at most `size` cells; each is the mean or the largest of the weights in it."""
-        start, stop = self.span("rows", rows, self.queries)
-        first, last = self.span("columns", columns, self.keys)
+        start, stop = self.resolve_slice("rows", rows, self.queries)
+        first, last = self.resolve_slice("columns", columns, self.keys)
         height, width = min(size[0], stop - start), min(size[1], last - first)
-        if (stop - start) * (last - first) <= ENOUGH:
-            return pooled(self.tile(head, slice(start, stop), slice(first, last)), height, width, how)
+        if (stop - start) * (last - first) <= BLOCK_WEIGHTS:
+            return pool_table(self.tile(head, slice(start, stop), slice(first, last)), height, width, how)
         bands = []
         for band in range(height):
             top = start + band * (stop - start) // height
             bottom = start - (-(band + 1) * (stop - start) // height)
-            bands.append(self.band(head, slice(top, bottom), slice(first, last), (width, how), between))
+            bands.append(self.pool_band(head, slice(top, bottom), slice(first, last), (width, how), between))
         return torch.cat(bands)
 
-    def band(
-        self, head: int | None, rows: slice, columns: slice, cells: tuple[int, How], between: Between
+    def pool_band(
+        self, head: int | None, rows: slice, columns: slice, cells: tuple[int, PoolMode], between: InterruptCheck
     ) -> Float[Tensor, "1 width"]:
         """One row of cells, from some queries at a time: a file of little may claim millions of both."""
         (width, how), height = cells, rows.stop - rows.start
-        step, parts = max(1, ENOUGH // (columns.stop - columns.start)), []
+        step, parts = max(1, BLOCK_WEIGHTS // (columns.stop - columns.start)), []
         for start in range(rows.start, rows.stop, step):
             between()
             stop = min(rows.stop, start + step)
-            part = pooled(self.tile(head, slice(start, stop), columns), 1, width, how)
+            part = pool_table(self.tile(head, slice(start, stop), columns), 1, width, how)
             parts.append(part * ((stop - start) / height) if how == "mean" else part)
         together = torch.cat(parts)
         return together.sum(0, keepdim=True) if how == "mean" else together.amax(0, keepdim=True)
 
-    def one_head(self, head: int | None) -> None:
+    def check_head(self, head: int | None) -> None:
         """Raise unless there is such a head."""
         if head is not None and not 0 <= head < self.heads:
             raise wrong("head", head, f"0 … {self.heads - 1}, or None for their mean", "count heads from 0")
 
     @staticmethod
-    def span(name: str, part: slice, size: int) -> tuple[int, int]:
+    def resolve_slice(name: str, part: slice, size: int) -> tuple[int, int]:
         """The bounds of a slice of a known axis; raise where nothing is in it."""
         start, stop, step = part.indices(size)
         if step != 1 or start >= stop:
             raise wrong(name, part, f"some of 0 … {size - 1} in steps of 1", "write slice(start, stop)")
         return start, stop
 
-    def count(self, k: int, most: int) -> None:
+    def check_k(self, k: int, most: int) -> None:
         """Raise unless the k largest can be told."""
         if not 1 <= k <= most:
             raise wrong("k", k, f"1 … {most}", "ask for no more than were kept")
 
 
-class Whole(Seen):
+class DenseMap(AttentionMap):
     """Every weight, written out.
 
-    >>> seen = Whole(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
-    >>> seen.received()
+    >>> seen = DenseMap(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
+    >>> seen.received_weight()
     tensor([[0.5000, 1.5000]])
     """
 
@@ -159,8 +159,8 @@ class Whole(Seen):
         return heads, queries, keys
 
     def tile(self, head: int | None = None, rows: slice = EVERY, columns: slice = EVERY) -> Float[Tensor, "row column"]:
-        self.one_head(head)
-        rows, columns = slice(*self.span("rows", rows, self.queries)), slice(*self.span("columns", columns, self.keys))
+        self.check_head(head)
+        rows, columns = slice(*self.resolve_slice("rows", rows, self.queries)), slice(*self.resolve_slice("columns", columns, self.keys))
         part = self.weights[:, rows, columns]
         return part.mean(0) if head is None else part[head]
 
@@ -168,26 +168,26 @@ class Whole(Seen):
         return self.weights
 
     def entropy(self) -> Float[Tensor, "head query"]:
-        return summary_of(self.weights, 1).entropy
+        return summarize_weights(self.weights, 1).entropy
 
-    def received(self) -> Float[Tensor, "head key"]:
-        return summary_of(self.weights, 1).received
+    def received_weight(self) -> Float[Tensor, "head key"]:
+        return summarize_weights(self.weights, 1).received
 
-    def top(self, k: int, between: Between = unhurried) -> Top:
-        self.count(k, self.keys)
-        return Top(*self.weights.topk(k, dim=-1))
+    def top(self, k: int, between: InterruptCheck = never_interrupt) -> TopWeights:
+        self.check_k(k, self.keys)
+        return TopWeights(*self.weights.topk(k, dim=-1))
 
     def tensors(self) -> dict[str, Tensor]:
         return {"weights": self.weights}
 
-    def facts(self) -> Mapping[str, object]:
+    def header(self) -> Mapping[str, object]:
         return {"kind": "whole"}
 
 
-def pooled(table: Float[Tensor, "row column"], height: int, width: int, how: How) -> Float[Tensor, "height width"]:
+def pool_table(table: Float[Tensor, "row column"], height: int, width: int, how: PoolMode) -> Float[Tensor, "height width"]:
     """The table in `height` × `width` cells, of the mean or the largest of each.
 
-    >>> pooled(torch.tensor([[0.0, 1.0, 3.0, 5.0]]), 1, 2, "mean")
+    >>> pool_table(torch.tensor([[0.0, 1.0, 3.0, 5.0]]), 1, 2, "mean")
     tensor([[0.5000, 4.0000]])
     """
     if table.shape == (height, width):

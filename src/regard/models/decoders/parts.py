@@ -1,7 +1,7 @@
 """Which parts an attention to a source may have: no part is ever left out, and what has no meaning there is refused."""
 
 from regard.algebra.aggregates import Soft
-from regard.algebra.definition import dropped
+from regard.algebra.definition import apply_dropout
 from regard.algebra.normalizers import LocalGaussian, SequentialNormalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import Parts
@@ -13,10 +13,10 @@ from regard.layers.attention import Attention
 from regard.layers.memory import Memory
 
 
-def check_source(attention: Attention, *, walks: bool = False) -> None:
+def check_source_attention(attention: Attention, *, sequential: bool = False) -> None:
     """Raise where an attention counts the positions of its queries: hypotheses that ask side by side have none.
 
-    `walks`: it is asked step by step, so that its rows may follow one another.
+    `sequential`: it is asked step by step, so that its rows may follow one another.
     """
     mechanism = attention.mechanism
     if attention.rotary is not None:
@@ -25,14 +25,14 @@ def check_source(attention: Attention, *, walks: bool = False) -> None:
     if mechanism.bias is not None and not mechanism.bias.columnwise:
         expected, fix = "one that gives every query the same number for a key", "use Prior, or a number for all keys"
         raise wrong("mechanism.bias", type(mechanism.bias).__name__, expected, fix)
-    rows = isinstance(mechanism.normalizer, SequentialNormalizer) and not walks
+    rows = isinstance(mechanism.normalizer, SequentialNormalizer) and not sequential
     if rows or isinstance(mechanism.normalizer, LocalGaussian):
         expected = "one whose rows stand alone, with no center of their own"
         fix = "read with Walking(…)" if rows else "read with Near(…)"
         raise wrong("mechanism.normalizer", type(mechanism.normalizer).__name__, expected, fix)
 
 
-def check_alone(attention: Attention, fix: str) -> None:
+def check_single_head(attention: Attention, fix: str) -> None:
     """Raise where an attention has more than the one head and the soft aggregate that its user computes with."""
     heads, aggregate = attention.projections.heads, attention.mechanism.aggregate
     if heads != 1:
@@ -41,10 +41,10 @@ def check_alone(attention: Attention, fix: str) -> None:
         raise wrong("mechanism.aggregate", type(aggregate).__name__, "Soft", fix)
 
 
-def parts_of(attention: Attention, query: Tensor, memory: Memory) -> Parts:
+def build_parts(attention: Attention, query: Tensor, memory: Memory) -> Parts:
     """The parts that these heads read a memory by, checked as every attention is."""
     mechanism = attention.mechanism
-    mask = memory.mask.over_heads()
+    mask = memory.mask.add_head_axis()
     parts = Parts(mechanism.score, mechanism.bias, mask, mechanism.normalizer, mechanism.aggregate)
     check(parts, query, memory.key, memory.value, attention.dropout)
     return parts
@@ -54,4 +54,4 @@ def drop_weights(attention: Attention, weights: Tensor, pairs: Pairs) -> Tensor:
     """The weights with the attention's own dropout, while it trains."""
     if not attention.training or not attention.dropout:
         return weights
-    return dropped(weights, pairs, noise.draw_seed(weights.device), attention.dropout)
+    return apply_dropout(weights, pairs, noise.draw_seed(weights.device), attention.dropout)

@@ -10,55 +10,55 @@ import torch
 from torch import nn
 
 from regard.algebra.definition import score_pairs
-from regard.algebra.masks import Around
+from regard.algebra.masks import CenteredWindow
 from regard.algebra.normalizers import ChunkwiseMonotonic, SequentialNormalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Float, Int, Tensor
-from regard.compute.attend import Attended
-from regard.compute.watching import tell
+from regard.compute.attend import AttentionResult
+from regard.compute.watching import notify_watchers
 from regard.errors import wrong, wrong_kind
 from regard.layers.attention import Attention
-from regard.layers.local import Local
-from regard.layers.location import Coverage, LocationAware
+from regard.layers.local import LocalAttention
+from regard.layers.location import Coverage, LocationFeatures
 from regard.layers.memory import Memory
-from regard.models.decoders.parts import check_alone, check_source, drop_weights, parts_of
-from regard.models.interface import Alignment, Averaged, Draw, Encoded, Written
-from regard.models.selecting import Shared
+from regard.models.decoders.parts import check_single_head, check_source_attention, drop_weights, build_parts
+from regard.models.interface import Alignment, MeanAlignment, AttentionSample, EncoderOutput, StoredAlignment
+from regard.models.selecting import SharedState
 
 
-class Seen(NamedTuple):
+class DecoderAttentionState(NamedTuple):
     """A source as a reader knows it: its memory, the steps so far, and a trail of what was looked at."""
 
-    source: Shared[Memory]
+    source: SharedState[Memory]
     steps: int = 0
-    trail: Float[Tensor, "row source"] | None = None
+    history: Float[Tensor, "row source"] | None = None
 
-    def first(self, rows: int) -> "Seen":
+    def take_first(self, rows: int) -> "DecoderAttentionState":
         """What the first sentences know, where each has one row; nothing is copied."""
         if rows == self.source.sentences:
             return self
-        trail = None if self.trail is None else self.trail[:rows]
-        return Seen(Shared(self.source.part.first(rows), rows), self.steps, trail)
+        trail = None if self.history is None else self.history[:rows]
+        return DecoderAttentionState(SharedState(self.source.part.take_first(rows), rows), self.steps, trail)
 
 
-class Looked(NamedTuple):
+class AttentionStep(NamedTuple):
     """What one look gave: a context for each row, what is known now, where it looked, and how that was drawn."""
 
     context: Float[Tensor, "row width"]
-    seen: Seen
+    state: DecoderAttentionState
     weights: Alignment | None
-    draw: Draw | None = None
+    sample: AttentionSample | None = None
 
 
-class Overview(NamedTuple):
+class AttentionSequence(NamedTuple):
     """What all looks of a sentence gave."""
 
     contexts: Float[Tensor, "batch target width"]
     weights: Alignment | None
-    draw: Draw | None = None
+    sample: AttentionSample | None = None
 
 
-class Gaze(nn.Module, ABC):
+class AttentionScope(nn.Module, ABC):
     """Which part of a memory a query reads, and how."""
 
     attention: Attention
@@ -66,11 +66,11 @@ class Gaze(nn.Module, ABC):
     @abstractmethod
     def attend(
         self, query: Float[Tensor, "batch query size"], memory: Memory, steps: Int[Tensor, " query"]
-    ) -> Attended:
+    ) -> AttentionResult:
         """Queries that belong to these steps read the memory."""
 
 
-class Everywhere(Gaze):
+class GlobalScope(AttentionScope):
     """All of the memory: Luong's *global* attention, and Bahdanau's."""
 
     def __init__(self, attention: Attention) -> None:
@@ -79,11 +79,11 @@ class Everywhere(Gaze):
 
     def attend(
         self, query: Float[Tensor, "batch query size"], memory: Memory, steps: Int[Tensor, " query"]
-    ) -> Attended:
+    ) -> AttentionResult:
         return self.attention.attend(query, memory)
 
 
-class Along(Gaze):
+class MonotonicScope(AttentionScope):
     """Step t reads the positions t − radius … t + radius: *local-m*, for sources and targets of one order.
 
     Luong et al. 2015, §3.2 (*monotonic alignment*).
@@ -95,16 +95,16 @@ class Along(Gaze):
 
     def attend(
         self, query: Float[Tensor, "batch query size"], memory: Memory, steps: Int[Tensor, " query"]
-    ) -> Attended:
-        return self.attention.attend(query, memory, mask=Around(steps, self.radius))
+    ) -> AttentionResult:
+        return self.attention.attend(query, memory, mask=CenteredWindow(steps, self.radius))
 
 
-class Near(Gaze):
+class PredictiveScope(AttentionScope):
     """Around a place that the query predicts, fading away from it: *local-p*. Luong et al. 2015, eq. 9-10."""
 
     def __init__(self, attention: Attention, *, radius: int, size: int) -> None:
         super().__init__()
-        self.local = Local(attention, radius=radius, size=size)
+        self.local = LocalAttention(attention, radius=radius, size=size)
 
     @property
     def attention(self) -> Attention:  # type: ignore[override]
@@ -113,111 +113,111 @@ class Near(Gaze):
 
     def attend(
         self, query: Float[Tensor, "batch query size"], memory: Memory, steps: Int[Tensor, " query"]
-    ) -> Attended:
+    ) -> AttentionResult:
         return self.local.attend(query, memory)
 
 
-class Reader(nn.Module, ABC):
+class DecoderAttention(nn.Module, ABC):
     """Gives a context of `width` numbers for each query.
 
-    `blind`: the context does not depend on the query. `parallel`: no look depends on the looks before it, so that
+    `ignores_query`: the context does not depend on the query. `parallel`: no look depends on the looks before it, so that
     all queries of a sentence can look at once.
     """
 
     width: int
-    blind: bool = False
+    ignores_query: bool = False
     parallel: bool = True
 
     @abstractmethod
-    def begin(self, encoded: Encoded) -> Seen:
+    def begin(self, encoded: EncoderOutput) -> DecoderAttentionState:
         """A source, before the first look."""
 
     @abstractmethod
-    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
+    def attend_step(self, query: Float[Tensor, "row size"], seen: DecoderAttentionState) -> AttentionStep:
         """One look of each row."""
 
     @abstractmethod
-    def look_often(self, queries: Float[Tensor, "batch target size"], encoded: Encoded) -> Overview:
+    def attend_all(self, queries: Float[Tensor, "batch target size"], encoded: EncoderOutput) -> AttentionSequence:
         """All looks of a sentence at once; only where the reader is `parallel`."""
 
 
-class Summary(Reader):
+class FixedContext(DecoderAttention):
     """No attention: the same summary of the source at every step. Cho et al. 2014, eq. 9."""
 
-    blind = True
+    ignores_query = True
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.width = width
 
-    def begin(self, encoded: Encoded) -> Seen:
+    def begin(self, encoded: EncoderOutput) -> DecoderAttentionState:
         vector = encoded.summary[:, None]
-        return Seen(Shared(Memory(vector, vector), vector.shape[0]))
+        return DecoderAttentionState(SharedState(Memory(vector, vector), vector.shape[0]))
 
-    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
-        context = seen.source.each(query.device).value[:, 0]
-        return Looked(context, seen._replace(steps=seen.steps + 1), None)
+    def attend_step(self, query: Float[Tensor, "row size"], seen: DecoderAttentionState) -> AttentionStep:
+        context = seen.source.expand(query.device).value[:, 0]
+        return AttentionStep(context, seen._replace(steps=seen.steps + 1), None)
 
-    def look_often(self, queries: Float[Tensor, "batch target size"], encoded: Encoded) -> Overview:
-        return Overview(encoded.summary[:, None].expand(-1, queries.shape[1], -1), None)
+    def attend_all(self, queries: Float[Tensor, "batch target size"], encoded: EncoderOutput) -> AttentionSequence:
+        return AttentionSequence(encoded.summary[:, None].expand(-1, queries.shape[1], -1), None)
 
 
-class Attentive(Reader):
+class ContentAttention(DecoderAttention):
     """Reads by attention. The source is projected once; the hypotheses of a sentence ask as its queries."""
 
-    walks: bool = False
+    sequential: bool = False
 
-    def __init__(self, gaze: Gaze, *, width: int) -> None:
+    def __init__(self, gaze: AttentionScope, *, width: int) -> None:
         super().__init__()
-        check_source(gaze.attention, walks=self.walks)
+        check_source_attention(gaze.attention, sequential=self.sequential)
         self.gaze, self.width = gaze, width
 
-    def begin(self, encoded: Encoded) -> Seen:
+    def begin(self, encoded: EncoderOutput) -> DecoderAttentionState:
         memory = self.gaze.attention.remember(encoded.states, encoded.content, mask=encoded.mask)
-        return Seen(Shared(memory, encoded.states.shape[0]))
+        return DecoderAttentionState(SharedState(memory, encoded.states.shape[0]))
 
-    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
+    def attend_step(self, query: Float[Tensor, "row size"], seen: DecoderAttentionState) -> AttentionStep:
         asked = seen.source.fold(query)
         steps = torch.as_tensor(seen.steps, device=query.device).expand(asked.shape[1])
         attended = self.gaze.attend(asked, seen.source.part, steps)
-        weights = Averaged(attended.weights, (query.shape[0],))
-        return Looked(attended.output.flatten(0, 1), seen._replace(steps=seen.steps + 1), weights)
+        weights = MeanAlignment(attended.weights, (query.shape[0],))
+        return AttentionStep(attended.output.flatten(0, 1), seen._replace(steps=seen.steps + 1), weights)
 
-    def look_often(self, queries: Float[Tensor, "batch target size"], encoded: Encoded) -> Overview:
+    def attend_all(self, queries: Float[Tensor, "batch target size"], encoded: EncoderOutput) -> AttentionSequence:
         steps = torch.arange(queries.shape[1], device=queries.device)
         attended = self.gaze.attend(queries, self.begin(encoded).source.part, steps)
-        return Overview(attended.output, Averaged(attended.weights, tuple(queries.shape[:2])))
+        return AttentionSequence(attended.output, MeanAlignment(attended.weights, tuple(queries.shape[:2])))
 
 
-class Trailing(Attentive):
+class HistoryAttention(ContentAttention):
     """Tells the keys where it looked before. Each look depends on those before it."""
 
     parallel = False
 
     @abstractmethod
-    def told(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
+    def add_history(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
         """The memory with what is known of earlier looks added to its keys."""
 
     @abstractmethod
-    def after(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
+    def update_history(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
         """The trail after a look with these weights."""
 
-    def begin(self, encoded: Encoded) -> Seen:
+    def begin(self, encoded: EncoderOutput) -> DecoderAttentionState:
         seen = super().begin(encoded)
         return seen._replace(trail=encoded.states.new_zeros(encoded.states.shape[:2]))
 
-    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
-        if seen.trail is None:
+    def attend_step(self, query: Float[Tensor, "row size"], seen: DecoderAttentionState) -> AttentionStep:
+        if seen.history is None:
             raise wrong("seen.trail", None, "what was looked at so far", "start from begin(encoded)")
-        memory = self.told(seen.source.each(query.device), seen.trail[:, None])
+        memory = self.add_history(seen.source.expand(query.device), seen.history[:, None])
         steps = torch.as_tensor(seen.steps, device=query.device).expand(1)
         attended = self.gaze.attend(query[:, None], memory, steps)
-        weights = Averaged(attended.weights, (query.shape[0],)).dense()
-        later = seen._replace(steps=seen.steps + 1, trail=self.after(seen.trail, weights))
-        return Looked(attended.output[:, 0], later, Written(weights))
+        weights = MeanAlignment(attended.weights, (query.shape[0],)).dense()
+        later = seen._replace(steps=seen.steps + 1, trail=self.update_history(seen.history, weights))
+        return AttentionStep(attended.output[:, 0], later, StoredAlignment(weights))
 
 
-class Covering(Trailing):
+class CoverageAttention(HistoryAttention):
     r"""Knows how much of each position was looked at, and adds that to its key.
 
     $$ e_{ij} = v^\top \tanh(W s_i + U h_j + u\, c_{ij}), \qquad c_i = \sum_{i' < i} \alpha_{i'} $$
@@ -225,19 +225,19 @@ class Covering(Trailing):
     Tu et al. 2016, eq. 7 without fertility; See et al. 2017, eq. 11.
     """
 
-    def __init__(self, gaze: Gaze, coverage: Coverage, *, width: int) -> None:
+    def __init__(self, gaze: AttentionScope, coverage: Coverage, *, width: int) -> None:
         super().__init__(gaze, width=width)
         self.coverage = coverage
 
-    def told(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
+    def add_history(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
         told: Memory = self.coverage(memory, trail)
         return told
 
-    def after(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
+    def update_history(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
         return trail + weights
 
 
-class Aware(Trailing):
+class LocationAwareAttention(HistoryAttention):
     r"""Knows where the last look was, and adds features of that to the keys: *location-aware* attention.
 
     $$ e_{ij} = v^\top \tanh(W s_i + U h_j + V (F * \alpha_{i-1})_j) $$
@@ -245,56 +245,56 @@ class Aware(Trailing):
     Chorowski et al. 2015, eq. 8-9. It can tell apart two places that sound alike, and go on from the last one.
     """
 
-    def __init__(self, gaze: Gaze, location: LocationAware, *, width: int) -> None:
+    def __init__(self, gaze: AttentionScope, location: LocationFeatures, *, width: int) -> None:
         super().__init__(gaze, width=width)
         self.location = location
 
-    def told(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
+    def add_history(self, memory: Memory, trail: Float[Tensor, "*lead source"]) -> Memory:
         told: Memory = self.location(memory, trail)
         return told
 
-    def after(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
+    def update_history(self, trail: Float[Tensor, "row source"], weights: Float[Tensor, "row source"]) -> Tensor:
         return weights
 
 
-class Walking(Attentive):
+class MonotonicAttention(ContentAttention):
     """Goes on from where the last look was: attention under a monotonic normalizer. Raffel et al. 2017.
 
     The energy's own bias, $r$ in eq. 16 there, is the bias of the mechanism: one number, or one for each key.
     """
 
-    walks = True
+    sequential = True
 
-    def __init__(self, gaze: Gaze, *, width: int) -> None:
+    def __init__(self, gaze: AttentionScope, *, width: int) -> None:
         super().__init__(gaze, width=width)
-        if not isinstance(gaze, Everywhere):
+        if not isinstance(gaze, GlobalScope):
             raise wrong(
                 "gaze", type(gaze).__name__, "Everywhere, because a walk goes over all keys", "use Everywhere(…)"
             )
-        check_alone(gaze.attention, "leave it out: a walk is soft, or hard by HardMonotonic()")
+        check_single_head(gaze.attention, "leave it out: a walk is soft, or hard by HardMonotonic()")
         normalizer = gaze.attention.mechanism.normalizer
         if not isinstance(normalizer, SequentialNormalizer):
             expected, fix = "a normalizer whose rows follow one another", "read with Attentive(…)"
             raise wrong_kind("normalizer", type(normalizer).__name__, expected, fix)
         self.normalizer = normalizer
 
-    def look(self, query: Float[Tensor, "row size"], seen: Seen) -> Looked:
-        memory, attention = seen.source.each(query.device), self.gaze.attention
-        asked = attention.projections.queries(query[:, None])
-        parts, pairs = parts_of(attention, asked, memory), Pairs(1, memory.length, device=query.device)
+    def attend_step(self, query: Float[Tensor, "row size"], seen: DecoderAttentionState) -> AttentionStep:
+        memory, attention = seen.source.expand(query.device), self.gaze.attention
+        asked = attention.projections.project_queries(query[:, None])
+        parts, pairs = build_parts(attention, asked, memory), Pairs(1, memory.length, device=query.device)
         scores = score_pairs(parts, parts.score.stream, asked, memory.key, pairs)
         allowed = parts.mask.table(1, memory.length, device=query.device)
-        previous = None if seen.trail is None else seen.trail[:, None]
-        weights, walked = self._walk(scores, allowed, previous)
-        tell(weights)
+        previous = None if seen.history is None else seen.history[:, None]
+        weights, walked = self._step_normalizer(scores, allowed, previous)
+        notify_watchers(weights)
         context = attention.projections.merge(drop_weights(attention, weights, pairs) @ memory.value)[:, 0]
         later = seen._replace(steps=seen.steps + 1, trail=walked[:, 0, 0])
-        return Looked(context, later, Written(weights[:, 0, 0]))
+        return AttentionStep(context, later, StoredAlignment(weights[:, 0, 0]))
 
-    def _walk(self, scores: Tensor, allowed: Tensor, previous: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _step_normalizer(self, scores: Tensor, allowed: Tensor, previous: Tensor | None) -> tuple[Tensor, Tensor]:
         """The weights of this look, and those to go on from."""
         if isinstance(self.normalizer, ChunkwiseMonotonic):
             walked = self.normalizer.walk.step(scores, allowed, previous=previous)
-            return self.normalizer.soft(walked, scores, allowed), walked
+            return self.normalizer.attend_chunks(walked, scores, allowed), walked
         weights = self.normalizer.step(scores, allowed, previous=previous)
         return weights, weights

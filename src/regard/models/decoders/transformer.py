@@ -8,20 +8,20 @@ from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.layers.attention import Attention
-from regard.layers.blocks import DecoderBlock, DecoderState
+from regard.layers.blocks import DecoderBlock, DecoderBlockState
 from regard.layers.memory import Memory
-from regard.models.decoders.parts import check_source
-from regard.models.interface import Advanced, Alignment, Averaged, Decoder, Encoded, Taught
-from regard.models.past import Growing, Past
-from regard.models.selecting import Shared
-from regard.models.words import Words
+from regard.models.decoders.parts import check_source_attention
+from regard.models.interface import DecoderStep, Alignment, MeanAlignment, Decoder, EncoderOutput, TeacherForcingOutput
+from regard.models.past import AppendableTensor, KeyValueCache
+from regard.models.selecting import SharedState
+from regard.models.words import TokenEmbedding
 
 
 class TransformerState(NamedTuple):
     """What a Transformer decoder remembers: the source, projected for each block, and its own past."""
 
-    source: Shared[tuple[Memory, ...]]
-    past: Past
+    source: SharedState[tuple[Memory, ...]]
+    cache: KeyValueCache
 
 
 class TransformerDecoder(Decoder[TransformerState]):
@@ -32,72 +32,72 @@ class TransformerDecoder(Decoder[TransformerState]):
     """
 
     def __init__(
-        self, words: Words, blocks: Sequence[DecoderBlock], output: nn.Linear, *, norm: nn.Module | None = None
+        self, words: TokenEmbedding, blocks: Sequence[DecoderBlock], output: nn.Linear, *, norm: nn.Module | None = None
     ) -> None:
         super().__init__()
         for block in blocks:
-            check_source(block.source)
+            check_source_attention(block.source)
         self.words, self.output = words, output
         self.blocks = cast(Sequence[DecoderBlock], nn.ModuleList(blocks))
         self.norm = nn.Identity() if norm is None else norm
 
-    def begin(self, encoded: Encoded) -> TransformerState:
+    def begin(self, encoded: EncoderOutput) -> TransformerState:
         empty = encoded.states.new_empty(encoded.states.shape[0], 0, self.words.width)
-        past = [block.attention.projections.memory(empty, empty) for block in self.blocks]
+        past = [block.attention.projections.project_keys_values(empty, empty) for block in self.blocks]
         alone = any(counts_positions(block.attention) for block in self.blocks)
-        sources = Shared(self.remember(encoded), encoded.states.shape[0])
-        return TransformerState(sources, Past.of(past, alone=alone))
+        sources = SharedState(self.remember(encoded), encoded.states.shape[0])
+        return TransformerState(sources, KeyValueCache.create_empty(past, alone=alone))
 
-    def remember(self, encoded: Encoded) -> tuple[Memory, ...]:
+    def remember(self, encoded: EncoderOutput) -> tuple[Memory, ...]:
         """The source as each block reads it."""
         mask = encoded.mask
         return tuple(block.source.remember(encoded.states, encoded.content, mask=mask) for block in self.blocks)
 
-    def advance(self, token: Int[Tensor, " row"], state: TransformerState) -> Advanced[TransformerState]:
-        source, past = state.source, state.past
+    def advance(self, token: Int[Tensor, " row"], state: TransformerState) -> DecoderStep[TransformerState]:
+        source, past = state.source, state.cache
         stream = self.words(token[:, None], start=past.depth)[:, 0]
-        past, layers, weights = past.after(), [], None
+        past, layers, weights = past.add_slots(), [], None
         for block, memory, own in zip(self.blocks, source.part, past.layers, strict=True):
-            stream, layer = read_past(block, stream, past, own)
+            stream, layer = attend_self(block, stream, past, own)
             layers.append(layer)
-            stream, weights = read_source(block, stream, source, memory)
-            stream = block.around_forward.after(stream, block.feed_forward(block.around_forward.before(stream)))
+            stream, weights = attend_source(block, stream, source, memory)
+            stream = block.around_forward.combine(stream, block.feed_forward(block.around_forward.prepare(stream)))
         later = TransformerState(source, replace(past, layers=tuple(layers)))
-        return Advanced(self.norm(stream), later, weights)
+        return DecoderStep(self.norm(stream), later, weights)
 
-    def teach(
-        self, tokens: Int[Tensor, "batch target"], encoded: Encoded, lengths: Int[Tensor, " batch"] | None = None
-    ) -> Taught:
+    def teacher_force(
+        self, tokens: Int[Tensor, "batch target"], encoded: EncoderOutput, lengths: Int[Tensor, " batch"] | None = None
+    ) -> TeacherForcingOutput:
         stream, weights = self.words(tokens), None
         for block, memory in zip(self.blocks, self.remember(encoded), strict=True):
-            stream, _, _, looked = block(stream, DecoderState(None, memory))
-            weights = Averaged(looked, tuple(tokens.shape))
-        return Taught(self.norm(stream), weights)
+            stream, _, _, looked = block(stream, DecoderBlockState(None, memory))
+            weights = MeanAlignment(looked, tuple(tokens.shape))
+        return TeacherForcingOutput(self.norm(stream), weights)
 
 
 def counts_positions(attention: Attention) -> bool:
     """Whether the place of a key among the keys matters to it, beyond what the key itself says."""
     mechanism = attention.mechanism
     sequential = mechanism.normalizer.form == "sequential"
-    return mechanism.bias is not None or mechanism.score.counts_keys or sequential
+    return mechanism.bias is not None or mechanism.score.uses_key_positions or sequential
 
 
-def read_past(
-    block: DecoderBlock, stream: Float[Tensor, "row size"], past: Past, own: tuple[Growing, Growing]
-) -> tuple[Float[Tensor, "row size"], tuple[Growing, Growing]]:
+def attend_self(
+    block: DecoderBlock, stream: Float[Tensor, "row size"], past: KeyValueCache, own: tuple[AppendableTensor, AppendableTensor]
+) -> tuple[Float[Tensor, "row size"], tuple[AppendableTensor, AppendableTensor]]:
     """Self-attention of one step: the stream after it, and the layer's keys and values with those of this step.
 
-    `past` is that of after this step; the hypotheses of a sentence ask as its queries.
+    `cache` is that of after this step; the hypotheses of a sentence ask as its queries.
     """
     attention = block.attention
-    query, key, value = attention.projections.together(past.fold(block.around_attention.before(stream)))
-    query, key = turned(attention, query, past.depth - 1), turned(attention, key, past.depth - 1)
+    query, key, value = attention.projections.project_self(past.fold(block.around_attention.prepare(stream)))
+    query, key = rotate(attention, query, past.depth - 1), rotate(attention, key, past.depth - 1)
     layer = own[0].append(key), own[1].append(value)
-    attended = attention.read(query, Memory(layer[0].view(), layer[1].view()), mask=past.mask())
-    return block.around_attention.after(stream, attended.output.flatten(0, 1)), layer
+    attended = attention.attend_heads(query, Memory(layer[0].view(), layer[1].view()), mask=past.build_mask())
+    return block.around_attention.combine(stream, attended.output.flatten(0, 1)), layer
 
 
-def turned(attention: Attention, heads: Tensor, position: int) -> Tensor:
+def rotate(attention: Attention, heads: Tensor, position: int) -> Tensor:
     """Rotated to one position, which all hypotheses are at."""
     if attention.rotary is None:
         return heads
@@ -105,10 +105,10 @@ def turned(attention: Attention, heads: Tensor, position: int) -> Tensor:
     return rotated[..., 0, :]
 
 
-def read_source(
-    block: DecoderBlock, stream: Float[Tensor, "row size"], source: Shared[tuple[Memory, ...]], memory: Memory
+def attend_source(
+    block: DecoderBlock, stream: Float[Tensor, "row size"], source: SharedState[tuple[Memory, ...]], memory: Memory
 ) -> tuple[Float[Tensor, "row size"], Alignment]:
     """Attention of one step to the source: the stream after it, and where it looked."""
-    attended = block.source.attend(source.fold(block.around_source.before(stream)), memory)
+    attended = block.source.attend(source.fold(block.around_source.prepare(stream)), memory)
     change = attended.output.flatten(0, 1)
-    return block.around_source.after(stream, change), Averaged(attended.weights, (stream.shape[0],))
+    return block.around_source.combine(stream, change), MeanAlignment(attended.weights, (stream.shape[0],))

@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from regard.algebra.shapes import Int, Tensor
-from regard.layers.memory import cleaned
-from regard.layers.projections import dense
-from regard.models.convolution import HALF, GatedConvolution
-from regard.models.interface import Encoded, Encoder
-from regard.models.pooling import mean
+from regard.layers.memory import zero_padding
+from regard.layers.projections import build_linear
+from regard.models.convolution import ROOT_HALF, GatedConvolution
+from regard.models.interface import EncoderOutput, Encoder
+from regard.models.pooling import mean_pool
 
 
 class ConvolutionalEncoder(Encoder):
@@ -33,18 +33,18 @@ class ConvolutionalEncoder(Encoder):
         super().__init__()
         self.words = embed
         self.convolutions = cast(Sequence[GatedConvolution], nn.ModuleList(convolutions))
-        self.widen, self.narrow = dense(words, size), dense(size, words)
+        self.widen, self.narrow = build_linear(words, size), build_linear(size, words)
         self.width = self.summary = words
 
-    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> Encoded:
+    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> EncoderOutput:
         words: Tensor = self.words(source)
-        real = Encoded(words, lengths, words[:, 0]).mask
+        real = EncoderOutput(words, lengths, words[:, 0]).mask
         stream = self.widen(words)
         for convolution in self.convolutions:
             # Zeros for padding, before each filter: it must not see what lies behind a sentence.
-            stream = cleaned(stream, real)
+            stream = zero_padding(stream, real)
             left, right = convolution.width // 2, (convolution.width - 1) // 2
-            stream = (convolution(F.pad(stream, (0, 0, left, right))) + stream) * HALF
-        states = cleaned(self.narrow(stream), real)
-        content = (states + cleaned(words, real)) * HALF
-        return Encoded(states, lengths, mean(content, lengths), content)
+            stream = (convolution(F.pad(stream, (0, 0, left, right))) + stream) * ROOT_HALF
+        states = zero_padding(self.narrow(stream), real)
+        content = (states + zero_padding(words, real)) * ROOT_HALF
+        return EncoderOutput(states, lengths, mean_pool(content, lengths), content)

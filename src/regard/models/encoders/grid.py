@@ -5,11 +5,11 @@ from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
-from regard.layers.memory import cleaned
-from regard.layers.positions import Learned
-from regard.layers.projections import dense
-from regard.models.interface import Encoded, Encoder
-from regard.models.pooling import mean
+from regard.layers.memory import zero_padding
+from regard.layers.positions import LearnedPositions
+from regard.layers.projections import build_linear
+from regard.models.interface import EncoderOutput, Encoder
+from regard.models.pooling import mean_pool
 
 MIDDLE = 0.5  # of pixels that go from 0 to 1
 
@@ -30,20 +30,20 @@ class GridEncoder(Encoder):
 
     def __init__(self, network: nn.Module, *, channels: int, width: int, regions: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.network, self.project = network, dense(channels, width)
-        self.places = Learned(regions, width)
+        self.network, self.project = network, build_linear(channels, width)
+        self.places = LearnedPositions(regions, width)
         self.width = self.summary = width
         self.regions, self.dropout = regions, dropout
 
-    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> Encoded:
+    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> EncoderOutput:
         features = self.network(source)
         if self.training:
             features = dropout(features, self.dropout)
         states = self.places(torch.relu(self.project(features)))
         if self.training:
             states = dropout(states, self.dropout)
-        encoded = Encoded(states, lengths, mean(states, lengths))
-        return encoded._replace(states=cleaned(states, encoded.mask))
+        encoded = EncoderOutput(states, lengths, mean_pool(states, lengths))
+        return encoded._replace(states=zero_padding(states, encoded.mask))
 
 
 class SmallNetwork(nn.Module):

@@ -8,9 +8,9 @@ from regard.algebra.masks import Lengths
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
 from regard.errors import wrong
-from regard.layers.memory import cleaned
-from regard.models.interface import Encoded, Encoder
-from regard.models.recurrence import Cells, run
+from regard.layers.memory import zero_padding
+from regard.models.interface import EncoderOutput, Encoder
+from regard.models.recurrence import Cells, run_cells
 
 
 class PyramidalEncoder(Encoder):
@@ -35,28 +35,28 @@ class PyramidalEncoder(Encoder):
         self.stack, self.dropout = stack, dropout
         self.width = self.summary = layers[-1].hidden_size * (2 if layers[-1].bidirectional else 1)
 
-    def forward(self, source: Float[Tensor, "batch frame filter"], lengths: Int[Tensor, " batch"]) -> Encoded:
+    def forward(self, source: Float[Tensor, "batch frame filter"], lengths: Int[Tensor, " batch"]) -> EncoderOutput:
         # What lies behind the end would be part of the last stack, and half of a pair above it.
-        source = cleaned(source, Lengths(lengths))
-        states, lengths = joined(source, lengths, self.stack)
+        source = zero_padding(source, Lengths(lengths))
+        states, lengths = stack_frames(source, lengths, self.stack)
         last = states
         for place, cells in enumerate(self.layers):
             if place:
-                states, lengths = joined(states, lengths, 2)
-            states, last = run(cells, self.dropped(states), lengths)  # type: ignore[arg-type]  # of a ModuleList
-            states = cleaned(states, Lengths(lengths))
-        return Encoded(states, lengths, last)
+                states, lengths = stack_frames(states, lengths, 2)
+            states, last = run_cells(cells, self.apply_dropout(states), lengths)  # type: ignore[arg-type]  # of a ModuleList
+            states = zero_padding(states, Lengths(lengths))
+        return EncoderOutput(states, lengths, last)
 
-    def dropped(self, states: Tensor) -> Tensor:
+    def apply_dropout(self, states: Tensor) -> Tensor:
         return dropout(states, self.dropout) if self.training else states
 
 
-def joined(
+def stack_frames(
     states: Float[Tensor, "batch long width"], lengths: Int[Tensor, " batch"], count: int
 ) -> tuple[Float[Tensor, "batch short wide"], Int[Tensor, " batch"]]:
     """Every `count` neighbors as one; zeros fill up the last.
 
-    >>> joined(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([3]), 2)
+    >>> stack_frames(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([3]), 2)
     (tensor([[[1., 2.],
              [3., 0.]]]), tensor([2]))
     """

@@ -3,9 +3,9 @@
 from torch import nn
 
 from regard.algebra.shapes import Int, Tensor
-from regard.layers.memory import cleaned
-from regard.models.interface import Encoded, Encoder
-from regard.models.recurrence import Cells, run
+from regard.layers.memory import zero_padding
+from regard.models.interface import EncoderOutput, Encoder
+from regard.models.recurrence import Cells, run_cells
 
 
 class RecurrentEncoder(Encoder):
@@ -29,7 +29,7 @@ class RecurrentEncoder(Encoder):
         self.words, self.cells = words, cells
         self.width = self.summary = cells.hidden_size * (2 if cells.bidirectional else 1)
 
-    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> Encoded:
-        states, last = run(self.cells, self.words(source), lengths)
-        encoded = Encoded(states, lengths, last)
-        return encoded._replace(states=cleaned(states, encoded.mask))
+    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> EncoderOutput:
+        states, last = run_cells(self.cells, self.words(source), lengths)
+        encoded = EncoderOutput(states, lengths, last)
+        return encoded._replace(states=zero_padding(states, encoded.mask))

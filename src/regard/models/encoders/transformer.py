@@ -6,8 +6,8 @@ from torch import nn
 
 from regard.algebra.shapes import Int, Tensor
 from regard.layers.blocks import EncoderBlock
-from regard.models.interface import Encoded, Encoder
-from regard.models.pooling import mean
+from regard.models.interface import EncoderOutput, Encoder
+from regard.models.pooling import mean_pool
 
 
 class TransformerEncoder(Encoder):
@@ -31,10 +31,10 @@ class TransformerEncoder(Encoder):
         self.norm = nn.Identity() if norm is None else norm
         self.width = self.summary = size
 
-    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> Encoded:
+    def forward(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> EncoderOutput:
         stream: Tensor = self.words(source)
-        real = Encoded(stream, lengths, stream[:, 0]).mask
+        real = EncoderOutput(stream, lengths, stream[:, 0]).mask
         for block in self.blocks:
             stream = block(stream, real=real)
         stream = self.norm(stream)
-        return Encoded(stream, lengths, mean(stream, lengths))
+        return EncoderOutput(stream, lengths, mean_pool(stream, lengths))

@@ -8,16 +8,16 @@ import torch
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels.ranking import rank
 from regard.errors import wrong
-from regard.models.interface import Decoder, Encoded
-from regard.models.search.hypothesis import Found, Hypothesis, Marks, Moment, Walk, followed, limits, looked_at
-from regard.models.search.scoring import Scoring, covering
+from regard.models.interface import Decoder, EncoderOutput
+from regard.models.search.hypothesis import CompleteHypotheses, Hypothesis, SpecialTokens, SearchStep, SearchSteps, run_to_end, expand_limit, compute_row_weights
+from regard.models.search.scoring import HypothesisScorer, compute_coverage_penalty
 from regard.models.selecting import select
 
 SPARE = 8  # rows are removed when one in so many is finished: removing costs a copy
 
 
 @dataclass(frozen=True, slots=True)
-class Beam:
+class BeamOptions:
     """How to search.
 
     At each step the `width` best continuations of a sentence are kept, and an ending that is among the `width` best
@@ -29,7 +29,7 @@ class Beam:
     width: int = 5
     best: int = 1
     stop: Literal["exact", "full"] = "exact"
-    scoring: Scoring = field(default_factory=Scoring)
+    scoring: HypothesisScorer = field(default_factory=HypothesisScorer)
 
     def __post_init__(self) -> None:
         if self.width < 1:
@@ -38,32 +38,32 @@ class Beam:
             raise wrong("best", self.best, f"1 … width={self.width}", "widen the beam, or ask for fewer")
 
 
-def beam(
+def beam_search(
     decoder: Decoder[Any],
-    encoded: Encoded,
-    marks: Marks,
+    encoded: EncoderOutput,
+    marks: SpecialTokens,
     limit: int | Int[Tensor, " batch"],
     *,
-    plan: Beam | None = None,
+    plan: BeamOptions | None = None,
     attention: bool = False,
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of each sentence, best first. After `limit` tokens a hypothesis has to end.
 
     `attention`: each hypothesis carries where it looked. The decoder is used as it is: put it in evaluation first.
     """
-    plan = Beam() if plan is None else plan
+    plan = BeamOptions() if plan is None else plan
     if not len(encoded.lengths):
         return []
     with torch.inference_mode():
-        hunt = Hunt(decoder, marks, plan, attention or plan.scoring.coverage > 0)
-        found, trace = followed(hunt.walk(encoded, limits(limit, encoded.lengths)))
-    hypotheses = found.hypotheses(trace, encoded.lengths)
+        hunt = BeamSearch(decoder, marks, plan, attention or plan.scoring.coverage > 0)
+        found, trace = run_to_end(hunt.run(encoded, expand_limit(limit, encoded.lengths)))
+    hypotheses = found.build_hypotheses(trace, encoded.lengths)
     if attention:
         return hypotheses
     return [[replace(one, weights=None) for one in own] for own in hypotheses]
 
 
-def best_of(several: list[list[Hypothesis]]) -> list[Hypothesis]:
+def take_best(several: list[list[Hypothesis]]) -> list[Hypothesis]:
     """Return the best hypothesis of each sentence; raise where a sentence has none, because no score was a number."""
     for own in several:
         if not own:
@@ -72,7 +72,7 @@ def best_of(several: list[list[Hypothesis]]) -> list[Hypothesis]:
     return [own[0] for own in several]
 
 
-class Live(NamedTuple):
+class LiveBeams(NamedTuple):
     """The sentences that are not finished, with `width` hypotheses each, best first; −inf: no hypothesis."""
 
     owners: Int[Tensor, " sentence"]
@@ -85,7 +85,7 @@ class Live(NamedTuple):
     state: Any
 
 
-class Choice(NamedTuple):
+class Continuations(NamedTuple):
     """The best continuations of each sentence, and which hypotheses end here with which probability (−inf: not)."""
 
     log_probs: Float[Tensor, "sentence width"]
@@ -94,32 +94,32 @@ class Choice(NamedTuple):
     ending: Float[Tensor, "sentence width"]
 
 
-class Hunt:
+class BeamSearch:
     """One search: what stays the same over its steps."""
 
-    def __init__(self, decoder: Decoder[Any], marks: Marks, plan: Beam, attention: bool) -> None:
+    def __init__(self, decoder: Decoder[Any], marks: SpecialTokens, plan: BeamOptions, attention: bool) -> None:
         self.decoder, self.marks, self.plan, self.attention = decoder, marks, plan, attention
 
-    def walk(self, encoded: Encoded, most: Int[Tensor, " batch"]) -> Walk:
+    def run(self, encoded: EncoderOutput, most: Int[Tensor, " batch"]) -> SearchSteps:
         """Step by step."""
         live = self.start(encoded, most)
-        found = Found.none(len(most), self.plan.best, encoded.states)
+        found = CompleteHypotheses.create_empty(len(most), self.plan.best, encoded.states)
         for steps in range(int(most.max()) + 1):
             taken = self.decoder.advance(live.tokens.flatten(), live.state)
-            looked = looked_at(taken.weights, live.tokens.numel(), wanted=self.attention)
-            live = self.watched(live, looked)
+            looked = compute_row_weights(taken.weights, live.tokens.numel(), wanted=self.attention)
+            live = self.add_coverage(live, looked)
             choice = self.choose(live, taken.vector, steps)
-            found, complete = self.gather(found, live, choice, steps)
+            found, complete = self.collect_endings(found, live, choice, steps)
             live = live._replace(complete=complete)
-            kept = self.kept(found, live, choice)
-            live, parents = self.on(live, choice, taken.state, kept)
+            kept = self.find_unfinished(found, live, choice)
+            live, parents = self.step(live, choice, taken.state, kept)
             going = (live.tokens.flatten(), parents.flatten(), live.log_probs.flatten())
-            yield Moment(looked, *going, choice.ending.flatten())
+            yield SearchStep(looked, *going, choice.ending.flatten())
             if not len(live.owners):
                 break
         return found
 
-    def start(self, encoded: Encoded, most: Tensor) -> Live:
+    def start(self, encoded: EncoderOutput, most: Tensor) -> LiveBeams:
         """One hypothesis for each sentence, that has said nothing; the other places are empty."""
         sentences, width = len(most), self.plan.width
         device = most.device
@@ -129,16 +129,16 @@ class Hunt:
         tokens = torch.full((sentences, width), self.marks.begin, device=device)
         real = torch.arange(encoded.states.shape[1], device=device) < encoded.lengths[:, None]
         state = select(self.decoder.begin(encoded), owners.repeat_interleave(width))
-        return Live(owners, most, log_probs, tokens, None, real, torch.zeros_like(owners), state)
+        return LiveBeams(owners, most, log_probs, tokens, None, real, torch.zeros_like(owners), state)
 
-    def watched(self, live: Live, looked: Tensor | None) -> Live:
+    def add_coverage(self, live: LiveBeams, looked: Tensor | None) -> LiveBeams:
         """With what was looked at so far, where that counts."""
         if not self.plan.scoring.coverage or looked is None:
             return live
         now = looked.view(*live.tokens.shape, -1)
         return live._replace(covered=now if live.covered is None else live.covered + now)
 
-    def choose(self, live: Live, vectors: Float[Tensor, "row width"], steps: int) -> Choice:
+    def choose(self, live: LiveBeams, vectors: Float[Tensor, "row width"], steps: int) -> Continuations:
         """The best continuations, and the endings that are among the best of both."""
         width, output = self.plan.width, self.decoder.output
         excluded = torch.tensor([self.marks.end, *self.marks.never], device=vectors.device)
@@ -151,28 +151,28 @@ class Hunt:
         said = tokens.view(len(base), -1).gather(1, flat)
         least = torch.cat([log_probs, ends], dim=1).topk(width, dim=1).values[:, -1:]
         ending = torch.where((ends >= least) & (ends > float("-inf")), ends, float("-inf"))
-        return Choice(log_probs, said, flat.div(scores.shape[1], rounding_mode="floor"), ending)
+        return Continuations(log_probs, said, flat.div(scores.shape[1], rounding_mode="floor"), ending)
 
-    def gather(self, found: Found, live: Live, choice: Choice, steps: int) -> tuple[Found, Tensor]:
+    def collect_endings(self, found: CompleteHypotheses, live: LiveBeams, choice: Continuations, steps: int) -> tuple[CompleteHypotheses, Tensor]:
         """With the hypotheses that end at this step; and how many each sentence has had."""
         ended = choice.ending > float("-inf")
         if not bool(ended.any()):
             return found, live.complete
-        covered = None if live.covered is None else covering(live.covered, live.real)
+        covered = None if live.covered is None else compute_coverage_penalty(live.covered, live.real)
         scores = self.plan.scoring.score(choice.ending, steps + 1, covered)
         rows = torch.arange(ended.numel(), device=ended.device).view_as(ended)
-        new = Found(scores, choice.ending, torch.full_like(rows, steps), rows)
-        best = Found(*(part[live.owners] for part in found)).better(new)
-        merged = Found(*(old.index_copy(0, live.owners, part) for old, part in zip(found, best, strict=True)))
+        new = CompleteHypotheses(scores, choice.ending, torch.full_like(rows, steps), rows)
+        best = CompleteHypotheses(*(part[live.owners] for part in found)).merge_best(new)
+        merged = CompleteHypotheses(*(old.index_copy(0, live.owners, part) for old, part in zip(found, best, strict=True)))
         return merged, live.complete + ended.sum(1)
 
-    def kept(self, found: Found, live: Live, choice: Choice) -> Int[Tensor, " kept"]:
+    def find_unfinished(self, found: CompleteHypotheses, live: LiveBeams, choice: Continuations) -> Int[Tensor, " find_unfinished"]:
         """The sentences to go on with: those that are not finished, and finished ones until there are many."""
         best = choice.log_probs[:, 0]
         if self.plan.stop == "full":
             done = live.complete >= self.plan.width
         else:
-            done = found.scores[live.owners, -1] >= self.plan.scoring.bound(best, live.limits)
+            done = found.scores[live.owners, -1] >= self.plan.scoring.bound_score(best, live.limits)
         done |= best == float("-inf")
         if not bool(done.any()):
             return torch.arange(len(done), device=done.device)
@@ -181,13 +181,13 @@ class Hunt:
             return torch.arange(len(done), device=done.device)
         return (~done).nonzero()[:, 0]
 
-    def on(self, live: Live, choice: Choice, state: Any, kept: Tensor) -> tuple[Live, Tensor]:
+    def step(self, live: LiveBeams, choice: Continuations, state: Any, kept: Tensor) -> tuple[LiveBeams, Tensor]:
         """The chosen hypotheses of the sentences that are kept, and the rows that they came from."""
         slots = choice.slots[kept]
         parents = kept[:, None] * self.plan.width + slots
         covered = None if live.covered is None else live.covered.flatten(0, 1)[parents]
         same = len(kept) == len(live.owners)
-        later = Live(
+        later = LiveBeams(
             live.owners if same else live.owners[kept],
             live.limits if same else live.limits[kept],
             choice.log_probs[kept],

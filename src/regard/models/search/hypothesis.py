@@ -12,7 +12,7 @@ from regard.models.interface import Alignment
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class SpecialTokens:
     """The tokens that are no words: what a target begins and ends with, and what is never said (padding)."""
 
     begin: int
@@ -38,14 +38,14 @@ class Hypothesis:
     weights: Float[Tensor, "step source"] | None = None
 
 
-class Moment(NamedTuple):
+class SearchStep(NamedTuple):
     """One step as it is remembered: where its rows looked, and what those that went on said and came from.
 
     `parents` are rows of this step. `log_probs` are those of the rows that went on, `ending` those of the rows that
     ended here; −inf means that there is no such hypothesis.
     """
 
-    looked: Float[Tensor, "row source"] | None
+    weights: Float[Tensor, "row source"] | None
     tokens: Int[Tensor, " later"]
     parents: Int[Tensor, " later"]
     log_probs: Float[Tensor, " later"]
@@ -53,33 +53,33 @@ class Moment(NamedTuple):
 
 
 @dataclass(slots=True)
-class Trace:
+class SearchTrace:
     """All steps of one search. A step's rows are those that went on from the step before."""
 
-    moments: list[Moment] = field(default_factory=list)
+    steps: list[SearchStep] = field(default_factory=list)
 
-    def back(self, ends: Int[Tensor, " found"], rows: Int[Tensor, " found"]) -> tuple[Tensor, Tensor | None]:
+    def backtrack(self, ends: Int[Tensor, " found"], rows: Int[Tensor, " found"]) -> tuple[Tensor, Tensor | None]:
         """The tokens `(found, step)` of hypotheses that ended at the steps `ends` in these rows, and where they looked
         `(found, step, source)`. What lies behind an end means nothing.
         """
         steps = int(ends.max()) + 1 if len(ends) else 0
         tokens = torch.zeros(len(rows), steps, dtype=torch.long, device=rows.device)
-        looked = self.moments[0].looked if self.moments else None
+        looked = self.steps[0].weights if self.steps else None
         weights = None if looked is None else looked.new_zeros(len(rows), steps, looked.shape[1])
         rows = rows.clone()
         for step in range(steps - 1, -1, -1):
-            moment, going = self.moments[step], ends > step
+            moment, going = self.steps[step], ends > step
             if going.any():
                 now = rows[going]
                 tokens[going, step] = moment.tokens[now]
                 rows[going] = moment.parents[now]
-            if weights is not None and moment.looked is not None:
+            if weights is not None and moment.weights is not None:
                 there = ends >= step
-                weights[there, step] = moment.looked[rows[there]]
+                weights[there, step] = moment.weights[rows[there]]
         return tokens, weights
 
 
-class Found(NamedTuple):
+class CompleteHypotheses(NamedTuple):
     """Complete hypotheses, sentence by sentence: the step and row where each ended, its score and probability.
 
     A score of −inf means that there is none.
@@ -91,21 +91,21 @@ class Found(NamedTuple):
     rows: Int[Tensor, "sentence best"]
 
     @classmethod
-    def none(cls, sentences: int, best: int, like: Tensor) -> "Found":
+    def create_empty(cls, sentences: int, best: int, like: Tensor) -> "CompleteHypotheses":
         """Nothing yet."""
         scores = like.new_full((sentences, best), float("-inf"))
         places = torch.zeros(sentences, best, dtype=torch.long, device=like.device)
         return cls(scores, scores.clone(), places, places.clone())
 
-    def better(self, others: "Found") -> "Found":
+    def merge_best(self, others: "CompleteHypotheses") -> "CompleteHypotheses":
         """The best of both, best first."""
         joined = [torch.cat(pair, dim=1) for pair in zip(self, others, strict=True)]
         scores, order = joined[0].topk(self.scores.shape[1], dim=1)
-        return Found(scores, *(part.gather(1, order) for part in joined[1:]))
+        return CompleteHypotheses(scores, *(part.gather(1, order) for part in joined[1:]))
 
-    def hypotheses(self, trace: Trace, lengths: Int[Tensor, " sentence"]) -> list[list[Hypothesis]]:
+    def build_hypotheses(self, trace: SearchTrace, lengths: Int[Tensor, " sentence"]) -> list[list[Hypothesis]]:
         """All of them in words of Python, for sources of these lengths."""
-        tokens, weights = trace.back(self.ends.flatten(), self.rows.flatten())
+        tokens, weights = trace.backtrack(self.ends.flatten(), self.rows.flatten())
         best, results = self.scores.shape[1], []
         numbers = zip(*(part.flatten().tolist() for part in self[:3]), tokens.tolist(), strict=True)
         for place, (score, log_prob, end, said) in enumerate(numbers):
@@ -115,25 +115,25 @@ class Found(NamedTuple):
         return [[found for found in own if found.score > float("-inf")] for own in sentences]
 
 
-Walk: TypeAlias = Generator[Moment, None, Found]  # a search, step by step, and what it has found
+SearchSteps: TypeAlias = Generator[SearchStep, None, CompleteHypotheses]  # a search, step by step, and what it has found
 
 
-def followed(walk: Walk) -> tuple[Found, Trace]:
+def run_to_end(walk: SearchSteps) -> tuple[CompleteHypotheses, SearchTrace]:
     """A search to its end."""
-    trace = Trace()
+    trace = SearchTrace()
     while True:
         try:
-            trace.moments.append(next(walk))
+            trace.steps.append(next(walk))
         except StopIteration as over:
             return over.value, trace
 
 
-def looked_at(weights: Alignment | None, rows: int, *, wanted: bool) -> Float[Tensor, "row source"] | None:
+def compute_row_weights(weights: Alignment | None, rows: int, *, wanted: bool) -> Float[Tensor, "row source"] | None:
     """Where the rows of a step looked, if that is wanted and known."""
     return weights.dense().reshape(rows, -1) if wanted and weights is not None else None
 
 
-def limits(limit: int | Int[Tensor, " batch"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+def expand_limit(limit: int | Int[Tensor, " batch"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
     """The most tokens before the end, for each sentence."""
     each = torch.full_like(lengths, limit) if isinstance(limit, int) else limit.to(lengths)
     if len(each) and int(each.min()) < 0:

@@ -1,23 +1,23 @@
 """Captioning: from images to words, and where it looked for each of them (*Show, Attend and Tell*, Xu et al. 2015)."""
 
-from regard.tasks.captioning.config import CaptioningConfig, for_scenes
-from regard.tasks.captioning.configuring import DATA, PRESETS, configured
-from regard.tasks.captioning.predictor import Captioner, load
-from regard.tasks.captioning.task import Captioning, goal_of, task
-from regard.tasks.naming import changed
+from regard.tasks.captioning.config import CaptioningConfig, configure_for_scenes
+from regard.tasks.captioning.configuring import DATA, PRESETS, configure
+from regard.tasks.captioning.predictor import CaptioningPredictor, load
+from regard.tasks.captioning.task import CaptioningTask, get_goal, build_task
+from regard.tasks.naming import apply_changes
 
-DEFAULT = for_scenes()
+DEFAULT = configure_for_scenes()
 
 __all__ = [
     "DATA",
     "DEFAULT",
     "PRESETS",
-    "Captioner",
-    "Captioning",
+    "CaptioningPredictor",
+    "CaptioningTask",
     "CaptioningConfig",
-    "changed",
-    "configured",
-    "goal_of",
+    "apply_changes",
+    "configure",
+    "get_goal",
     "load",
-    "task",
+    "build_task",
 ]

@@ -6,17 +6,17 @@ from typing import Any, NamedTuple, cast
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.models import Beam, Encoded, Hypothesis, Model, Scoring, beam, greedy
+from regard.models import BeamOptions, EncoderOutput, Hypothesis, EncoderDecoder, HypothesisScorer, beam_search, greedy_search
 from regard.models.encoders.grid import GridEncoder
-from regard.models.search import best_of
+from regard.models.search import take_best
 from regard.tasks.data import Vocabulary
-from regard.tasks.data.marks import MARKS
+from regard.tasks.data.marks import SPECIAL_TOKENS
 
-TOGETHER = 100  # images at once
+BATCH_SIZE = 100  # images at once
 LONGEST = 40  # words of a caption, at most
 
 
-class Told(NamedTuple):
+class Caption(NamedTuple):
     """What was said of one image: words and a row of weights over its regions for each, none without attention."""
 
     text: str
@@ -25,43 +25,43 @@ class Told(NamedTuple):
     weights: Float[Tensor, "word region"] | None
 
 
-def tell(
-    model: Model[Any],
+def generate_captions(
+    model: EncoderDecoder[Any],
     vocabulary: Vocabulary,
     source: Tensor,
     *,
-    plan: Beam | None = None,
+    options: BeamOptions | None = None,
     attention: bool = False,
-) -> list[Told]:
+) -> list[Caption]:
     """A caption for each image, by greedy search where there is no plan of another."""
     with torch.inference_mode():
-        encoded = seen(model, source.to(next(model.parameters()).device))
-        if plan is None:
-            found = greedy(model.decoder, encoded, MARKS, LONGEST, attention=attention)
+        encoded = encode_images(model, source.to(next(model.parameters()).device))
+        if options is None:
+            found = greedy_search(model.decoder, encoded, SPECIAL_TOKENS, LONGEST, attention=attention)
         else:
-            several = beam(model.decoder, encoded, MARKS, LONGEST, plan=plan, attention=attention)
-            found = best_of(several)
-    return [told(one, vocabulary) for one in found]
+            several = beam_search(model.decoder, encoded, SPECIAL_TOKENS, LONGEST, plan=options, attention=attention)
+            found = take_best(several)
+    return [decode_caption(one, vocabulary) for one in found]
 
 
-def plan_of(width: int, length: float) -> Beam | None:
-    """A beam, none where it is one wide. A `length` of 0 takes the log-probability, 1 its mean over the words."""
-    return None if width == 1 else Beam(width, 1, "exact", Scoring("average", length))
+def build_search_options(width: int, length_penalty: float) -> BeamOptions | None:
+    """A beam, none where it is one wide. A `length_penalty` of 0 takes the log-probability, 1 its mean over the words."""
+    return None if width == 1 else BeamOptions(width, 1, "exact", HypothesisScorer("average", length_penalty))
 
 
-def seen(model: Model[Any], source: Tensor) -> Encoded:
+def encode_images(model: EncoderDecoder[Any], source: Tensor) -> EncoderOutput:
     """Images as a decoder reads them: all have as many regions."""
     regions = cast(GridEncoder, model.encoder).regions
     return model.encode(source, torch.full((len(source),), regions, device=source.device))
 
 
-def told(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Told:
+def decode_caption(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Caption:
     """A hypothesis in words. What it looked at when it ended is left out."""
     weights = None if hypothesis.weights is None else hypothesis.weights[:-1]
-    words = vocabulary.tokens(hypothesis.tokens)
-    return Told(vocabulary.decode(hypothesis.tokens), words, hypothesis.score, weights)
+    words = vocabulary.get_tokens(hypothesis.tokens)
+    return Caption(vocabulary.decode(hypothesis.tokens), words, hypothesis.score, weights)
 
 
-def groups(count: int) -> Sequence[range]:
+def split_into_batches(count: int) -> Sequence[range]:
     """Numbers of images that are looked at together."""
-    return [range(start, min(count, start + TOGETHER)) for start in range(0, count, TOGETHER)]
+    return [range(start, min(count, start + BATCH_SIZE)) for start in range(0, count, BATCH_SIZE)]

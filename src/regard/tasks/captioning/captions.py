@@ -5,12 +5,12 @@ from pathlib import Path
 
 from regard.errors import wrong
 from regard.tasks.data.reading import read_lines
-from regard.tasks.images import Pictures
+from regard.tasks.images import ImageFiles
 
 SPLITS = {"train": "train", "dev": "validation", "val": "validation", "validation": "validation", "test": "test"}
 TABLES = ("captions.tsv", "captions.tsv.gz")
-TOKENS = "Flickr8k.token.txt"  # an image, # and a number, a tab, and a caption in each line
-LISTS = {
+FLICKR8K_CAPTIONS = "Flickr8k.token.txt"  # an image, # and a number, a tab, and a caption in each line
+FLICKR8K_SPLITS = {
     "train": "Flickr_8k.trainImages.txt",
     "validation": "Flickr_8k.devImages.txt",
     "test": "Flickr_8k.testImages.txt",
@@ -18,7 +18,7 @@ LISTS = {
 Table = Mapping[str, Mapping[str, tuple[str, ...]]]  # by split, then by image
 
 
-def found(folder: Path, names: Sequence[str], what: str, meaning: str) -> Path:
+def find_file(folder: Path, names: Sequence[str], what: str, meaning: str) -> Path:
     """The first of these that is in the folder."""
     for name in names:
         if (folder / name).exists():
@@ -26,11 +26,11 @@ def found(folder: Path, names: Sequence[str], what: str, meaning: str) -> Path:
     raise wrong(what, f"none in {folder}", f"{' or '.join(names)}: {meaning}", "put it there")
 
 
-def captions_of(folder: Path, pictures: Pictures) -> Table:
+def read_captions(folder: Path, pictures: ImageFiles) -> Table:
     """The captions in a folder, each of an image that is there."""
     meaning = "lines of split, image and caption, with tabs between, or the text files of Flickr8k"
-    path = found(folder, (*TABLES, TOKENS), "captions", meaning)
-    table = read_authors(path) if path.name == TOKENS else read_table(path)
+    path = find_file(folder, (*TABLES, FLICKR8K_CAPTIONS), "captions", meaning)
+    table = read_flickr8k(path) if path.name == FLICKR8K_CAPTIONS else read_table(path)
     check_table(table, path, pictures)
     return table
 
@@ -43,12 +43,12 @@ def read_table(path: Path) -> Table:
         if len(parts) != 3 or parts[0] not in SPLITS:
             expected = f"one of {', '.join(SPLITS)}, an image and a caption, with tabs between"
             raise wrong(f"{path.name}, line {number}", repr(line[:60]), expected, "correct that line")
-        split, name, caption = SPLITS[parts[0]], parts[1], plain(parts[2])
+        split, name, caption = SPLITS[parts[0]], parts[1], normalize_caption(parts[2])
         table[split][name] = (*table[split].get(name, ()), caption)
     return table
 
 
-def read_authors(path: Path) -> Table:
+def read_flickr8k(path: Path) -> Table:
     """All captions in one file, and beside it a list of the images of each split; images on no list are left out."""
     known: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -57,15 +57,15 @@ def read_authors(path: Path) -> Table:
         if not (tab and sign):
             expected = "an image, # and a number, a tab and a caption"
             raise wrong(f"{path.name}, line {number}", repr(line[:60]), expected, "fetch the file again")
-        known[image] = (*known.get(image, ()), plain(caption))
+        known[image] = (*known.get(image, ()), normalize_caption(caption))
     table: dict[str, dict[str, tuple[str, ...]]] = {}
-    for split, own in LISTS.items():
-        names = read_lines(found(path.parent, [own], "captions", f"the images for {split}"))
+    for split, own in FLICKR8K_SPLITS.items():
+        names = read_lines(find_file(path.parent, [own], "captions", f"the images for {split}"))
         table[split] = {name.strip(): known.get(name.strip(), ("",)) for name in names if name.strip()}
     return table
 
 
-def check_table(table: Table, path: Path, pictures: Pictures) -> None:
+def check_table(table: Table, path: Path, pictures: ImageFiles) -> None:
     """Raises where a part, a caption or an image is missing, or an image is in two parts."""
     home: dict[str, str] = {}
     for split, images in table.items():
@@ -77,17 +77,17 @@ def check_table(table: Table, path: Path, pictures: Pictures) -> None:
                 raise wrong(path.name, f"an empty caption of {name}", "some words", fix)
             if name not in pictures.members:
                 fix = "bring the image back, or take its captions out"
-                raise wrong("images", f"no {name} in {pictures.place}", "an image for every caption", fix)
+                raise wrong("images", f"no {name} in {pictures.path}", "an image for every caption", fix)
             if name in home:
                 got, fix = f"{name} for {home[name]} and for {split}", "give all its captions the same part"
                 raise wrong(path.name, got, "each image in one part, so that none is tested on that was learned", fix)
             home[name] = split
 
 
-def plain(caption: str) -> str:
+def normalize_caption(caption: str) -> str:
     """Lower case, without tokens that have neither letter nor digit: what captioners are compared on.
 
-    >>> plain("A dog , running .")
+    >>> normalize_caption("A dog , running .")
     'a dog running'
     """
     return " ".join(word for word in caption.lower().split() if any(sign.isalnum() for sign in word))

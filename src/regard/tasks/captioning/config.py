@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import ModelConfig, Reading, Recurrent, positive, share
+from regard.models.config import ModelConfig, AttentionConfig, RecurrentConfig, check_positive, check_rate
 from regard.tasks.data import VocabularyConfig
-from regard.training import Every, Optimizer, Schedule, Stop, Training
-from regard.training.settings import not_negative
+from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training.settings import check_not_negative
 
-Attention = Literal["soft", "reinforce", "gumbel", "gumbel-straight", "straight-through", "none"]
+AttentionKind = Literal["soft", "reinforce", "gumbel", "gumbel-straight", "straight-through", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Images:
+class CaptioningData:
     """Where images and their captions come from."""
 
     images: str = "scenes"  # scenes: drawn here, without end; or a folder with captions.tsv and images
@@ -26,15 +26,15 @@ class Images:
 
     def __post_init__(self) -> None:
         for name in ("pixels", "scenes", "held_out"):
-            positive(name, getattr(self, name))
-        not_negative("seed", self.seed)
+            check_positive(name, getattr(self, name))
+        check_not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionerConfig:
     """An image encoder, and the decoder of Show, Attend and Tell."""
 
-    attention: Attention = "soft"  # how it reads, and how hard reading learns; none: the same decoder without
+    attention: AttentionKind = "soft"  # how it reads, and how hard reading learns; none: the same decoder without
     score: str = "additive"  # a name of the catalog
     normalizer: str = "softmax"  # a name of the catalog
     gated: bool = True  # Xu's β: how much of what was seen counts
@@ -48,8 +48,8 @@ class CaptionerConfig:
 
     def __post_init__(self) -> None:
         for name in ("size", "hidden", "width"):
-            positive(name, getattr(self, name))
-        share("dropout", self.dropout)
+            check_positive(name, getattr(self, name))
+        check_rate("dropout", self.dropout)
         if not self.temperature > 0:
             raise wrong("temperature", self.temperature, "a number above 0", "use 1")
         if not self.channels or min(self.channels) < 1:
@@ -62,13 +62,13 @@ class CaptionerConfig:
             decoder="bahdanau",
             size=self.size,
             dropout=self.dropout,
-            recurrent=Recurrent(self.cell, self.hidden, bidirectional=False),
-            reading=Reading(self.score, self.normalizer, self.hidden),
+            recurrent=RecurrentConfig(self.cell, self.hidden, bidirectional=False),
+            attention=AttentionConfig(self.score, self.normalizer, self.hidden),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class CaptioningTraining:
     """What one batch is, and what is asked of the model."""
 
     budget: int = 512  # words in a batch, padding included
@@ -79,15 +79,15 @@ class Learning:
 
     def __post_init__(self) -> None:
         for name in ("budget", "limit"):
-            positive(name, getattr(self, name))
-        share("smoothing", self.smoothing)
+            check_positive(name, getattr(self, name))
+        check_rate("smoothing", self.smoothing)
         for name in ("stochastic", "bonus"):
             if getattr(self, name) < 0:
                 raise wrong(name, getattr(self, name), "0 or more", "use 0 for none")
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class CaptioningEvaluation:
     """How good it is on images that it has not seen, while it trains."""
 
     goal: Literal["bleu", "exact", "loss"] = "exact"  # decides which weights are the best
@@ -96,10 +96,10 @@ class Measure:
     most: int = 500  # images of the validation set, from its beginning
 
     def __post_init__(self) -> None:
-        positive("beam", self.beam)
+        check_positive("beam", self.beam)
         if self.length < 0:
             raise wrong("length", self.length, "0 or more", "use 0 for none")
-        positive("most", self.most)
+        check_positive("most", self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,11 @@ class CaptioningConfig:
     """A captioner, whole."""
 
     task: Literal["captioning"] = "captioning"
-    data: Images = field(default_factory=Images)
+    data: CaptioningData = field(default_factory=CaptioningData)
     vocabulary: VocabularyConfig = field(default_factory=lambda: VocabularyConfig("blank", 10_000, lowercase=True))
     model: CaptionerConfig = field(default_factory=CaptionerConfig)
-    learning: Learning = field(default_factory=Learning)
-    measure: Measure = field(default_factory=Measure)
+    learning: CaptioningTraining = field(default_factory=CaptioningTraining)
+    measure: CaptioningEvaluation = field(default_factory=CaptioningEvaluation)
     training: Training = field(default_factory=Training)
 
     def __post_init__(self) -> None:
@@ -120,32 +120,32 @@ class CaptioningConfig:
             raise wrong("vocabulary.kind", self.vocabulary.kind, "blank or word: a region is shown for each word", fix)
 
 
-def for_scenes() -> CaptioningConfig:
+def configure_for_scenes() -> CaptioningConfig:
     """Clean scenes without end: a minute or two on two cores."""
     return CaptioningConfig(
         training=Training(
             folder=Path("runs/scenes"),
             optimizer=Optimizer(rate=3e-3, decay=0.0),
             schedule=Schedule("cosine", warmup=50),
-            stop=Stop(epochs=12, target=99.0),
+            stop=StopCriteria(epochs=12, target=99.0),
         )
     )
 
 
-def for_photos(images: str) -> CaptioningConfig:
+def configure_for_photos(images: str) -> CaptioningConfig:
     """Photographs and what people said of them."""
     return CaptioningConfig(
-        data=Images(images),
+        data=CaptioningData(images),
         vocabulary=VocabularyConfig("blank", 10_000, minimum=5, lowercase=True),
         model=CaptionerConfig(size=256, hidden=256, width=256, dropout=0.35),
-        learning=Learning(budget=1024, limit=30, smoothing=0.1, stochastic=0.05),
-        measure=Measure(goal="bleu", beam=1, length=0.7, most=300),  # 0.7: the best on Flickr8k's validation set
+        learning=CaptioningTraining(budget=1024, limit=30, smoothing=0.1, stochastic=0.05),
+        measure=CaptioningEvaluation(goal="bleu", beam=1, length=0.7, most=300),  # 0.7: the best on Flickr8k's validation set
         training=Training(
             folder=Path("runs") / Path(images).name,
             keep=5,
             optimizer=Optimizer(rate=2e-3, decay=0.05),
             schedule=Schedule("cosine", warmup=200),
-            stop=Stop(epochs=6),
-            every=Every(log=20),
+            stop=StopCriteria(epochs=6),
+            every=Intervals(log=20),
         ),
     )

@@ -10,43 +10,43 @@ from typing import Any, cast
 
 import torch
 
-from regard.algebra.aggregates import Choice, Reading
+from regard.algebra.aggregates import AggregateResult, Aggregate
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Distribution, Float, Int, Tensor
 from regard.errors import wrong
-from regard.models import Encoded, Model, Taught
-from regard.models.decoders.glancing import Glancing
+from regard.models import EncoderOutput, EncoderDecoder, TeacherForcingOutput
+from regard.models.decoders.glancing import RegionAttention
 from regard.models.encoders.grid import GridEncoder
-from regard.tasks.captioning.captioning import seen
+from regard.tasks.captioning.captioning import encode_images
 
-MOST = 5000  # ways of looking
+MAX_PATHS = 5000  # ways of looking
 
 
-class Told(Reading):
+class ForcedAggregate(Aggregate):
     """Looks where it is told, with the probability that it would have looked there by itself."""
 
-    def __init__(self, places: Iterator[Int[Tensor, " row"]]) -> None:
+    def __init__(self, positions: Iterator[Int[Tensor, " row"]]) -> None:
         super().__init__()
-        self.places = places
+        self.positions = positions
 
-    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> Choice:
-        place = next(self.places)[:, None, None, None]
+    def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
+        place = next(self.positions)[:, None, None, None]
         picked = torch.zeros_like(weights).scatter(-1, place, 1.0)
-        return Choice(picked, weights.gather(-1, place)[..., 0].log())
+        return AggregateResult(picked, weights.gather(-1, place)[..., 0].log())
 
 
 @contextmanager
-def reading_as(model: Model[Any], reading: Reading) -> Iterator[None]:
+def use_aggregate(model: EncoderDecoder[Any], aggregate: Aggregate) -> Iterator[None]:
     """The model with another reading, for as long as it takes."""
-    reader = cast(Glancing, model.decoder.reader)
-    before, reader.reading = reader.reading, reading
+    reader = cast(RegionAttention, model.decoder.reader)
+    before, reader.reading = reader.reading, aggregate
     try:
         yield
     finally:
         reader.reading = before
 
 
-def expected(model: Model[Any], source: Tensor, tokens: Int[Tensor, "batch longer"]) -> Float[Tensor, " batch"]:
+def compute_expected_log_likelihood(model: EncoderDecoder[Any], source: Tensor, tokens: Int[Tensor, "batch longer"]) -> Float[Tensor, " batch"]:
     r"""Of each image, the expected log-likelihood of its words, with a gradient.
 
     $$ \sum_s p(s \mid x) \log p(y \mid s, x), \qquad p(s \mid x) = \prod_t w_{t s_t} $$
@@ -55,23 +55,23 @@ def expected(model: Model[Any], source: Tensor, tokens: Int[Tensor, "batch longe
     `tokens` begin with a start token.
     """
     regions, steps = cast(GridEncoder, model.encoder).regions, tokens.shape[1] - 1
-    if regions**steps > MOST:
+    if regions**steps > MAX_PATHS:
         got = f"{regions} regions and {steps} words"
-        raise wrong("tokens", got, f"at most {MOST} ways of looking", "give the first words only")
+        raise wrong("tokens", got, f"at most {MAX_PATHS} ways of looking", "give the first words only")
     paths = torch.tensor(list(itertools.product(range(regions), repeat=steps)), device=source.device)
-    with reading_as(model, Told(iter(paths.repeat(len(source), 1).unbind(1)))):
-        taught, logs = spoken(model, source, tokens, len(paths))
-    if taught.draw is None or taught.draw.log_prob is None:
+    with use_aggregate(model, ForcedAggregate(iter(paths.repeat(len(source), 1).unbind(1)))):
+        taught, logs = teacher_force_repeatedly(model, source, tokens, len(paths))
+    if taught.sample is None or taught.sample.log_prob is None:
         raise wrong("model", "soft or no attention", "hard attention, in training", "build it with attention=reinforce")
-    shares = taught.draw.log_prob.sum(1).exp() * logs.sum(1)
+    shares = taught.sample.log_prob.sum(1).exp() * logs.sum(1)
     each: Tensor = shares.unflatten(0, (len(source), -1)).sum(1)
     return each
 
 
-def spoken(model: Model[Any], source: Tensor, tokens: Int[Tensor, "batch longer"], times: int) -> tuple[Taught, Tensor]:
+def teacher_force_repeatedly(model: EncoderDecoder[Any], source: Tensor, tokens: Int[Tensor, "batch longer"], times: int) -> tuple[TeacherForcingOutput, Tensor]:
     """The words of each image said so many times in a row, with looks of their own each time: what came of it, and how
     likely each word was."""
-    wide = Encoded(*(part.repeat_interleave(times, 0) for part in seen(model, source)[:3]))
+    wide = EncoderOutput(*(part.repeat_interleave(times, 0) for part in encode_images(model, source)[:3]))
     said = tokens.repeat_interleave(times, 0)
-    taught = model.decoder.teach(said[:, :-1], wide)
+    taught = model.decoder.teacher_force(said[:, :-1], wide)
     return taught, model.decoder.output(taught.vectors).log_softmax(-1).gather(-1, said[:, 1:, None])[..., 0]

@@ -10,19 +10,19 @@ import numpy as np
 from regard.algebra.shapes import Tensor
 from regard.errors import wrong
 from regard.inspect.draw.chapters import Regions
-from regard.models import Beam, Model
-from regard.tasks.captioning.building import build
-from regard.tasks.captioning.captioning import Told, plan_of, tell
-from regard.tasks.captioning.collections import Album, Collection, album_of, open_album
+from regard.models import BeamOptions, EncoderDecoder
+from regard.tasks.captioning.building import build_captioner
+from regard.tasks.captioning.captioning import Caption, build_search_options, generate_captions
+from regard.tasks.captioning.collections import CaptioningDataset, CaptionedImages, build_dataset, open_dataset
 from regard.tasks.captioning.config import CaptioningConfig
-from regard.tasks.captioning.scoring import scores, sums
-from regard.tasks.captioning.task import CAPTIONS, VOCABULARY, said_of
+from regard.tasks.captioning.scoring import compute_metrics, compute_sums
+from regard.tasks.captioning.task import CAPTIONS, VOCABULARY, caption_images
 from regard.tasks.data import Vocabulary
-from regard.tasks.data.vocabularies import load as load_vocabulary
-from regard.tasks.images import open_photo, reduced
-from regard.tasks.images.photos import pillow
-from regard.tasks.images.regions import grid_of, region_names
-from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
+from regard.tasks.data.vocabularies import load_vocabulary as load_vocabulary
+from regard.tasks.images import open_photo, make_thumbnail
+from regard.tasks.images.photos import import_pillow
+from regard.tasks.images.regions import get_grid_shape, name_regions
+from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,70 +31,70 @@ BEAM = 5
 NOTE = "BLEU against all captions of an image, lower case, without punctuation; beam of {beam}"
 
 
-class Captioner:
+class CaptioningPredictor:
     """Says what is in images, and where it looked for each word."""
 
-    def __init__(self, config: CaptioningConfig, album: Album, vocabulary: Vocabulary, model: Model[Any]) -> None:
-        self.config, self.album, self.vocabulary, self.model = config, album, vocabulary, model
+    def __init__(self, config: CaptioningConfig, dataset: CaptioningDataset, vocabulary: Vocabulary, model: EncoderDecoder[Any]) -> None:
+        self.config, self.dataset, self.vocabulary, self.model = config, dataset, vocabulary, model
 
     @property
-    def plan(self) -> Beam | None:
+    def search_options(self) -> BeamOptions | None:
         """How captions are searched for."""
-        return plan_of(BEAM, self.config.measure.length)
+        return build_search_options(BEAM, self.config.measure.length)
 
-    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
-        album = self.album if data is None else open_album(replace(self.config.data, images=data))
-        sets: Mapping[str, Collection] = album.tests() if split == "test" else {"validation": album.validation()}
-        return {name: self.report(one) for name, one in sets.items()}
+    def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
+        album = self.dataset if data is None else open_dataset(replace(self.config.data, images=data))
+        sets: Mapping[str, CaptionedImages] = album.get_test_sets() if split == "test" else {"validation": album.get_validation_set()}
+        return {name: self.evaluate_images(one) for name, one in sets.items()}
 
-    def report(self, collection: Collection) -> Report:
+    def evaluate_images(self, collection: CaptionedImages) -> EvaluationReport:
         """BLEU and exact matches of one set."""
         own = range(len(collection.captions))
-        said = said_of(self.model, self.vocabulary, collection, own, self.plan)
-        found = scores(sums(said, collection.captions))
+        said = caption_images(self.model, self.vocabulary, collection, own, self.search_options)
+        found = compute_metrics(compute_sums(said, collection.captions))
         del found["bleu"]  # the same as bleu-4
-        return Report(len(said), found, [NOTE.format(beam=BEAM)])
+        return EvaluationReport(len(said), found, [NOTE.format(beam=BEAM)])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         if len(words) > 1:
             raise wrong("photo", f"{len(words)} names", "one", "name one file")
         if words:
             return self.caption(open_photo(Path(words[0])), Path(words[0]).name)
-        collection = next(iter(self.album.tests().values()))
-        picture = pillow().fromarray(self.album.picture(collection, 0))
-        return self.prediction(collection.look([0]), picture, collection.names[0])
+        collection = next(iter(self.dataset.get_test_sets().values()))
+        picture = import_pillow().fromarray(self.dataset.load_picture(collection, 0))
+        return self.build_prediction(collection.load_inputs([0]), picture, collection.names[0])
 
     def caption(self, photo: "Image", name: str) -> Prediction:
         """What is in a photograph."""
-        return self.prediction(self.album.prepared(photo), photo, name)
+        return self.build_prediction(self.dataset.prepare_photo(photo), photo, name)
 
-    def prediction(self, source: Tensor, photo: "Image", name: str) -> Prediction:
+    def build_prediction(self, source: Tensor, photo: "Image", name: str) -> Prediction:
         """The caption of an image, as the encoder is given it and as people see it."""
-        one = self.tell(source)
+        one = self.generate_caption(source)
         values = {"image": name, "text": one.text, "words": one.words, "score": one.score}
         if one.weights is None:
-            return Prediction(one.text, values, lambda: drawn(photo, one))
+            return Prediction(one.text, values, lambda: draw_attention(photo, one))
         values["weights"] = [[round(weight, 6) for weight in row] for row in one.weights.tolist()]
-        shown = Map(one.weights.tolist(), region_names(self.album.regions), one.words)
-        beside = Regions(reduced(photo), grid_of(self.album.regions))
-        return Prediction(one.text, values, lambda: drawn(photo, one), shown, beside=beside)
+        shown = LabeledWeights(one.weights.tolist(), name_regions(self.dataset.regions), one.words)
+        beside = Regions(make_thumbnail(photo), get_grid_shape(self.dataset.regions))
+        return Prediction(one.text, values, lambda: draw_attention(photo, one), shown, medium=beside)
 
-    def tell(self, source: Tensor) -> Told:
+    def generate_caption(self, source: Tensor) -> Caption:
         """The caption of one image."""
-        return tell(self.model, self.vocabulary, source, plan=self.plan, attention=True)[0]
+        return generate_captions(self.model, self.vocabulary, source, options=self.search_options, attention=True)[0]
 
 
-def drawn(photo: "Image", one: Told) -> Any:
+def draw_attention(photo: "Image", one: Caption) -> Any:
     """The image once for each word, with where it was looked for."""
-    from regard.inspect.draw.overlay import overlay
+    from regard.inspect.draw.overlay import draw_overlay
 
     if one.weights is None:
-        raise nowhere("captioner", "its image", "soft")
-    return overlay(np.asarray(photo), one.weights.cpu().numpy(), one.words)
+        raise no_attention_error("captioner", "its image", "soft")
+    return draw_overlay(np.asarray(photo), one.weights.cpu().numpy(), one.words)
 
 
-def load(config: CaptioningConfig, run: Path, weights: Path | None = None) -> Captioner:
+def load(config: CaptioningConfig, run: Path, weights: Path | None = None) -> CaptioningPredictor:
     """The captioner of a run folder, with its best weights or others."""
-    album, vocabulary = album_of(config.data), load_vocabulary(run / VOCABULARY, CAPTIONS)
-    model = trained(lambda: build(config.model, album, len(vocabulary)), config.training, run, weights)
-    return Captioner(config, album, vocabulary, model)  # type: ignore[arg-type]
+    album, vocabulary = build_dataset(config.data), load_vocabulary(run / VOCABULARY, CAPTIONS)
+    model = load_model(lambda: build_captioner(config.model, album, len(vocabulary)), config.training, run, weights)
+    return CaptioningPredictor(config, album, vocabulary, model)  # type: ignore[arg-type]

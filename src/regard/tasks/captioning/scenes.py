@@ -26,7 +26,7 @@ AT = {"left": "on the left", "right": "on the right", "top": "at the top", "bott
 TINT, LIGHT = 12, (232, 245)  # how much a color varies, and how bright the ground is
 
 
-class Group(NamedTuple):
+class ShapeGroup(NamedTuple):
     """Like shapes on one side of a scene."""
 
     number: int
@@ -38,7 +38,7 @@ class Group(NamedTuple):
     def words(self) -> str:
         """Number, color and shape.
 
-        >>> Group(2, "red", "circle", "left").words
+        >>> ShapeGroup(2, "red", "circle", "left").words
         'two red circles'
         """
         return f"{NUMBERS[self.number - 1]} {self.color} {self.shape}{'s' if self.number > 1 else ''}"
@@ -51,35 +51,35 @@ class Scene(NamedTuple):
     captions: tuple[str, ...]
 
 
-def scene(seed: Sequence[int]) -> Scene:
+def draw_scene(seed: Sequence[int]) -> Scene:
     """The scene of a seed: always the same.
 
-    >>> scene([1, 2]).captions == scene([1, 2]).captions
+    >>> draw_scene([1, 2]).caption_groups == draw_scene([1, 2]).caption_groups
     True
     """
     random = np.random.default_rng(seed)
     side = str(random.choice(list(SIDES)))
-    groups = [group(random, side)]
+    groups = [draw_group(random, side)]
     if random.random() < 0.7:
-        groups.append(group(random, SIDES[side], other=groups[0]))
-    return Scene(drawn(groups, random), captions(groups))
+        groups.append(draw_group(random, SIDES[side], other=groups[0]))
+    return Scene(render_groups(groups, random), caption_groups(groups))
 
 
-def group(random: np.random.Generator, side: str, other: Group | None = None) -> Group:
+def draw_group(random: np.random.Generator, side: str, other: ShapeGroup | None = None) -> ShapeGroup:
     """A group that is not like the other: in color or shape it differs."""
     while True:
         count = int(random.integers(1, len(NUMBERS) + 1))
-        found = Group(count, str(random.choice(list(COLORS))), str(random.choice(SHAPES)), side)
+        found = ShapeGroup(count, str(random.choice(list(COLORS))), str(random.choice(SHAPES)), side)
         if other is None or (found.color, found.shape) != (other.color, other.shape):
             return found
 
 
-def captions(groups: Sequence[Group]) -> tuple[str, ...]:
+def caption_groups(groups: Sequence[ShapeGroup]) -> tuple[str, ...]:
     """What is right to say.
 
-    >>> captions([Group(1, "red", "circle", "left"), Group(3, "blue", "square", "right")])
+    >>> caption_groups([ShapeGroup(1, "red", "circle", "left"), ShapeGroup(3, "blue", "square", "right")])
     ('a red circle left of three blue squares', 'three blue squares right of a red circle')
-    >>> captions([Group(1, "red", "circle", "top")])
+    >>> caption_groups([ShapeGroup(1, "red", "circle", "top")])
     ('a red circle at the top',)
     """
     if len(groups) == 1:
@@ -91,25 +91,25 @@ def captions(groups: Sequence[Group]) -> tuple[str, ...]:
     )
 
 
-def drawn(groups: Sequence[Group], random: np.random.Generator) -> np.ndarray:
+def render_groups(groups: Sequence[ShapeGroup], random: np.random.Generator) -> np.ndarray:
     """The image: each shape in a cell of its own, a little moved, in a color that varies a little."""
     image = np.empty((PIXELS, PIXELS, 3), dtype=np.uint8)
     image[:] = random.integers(*LIGHT)
     for own in groups:
-        cells = side_cells(own.side)
+        cells = list_side_cells(own.side)
         for place in random.choice(len(cells), size=own.number, replace=False):
             tint = random.integers(-TINT, TINT + 1, size=3)
             color = np.clip(np.array(COLORS[own.color]) + tint, 0, 255).astype(np.uint8)
             row, column = cells[place]
             corner = row * CELL + int(random.integers(0, 2)), column * CELL + int(random.integers(0, 2))
-            image[corner[0] : corner[0] + CELL - 1, corner[1] : corner[1] + CELL - 1][stencil(own.shape)] = color
+            image[corner[0] : corner[0] + CELL - 1, corner[1] : corner[1] + CELL - 1][draw_stencil(own.shape)] = color
     return image
 
 
-def side_cells(side: str) -> list[tuple[int, int]]:
+def list_side_cells(side: str) -> list[tuple[int, int]]:
     """The cells along one side, by row and column. Each corner belongs to one side: where a shape stands tells which.
 
-    >>> side_cells("top"), side_cells("right")
+    >>> list_side_cells("top"), list_side_cells("right")
     ([(0, 1), (0, 2), (0, 3)], [(1, 3), (2, 3), (3, 3)])
     """
     early, late, last = range(ACROSS - 1), range(1, ACROSS), ACROSS - 1
@@ -121,10 +121,10 @@ def side_cells(side: str) -> list[tuple[int, int]]:
     }[side]
 
 
-def stencil(shape: str) -> np.ndarray:
+def draw_stencil(shape: str) -> np.ndarray:
     """Which pixels of a cell a shape covers.
 
-    >>> [int(stencil(shape).sum()) for shape in SHAPES]
+    >>> [int(draw_stencil(shape).sum()) for shape in SHAPES]
     [37, 49, 25]
     """
     size = CELL - 1

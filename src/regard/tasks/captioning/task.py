@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.models import Beam, Model
-from regard.tasks.captioning.building import build
-from regard.tasks.captioning.captioning import groups, plan_of, tell
-from regard.tasks.captioning.collections import Album, Collection, open_album
+from regard.models import BeamOptions, EncoderDecoder
+from regard.tasks.captioning.building import build_captioner
+from regard.tasks.captioning.captioning import split_into_batches, build_search_options, generate_captions
+from regard.tasks.captioning.collections import CaptioningDataset, CaptionedImages, open_dataset
 from regard.tasks.captioning.config import CaptioningConfig
-from regard.tasks.captioning.learning import Batch, judged
-from regard.tasks.captioning.scoring import scores, sums
-from regard.tasks.data import BEGIN, END, Vocabulary, batches, fitting, pad
-from regard.tasks.data.fingerprints import check_same, digest, keep
-from regard.tasks.data.vocabularies import build as build_vocabulary
-from regard.tasks.data.vocabularies import load as load_vocabulary
-from regard.training import Batched, Goal, Loss, Part
+from regard.tasks.captioning.learning import CaptioningBatch, compute_loss
+from regard.tasks.captioning.scoring import compute_metrics, compute_sums
+from regard.tasks.data import BEGIN, END, Vocabulary, make_batches, filter_by_length, pad
+from regard.tasks.data.fingerprints import check_fingerprint, digest, save_fingerprint
+from regard.tasks.data.vocabularies import build_vocabulary as build_vocabulary
+from regard.tasks.data.vocabularies import load_vocabulary as load_vocabulary
+from regard.training import LazyBatches, Goal, Loss, DataShare
 
 VOCABULARY, CAPTIONS = "vocabulary", "captions"
 
@@ -26,127 +26,127 @@ VOCABULARY, CAPTIONS = "vocabulary", "captions"
 class Examples(NamedTuple):
     """Every caption in numbers, closed by END, with the number of its image."""
 
-    collection: Collection
+    collection: CaptionedImages
     images: Sequence[int]
     captions: Sequence[list[int]]
     notes: Sequence[str] = ()
 
-    def batch(self, chosen: Sequence[int]) -> Batch:
+    def collate(self, chosen: Sequence[int]) -> CaptioningBatch:
         """Some of them as tensors."""
-        source = self.collection.look([self.images[number] for number in chosen])
+        source = self.collection.load_inputs([self.images[number] for number in chosen])
         targets = [[BEGIN, *self.captions[number]] for number in chosen]
-        return Batch(source, pad(targets), torch.tensor([len(target) for target in targets]))
+        return CaptioningBatch(source, pad(targets), torch.tensor([len(target) for target in targets]))
 
 
-class Captioning:
+class CaptioningTask:
     """Learns to say what is in an image. See `regard.training.Task` for what each method is."""
 
-    def __init__(self, config: CaptioningConfig, album: Album, vocabulary: Vocabulary) -> None:
-        self.config, self.album, self.vocabulary = config, album, vocabulary
-        self.examples = lru_cache(maxsize=1)(self.examples_now)
+    def __init__(self, config: CaptioningConfig, dataset: CaptioningDataset, vocabulary: Vocabulary) -> None:
+        self.config, self.dataset, self.vocabulary = config, dataset, vocabulary
+        self.get_examples = lru_cache(maxsize=1)(self.encode_epoch)
 
     @property
     def goal(self) -> Goal:
-        return goal_of(self.config)
+        return get_goal(self.config)
 
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the captions."""
-        return (*self.album.about(), *self.examples(0).notes)
+        return (*self.dataset.describe(), *self.get_examples(0).notes)
 
-    def model(self) -> Model[Any]:
-        return build(self.config.model, self.album, len(self.vocabulary))
+    def model(self) -> EncoderDecoder[Any]:
+        return build_captioner(self.config.model, self.dataset, len(self.vocabulary))
 
-    def examples_now(self, epoch: int) -> Examples:
+    def encode_epoch(self, epoch: int) -> Examples:
         """The captions to learn from in an epoch; photographs have the same in each."""
-        return numbered(self.album.training(epoch), self.vocabulary, self.config.learning.limit)
+        return encode_captions(self.dataset.training(epoch), self.vocabulary, self.config.learning.limit)
 
-    def epoch(self, number: int, part: Part) -> Sequence[Batch]:
-        examples = self.examples(number if self.album.endless else 0)
+    def epoch(self, number: int, part: DataShare) -> Sequence[CaptioningBatch]:
+        examples = self.get_examples(number if self.dataset.endless else 0)
         lengths = [len(caption) for caption in examples.captions]
         seed, budget = self.config.training.seed, self.config.learning.budget
-        chosen = batches(lengths, budget, seed, number, rank=part.rank, world=part.world)
-        return Batched(chosen, examples.batch)
+        chosen = make_batches(lengths, budget, seed, number, rank=part.rank, world=part.world)
+        return LazyBatches(chosen, examples.collate)
 
-    def loss(self, model: Any, batch: Batch) -> Loss:
-        lesson = judged(model, batch, self.config.learning)
+    def loss(self, model: Any, batch: CaptioningBatch) -> Loss:
+        lesson = compute_loss(model, batch, self.config.learning)
         return Loss(lesson.total, lesson.words)
 
-    def measure(self, model: Any, part: Part) -> Mapping[str, float]:
-        held_out = self.album.validation().first(self.config.measure.most)
-        own = part.of(range(len(held_out.captions)))
-        return self.surprise(model, held_out, own) | self.quality(model, held_out, own)
+    def measure(self, model: Any, part: DataShare) -> Mapping[str, float]:
+        held_out = self.dataset.get_validation_set().take_first(self.config.measure.most)
+        own = part.select(range(len(held_out.captions)))
+        return self.measure_loss(model, held_out, own) | self.measure_quality(model, held_out, own)
 
-    def surprise(self, model: Any, collection: Collection, own: Sequence[int]) -> dict[str, float]:
+    def measure_loss(self, model: Any, collection: CaptionedImages, own: Sequence[int]) -> dict[str, float]:
         """How unlikely the right captions are to the model."""
         counted, device = {"surprise": 0.0, "words": 0.0}, next(model.parameters()).device
-        examples = numbered(collection, self.vocabulary, self.config.learning.limit)
+        examples = encode_captions(collection, self.vocabulary, self.config.learning.limit)
         mine = set(own)
         places = [place for place, image in enumerate(examples.images) if image in mine]
-        for chosen in groups(len(places)):
-            batch = examples.batch([places[number] for number in chosen])
-            lesson = judged(model, Batch(*(tensor.to(device) for tensor in batch)), self.config.learning)
-            counted["surprise"] += float(lesson.surprise)
+        for chosen in split_into_batches(len(places)):
+            batch = examples.collate([places[number] for number in chosen])
+            lesson = compute_loss(model, CaptioningBatch(*(tensor.to(device) for tensor in batch)), self.config.learning)
+            counted["surprise"] += float(lesson.negative_log_likelihood)
             counted["words"] += lesson.words
         return counted
 
-    def quality(self, model: Any, collection: Collection, own: Sequence[int]) -> dict[str, float]:
+    def measure_quality(self, model: Any, collection: CaptionedImages, own: Sequence[int]) -> dict[str, float]:
         """How good the model's own captions are."""
-        plan = plan_of(self.config.measure.beam, self.config.measure.length)
-        said = said_of(model, self.vocabulary, collection, own, plan)
-        return sums(said, [collection.captions[number] for number in own])
+        plan = build_search_options(self.config.measure.beam, self.config.measure.length)
+        said = caption_images(model, self.vocabulary, collection, own, plan)
+        return compute_sums(said, [collection.captions[number] for number in own])
 
     def metrics(self, total: Mapping[str, float]) -> dict[str, float]:
-        return {"loss": total["surprise"] / total["words"]} | scores(total)
+        return {"loss": total["surprise"] / total["words"]} | compute_metrics(total)
 
     def save(self, folder: Path) -> None:
         (folder / VOCABULARY).mkdir(exist_ok=True)
         self.vocabulary.save(folder / VOCABULARY, CAPTIONS)
-        keep(folder, fingerprint(self.album))
+        save_fingerprint(folder, compute_fingerprint(self.dataset))
 
 
-def numbered(collection: Collection, vocabulary: Vocabulary, limit: int) -> Examples:
+def encode_captions(collection: CaptionedImages, vocabulary: Vocabulary, limit: int) -> Examples:
     """Every caption of at most `limit` words, and a note on the others."""
     pairs = [(image, caption) for image, own in enumerate(collection.captions) for caption in own]
     captions = [[*vocabulary.encode(caption), END] for _, caption in pairs]
-    kept, notes = fitting([len(caption) - 1 for caption in captions], limit, "captions")
+    kept, notes = filter_by_length([len(caption) - 1 for caption in captions], limit, "captions")
     images = [pairs[place][0] for place in kept]
     return Examples(collection, images, [captions[place] for place in kept], notes)
 
 
-def said_of(
-    model: Any, vocabulary: Vocabulary, collection: Collection, own: Sequence[int], plan: Beam | None
+def caption_images(
+    model: Any, vocabulary: Vocabulary, collection: CaptionedImages, own: Sequence[int], options: BeamOptions | None
 ) -> list[str]:
     """What the model says of some images."""
     said = []
-    for chosen in groups(len(own)):
-        source = collection.look([own[place] for place in chosen])
-        said += [one.text for one in tell(model, vocabulary, source, plan=plan)]
+    for chosen in split_into_batches(len(own)):
+        source = collection.load_inputs([own[place] for place in chosen])
+        said += [one.text for one in generate_captions(model, vocabulary, source, options=options)]
     return said
 
 
-def task(config: CaptioningConfig, run: Path | None = None) -> Captioning:
+def build_task(config: CaptioningConfig, run: Path | None = None) -> CaptioningTask:
     """The task of a new run, or of one that has its vocabulary in a folder."""
-    album = open_album(config.data)
+    album = open_dataset(config.data)
     if run is not None:
-        check_same("captions", fingerprint(album), run)
-        return Captioning(config, album, load_vocabulary(run / VOCABULARY, CAPTIONS))
+        check_fingerprint("captions", compute_fingerprint(album), run)
+        return CaptioningTask(config, album, load_vocabulary(run / VOCABULARY, CAPTIONS))
     known = album.training(0).captions
     texts = [caption for own in known for caption in own]
-    return Captioning(config, album, build_vocabulary(texts, config.vocabulary))
+    return CaptioningTask(config, album, build_vocabulary(texts, config.vocabulary))
 
 
-def goal_of(config: CaptioningConfig) -> Goal:
+def get_goal(config: CaptioningConfig) -> Goal:
     """What decides which weights are the best."""
     metric = config.measure.goal
     return Goal(metric, "lower" if metric == "loss" else "higher")
 
 
-def fingerprint(album: Album) -> str:
+def compute_fingerprint(dataset: CaptioningDataset) -> str:
     """A short name for the captions: others mean that a resumed run would not go on as it began."""
     pairs = [
         pair
-        for collection in (album.training(0), album.validation())
+        for collection in (dataset.training(0), dataset.get_validation_set())
         for pair in zip(collection.names, collection.captions, strict=True)
     ]
     return digest(f"{name}\t{'|'.join(own)}\n".encode() for name, own in pairs)

@@ -1,12 +1,12 @@
 """Data sets of text: where pairs come from, how they become numbers, how numbers become batches."""
 
-from regard.tasks.data.batching import batches, fitting, pad
+from regard.tasks.data.batching import make_batches, filter_by_length, pad
 from regard.tasks.data.dates import Dates
-from regard.tasks.data.folders import from_files, from_folder, from_table
+from regard.tasks.data.folders import load_parallel_files, load_parallel_folder, load_parallel_table
 from regard.tasks.data.numbers import Numbers
 from regard.tasks.data.opening import TextConfig, open_text
-from regard.tasks.data.pairs import Corpus, Pair, ParallelText, fingerprint
-from regard.tasks.data.vocabularies import Vocabularies, build, build_both, load_both, save_both
+from regard.tasks.data.pairs import Corpus, SentencePair, ParallelText, compute_fingerprint
+from regard.tasks.data.vocabularies import Vocabularies, build_vocabulary, build_vocabularies, load_vocabularies, save_vocabularies
 from regard.tasks.data.vocabulary import BEGIN, END, PADDING, UNKNOWN, Vocabulary, VocabularyConfig
 
 __all__ = [
@@ -17,22 +17,22 @@ __all__ = [
     "Corpus",
     "Dates",
     "Numbers",
-    "Pair",
+    "SentencePair",
     "ParallelText",
     "TextConfig",
     "Vocabularies",
     "Vocabulary",
     "VocabularyConfig",
-    "batches",
-    "build",
-    "build_both",
-    "fingerprint",
-    "fitting",
-    "from_files",
-    "from_folder",
-    "from_table",
-    "load_both",
+    "make_batches",
+    "build_vocabulary",
+    "build_vocabularies",
+    "compute_fingerprint",
+    "filter_by_length",
+    "load_parallel_files",
+    "load_parallel_folder",
+    "load_parallel_table",
+    "load_vocabularies",
     "open_text",
     "pad",
-    "save_both",
+    "save_vocabularies",
 ]

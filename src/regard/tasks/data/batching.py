@@ -11,7 +11,7 @@ from regard.errors import InputError, wrong
 Lengths = Sequence[int] | Sequence[tuple[int, ...]]
 
 
-def batches(
+def make_batches(
     lengths: Lengths, budget: int, seed: int, epoch: int, start: int = 0, rank: int = 0, world: int = 1
 ) -> list[list[int]]:
     """The items of an epoch in batches, from batch `start` on, as far as they are those of process `rank`.
@@ -24,17 +24,17 @@ def batches(
     if not lengths:
         raise wrong("data", "no items", "at least one", "check the data, or raise the limit on lengths")
     table = numpy.array(lengths, dtype=numpy.int64).reshape(len(lengths), -1)
-    check(table, budget, world)
+    check_budget(table, budget, world)
     # Two words, because seeds and epochs that are added up would meet.
     random = numpy.random.default_rng([seed, epoch])
-    groups = cut(in_order(table, random), table.max(axis=1), budget, first_budget(table, budget, random))
+    groups = cut_groups(sort_by_length(table, random), table.max(axis=1), budget, draw_first_budget(table, budget, random))
     if min(map(len, groups)) < world:
-        raise too_few_rows(min(map(len, groups)), world)
+        raise too_few_rows_error(min(map(len, groups)), world)
     order = random.permutation(len(groups))[start:]
     return [groups[index][rank::world] for index in order]
 
 
-def check(table: numpy.ndarray, budget: int, world: int) -> None:
+def check_budget(table: numpy.ndarray, budget: int, world: int) -> None:
     """Raises where some epoch could not be cut: now, rather than in the middle of a run."""
     longest = int(table.max())
     if longest > budget:
@@ -46,12 +46,12 @@ def check(table: numpy.ndarray, budget: int, world: int) -> None:
         raise wrong("budget", budget, f"room for the longest item ({longest}) in each of {world} processes", fix)
 
 
-def too_few_rows(rows: int, world: int) -> InputError:
+def too_few_rows_error(rows: int, world: int) -> InputError:
     fix = "use fewer processes, or more data"
     return wrong("data", f"a batch of {rows}", f"at least {world}, one for each process", fix)
 
 
-def in_order(table: numpy.ndarray, random: numpy.random.Generator) -> list[int]:
+def sort_by_length(table: numpy.ndarray, random: numpy.random.Generator) -> list[int]:
     """The items by their longest side, then by how the sides differ, equals in random order.
 
     The difference goes up and down in turns, so that it does not jump where the length grows. On 29,000 pairs of
@@ -62,12 +62,12 @@ def in_order(table: numpy.ndarray, random: numpy.random.Generator) -> list[int]:
     return [int(index) for index in numpy.lexsort((random.random(len(table)), turning, longest))]
 
 
-def first_budget(table: numpy.ndarray, budget: int, random: numpy.random.Generator) -> int:
+def draw_first_budget(table: numpy.ndarray, budget: int, random: numpy.random.Generator) -> int:
     """A smaller first batch shifts all that follow: otherwise rare lengths would always meet the same others."""
     return budget if table.max() == table.min() else int(random.integers(budget // 2, budget + 1))
 
 
-def cut(order: list[int], longest: numpy.ndarray, budget: int, first: int) -> list[list[int]]:
+def cut_groups(order: list[int], longest: numpy.ndarray, budget: int, first: int) -> list[list[int]]:
     """Groups of neighbors, each as large as the budget allows; the last two share what they have."""
     groups: list[list[int]] = [[]]
     length, room = 0, max(first, int(longest[order[0]]))
@@ -92,7 +92,7 @@ def even_out(before: list[int], last: list[int], longest: numpy.ndarray, budget:
         last.insert(0, before.pop())
 
 
-def fitting(lengths: Lengths, limit: int, what: str = "pairs") -> tuple[list[int], list[str]]:
+def filter_by_length(lengths: Lengths, limit: int, what: str = "pairs") -> tuple[list[int], list[str]]:
     """The numbers of the items no longer than `limit`, and a note on the others."""
     longest = [max(item) if isinstance(item, tuple) else item for item in lengths]
     kept = [index for index, length in enumerate(longest) if length <= limit]

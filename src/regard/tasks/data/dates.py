@@ -6,22 +6,22 @@ from functools import lru_cache
 from random import Random
 from typing import Literal, NamedTuple
 
-from regard.errors import missing, wrong
-from regard.tasks.data.generated import Generated
-from regard.tasks.data.pairs import Pair
+from regard.errors import missing_package, wrong
+from regard.tasks.data.generated import GeneratedPairs
+from regard.tasks.data.pairs import SentencePair
 
 Length = Literal["full", "long"]
 FIRST = ("zh", "zh_Hant")  # before others that write the same; the second is no language of its own to Babel
 
 
-class Form(NamedTuple):
+class DateForm(NamedTuple):
     """One way of writing a date."""
 
     locale: str
     length: Length
 
 
-class Dates(Generated[date]):
+class Dates(GeneratedPairs[date]):
     """Days of 1900 to 2099 in each locale's full form (with the day of the week) and long form.
 
     Shorter forms are left out: 03/04/2026 is one day in Spain and another in Puerto Rico. `locales` may be
@@ -39,26 +39,26 @@ class Dates(Generated[date]):
         seed: int = 1,
     ) -> None:
         super().__init__(size, held_out, seed)
-        self.forms = forms(tuple(locales))
+        self.forms = find_forms(tuple(locales))
 
-    def draw(self, random: Random) -> date:
+    def draw_fact(self, random: Random) -> date:
         return self.first + timedelta(days=random.randint(0, (self.last - self.first).days))
 
-    def say(self, fact: date, random: Random) -> Pair:
-        return Pair(written(fact, random.choice(self.forms)), fact.isoformat())
+    def write_pair(self, fact: date, random: Random) -> SentencePair:
+        return SentencePair(format_day(fact, random.choice(self.forms)), fact.isoformat())
 
 
 @lru_cache(maxsize=8)
-def forms(locales: tuple[str, ...]) -> tuple[Form, ...]:
+def find_forms(locales: tuple[str, ...]) -> tuple[DateForm, ...]:
     """The distinct forms of these locales; of two that could be confused, the first."""
     # Every month, and days that could be months.
     days = [date(2026, month, day) for month in range(1, 13) for day in (3, 4, 25)]
     meaning: dict[str, date] = {}
-    found: dict[tuple[str, ...], Form] = {}
-    for locale in known_locales() if locales == ("all",) else checked(locales):
+    found: dict[tuple[str, ...], DateForm] = {}
+    for locale in list_locales() if locales == ("all",) else check_locales(locales):
         for length in ("full", "long"):
-            form = Form(locale, length)
-            texts = tuple(written(day, form) for day in days)
+            form = DateForm(locale, length)
+            texts = tuple(format_day(day, form) for day in days)
             clear = all(meaning.get(text, day) == day for text, day in zip(texts, days, strict=True))
             if clear and len(set(texts)) == len(days):
                 meaning |= zip(texts, days, strict=True)
@@ -66,27 +66,27 @@ def forms(locales: tuple[str, ...]) -> tuple[Form, ...]:
     return tuple(found.values())
 
 
-def written(day: date, form: Form) -> str:
+def format_day(day: date, form: DateForm) -> str:
     from babel.dates import format_date
 
     return str(format_date(day, form.length, locale=form.locale))
 
 
 @lru_cache(maxsize=1)
-def known_locales() -> tuple[str, ...]:
+def list_locales() -> tuple[str, ...]:
     """Every language of Babel, not each country again."""
     try:
         from babel.localedata import locale_identifiers
     except ImportError:
-        raise missing("Babel", "text") from None
+        raise missing_package("Babel", "text") from None
     languages = sorted(name for name in locale_identifiers() if "_" not in name and name not in FIRST)
     return (*FIRST, *languages)
 
 
-def checked(locales: Sequence[str]) -> Sequence[str]:
+def check_locales(locales: Sequence[str]) -> Sequence[str]:
     from babel.localedata import exists
 
-    known = known_locales()
+    known = list_locales()
     for locale in locales:
         if not exists(locale):
             near = [name for name in known if name[:1] == locale[:1]]

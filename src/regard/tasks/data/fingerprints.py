@@ -21,12 +21,12 @@ def digest(parts: Iterable[bytes]) -> str:
     return content.hexdigest()
 
 
-def keep(folder: Path, now: str) -> None:
+def save_fingerprint(folder: Path, now: str) -> None:
     """Write down what the data of a run are."""
     (folder / FINGERPRINT).write_text(f"{now}\n", encoding="utf-8")
 
 
-def check_same(what: str, now: str, run: Path) -> None:
+def check_fingerprint(what: str, now: str, run: Path) -> None:
     """Raises where a run would go on with other data than it began with; one that kept no name is trusted."""
     path = run / FINGERPRINT
     before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
@@ -38,7 +38,7 @@ def check_same(what: str, now: str, run: Path) -> None:
 def check_held_out(what: str, now: str, run: Path) -> None:
     """Raises where what a run would be measured on is cut from its data otherwise than when it was trained."""
     try:
-        check_same(what, now, run)
+        check_fingerprint(what, now, run)
     except InputError:
         got = f"{what} that are not those that {run} was trained on, or are cut otherwise"
         fix = "bring them back with the version of regard, or name other data to measure on"

@@ -1,6 +1,6 @@
 """What a search has to know of our vocabularies."""
 
-from regard.models.search import Marks
+from regard.models.search import SpecialTokens
 from regard.tasks.data.vocabulary import BEGIN, END, PADDING, UNKNOWN
 
-MARKS = Marks(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))
+SPECIAL_TOKENS = SpecialTokens(begin=BEGIN, end=END, never=(PADDING, UNKNOWN, BEGIN))

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from functools import lru_cache
 from random import Random
 
-from regard.errors import missing, wrong
-from regard.tasks.data.generated import Generated
-from regard.tasks.data.pairs import Pair
+from regard.errors import missing_package, wrong
+from regard.tasks.data.generated import GeneratedPairs
+from regard.tasks.data.pairs import SentencePair
 
 DIGITS = "digits"  # as a language: 10001
 UNRELIABLE = {"am", "az"}  # num2words 0.5.14 raises for the one and says the same of two numbers in the other
 
 
-class Numbers(Generated[int]):
+class Numbers(GeneratedPairs[int]):
     """Numbers from 0 on, as many of each number of digits. Small ones are held out like others: `seven` is
     still heard in `one hundred and seven`.
     """
@@ -30,26 +30,26 @@ class Numbers(Generated[int]):
         super().__init__(size, held_out, seed)
         if not 2 <= digits <= 9:
             raise wrong("digits", digits, "2 to 9", "use 6 for numbers below a million")
-        self.words = speaker(source), speaker(target)
+        self.words = get_number_formatter(source), get_number_formatter(target)
         self.digits = digits
 
-    def draw(self, random: Random) -> int:
+    def draw_fact(self, random: Random) -> int:
         digits = random.randint(1, self.digits)
         return random.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
 
-    def say(self, fact: int, random: Random) -> Pair:
+    def write_pair(self, fact: int, random: Random) -> SentencePair:
         source, target = self.words
-        return Pair(source(fact), target(fact))
+        return SentencePair(source(fact), target(fact))
 
 
-def speaker(language: str) -> Callable[[int], str]:
+def get_number_formatter(language: str) -> Callable[[int], str]:
     """Numbers to words. Short numbers come again and again, and the long way takes up to 0.4 ms."""
     if language == DIGITS:
         return lambda number: " ".join(str(number))
     try:
         from num2words import CONVERTER_CLASSES, num2words
     except ImportError:
-        raise missing("num2words", "text") from None
+        raise missing_package("num2words", "text") from None
     known = sorted({*CONVERTER_CLASSES, DIGITS} - UNRELIABLE)
     if language not in known:
         raise wrong("language", language, f"one of {', '.join(known)}", "choose one of these")

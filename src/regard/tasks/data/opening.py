@@ -5,10 +5,10 @@ from pathlib import Path
 
 from regard.errors import wrong
 from regard.tasks.data.dates import Dates
-from regard.tasks.data.folders import from_files, from_folder, from_table
+from regard.tasks.data.folders import load_parallel_files, load_parallel_folder, load_parallel_table
 from regard.tasks.data.numbers import Numbers
 from regard.tasks.data.pairs import ParallelText
-from regard.tasks.data.reading import located
+from regard.tasks.data.reading import locate_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ def open_text(config: TextConfig) -> ParallelText:
         return Dates(tuple((config.source or "all").split(",")), **generated)
     if "," in config.text:
         source, _, target = config.text.partition(",")
-        return from_files(Path(source.strip()), Path(target.strip()))
-    place = located(Path(config.text))
+        return load_parallel_files(Path(source.strip()), Path(target.strip()))
+    place = locate_data(Path(config.text))
     if not place.is_dir():
-        return from_table(place, (column(config.source or "1"), column(config.target or "2")))
+        return load_parallel_table(place, (parse_column(config.source or "1"), parse_column(config.target or "2")))
     if not (config.source and config.target):
         fix = "set source and target, for example to en and de"
         raise wrong("data", f"the folder {place} and no languages", "the two to use", fix)
-    return from_folder(place, config.source, config.target)
+    return load_parallel_folder(place, config.source, config.target)
 
 
-def column(name: str) -> int:
+def parse_column(name: str) -> int:
     """The place of a column that is counted from 1."""
     if not name.isdecimal() or int(name) < 1:
         raise wrong("column", repr(name), "the number of a column, from 1", "use source=1 and target=2")

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from regard.tasks.data.fingerprints import digest
 
 
-class Pair(NamedTuple):
+class SentencePair(NamedTuple):
     """A sentence and its translation."""
 
     source: str
@@ -19,15 +19,15 @@ class ParallelText(Protocol):
     """Pairs to learn from, and pairs that are never learned from."""
 
     @property
-    def validation(self) -> Sequence[Pair]: ...
+    def validation(self) -> Sequence[SentencePair]: ...
 
     @property
-    def tests(self) -> Mapping[str, Sequence[Pair]]: ...
+    def tests(self) -> Mapping[str, Sequence[SentencePair]]: ...
 
     @property
     def notes(self) -> Sequence[str]: ...
 
-    def training(self, epoch: int) -> Sequence[Pair]: ...
+    def load_training(self, epoch: int) -> Sequence[SentencePair]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,17 @@ class Corpus:
     With `cut`, some part was cut from the training pairs: other lines or another rule may cut it elsewhere.
     """
 
-    train: Sequence[Pair]
-    validation: Sequence[Pair]
-    tests: Mapping[str, Sequence[Pair]]
+    train: Sequence[SentencePair]
+    validation: Sequence[SentencePair]
+    tests: Mapping[str, Sequence[SentencePair]]
     notes: Sequence[str] = ()
     cut: bool = False
 
-    def training(self, epoch: int) -> Sequence[Pair]:
+    def load_training(self, epoch: int) -> Sequence[SentencePair]:
         return self.train
 
 
-def fingerprint(text: ParallelText) -> str:
+def compute_fingerprint(text: ParallelText) -> str:
     """A short name for the text itself: another one means that a resumed run would not go on as it began."""
-    sets = (text.training(0), text.validation)
+    sets = (text.load_training(0), text.validation)
     return digest("".join("\t".join(pair) + "\n" for pair in pairs).encode() + b"\n" for pairs in sets)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.datasets.bounds import check_file, most
+from regard.datasets.bounds import check_file, get_bound
 from regard.errors import wrong
 
 FILES = {
@@ -21,14 +21,14 @@ FILES = {
 BYTES = 0x08  # the type of idx files that hold unsigned bytes
 
 
-class Pictures(NamedTuple):
+class GrayImages(NamedTuple):
     """Pictures from 0 to 1 with their classes, those to learn from before those to test on."""
 
     training: tuple[Tensor, Tensor]
     test: tuple[Tensor, Tensor]
 
 
-def digits(seed: int, held_out: float = 0.2) -> Pictures:
+def load_digit_images(seed: int, held_out: float = 0.2) -> GrayImages:
     """1,797 digits of 8 × 8 pixels that come with scikit-learn, a share of them held out."""
     from sklearn.datasets import load_digits
 
@@ -37,10 +37,10 @@ def digits(seed: int, held_out: float = 0.2) -> Pictures:
     classes = torch.from_numpy(found.target).long()
     order = torch.from_numpy(np.random.default_rng([seed, 5]).permutation(len(classes)))
     cut = round(held_out * len(classes))
-    return Pictures((pictures[order[cut:]], classes[order[cut:]]), (pictures[order[:cut]], classes[order[:cut]]))
+    return GrayImages((pictures[order[cut:]], classes[order[cut:]]), (pictures[order[:cut]], classes[order[:cut]]))
 
 
-def from_idx(folder: Path) -> Pictures:
+def read_idx_folder(folder: Path) -> GrayImages:
     """A folder with the four files of MNIST, gzipped or not."""
     parts = []
     for pictures, classes in FILES.values():
@@ -52,7 +52,7 @@ def from_idx(folder: Path) -> Pictures:
             got, fix = f"class {int(labels.max())} in {classes}", "use files of ten classes"
             raise wrong("data", got, "classes from 0 to 9", fix)
         parts.append((images.float() / 255, labels.long()))
-    return Pictures(*parts)
+    return GrayImages(*parts)
 
 
 def read_idx(folder: Path, name: str, axes: int) -> Tensor:
@@ -61,7 +61,7 @@ def read_idx(folder: Path, name: str, axes: int) -> Tensor:
     if path is None:
         fix = "name the folder with the four files of MNIST"
         raise wrong("data", f"no {name} or {name}.gz in {folder}", "idx files", fix)
-    content = unpacked(path)
+    content = read_decompressed_idx(path)
     header = 4 + 4 * axes
     if len(content) < header or content[:4] != bytes((0, 0, BYTES, axes)):
         raise wrong(
@@ -77,9 +77,9 @@ def read_idx(folder: Path, name: str, axes: int) -> Tensor:
     return torch.from_numpy(np.frombuffer(content, np.uint8, offset=header).reshape(shape).copy())
 
 
-def unpacked(path: Path) -> bytes:
+def read_decompressed_idx(path: Path) -> bytes:
     """Return the content of a file, gzipped or not, of at most so many bytes: a small gzip may hold any number."""
-    largest = most("idx file", "bytes")
+    largest = get_bound("idx file", "bytes")
     check_file("data", path, largest, path.name)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:

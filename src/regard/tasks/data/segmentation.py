@@ -6,61 +6,61 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal
 
-from regard.errors import missing
+from regard.errors import missing_package
 
-Segments = Literal["word", "blank", "character", "jieba"]
+SegmentKind = Literal["word", "blank", "character", "jieba"]
 SPACE = "▁"  # before a word that follows a blank, as sentencepiece writes it
 
 
-def segmenter(kind: Segments) -> Callable[[str], list[str]]:
+def get_segmenter(kind: SegmentKind) -> Callable[[str], list[str]]:
     """How text becomes tokens.
 
     - `word`: letters that belong together; every sign, every digit and every Chinese character is its own
     - `blank`: what lies between blanks, for text that is already tokenized
     - `character`: every character, blanks too
-    - `jieba`: Chinese words, by rjieba
+    - `load_jieba`: Chinese words, by rjieba
     """
     match kind:
         case "word":
-            return words
+            return split_words
         case "blank":
             return lambda text: text.split()
         case "character":
             return list
         case "jieba":
-            return jieba()
+            return load_jieba()
 
 
-def joined(tokens: Sequence[str], kind: Segments) -> str:
-    """The text of tokens: the inverse of `segmenter(kind)`, runs of blanks aside."""
+def join_tokens(tokens: Sequence[str], kind: SegmentKind) -> str:
+    """The text of tokens: the inverse of `get_segmenter(kind)`, runs of blanks aside."""
     if kind == "blank":
         return " ".join(tokens)
     text = "".join(tokens)
     return text if kind == "character" else text.replace(SPACE, " ").removeprefix(" ")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Words and signs, each with a mark where a blank stood before it. Digits are signs: most numbers are rare, and
     one that was never seen can still be written again.
 
-    >>> words("I'm 42, 你好!")
+    >>> split_words("I'm 42, 你好!")
     ['▁I', "'", 'm', '▁4', '2', ',', '▁你', '好', '!']
     """
-    return [token for part in text.split(" ") for token in marked(parts_of(part))]
+    return [token for part in text.split(" ") for token in mark_first(split_chunk(part))]
 
 
 @lru_cache(maxsize=2**17)
-def parts_of(text: str) -> tuple[str, ...]:
+def split_chunk(text: str) -> tuple[str, ...]:
     """What lies between two blanks, in words and signs. The same words come again and again."""
-    return tuple("".join(group) for _, group in groupby(text, key=Grouping()))
+    return tuple("".join(group) for _, group in groupby(text, key=WordGroupKey()))
 
 
-def marked(parts: Sequence[str]) -> list[str]:
+def mark_first(parts: Sequence[str]) -> list[str]:
     """The mark before the first of the tokens that have no blank between them."""
     return [SPACE + parts[0], *parts[1:]] if parts else []
 
 
-class Grouping:
+class WordGroupKey:
     """A key for `groupby`: letters with letters; any other character with none."""
 
     def __init__(self) -> None:
@@ -80,13 +80,13 @@ def belongs_to_word(character: str) -> bool:
     return unicodedata.category(character)[0] in "LM" and not alone
 
 
-def jieba() -> Callable[[str], list[str]]:
+def load_jieba() -> Callable[[str], list[str]]:
     try:
         from rjieba import cut
     except ImportError:
-        raise missing("rjieba", "zh") from None
+        raise missing_package("rjieba", "zh") from None
 
     def segment(text: str) -> list[str]:
-        return [token for part in text.split(" ") for token in marked(cut(part))]
+        return [token for part in text.split(" ") for token in mark_first(cut(part))]
 
     return segment

@@ -10,10 +10,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.datasets.cleaning import in_short
+from regard.datasets.cleaning import shorten
 from regard.errors import wrong
-from regard.tasks.data.points import table_of
-from regard.tasks.data.reading import check_file
+from regard.tasks.data.points import read_csv
+from regard.tasks.data.reading import check_plain_file
 
 Array = NDArray[np.float64]
 # What numpy raises at heads that it cannot read: they are lines of Python, and sizes of any length.
@@ -21,47 +21,47 @@ BAD_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError, TypeError, 
              RecursionError, BadZipFile)  # fmt: skip
 
 
-class Sequences(NamedTuple):
+class VectorSequences(NamedTuple):
     """Vectors `(items, length, size)`, of which the last is the target.
 
-    `right` is the place that has to be looked at, where there is one (−1 where not); `floor` is the squared error
+    `expected_position` is the place that has to be looked at, where there is one (−1 where not); `floor` is the squared error
     that noise makes of the best prediction, where it is known.
     """
 
     vectors: Array
-    right: NDArray[np.int64]
+    expected_position: NDArray[np.int64]
     floor: float | None = None
 
 
-def linear(items: int, length: int, size: int, noise: float, seed: int) -> Sequences:
+def generate_linear(items: int, length: int, size: int, noise: float, seed: int) -> VectorSequences:
     r"""$x_{t+1} = A x_t + \epsilon$, with one matrix for all: a random one, shrunk until it does not explode."""
     random = np.random.default_rng([seed, 11])
     matrix = random.normal(size=(size, size))
     matrix *= 0.95 / np.abs(np.linalg.eigvals(matrix)).max()
-    return moved(matrix, (items, length), noise, random)
+    return follow_matrix(matrix, (items, length), noise, random)
 
 
-def rotation(items: int, length: int, size: int, noise: float, seed: int) -> Sequences:
+def generate_rotation(items: int, length: int, size: int, noise: float, seed: int) -> VectorSequences:
     r"""$x_{t+1} = R x_t + \epsilon$, with a rotation of each pair of coordinates by its own angle."""
     random = np.random.default_rng([seed, 12])
     matrix = np.zeros((size, size))
     for pair, angle in enumerate(random.uniform(0.8, 2.4, size // 2)):
         turn = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
         matrix[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2] = turn
-    return moved(matrix, (items, length), noise, random)
+    return follow_matrix(matrix, (items, length), noise, random)
 
 
-def moved(matrix: Array, shape: tuple[int, int], noise: float, random: np.random.Generator) -> Sequences:
+def follow_matrix(matrix: Array, shape: tuple[int, int], noise: float, random: np.random.Generator) -> VectorSequences:
     """Sequences that start anywhere and follow a matrix."""
     items, length = shape
     steps = [random.normal(size=(items, len(matrix)))]
     for _ in range(length - 1):
         steps.append(steps[-1] @ matrix.T + random.normal(0, noise, (items, len(matrix))))
     # The noise of the last step cannot be foreseen by anyone.
-    return Sequences(np.stack(steps, axis=1), np.full(items, length - 2), noise**2)
+    return VectorSequences(np.stack(steps, axis=1), np.full(items, length - 2), noise**2)
 
 
-def retrieval(items: int, length: int, size: int, noise: float, seed: int) -> Sequences:
+def generate_retrieval(items: int, length: int, size: int, noise: float, seed: int) -> VectorSequences:
     """Each vector is a name and a thing; the last but one repeats a name, and the last is that name with its thing.
 
     Names are corners of a cube, so that no two of a sequence are alike by chance.
@@ -79,19 +79,19 @@ def retrieval(items: int, length: int, size: int, noise: float, seed: int) -> Se
     right, row = random.integers(0, before, items), np.arange(items)
     vectors[:, -2, :half] = vectors[row, right, :half]
     vectors[:, -1] = vectors[row, right] + random.normal(0, noise, (items, size))
-    return Sequences(vectors, right, noise**2)
+    return VectorSequences(vectors, right, noise**2)
 
 
-RULES: dict[str, Callable[[int, int, int, float, int], Sequences]] = {
-    "retrieval": retrieval,
-    "rotation": rotation,
-    "linear": linear,
+RULES: dict[str, Callable[[int, int, int, float, int], VectorSequences]] = {
+    "retrieval": generate_retrieval,
+    "rotation": generate_rotation,
+    "linear": generate_linear,
 }
 
 
-def from_file(path: Path, length: int) -> Sequences:
+def read_sequences(path: Path, length: int) -> VectorSequences:
     """An array of sequences; or one long series, a row for each moment, cut into sequences that overlap."""
-    found = table_of(path)[1] if path.suffix.lower() == ".csv" else read_npy(path)
+    found = read_csv(path)[1] if path.suffix.lower() == ".csv" else read_npy(path)
     found = found[:, None] if found.ndim == 1 else found
     if found.ndim == 2:
         if len(found) < length + 9:
@@ -101,12 +101,12 @@ def from_file(path: Path, length: int) -> Sequences:
     if found.ndim != 3 or found.shape[1] < 3 or len(found) < 10:
         expected = "(time, size), or (items, length, size) with at least 10 items of at least 3 vectors"
         raise wrong("data", f"an array of shape {found.shape} in {path.name}", expected, "reshape it")
-    return Sequences(found, np.full(len(found), -1))
+    return VectorSequences(found, np.full(len(found), -1))
 
 
 def read_npy(path: Path) -> Array:
     """Numbers of numpy's own format; never code."""
-    check_file(path)
+    check_plain_file(path)
     try:
         # Mapped, not read: a head of some bytes may promise any number of them.
         with warnings.catch_warnings():
@@ -116,7 +116,7 @@ def read_npy(path: Path) -> Array:
         raise wrong("data", f"no file {path}", "a rule, a .npy or a .csv file", "check the path") from None
     except BAD_ARRAY as error:
         raise wrong(
-            "data", f"{path.name} ({in_short(error)})", "a .npy file of numbers", "save it with numpy.save"
+            "data", f"{path.name} ({shorten(error)})", "a .npy file of numbers", "save it with numpy.save"
         ) from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
         raise wrong("data", f"{path.name} with other things", "finite numbers only", "clean it first")

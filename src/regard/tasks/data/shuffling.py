@@ -3,15 +3,15 @@
 import numpy
 
 from regard.errors import wrong
-from regard.training import Part
+from regard.training import DataShare
 
 
-def shuffled(items: int, batch: int, seed: int, epoch: int, part: Part) -> list[list[int]]:
+def shuffle_batches(items: int, batch: int, seed: int, epoch: int, part: DataShare) -> list[list[int]]:
     """The items of an epoch in batches of about `batch`, as far as they are those of one process.
 
     All batches are of about one size; every process has a row of each.
 
-    >>> shuffled(5, 2, seed=1, epoch=0, part=Part())
+    >>> shuffle_batches(5, 2, seed=1, epoch=0, part=DataShare())
     [[4, 0, 1], [2, 3]]
     """
     if items < 1:
@@ -22,4 +22,4 @@ def shuffled(items: int, batch: int, seed: int, epoch: int, part: Part) -> list[
         got = f"a batch of {min(map(len, groups))}"
         fix = "use fewer processes, or larger batches"
         raise wrong("data", got, f"at least {part.world}, one for each process", fix)
-    return [list(part.of(group)) for group in groups]
+    return [list(part.select(group)) for group in groups]

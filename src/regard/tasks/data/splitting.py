@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from regard.errors import wrong
-from regard.tasks.data.pairs import Corpus, Pair
+from regard.tasks.data.pairs import Corpus, SentencePair
 
 HELD_OUT = 0.02  # of the pairs, for validation and for the test each
 LEAST = 3
 Group = list[int]  # the numbers of pairs that stay together
 
 
-def divided(pairs: Sequence[Pair], notes: Sequence[str] = (), share: float = HELD_OUT) -> Corpus:
+def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share: float = HELD_OUT) -> Corpus:
     """Training, validation and test from one list of pairs.
 
     Pairs that share a sentence, or one that differs only in case and punctuation, stay together: a test sentence
@@ -21,13 +21,13 @@ def divided(pairs: Sequence[Pair], notes: Sequence[str] = (), share: float = HEL
     the order of the file, and not on its size unless it is larger than what is wanted: such a group is trained on.
     Lines that are added move a group only where they join it, or where it was among the last that a part had room for.
     """
-    groups = sorted(connected(pairs), key=lambda group: content(pairs, group))
+    groups = sorted(group_connected_pairs(pairs), key=lambda group: hash_group(pairs, group))
     check_enough(len(groups), "to train on, validate and test")
-    wanted = room(groups, share * len(pairs))
+    wanted = compute_split_size(groups, share * len(pairs))
     largest = max(map(len, groups))
-    held_out: list[list[Pair]] = []
+    held_out: list[list[SentencePair]] = []
     for parts_to_come in (2, 1):
-        chosen = filled(groups, wanted, leave=parts_to_come)
+        chosen = fill_split(groups, wanted, leave=parts_to_come)
         groups = [group for group in groups if group[0] not in chosen]
         held_out.append([pairs[index] for group in chosen.values() for index in group])
     train = [pairs[index] for index in sorted(index for group in groups for index in group)]
@@ -36,7 +36,7 @@ def divided(pairs: Sequence[Pair], notes: Sequence[str] = (), share: float = HEL
     return Corpus(train, held_out[0], {"test": held_out[1]}, tuple(notes), cut=True)
 
 
-def room(groups: Sequence[Group], share: float) -> int:
+def compute_split_size(groups: Sequence[Group], share: float) -> int:
     """How many pairs a part is given: its share, or half of those in groups that are small enough, where these are few.
 
     Otherwise validation would take them all, and leave the test a handful.
@@ -46,7 +46,7 @@ def room(groups: Sequence[Group], share: float) -> int:
     return max(1, min(wanted, small // 2))
 
 
-def filled(groups: Sequence[Group], wanted: int, *, leave: int) -> dict[int, Group]:
+def fill_split(groups: Sequence[Group], wanted: int, *, leave: int) -> dict[int, Group]:
     """The first groups for which there is room, by their first pair; where there are none, the smallest of all.
 
     So many groups are left for the parts to come, whatever is wanted.
@@ -69,7 +69,7 @@ def check_enough(count: int, purpose: str) -> None:
         raise wrong("data", f"{count} {pairs} {purpose}", f"at least {LEAST} that differ", fix)
 
 
-def connected(pairs: Sequence[Pair]) -> list[Group]:
+def group_connected_pairs(pairs: Sequence[SentencePair]) -> list[Group]:
     """The pairs by number, in groups that share no sentence with each other."""
     parents = list(range(len(pairs)))
 
@@ -82,35 +82,35 @@ def connected(pairs: Sequence[Pair]) -> list[Group]:
     first: dict[tuple[int, str], int] = {}
     for index, pair in enumerate(pairs):
         for side, text in enumerate(pair):
-            parents[root(index)] = root(first.setdefault((side, bare(text)), index))
+            parents[root(index)] = root(first.setdefault((side, normalize_text(text)), index))
     groups: dict[int, Group] = defaultdict(list)
     for index in range(len(pairs)):
         groups[root(index)].append(index)
     return list(groups.values())
 
 
-def bare(text: str) -> str:
+def normalize_text(text: str) -> str:
     """The letters and digits of a text; all of it where there are none."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(filter(str.isalnum, folded)) or text
 
 
-def content(pairs: Sequence[Pair], group: Group) -> bytes:
+def hash_group(pairs: Sequence[SentencePair], group: Group) -> bytes:
     """A number that looks random and depends on all that a group says, not on how much that is.
 
     The smallest number of its pairs would be the smaller the more there are, and the largest groups come first.
     """
-    numbers = sorted({number(pairs[index]) for index in group})
+    numbers = sorted({hash_pair(pairs[index]) for index in group})
     return hashlib.blake2b(b"".join(numbers), digest_size=8).digest()
 
 
-def number(pair: Pair) -> bytes:
+def hash_pair(pair: SentencePair) -> bytes:
     """A number that looks random and depends on the pair alone."""
     return hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest()
 
 
-def without(pairs: Sequence[Pair], held_out: Sequence[Pair]) -> list[Pair]:
+def exclude_overlaps(pairs: Sequence[SentencePair], held_out: Sequence[SentencePair]) -> list[SentencePair]:
     """The pairs that have no sentence in common with those of `held_out`."""
-    sources = {bare(pair.source) for pair in held_out}
-    targets = {bare(pair.target) for pair in held_out}
-    return [pair for pair in pairs if bare(pair.source) not in sources and bare(pair.target) not in targets]
+    sources = {normalize_text(pair.source) for pair in held_out}
+    targets = {normalize_text(pair.target) for pair in held_out}
+    return [pair for pair in pairs if normalize_text(pair.source) not in sources and normalize_text(pair.target) not in targets]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from regard.errors import wrong
-from regard.tasks.data.pairs import Pair
-from regard.tasks.data.pieces import Pieces, train_pieces
-from regard.tasks.data.segmentation import Segments
-from regard.tasks.data.vocabulary import Tokens, Vocabulary, VocabularyConfig, count_tokens, read_facts
+from regard.tasks.data.pairs import SentencePair
+from regard.tasks.data.pieces import SentencePieceVocabulary, train_pieces
+from regard.tasks.data.segmentation import SegmentKind
+from regard.tasks.data.vocabulary import TokenVocabulary, Vocabulary, VocabularyConfig, build_token_vocabulary, read_metadata
 
 JOINT = "joint"
 
@@ -24,21 +24,21 @@ class Vocabularies(NamedTuple):
         return self.source is self.target
 
 
-def build(texts: Sequence[str], config: VocabularyConfig) -> Vocabulary:
+def build_vocabulary(texts: Sequence[str], config: VocabularyConfig) -> Vocabulary:
     """A vocabulary of any kind."""
-    return count_tokens(texts, config) if config.kind in get_args(Segments) else train_pieces(texts, config)
+    return build_token_vocabulary(texts, config) if config.kind in get_args(SegmentKind) else train_pieces(texts, config)
 
 
-def build_both(pairs: Sequence[Pair], source: VocabularyConfig, target: VocabularyConfig | None = None) -> Vocabularies:
+def build_vocabularies(pairs: Sequence[SentencePair], source: VocabularyConfig, target: VocabularyConfig | None = None) -> Vocabularies:
     """One for each side, or without `target` a joint one."""
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if target is None:
-        shared = build(sources + targets, source)
+        shared = build_vocabulary(sources + targets, source)
         return Vocabularies(shared, shared)
-    return Vocabularies(build(sources, source), build(targets, target))
+    return Vocabularies(build_vocabulary(sources, source), build_vocabulary(targets, target))
 
 
-def save_both(vocabularies: Vocabularies, folder: Path) -> None:
+def save_vocabularies(vocabularies: Vocabularies, folder: Path) -> None:
     """Writes `vocabulary/` into a run folder."""
     place = folder / "vocabulary"
     place.mkdir(exist_ok=True)
@@ -49,23 +49,23 @@ def save_both(vocabularies: Vocabularies, folder: Path) -> None:
         vocabularies.target.save(place, "target")
 
 
-def load_both(folder: Path) -> Vocabularies:
-    """Reads what `save_both` wrote."""
+def load_vocabularies(folder: Path) -> Vocabularies:
+    """Reads what `save_vocabularies` wrote."""
     place = folder / "vocabulary"
     if (place / f"{JOINT}.json").is_file():
-        shared = load(place, JOINT)
+        shared = load_vocabulary(place, JOINT)
         return Vocabularies(shared, shared)
-    return Vocabularies(load(place, "source"), load(place, "target"))
+    return Vocabularies(load_vocabulary(place, "source"), load_vocabulary(place, "target"))
 
 
-def load(folder: Path, name: str) -> Vocabulary:
+def load_vocabulary(folder: Path, name: str) -> Vocabulary:
     """One vocabulary, of the kind that its file names."""
-    facts = read_facts(folder, name)
+    facts = read_metadata(folder, name)
     try:
         kind, lowercase = facts["kind"], bool(facts["lowercase"])
-        if kind in get_args(Segments):
-            return Tokens(list(map(str, facts["tokens"])), kind, lowercase=lowercase)
-        pieces = Pieces((folder / f"{name}.model").read_bytes(), kind, lowercase=lowercase)
+        if kind in get_args(SegmentKind):
+            return TokenVocabulary(list(map(str, facts["tokens"])), kind, lowercase=lowercase)
+        pieces = SentencePieceVocabulary((folder / f"{name}.model").read_bytes(), kind, lowercase=lowercase)
         len(pieces)  # reads the model, so that damage shows now
     except (OSError, KeyError, TypeError) as error:
         fix = "check the run folder, or restore the file from a copy"

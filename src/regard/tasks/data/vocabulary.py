@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.errors import wrong
-from regard.tasks.data.segmentation import SPACE, Segments, joined, segmenter
+from regard.tasks.data.segmentation import SPACE, SegmentKind, join_tokens, get_segmenter
 
 PADDING, UNKNOWN, BEGIN, END = range(4)
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
@@ -31,11 +31,11 @@ class VocabularyConfig:
     lowercase: bool = False
 
     def __post_init__(self) -> None:
-        if self.most <= len(SPECIAL):
+        if self.max_size <= len(SPECIAL):
             raise wrong("size", self.size, f"more than the {len(SPECIAL)} special tokens", f"use {USUAL}, say")
 
     @property
-    def most(self) -> int:
+    def max_size(self) -> int:
         """The size, or the usual one where none is wanted."""
         return USUAL if self.size is None else self.size
 
@@ -58,17 +58,17 @@ class Vocabulary(ABC):
         """The text up to the first END. Padding and begin are left out; an unknown token reads ⁇."""
 
     @abstractmethod
-    def tokens(self, numbers: Iterable[int]) -> list[str]:
+    def get_tokens(self, numbers: Iterable[int]) -> list[str]:
         """What each number stands for, for pictures."""
 
     @abstractmethod
-    def unknown(self, text: str) -> list[str]:
+    def find_unknown(self, text: str) -> list[str]:
         """The tokens of a text that have no number."""
 
     @abstractmethod
     def save(self, folder: Path, name: str) -> None: ...
 
-    def lost(self, text: str) -> list[str]:
+    def find_lost_characters(self, text: str) -> list[str]:
         """The characters of a text that it does not give back, though they are known: ▁ stands for a blank."""
         return [SPACE] if SPACE in text and self.kind not in ("blank", "character") else []
 
@@ -76,11 +76,11 @@ class Vocabulary(ABC):
         """Many texts at once, which may be faster."""
         return [self.encode(text) for text in texts]
 
-    def cased(self, text: str) -> str:
+    def apply_case(self, text: str) -> str:
         return text.lower() if self.lowercase else text
 
 
-def content_of(numbers: Iterable[int]) -> list[int]:
+def extract_content(numbers: Iterable[int]) -> list[int]:
     """The numbers between begin and end."""
     kept = []
     for number in numbers:
@@ -91,24 +91,24 @@ def content_of(numbers: Iterable[int]) -> list[int]:
     return kept
 
 
-class Tokens(Vocabulary):
+class TokenVocabulary(Vocabulary):
     """A list of words or characters.
 
-    >>> text = Tokens(["▁hello", ",", "▁world"], "word")
+    >>> text = TokenVocabulary(["▁hello", ",", "▁world"], "word")
     >>> text.encode("hello, world!")
     [4, 5, 6, 1]
     >>> text.decode([2, 4, 5, 6, 3, 0])
     'hello, world'
     """
 
-    def __init__(self, known: Sequence[str], kind: Segments, *, lowercase: bool = False) -> None:
+    def __init__(self, known: Sequence[str], kind: SegmentKind, *, lowercase: bool = False) -> None:
         self.known = tuple(known)
-        self.kind: Segments = kind
+        self.kind: SegmentKind = kind
         self.lowercase = lowercase
-        self.segment = segmenter(kind)
+        self.segment = get_segmenter(kind)
 
     @cached_property
-    def numbers(self) -> dict[str, int]:
+    def ids(self) -> dict[str, int]:
         # Text that spells a special token must not become one, so only the tokens of texts are looked up.
         return {token: number for number, token in enumerate(self.known, start=len(SPECIAL))}
 
@@ -116,46 +116,46 @@ class Tokens(Vocabulary):
         return len(SPECIAL) + len(self.known)
 
     def encode(self, text: str) -> list[int]:
-        return [self.numbers.get(token, UNKNOWN) for token in self.segment(self.cased(text))]
+        return [self.ids.get(token, UNKNOWN) for token in self.segment(self.apply_case(text))]
 
     def decode(self, numbers: Iterable[int]) -> str:
         unseen = SPACE + UNSEEN if self.kind in ("word", "jieba") else UNSEEN
-        content = content_of(numbers)
-        return joined([unseen if number == UNKNOWN else self.token(number) for number in content], self.kind)
+        content = extract_content(numbers)
+        return join_tokens([unseen if number == UNKNOWN else self.get_token(number) for number in content], self.kind)
 
-    def tokens(self, numbers: Iterable[int]) -> list[str]:
-        return [self.token(number) for number in numbers]
+    def get_tokens(self, numbers: Iterable[int]) -> list[str]:
+        return [self.get_token(number) for number in numbers]
 
-    def token(self, number: int) -> str:
+    def get_token(self, number: int) -> str:
         return SPECIAL[number] if number < len(SPECIAL) else self.known[number - len(SPECIAL)]
 
-    def unknown(self, text: str) -> list[str]:
-        return [token for token in self.segment(self.cased(text)) if token not in self.numbers]
+    def find_unknown(self, text: str) -> list[str]:
+        return [token for token in self.segment(self.apply_case(text)) if token not in self.ids]
 
     def save(self, folder: Path, name: str) -> None:
         values = {"kind": self.kind, "lowercase": self.lowercase, "tokens": self.known}
-        write_facts(folder, name, values)
+        write_metadata(folder, name, values)
 
 
-def count_tokens(texts: Iterable[str], config: VocabularyConfig) -> Tokens:
+def build_token_vocabulary(texts: Iterable[str], config: VocabularyConfig) -> TokenVocabulary:
     """The most frequent tokens of the texts, of equally frequent ones the first by spelling."""
-    if config.kind not in get_args(Segments):
-        raise wrong("kind", config.kind, f"one of {', '.join(get_args(Segments))}", "use train_pieces for it")
-    kind: Segments = config.kind  # type: ignore[assignment]  # just checked
-    empty = Tokens((), kind, lowercase=config.lowercase)
-    counts = Counter(token for text in texts for token in empty.segment(empty.cased(text)))
+    if config.kind not in get_args(SegmentKind):
+        raise wrong("kind", config.kind, f"one of {', '.join(get_args(SegmentKind))}", "use train_pieces for it")
+    kind: SegmentKind = config.kind  # type: ignore[assignment]  # just checked
+    empty = TokenVocabulary((), kind, lowercase=config.lowercase)
+    counts = Counter(token for text in texts for token in empty.segment(empty.apply_case(text)))
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
     known = [token for token in ranked if counts[token] >= config.minimum]
-    return Tokens(known[: config.most - len(SPECIAL)], kind, lowercase=config.lowercase)
+    return TokenVocabulary(known[: config.max_size - len(SPECIAL)], kind, lowercase=config.lowercase)
 
 
-def write_facts(folder: Path, name: str, values: dict[str, Any]) -> None:
+def write_metadata(folder: Path, name: str, values: dict[str, Any]) -> None:
     text = json.dumps({"format": FORMAT} | values, ensure_ascii=False, indent=0)
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
-def read_facts(folder: Path, name: str) -> dict[str, Any]:
-    """What `write_facts` wrote, or one sentence."""
+def read_metadata(folder: Path, name: str) -> dict[str, Any]:
+    """What `write_metadata` wrote, or one sentence."""
     path = folder / f"{name}.json"
     try:
         values = dict(json.loads(path.read_text(encoding="utf-8")))

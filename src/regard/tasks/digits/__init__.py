@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.digits.config import PRESETS, DigitsConfig, for_files
+from regard.tasks.digits.config import PRESETS, DigitsConfig, configure_for_files
 from regard.tasks.digits.predictor import load
-from regard.tasks.digits.task import goal_of, task
-from regard.tasks.naming import changed, chosen, in_folder, of_data
+from regard.tasks.digits.task import get_goal, build_task
+from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
 
 DEFAULT = DigitsConfig()
 DATA = (
@@ -14,12 +14,12 @@ DATA = (
 )
 
 
-def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> DigitsConfig:
+def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> DigitsConfig:
     """The preset for these pictures, with other values for some fields."""
-    source, values = of_data(DEFAULT, "data.source", data, values)
-    base = chosen(PRESETS, preset)
-    base = base if source == "digits" else for_files(base)
-    return changed(in_folder(base, source, base.model.kind), values)
+    source, values = resolve_data(DEFAULT, "data.source", data, values)
+    base = choose_preset(PRESETS, preset)
+    base = base if source == "digits" else configure_for_files(base)
+    return apply_changes(set_run_folder(base, source, base.model.kind), values)
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]
+__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "configure", "get_goal", "load", "build_task"]

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import positive
-from regard.training import Every, Optimizer, Schedule, Stop, Training
-from regard.training.settings import not_negative
+from regard.models.config import check_positive
+from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training.settings import check_not_negative
 
 Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class DigitsData:
     """Where the pictures come from."""
 
     source: str = "digits"  # digits (of scikit-learn), or a folder with the idx files of MNIST or its kin
@@ -23,11 +23,11 @@ class Data:
 
     def __post_init__(self) -> None:
         for name in ("seed", "training"):
-            not_negative(name, getattr(self, name))
+            check_not_negative(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class DigitsModel:
     """How a picture is looked at. A small convolution makes a key of each place; the plain net has none."""
 
     kind: Kind = "gated"
@@ -40,7 +40,7 @@ class Model:
 
     def __post_init__(self) -> None:
         for name in ("heads", "hidden", "steps"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
         if not self.channels or min(self.channels) < 1:
             raise wrong("channels", self.channels, "at least one number above 0", "use 8,16,24")
         if min(self.plain, default=1) < 1:
@@ -48,15 +48,15 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class DigitsTraining:
     """What one batch is, and how its pictures are moved about."""
 
     batch: int = 64
     jitter: float = 0.08  # turns, shifts and stretches, as a share of the picture; 0: none
 
     def __post_init__(self) -> None:
-        positive("batch", self.batch)
-        not_negative("jitter", self.jitter)
+        check_positive("batch", self.batch)
+        check_not_negative("jitter", self.jitter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +64,17 @@ class DigitsConfig:
     """A reader of digits, whole."""
 
     task: Literal["digits"] = "digits"
-    data: Data = field(default_factory=Data)
-    model: Model = field(default_factory=Model)
-    learning: Learning = field(default_factory=Learning)
+    data: DigitsData = field(default_factory=DigitsData)
+    model: DigitsModel = field(default_factory=DigitsModel)
+    learning: DigitsTraining = field(default_factory=DigitsTraining)
     training: Training = field(
         default_factory=lambda: Training(
             folder=Path("runs/digits"),
             keep=1,
             optimizer=Optimizer(rate=3e-3, decay=0.01),
             schedule=Schedule("cosine", warmup=50),
-            stop=Stop(epochs=60),
-            every=Every(log=20),
+            stop=StopCriteria(epochs=60),
+            every=Intervals(log=20),
         )
     )
 
@@ -85,7 +85,7 @@ SMALL = {"gated": ((8, 16, 24), 2, 32), "pooling": ((12, 24, 32), 4, 48), "addit
 LARGE = {"gated": ((16, 32, 48), 4, 64), "pooling": ((16, 48, 96), 4, 128), "additive-pooling": ((16, 48, 96), 4, 112)}
 
 
-def sized(model: Model, sizes: dict[str, tuple[tuple[int, int, int], int, int]]) -> Model:
+def resize_model(model: DigitsModel, sizes: dict[str, tuple[tuple[int, int, int], int, int]]) -> DigitsModel:
     """A model of the same kind with these sizes; the plain net has its own."""
     if model.kind not in sizes:
         return model
@@ -93,22 +93,22 @@ def sized(model: Model, sizes: dict[str, tuple[tuple[int, int, int], int, int]])
     return replace(model, channels=channels, heads=heads, hidden=hidden)
 
 
-PRESETS: dict[str, DigitsConfig] = {kind: DigitsConfig(model=sized(Model(kind=kind), SMALL)) for kind in KINDS}
+PRESETS: dict[str, DigitsConfig] = {kind: DigitsConfig(model=resize_model(DigitsModel(kind=kind), SMALL)) for kind in KINDS}
 
 
-def for_files(config: DigitsConfig) -> DigitsConfig:
+def configure_for_files(config: DigitsConfig) -> DigitsConfig:
     """Larger pictures and many more of them: a larger model and fewer epochs."""
     training = replace(
         config.training,
         optimizer=Optimizer(rate=2e-3, decay=0.01),
         schedule=Schedule("cosine", warmup=200),
-        stop=Stop(epochs=8),
-        every=Every(log=50),
+        stop=StopCriteria(epochs=8),
+        every=Intervals(log=50),
     )
     return replace(
         config,
         data=replace(config.data, validation=5000),
-        model=sized(config.model, LARGE),
-        learning=Learning(batch=128, jitter=0.08),
+        model=resize_model(config.model, LARGE),
+        learning=DigitsTraining(batch=128, jitter=0.08),
         training=training,
     )

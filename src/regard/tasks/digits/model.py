@@ -11,14 +11,14 @@ from torch.nn import functional as F
 from regard.algebra.catalog import Sizes
 from regard.layers.gated import GatedHeads
 from regard.layers.pooling import Pooling
-from regard.tasks.digits.config import Model
-from regard.tasks.mechanisms import mechanism_of
+from regard.tasks.digits.config import DigitsModel
+from regard.tasks.mechanisms import build_catalog_mechanism
 
 CLASSES = 10
-SIDE = 7  # places in a row, at most: pictures are halved until they fit
+MAX_SIDE = 7  # places in a row, at most: pictures are halved until they fit
 
 
-class Seen(NamedTuple):
+class DigitsOutput(NamedTuple):
     """What a network makes of pictures.
 
     `weights` are `(batch, steps, heads, rows, columns)`, and none where it looks nowhere in particular; `gates` are
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
     gates: Tensor | None
 
 
-class Places(nn.Module):
+class PictureEncoder(nn.Module):
     """A small convolution: pictures in, a vector for each place out, no more than seven places in a row.
 
     Pictures are halved as late as possible, so that little is lost, but before the last layer.
@@ -41,7 +41,7 @@ class Places(nn.Module):
         self.layers = nn.ModuleList(nn.Conv2d(*pair, 3, padding=1) for pair in pairwise((1, *channels)))
         self.norms = nn.ModuleList(nn.GroupNorm(1, size) for size in channels)
         self.side, halvings = side, 0
-        while self.side > SIDE and halvings < len(channels) - 1:
+        while self.side > MAX_SIDE and halvings < len(channels) - 1:
             self.side, halvings = self.side // 2, halvings + 1
         self.halved = range(len(channels) - 1 - halvings, len(channels) - 1)
 
@@ -54,12 +54,12 @@ class Places(nn.Module):
         return places.flatten(2).transpose(1, 2)
 
 
-class Gated(nn.Module):
+class GatedClassifier(nn.Module):
     """Gated heads with a memory, several glimpses (`regard.layers.gated`)."""
 
-    def __init__(self, config: Model, side: int) -> None:
+    def __init__(self, config: DigitsModel, side: int) -> None:
         super().__init__()
-        self.places = Places(config.channels, side)
+        self.places = PictureEncoder(config.channels, side)
         size, count = config.channels[-1], self.places.side**2
         sizes = Sizes(config.hidden, config.hidden, size, lead=(config.heads,), keys=count)
         self.heads = GatedHeads(
@@ -69,26 +69,26 @@ class Gated(nn.Module):
             hidden=config.hidden,
             positions=count,
             steps=config.steps,
-            mechanism=None if config.score == "own" else mechanism_of(config.score, sizes),
+            mechanism=None if config.score == "own" else build_catalog_mechanism(config.score, sizes),
         )
 
-    def forward(self, pictures: Tensor) -> Seen:
+    def forward(self, pictures: Tensor) -> DigitsOutput:
         gated = self.heads(self.places(pictures))
         weights = gated.weights.unflatten(-1, (self.places.side, self.places.side))
-        return Seen(gated.output, weights, gated.gates)
+        return DigitsOutput(gated.output, weights, gated.gates)
 
 
-class Pooled(nn.Module):
+class PoolingClassifier(nn.Module):
     """Learned queries that each read the places once."""
 
-    def __init__(self, config: Model, side: int) -> None:
+    def __init__(self, config: DigitsModel, side: int) -> None:
         super().__init__()
-        self.places = Places(config.channels, side)
+        self.places = PictureEncoder(config.channels, side)
         size = config.channels[-1]
         self.position = nn.Parameter(torch.empty(self.places.side**2, size).normal_(std=0.1))
         width = config.hidden if config.kind == "additive-pooling" else size
         sizes = Sizes(width, width, size, keys=self.places.side**2)
-        mechanism = None if config.score == "own" else mechanism_of(config.score, sizes)
+        mechanism = None if config.score == "own" else build_catalog_mechanism(config.score, sizes)
         if config.kind == "additive-pooling":
             self.pooling = Pooling.additive(size, config.hidden, queries=config.heads, mechanism=mechanism)
         else:
@@ -97,33 +97,33 @@ class Pooled(nn.Module):
             nn.Linear(config.heads * size, config.hidden), nn.ReLU(), nn.Linear(config.hidden, CLASSES)
         )
 
-    def forward(self, pictures: Tensor) -> Seen:
+    def forward(self, pictures: Tensor) -> DigitsOutput:
         attended = self.pooling.attend(self.places(pictures) + self.position)
         weights = attended.weights.dense().unflatten(-1, (self.places.side, self.places.side))
-        return Seen(self.answer(attended.output.flatten(1)), weights[:, None], None)
+        return DigitsOutput(self.answer(attended.output.flatten(1)), weights[:, None], None)
 
 
-class Plain(nn.Module):
+class PlainClassifier(nn.Module):
     """The article's own network: pixels, two hidden layers, ten classes."""
 
-    def __init__(self, config: Model, side: int) -> None:
+    def __init__(self, config: DigitsModel, side: int) -> None:
         super().__init__()
         sizes = (side * side, *config.plain)
         hidden = [part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.ReLU())]
         self.layers = nn.Sequential(nn.Flatten(), *hidden, nn.Linear(sizes[-1], CLASSES))
 
-    def forward(self, pictures: Tensor) -> Seen:
-        return Seen(self.layers(pictures), None, None)
+    def forward(self, pictures: Tensor) -> DigitsOutput:
+        return DigitsOutput(self.layers(pictures), None, None)
 
 
-def network(config: Model, side: int) -> nn.Module:
+def build_classifier(config: DigitsModel, side: int) -> nn.Module:
     """The network of this kind for pictures of this size."""
-    kinds = {"gated": Gated, "pooling": Pooled, "additive-pooling": Pooled, "plain": Plain}
+    kinds = {"gated": GatedClassifier, "pooling": PoolingClassifier, "additive-pooling": PoolingClassifier, "plain": PlainClassifier}
     built: nn.Module = kinds[config.kind](config, side)
     return built
 
 
-def jittered(pictures: Tensor, amount: float) -> Tensor:
+def jitter(pictures: Tensor, amount: float) -> Tensor:
     """Each picture turned, shifted and stretched a little, at random."""
     if not amount:
         return pictures

@@ -10,51 +10,51 @@ from torch import Tensor
 
 from regard.models import count_parameters
 from regard.tasks.digits.config import DigitsConfig
-from regard.tasks.digits.model import Seen
-from regard.tasks.digits.task import Digits, sets_of, task
-from regard.tasks.images.photos import as_tensor, open_photo, squeezed
-from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
-from regard.tasks.tabular import the_item
+from regard.tasks.digits.model import DigitsOutput
+from regard.tasks.digits.task import DigitsTask, load_splits, build_task
+from regard.tasks.images.photos import as_tensor, open_photo, resize_to_square
+from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
+from regard.tasks.tabular import parse_item_number
 
 
 class DigitsPredictor:
     """A network and the pictures it was trained for."""
 
-    def __init__(self, learned: Digits, model: Any) -> None:
+    def __init__(self, learned: DigitsTask, model: Any) -> None:
         self.task, self.model = learned, model
 
-    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
-        sets = self.task.sets if data is None else sets_of(replace(self.task.config.data, source=data))
-        return self.task.reports(self.model, sets.held_out(split), [f"{count_parameters(self.model):,} parameters"])
+    def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
+        sets = self.task.sets if data is None else load_splits(replace(self.task.config.data, source=data))
+        return self.task.evaluate_sets(self.model, sets.get_held_out(split), [f"{count_parameters(self.model):,} parameters"])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """A picture of the test set by its number, or an image file."""
         if len(words) == 1 and not words[0].isdecimal():
-            return self.prediction(own_picture(Path(words[0]), self.task.side), words[0])
+            return self.build_prediction(load_picture(Path(words[0]), self.task.side), words[0])
         pictures, classes = next(iter(self.task.sets.tests.values()))
-        number = the_item(words, len(classes))
-        found, meant = self.prediction(pictures[number], number), int(classes[number])
+        number = parse_item_number(words, len(classes))
+        found, meant = self.build_prediction(pictures[number], number), int(classes[number])
         text = f"picture {number} of the test set: {found.text}, is {meant}"
         return found._replace(text=text, values={**found.values, "is": meant})
 
-    def prediction(self, picture: Tensor, name: int | str) -> Prediction:
+    def build_prediction(self, picture: Tensor, name: int | str) -> Prediction:
         """What it makes of one picture."""
         with torch.no_grad():
-            seen: Seen = self.model(picture[None].to(next(self.model.parameters()).device))
+            seen: DigitsOutput = self.model(picture[None].to(next(self.model.parameters()).device))
         shares = seen.logits[0].softmax(-1)
         said = int(shares.argmax())
         values = {"picture": name, "class": said, "probabilities": shares.tolist()}
         text = f"{said} ({100 * float(shares[said]):.1f} %)"
-        return Prediction(text, values, lambda: drawn(picture, seen), mapped(seen))
+        return Prediction(text, values, lambda: draw_attention(picture, seen), build_map(seen))
 
 
-def own_picture(path: Path, side: int) -> Tensor:
+def load_picture(path: Path, side: int) -> Tensor:
     """A picture from a file, as those that were learned from are: ink is 1, paper 0, whichever is the lighter."""
-    gray = as_tensor(squeezed(open_photo(path), side)).mean(0)
+    gray = as_tensor(resize_to_square(open_photo(path), side)).mean(0)
     return 1 - gray if float(gray.mean()) > 0.5 else gray
 
 
-def mapped(seen: Seen) -> Map | None:
+def build_map(seen: DigitsOutput) -> LabeledWeights | None:
     """For a terminal: a row for each glimpse of each head, a column for each place."""
     if seen.weights is None:
         return None
@@ -62,20 +62,20 @@ def mapped(seen: Seen) -> Map | None:
     heads = seen.weights.shape[2]
     names = [f"glimpse {row // heads + 1} head {row % heads + 1}" for row in range(len(rows))]
     side = seen.weights.shape[-1]
-    return Map(rows.tolist(), [f"{place // side},{place % side}" for place in range(rows.shape[1])], names)
+    return LabeledWeights(rows.tolist(), [f"{place // side},{place % side}" for place in range(rows.shape[1])], names)
 
 
-def drawn(picture: Tensor, seen: Seen) -> Any:
+def draw_attention(picture: Tensor, seen: DigitsOutput) -> Any:
     """The picture, and what of it each glimpse looked at."""
-    from regard.inspect.draw.glimpses import glimpses
+    from regard.inspect.draw.glimpses import draw_glimpses
 
     if seen.weights is None:
-        raise nowhere("network", "its picture", "gated")
+        raise no_attention_error("network", "its picture", "gated")
     gates = None if seen.gates is None else seen.gates[0].cpu().numpy()
-    return glimpses(picture.cpu().numpy(), seen.weights[0].cpu().numpy(), gates)
+    return draw_glimpses(picture.cpu().numpy(), seen.weights[0].cpu().numpy(), gates)
 
 
 def load(config: DigitsConfig, run: Path, weights: Path | None = None) -> DigitsPredictor:
     """The reader of a run folder."""
-    learned = task(config, run)
-    return DigitsPredictor(learned, trained(learned.model, config.training, run, weights))
+    learned = build_task(config, run)
+    return DigitsPredictor(learned, load_model(learned.model, config.training, run, weights))

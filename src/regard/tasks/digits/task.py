@@ -10,19 +10,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import wrong
-from regard.tasks.data.pictures import digits, from_idx
-from regard.tasks.data.reading import located
-from regard.tasks.digits.config import Data, DigitsConfig
-from regard.tasks.digits.model import jittered, network
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
+from regard.tasks.data.pictures import load_digit_images, read_idx_folder
+from regard.tasks.data.reading import locate_data
+from regard.tasks.digits.config import DigitsData, DigitsConfig
+from regard.tasks.digits.model import jitter, build_classifier
+from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
 from regard.training import Goal, Loss
 
 
-class Digits(Tabular):
+class DigitsTask(TensorTask):
     """Learns which of ten classes a picture is of."""
 
-    def __init__(self, config: DigitsConfig, sets: Sets) -> None:
-        super().__init__(config, sets, goal_of(config), batch=config.learning.batch)
+    def __init__(self, config: DigitsConfig, sets: DataSplits) -> None:
+        super().__init__(config, sets, get_goal(config), batch=config.learning.batch)
 
     @property
     def side(self) -> int:
@@ -30,14 +30,14 @@ class Digits(Tabular):
         return self.sets.validation[0].shape[-1]
 
     def model(self) -> nn.Module:
-        return network(self.config.model, self.side)
+        return build_classifier(self.config.model, self.side)
 
     def loss(self, model: Any, batch: Tensors) -> Loss:
         pictures, classes = batch
-        seen = model(jittered(pictures, self.config.learning.jitter))
+        seen = model(jitter(pictures, self.config.learning.jitter))
         return Loss(F.cross_entropy(seen.logits, classes, reduction="sum"), len(classes))
 
-    def sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
+    def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
         pictures, classes = batch
         logits = model(pictures).logits
         right = float((logits.argmax(-1) == classes).sum())
@@ -45,21 +45,21 @@ class Digits(Tabular):
         return {"items": float(len(classes)), "accuracy": 100 * right, "loss": surprise}
 
 
-def goal_of(_: Any) -> Goal:
+def get_goal(_: Any) -> Goal:
     """How many of a hundred are right decides."""
     return Goal("accuracy", "higher")
 
 
-def task(config: DigitsConfig, run: Path | None = None) -> Digits:
+def build_task(config: DigitsConfig, run: Path | None = None) -> DigitsTask:
     """The task of a new run, or of one whose pictures must be the same."""
-    sets = sets_of(config.data)
+    sets = load_splits(config.data)
     check_items(sets, run)
-    return Digits(config, sets)
+    return DigitsTask(config, sets)
 
 
-def sets_of(data: Data) -> Sets:
+def load_splits(data: DigitsData) -> DataSplits:
     """The pictures of this name; some of those to learn from are held out to choose by."""
-    found = digits(data.seed) if data.source == "digits" else from_idx(located(Path(data.source)))
+    found = load_digit_images(data.seed) if data.source == "digits" else read_idx_folder(locate_data(Path(data.source)))
     pictures, classes = found.training
     if not 0 < data.validation < len(classes):
         expected = f"1 to {len(classes) - 1}, fewer than there are"
@@ -68,4 +68,4 @@ def sets_of(data: Data) -> Sets:
     held, rest = order[: data.validation], order[data.validation :]
     rest = rest[: data.training] if data.training else rest
     learned: tuple[Tensor, Tensor] = pictures[rest], classes[rest]
-    return Sets(lambda _: learned, (pictures[held], classes[held]), {"test": found.test})
+    return DataSplits(lambda _: learned, (pictures[held], classes[held]), {"test": found.test})

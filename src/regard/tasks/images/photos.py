@@ -11,37 +11,37 @@ import numpy as np
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.datasets.bounds import check_file, most
-from regard.errors import RegardError, missing, wrong
+from regard.datasets.bounds import check_file, get_bound
+from regard.errors import RegardError, missing_package, wrong
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MOST = most("image", "pixels")  # a file of some kilobytes may claim any number
-SIDE = most("image", "side")
-BYTES = most("image", "bytes")
-SHOWN = 640  # pixels of a side: what a page has room for
+MAX_PIXELS = get_bound("image", "pixels")  # a file of some kilobytes may claim any number
+MAX_SIDE = get_bound("image", "side")
+MAX_BYTES = get_bound("image", "bytes")
+PAGE_SIDE = 640  # pixels of a side: what a page has room for
 KINDS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # Pillow knows fifty more; one of them runs another program
 FORMATS = "PNG, JPEG, GIF, WebP, BMP or TIFF"
 TILES = (322, 323)  # the tags of a TIFF that say how wide and long a tile is
 STRIP = 256  # rows that are put on white at once
 
 
-def open_photo(source: Path | bytes, name: str | None = None, *, most: int = MOST) -> "Image":
+def open_photo(source: Path | bytes, name: str | None = None, *, most: int = MAX_PIXELS) -> "Image":
     """A photograph of at most so many pixels, upright and in RGB, whatever the file has; what is clear is white."""
-    image_kind = pillow()
+    image_kind = import_pillow()
     name = name or str(source)
-    with reading(image_kind, name, most):
+    with explain_photo_errors(image_kind, name, most):
         if not isinstance(source, bytes):
-            check_file("photo", source, BYTES, name)
+            check_file("photo", source, MAX_BYTES, name)
         with image_kind.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=KINDS) as image:
             check_size(image.size, name, most)
             check_tiles(image, name)
-            return in_color(image)
+            return convert_to_rgb(image)
 
 
 @contextmanager
-def reading(image_kind: Any, name: str, most: int) -> Iterator[None]:
+def explain_photo_errors(image_kind: Any, name: str, most: int) -> Iterator[None]:
     """Says in one sentence what a file makes of the library: it is the file that is wrong, whatever is raised."""
     with warnings.catch_warnings():
         # Pillow warns of large files; we refuse them by a limit of our own, and before they are decoded.
@@ -53,7 +53,7 @@ def reading(image_kind: Any, name: str, most: int) -> Iterator[None]:
         except (FileNotFoundError, IsADirectoryError):
             raise wrong("photo", f"no file {name}", "an image", "check the path") from None
         except image_kind.DecompressionBombError:
-            raise huge(f"{name}, more than {MOST:,} pixels", most) from None
+            raise too_large_error(f"{name}, more than {MAX_PIXELS:,} pixels", most) from None
         except image_kind.UnidentifiedImageError:
             raise wrong("photo", f"{name}, which is no image", FORMATS, "check the file, or convert it") from None
         except Exception as error:
@@ -62,39 +62,39 @@ def reading(image_kind: Any, name: str, most: int) -> Iterator[None]:
             raise wrong("photo", got, "a whole image", "copy it again from where it came") from None
 
 
-def pillow() -> Any:
+def import_pillow() -> Any:
     """PIL.Image, with the package's two errors at hand."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise missing("pillow", "vision") from None
+        raise missing_package("pillow", "vision") from None
     Image.UnidentifiedImageError = UnidentifiedImageError  # type: ignore[attr-defined]
     return Image
 
 
-def check_size(size: tuple[int, int], name: str, most: int = MOST) -> None:
+def check_size(size: tuple[int, int], name: str, most: int = MAX_PIXELS) -> None:
     """Raises before so many pixels are decoded that memory would end."""
     width, height = size
     if width * height > most:
-        raise huge(f"{name} of {width} × {height} pixels", most)
-    if max(size) > SIDE:  # each row has its price too, and so has a row of millions
+        raise too_large_error(f"{name} of {width} × {height} pixels", most)
+    if max(size) > MAX_SIDE:  # each row has its price too, and so has a row of millions
         got = f"{name} of {width} × {height} pixels"
-        raise wrong("photo", got, f"sides of at most {SIDE:,}", "cut it into parts, or reduce it first")
+        raise wrong("photo", got, f"sides of at most {MAX_SIDE:,}", "cut it into parts, or reduce it first")
 
 
 def check_tiles(image: "Image", name: str) -> None:
     """Raises where a TIFF has tiles that are far larger than itself: each is decoded whole."""
     tags = getattr(image, "tag_v2", {})
     sides = [tags.get(tag, 0) for tag in TILES]
-    if any(not isinstance(side, int) or side > SIDE for side in sides) or sides[0] * sides[1] > MOST:
+    if any(not isinstance(side, int) or side > MAX_SIDE for side in sides) or sides[0] * sides[1] > MAX_PIXELS:
         raise wrong("photo", f"{name} with tiles of {sides[0]} × {sides[1]}", "smaller ones", "convert it to PNG")
 
 
-def huge(got: str, most: int) -> Exception:
+def too_large_error(got: str, most: int) -> Exception:
     return wrong("photo", got, f"at most {most:,} pixels", "reduce it first")
 
 
-def in_color(image: "Image") -> "Image":
+def convert_to_rgb(image: "Image") -> "Image":
     """Upright as the camera says, on white where it is transparent, in RGB."""
     from PIL import ImageOps
 
@@ -103,11 +103,11 @@ def in_color(image: "Image") -> "Image":
     if image.mode.startswith("I;16"):
         image = image.convert("I").point(lambda value: value / 256).convert("L")  # Pillow would cut off at 255
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        return on_white(image if image.mode == "RGBA" else image.convert("RGBA"))
+        return paste_on_white(image if image.mode == "RGBA" else image.convert("RGBA"))
     return image if type(image).__name__ == "Image" and image.mode == "RGB" else image.convert("RGB")
 
 
-def on_white(image: "Image") -> "Image":
+def paste_on_white(image: "Image") -> "Image":
     """What is clear is white. Some rows at a time: the image is large enough twice."""
     from PIL import Image
 
@@ -119,14 +119,14 @@ def on_white(image: "Image") -> "Image":
     return found
 
 
-def squeezed(image: "Image", pixels: int) -> "Image":
+def resize_to_square(image: "Image", pixels: int) -> "Image":
     """A square of so many pixels, whatever the shape was: nothing is cut off, so that everything can be looked at."""
     from PIL import Image
 
     return image if image.size == (pixels, pixels) else image.resize((pixels, pixels), Image.Resampling.BICUBIC)
 
 
-def reduced(image: "Image", most: int = SHOWN) -> np.ndarray:
+def make_thumbnail(image: "Image", most: int = PAGE_SIDE) -> np.ndarray:
     """Its pixels for a page, of its own shape, the longer side at most so long."""
     small = image.copy()
     small.thumbnail((most, most))

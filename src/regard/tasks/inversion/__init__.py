@@ -5,17 +5,17 @@ from typing import Any
 
 from regard.tasks.inversion.config import PRESETS, InversionConfig
 from regard.tasks.inversion.predictor import load
-from regard.tasks.inversion.task import goal_of, task
-from regard.tasks.naming import changed, chosen, in_folder, of_data
+from regard.tasks.inversion.task import get_goal, build_task
+from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
 
 DEFAULT = InversionConfig()
 DATA = "DATA is the rule: invert, copy or sort; sequences are generated."
 
 
-def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> InversionConfig:
+def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> InversionConfig:
     """The preset for this rule, with other values for some fields."""
-    rule, values = of_data(DEFAULT, "data.rule", data, values)
-    return changed(in_folder(chosen(PRESETS, preset), rule, preset or ""), values)
+    rule, values = resolve_data(DEFAULT, "data.rule", data, values)
+    return apply_changes(set_run_folder(choose_preset(PRESETS, preset), rule, preset or ""), values)
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]
+__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "configure", "get_goal", "load", "build_task"]

@@ -4,16 +4,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import ModelConfig, Reading, Recurrent, positive
-from regard.training import Stop, Training, brief
-from regard.training.settings import not_negative
+from regard.models.config import ModelConfig, AttentionConfig, RecurrentConfig, check_positive
+from regard.training import StopCriteria, Training, configure_short_training
+from regard.training.settings import check_not_negative
 
 Rule = Literal["invert", "copy", "sort"]
 RULES: tuple[Rule, ...] = ("invert", "copy", "sort")
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class InversionData:
     """Sequences of letters, drawn anew for each epoch; those held out are never among them."""
 
     rule: Rule = "invert"
@@ -30,8 +30,8 @@ class Data:
         if not 1 <= self.shortest <= self.longest:
             raise wrong("shortest", self.shortest, f"1 to longest={self.longest}", "use 2")
         for name in ("items", "held_out"):
-            positive(name, getattr(self, name))
-        not_negative("seed", self.seed)
+            check_positive(name, getattr(self, name))
+        check_not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +39,28 @@ class InversionConfig:
     """A model that rewrites sequences, whole."""
 
     task: Literal["inversion"] = "inversion"
-    data: Data = field(default_factory=Data)
+    data: InversionData = field(default_factory=InversionData)
     model: ModelConfig = field(
-        default_factory=lambda: small("bahdanau", Reading(score="additive", hidden=48), Recurrent(hidden=48))
+        default_factory=lambda: configure_small_model("bahdanau", AttentionConfig(score="additive", hidden=48), RecurrentConfig(hidden=48))
     )
     batch: int = 64
-    training: Training = field(default_factory=lambda: brief("inversion", rate=6e-3, warmup=50, stop=Stop(epochs=20)))
+    training: Training = field(default_factory=lambda: configure_short_training("inversion", rate=6e-3, warmup=50, stop=StopCriteria(epochs=20)))
 
     def __post_init__(self) -> None:
-        positive("batch", self.batch)
+        check_positive("batch", self.batch)
 
 
-def small(decoder: Literal["bahdanau", "luong", "plain"], reading: Reading, recurrent: Recurrent) -> ModelConfig:
+def configure_small_model(decoder: Literal["bahdanau", "luong", "plain"], reading: AttentionConfig, recurrent: RecurrentConfig) -> ModelConfig:
     """A model small enough to learn this in a minute or two."""
     return ModelConfig(
-        encoder="recurrent", decoder=decoder, size=24, dropout=0.0, tied="none", recurrent=recurrent, reading=reading
+        encoder="recurrent", decoder=decoder, size=24, dropout=0.0, tied="none", recurrent=recurrent, attention=reading
     )
 
 
 PRESETS = {
     "bahdanau": InversionConfig(),
     "luong": InversionConfig(
-        model=small("luong", Reading(score="bilinear", hidden=48), Recurrent(cell="lstm", hidden=48))
+        model=configure_small_model("luong", AttentionConfig(score="bilinear", hidden=48), RecurrentConfig(cell="lstm", hidden=48))
     ),
-    "no-attention": InversionConfig(model=small("plain", Reading(hidden=48), Recurrent(hidden=64))),
+    "no-attention": InversionConfig(model=configure_small_model("plain", AttentionConfig(hidden=48), RecurrentConfig(hidden=64))),
 }

@@ -9,9 +9,9 @@ import torch
 
 from regard.errors import wrong
 from regard.tasks.inversion.config import RULES, InversionConfig
-from regard.tasks.inversion.sequences import numbers_of, rewritten, sets_of, spelled, tensors
-from regard.tasks.inversion.task import Inversion, said, task
-from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
+from regard.tasks.inversion.sequences import encode_letters, apply_rule, generate_splits, decode_letters, to_tensors
+from regard.tasks.inversion.task import InversionTask, decode_greedily, build_task
+from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
 
 EXAMPLE = 8  # letters
 
@@ -19,40 +19,40 @@ EXAMPLE = 8  # letters
 class InversionPredictor:
     """The model of a run."""
 
-    def __init__(self, learned: Inversion, model: Any) -> None:
+    def __init__(self, learned: InversionTask, model: Any) -> None:
         self.task, self.model = learned, model
 
-    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
+    def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         """On the lengths that were trained, and on longer ones."""
         if data is not None and data not in RULES:
             raise wrong("data", data, f"one of {', '.join(RULES)}", "leave it out for the rule of the run")
         own = self.task.config.data
-        sets = self.task.sets if data in (None, own.rule) else sets_of(replace(own, rule=data))
-        return self.task.reports(self.model, sets.held_out(split))
+        sets = self.task.sets if data in (None, own.rule) else generate_splits(replace(own, rule=data))
+        return self.task.evaluate_sets(self.model, sets.get_held_out(split))
 
     def predict(self, words: Sequence[str]) -> Prediction:
         data = self.task.config.data
-        letters = "".join(words) or spelled(range(4, 4 + data.symbols))[:EXAMPLE]
-        numbers = numbers_of(letters, data)
-        source, lengths, *_ = tensors([numbers], data.rule)
+        letters = "".join(words) or decode_letters(range(4, 4 + data.symbols))[:EXAMPLE]
+        numbers = encode_letters(letters, data)
+        source, lengths, *_ = to_tensors([numbers], data.rule)
         with torch.no_grad():
-            one = said(self.model, source, lengths, attention=True)[0]
-        answer, right = spelled(one.tokens), spelled(rewritten(numbers, data.rule))
+            one = decode_greedily(self.model, source, lengths, attention=True)[0]
+        answer, right = decode_letters(one.tokens), decode_letters(apply_rule(numbers, data.rule))
         rows, columns = [*answer, "⏹"], [*letters, "⏹"]
-        shown = None if one.weights is None else Map(one.weights.tolist(), columns, rows)
+        shown = None if one.weights is None else LabeledWeights(one.weights.tolist(), columns, rows)
         text = f"{answer}, {'right' if answer == right else f'should be {right}'}"
         values = {"source": letters, "said": answer, "right": answer == right}
-        return Prediction(text, values, lambda: drawn(shown), shown)
+        return Prediction(text, values, lambda: draw_attention(shown), shown)
 
 
-def drawn(shown: Map | None) -> Any:
+def draw_attention(shown: LabeledWeights | None) -> Any:
     """The weights as a picture: a sequence that is inverted has them on the other diagonal."""
     if shown is None:
-        raise nowhere("model", "its source", "bahdanau")
-    return shown.drawn()
+        raise no_attention_error("model", "its source", "bahdanau")
+    return shown.draw()
 
 
 def load(config: InversionConfig, run: Path, weights: Path | None = None) -> InversionPredictor:
     """The model of a run folder."""
-    learned = task(config, run)
-    return InversionPredictor(learned, trained(learned.model, config.training, run, weights))
+    learned = build_task(config, run)
+    return InversionPredictor(learned, load_model(learned.model, config.training, run, weights))

@@ -6,41 +6,41 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.models import Model, build
-from regard.models.search import Hypothesis, greedy
-from regard.tasks.data.marks import MARKS
+from regard.models import EncoderDecoder, build_model
+from regard.models.search import Hypothesis, greedy_search
+from regard.tasks.data.marks import SPECIAL_TOKENS
 from regard.tasks.inversion.config import InversionConfig
-from regard.tasks.inversion.sequences import FIRST, sets_of
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
+from regard.tasks.inversion.sequences import FIRST, generate_splits
+from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
 from regard.training import Goal, Loss
 
 
-class Inversion(Tabular):
+class InversionTask(TensorTask):
     """Learns to say a sequence in another order."""
 
-    def __init__(self, config: InversionConfig, sets: Sets) -> None:
-        super().__init__(config, sets, goal_of(config), batch=config.batch)
+    def __init__(self, config: InversionConfig, sets: DataSplits) -> None:
+        super().__init__(config, sets, get_goal(config), batch=config.batch)
 
-    def model(self) -> Model[Any]:
+    def model(self) -> EncoderDecoder[Any]:
         words = FIRST + self.config.data.symbols
-        return build(self.config.model, source=words, target=words)
+        return build_model(self.config.model, source=words, target=words)
 
     def loss(self, model: Any, batch: Tensors) -> Loss:
         losses = model.loss(*batch)
         return Loss(losses.total, losses.tokens)
 
-    def sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
+    def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
         """Whole sequences that are right, and how often the look was where the letter came from."""
         source, lengths, target, target_lengths = batch
-        found = said(model, source, lengths, attention=self.config.data.rule != "sort")
+        found = decode_greedily(model, source, lengths, attention=self.config.data.rule != "sort")
         wanted = [row[1 : length - 1].tolist() for row, length in zip(target, target_lengths.tolist(), strict=True)]
         right = sum(list(one.tokens) == row for one, row in zip(found, wanted, strict=True))
         sums = {"items": float(len(wanted)), "exact": 100.0 * right}
-        pointed = [self.pointed(one, length - 1) for one, length in zip(found, lengths.tolist(), strict=True)]
+        pointed = [self.measure_alignment(one, length - 1) for one, length in zip(found, lengths.tolist(), strict=True)]
         shares = [share for share in pointed if share is not None]
         return sums | ({"aligned": 100.0 * sum(shares)} if shares else {})
 
-    def pointed(self, one: Hypothesis, length: int) -> float | None:
+    def measure_alignment(self, one: Hypothesis, length: int) -> float | None:
         """The share of letters whose largest weight lies at the place that the rule takes the letter from."""
         if one.weights is None or self.config.data.rule == "sort":
             return None
@@ -49,18 +49,18 @@ class Inversion(Tabular):
         return sum(place == right for place, right in zip(looked, places, strict=False)) / length
 
 
-def said(model: Any, source: Tensor, lengths: Tensor, *, attention: bool) -> Sequence[Hypothesis]:
+def decode_greedily(model: Any, source: Tensor, lengths: Tensor, *, attention: bool) -> Sequence[Hypothesis]:
     """What the model says to each source."""
-    return greedy(model.decoder, model.encode(source, lengths), MARKS, lengths + 2, attention=attention)
+    return greedy_search(model.decoder, model.encode(source, lengths), SPECIAL_TOKENS, lengths + 2, attention=attention)
 
 
-def goal_of(_: Any) -> Goal:
+def get_goal(_: Any) -> Goal:
     """Whole sequences decide."""
     return Goal("exact", "higher")
 
 
-def task(config: InversionConfig, run: Path | None = None) -> Inversion:
+def build_task(config: InversionConfig, run: Path | None = None) -> InversionTask:
     """The task of a new run, or of one whose sequences must be the same."""
-    sets = sets_of(config.data)
+    sets = generate_splits(config.data)
     check_items(sets, run)
-    return Inversion(config, sets)
+    return InversionTask(config, sets)

@@ -6,18 +6,18 @@ from typing import Any
 from regard.errors import wrong
 from regard.tasks.memory.config import PRESETS, MemoryConfig
 from regard.tasks.memory.predictor import load
-from regard.tasks.memory.task import goal_of, task
-from regard.tasks.naming import changed, chosen, in_folder
+from regard.tasks.memory.task import get_goal, build_task
+from regard.tasks.naming import apply_changes, choose_preset, set_run_folder
 
 DEFAULT = MemoryConfig()
 DATA = "Stories are generated, with questions that need one, two or three of their facts; there is no DATA to name."
 
 
-def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> MemoryConfig:
+def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> MemoryConfig:
     """The preset, with other values for some fields."""
     if data:
         raise wrong("data", data[0], "none: stories are generated", "leave it out")
-    return changed(in_folder(chosen(PRESETS, preset), "memory", preset or ""), values)
+    return apply_changes(set_run_folder(choose_preset(PRESETS, preset), "memory", preset or ""), values)
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]
+__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "configure", "get_goal", "load", "build_task"]

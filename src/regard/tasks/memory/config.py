@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import positive
-from regard.training import Stop, Training, brief
-from regard.training.settings import not_negative
+from regard.models.config import check_positive
+from regard.training import StopCriteria, Training, configure_short_training
+from regard.training.settings import check_not_negative
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class MemoryData:
     """Stories, told anew for each epoch, with questions that need one, two or three of their facts."""
 
     people: int = 4  # in a story; a box goes with all but one, and a thing lies in all boxes but one
@@ -25,12 +25,12 @@ class Data:
         if not 1 <= self.moves <= 4:
             raise wrong("moves", self.moves, "1 to 4", "use 2")
         for name in ("items", "held_out"):
-            positive(name, getattr(self, name))
-        not_negative("seed", self.seed)
+            check_positive(name, getattr(self, name))
+        check_not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class MemoryModel:
     """A memory of facts, read several times."""
 
     score: str = "dot"  # a name of the catalog
@@ -40,7 +40,7 @@ class Model:
 
     def __post_init__(self) -> None:
         for name in ("size", "hops"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class MemoryConfig:
     """A reader of stories, whole."""
 
     task: Literal["memory"] = "memory"
-    data: Data = field(default_factory=Data)
-    model: Model = field(default_factory=Model)
+    data: MemoryData = field(default_factory=MemoryData)
+    model: MemoryModel = field(default_factory=MemoryModel)
     batch: int = 128
     training: Training = field(
-        default_factory=lambda: brief("memory", rate=1e-2, warmup=100, stop=Stop(epochs=20), log=50)
+        default_factory=lambda: configure_short_training("memory", rate=1e-2, warmup=100, stop=StopCriteria(epochs=20), log=50)
     )
 
     def __post_init__(self) -> None:
-        positive("batch", self.batch)
+        check_positive("batch", self.batch)
 
 
-PRESETS = {"three-hops": MemoryConfig(), "one-hop": MemoryConfig(model=Model(hops=1))}
+PRESETS = {"three-hops": MemoryConfig(), "one-hop": MemoryConfig(model=MemoryModel(hops=1))}

@@ -8,8 +8,8 @@ import torch
 
 from regard.errors import wrong
 from regard.tasks.data import pad
-from regard.tasks.memory.config import Data
-from regard.tasks.tabular import Sets, Tensors
+from regard.tasks.memory.config import MemoryData
+from regard.tasks.tabular import DataSplits, Tensors
 
 PEOPLE = ("anna", "boris", "chen", "dalia", "emil", "farah")
 BOXES = ("crate", "basket", "suitcase", "barrel", "trunk", "jar")
@@ -33,7 +33,7 @@ WORDS = (
     "where",
     "is",
 )
-NUMBER = {word: number for number, word in enumerate(WORDS)}
+WORD_IDS = {word: number for number, word in enumerate(WORDS)}
 LONGEST = 4  # words of a fact or a question
 KINDS = ("one fact", "two facts", "three facts")
 
@@ -47,7 +47,7 @@ class Story(NamedTuple):
     support: list[int]
 
 
-def story(data: Data, kind: int, random: np.random.Generator) -> Story:
+def generate_story(data: MemoryData, kind: int, random: np.random.Generator) -> Story:
     """People who carry boxes that hold things, and who go about; the question is where one of these is."""
     people, boxes, things = (random.permutation(names)[: data.people] for names in (PEOPLE, BOXES, THINGS))
     walks = [place for place in range(data.people) for _ in range(random.integers(1, data.moves + 1))]
@@ -71,55 +71,55 @@ def story(data: Data, kind: int, random: np.random.Generator) -> Story:
     return Story(facts, f"where is {names[kind]}", where, support)
 
 
-def tensors(stories: Sequence[Story], data: Data) -> Tensors:
+def to_tensors(stories: Sequence[Story], data: MemoryData) -> Tensors:
     """Facts as numbers of words, the latest first; the question; the answer; and places of the support, −1 for none."""
-    most = most_facts(data)
+    most = count_most_facts(data)
     facts = torch.zeros(len(stories), most, LONGEST, dtype=torch.int64)
     support = torch.full((len(stories), len(KINDS)), -1)
     for row, one in enumerate(stories):
-        facts[row, : len(one.facts)] = pad([numbers_of(fact) for fact in one.facts[::-1]], 0)
+        facts[row, : len(one.facts)] = pad([encode_sentence(fact) for fact in one.facts[::-1]], 0)
         support[row, : len(one.support)] = torch.tensor([len(one.facts) - 1 - place for place in one.support])
-    questions = pad([numbers_of(one.question) for one in stories], 0)
-    return facts, questions, torch.tensor([NUMBER[one.answer] for one in stories]), support
+    questions = pad([encode_sentence(one.question) for one in stories], 0)
+    return facts, questions, torch.tensor([WORD_IDS[one.answer] for one in stories]), support
 
 
-def most_facts(data: Data) -> int:
+def count_most_facts(data: MemoryData) -> int:
     """How long a story can be."""
     return data.people * (data.moves + 2) - 3
 
 
-def numbers_of(sentence: str) -> list[int]:
+def encode_sentence(sentence: str) -> list[int]:
     """The numbers of a sentence's words, filled up to the length of the longest."""
     words = sentence.lower().replace(".", " ").replace("?", " ").split()
-    unknown = next((word for word in words if word not in NUMBER), None)
+    unknown = next((word for word in words if word not in WORD_IDS), None)
     if unknown is not None:
         raise wrong("item", repr(unknown), f"words of the stories: {', '.join(WORDS[1:])}", "write one of these")
     if not 1 <= len(words) <= LONGEST:
         raise wrong("item", repr(sentence), f"1 to {LONGEST} words in a sentence", "write 'anna walks to harbor', say")
-    return [NUMBER[word] for word in words] + [0] * (LONGEST - len(words))
+    return [WORD_IDS[word] for word in words] + [0] * (LONGEST - len(words))
 
 
-def told(data: Data, count: int, seed: Sequence[int], kind: int | None = None) -> list[Story]:
+def generate_stories(data: MemoryData, count: int, seed: Sequence[int], kind: int | None = None) -> list[Story]:
     """So many stories; of all kinds in turn where none is named."""
     random = np.random.default_rng([data.seed, *seed])
-    return [story(data, number % len(KINDS) if kind is None else kind, random) for number in range(count)]
+    return [generate_story(data, number % len(KINDS) if kind is None else kind, random) for number in range(count)]
 
 
-def sets_of(data: Data) -> Sets:
+def generate_splits(data: MemoryData) -> DataSplits:
     """New stories in each epoch; tests by the number of facts that are needed."""
-    tests = {name: tensors(told(data, data.held_out, (2, place), place), data) for place, name in enumerate(KINDS)}
-    validation = tensors(told(data, data.held_out, (1,)), data)
-    return Sets(lambda epoch: tensors(told(data, data.items, (0, epoch)), data), validation, tests, endless=True)
+    tests = {name: to_tensors(generate_stories(data, data.held_out, (2, place), place), data) for place, name in enumerate(KINDS)}
+    validation = to_tensors(generate_stories(data, data.held_out, (1,)), data)
+    return DataSplits(lambda epoch: to_tensors(generate_stories(data, data.items, (0, epoch)), data), validation, tests, endless=True)
 
 
-def parsed(text: str, data: Data) -> tuple[Story, Tensors]:
+def parse_story(text: str, data: MemoryData) -> tuple[Story, Tensors]:
     """A story of somebody's own: facts with a full stop behind each, then a question."""
     sentences = [part.strip() for part in text.replace("?", "?.").split(".") if part.strip()]
     if len(sentences) < 2 or not sentences[-1].endswith("?"):
         fix = "write 'anna walks to harbor. where is anna?', say"
         raise wrong("item", repr(text), "facts, each with a full stop, and a question", fix)
-    most = most_facts(data)
+    most = count_most_facts(data)
     if len(sentences) - 1 > most:
         raise wrong("item", f"{len(sentences) - 1} facts", f"at most {most}, as in training", "leave some out")
     one = Story(sentences[:-1], sentences[-1].rstrip("?"), "", [])
-    return one, tensors([one._replace(answer=PLACES[0])], data)
+    return one, to_tensors([one._replace(answer=PLACES[0])], data)

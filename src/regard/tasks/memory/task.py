@@ -12,21 +12,21 @@ from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Mask
 from regard.layers.hops import Hops
 from regard.layers.memory import Memory as Facts
-from regard.tasks.mechanisms import mechanism_of
-from regard.tasks.memory.config import MemoryConfig, Model
-from regard.tasks.memory.stories import LONGEST, WORDS, sets_of
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
+from regard.tasks.mechanisms import build_catalog_mechanism
+from regard.tasks.memory.config import MemoryConfig, MemoryModel
+from regard.tasks.memory.stories import LONGEST, WORDS, generate_splits
+from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
 from regard.training import Goal, Loss
 
 
-class Answered(NamedTuple):
+class MemoryOutput(NamedTuple):
     """Scores of the words, and where each hop looked: `(batch, hops, facts)`."""
 
     logits: Tensor
     weights: Tensor
 
 
-class Reader(nn.Module):
+class MemoryNetwork(nn.Module):
     r"""A key-value memory of facts, asked several times (Sukhbaatar et al. 2015; Miller et al. 2016).
 
     $$ k_i = \sum_j a_j \circ E w_{ij} + t_i, \qquad v_i = \sum_j c_j \circ E w_{ij}, \qquad
@@ -36,7 +36,7 @@ class Reader(nn.Module):
     $t$ = `age`, a learned vector for how long ago the fact was told.
     """
 
-    def __init__(self, config: Model, facts: int) -> None:
+    def __init__(self, config: MemoryModel, facts: int) -> None:
         super().__init__()
         size = config.size
         # One table for questions, keys and values, so that at first a word looks for itself. With a table each, some
@@ -49,34 +49,34 @@ class Reader(nn.Module):
         # One matrix for all hops: what questions of one fact teach about a hop, questions of three can use in each.
         update = nn.Linear(size, size, bias=False)
         nn.init.eye_(update.weight)
-        mechanism = mechanism_of(config.score, sizes, config.normalizer)
+        mechanism = build_catalog_mechanism(config.score, sizes, config.normalizer)
         self.hops = Hops([update] * config.hops, mechanism=mechanism)
         self.answer = nn.Linear(size, len(WORDS))
 
-    def forward(self, facts: Tensor, question: Tensor) -> Answered:
+    def forward(self, facts: Tensor, question: Tensor) -> MemoryOutput:
         key = (self.words(facts) * self.places[0]).sum(-2) + self.age[: facts.shape[1]]
         value = (self.words(facts) * self.places[1]).sum(-2)
         query = (self.words(question) * self.places[2]).sum(-2)[:, None]
         real = Mask.keep((facts > 0).any(-1)[:, None])
         hopped = self.hops(query, Facts(key, value, real))
         weights = torch.cat([hop.weights.dense() for hop in hopped.hops], dim=1)
-        return Answered(self.answer(hopped.output.squeeze(1)), weights)
+        return MemoryOutput(self.answer(hopped.output.squeeze(1)), weights)
 
 
-class Stories(Tabular):
+class MemoryTask(TensorTask):
     """Learns where people, boxes and things are."""
 
-    def __init__(self, config: MemoryConfig, sets: Sets) -> None:
-        super().__init__(config, sets, goal_of(config), batch=config.batch)
+    def __init__(self, config: MemoryConfig, sets: DataSplits) -> None:
+        super().__init__(config, sets, get_goal(config), batch=config.batch)
 
-    def model(self) -> Reader:
-        return Reader(self.config.model, self.sets.validation[0].shape[1])
+    def model(self) -> MemoryNetwork:
+        return MemoryNetwork(self.config.model, self.sets.validation[0].shape[1])
 
     def loss(self, model: Any, batch: Tensors) -> Loss:
         facts, question, answer, _ = batch
         return Loss(F.cross_entropy(model(facts, question).logits, answer, reduction="sum"), len(answer))
 
-    def sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
+    def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
         """Right answers; and of the facts that an answer follows from, the share that some hop looked at most."""
         facts, question, answer, support = batch
         found = model(facts, question)
@@ -87,13 +87,13 @@ class Stories(Tabular):
         return {"items": float(len(answer)), "accuracy": 100 * right, "pointed": 100 * pointed}
 
 
-def goal_of(_: Any) -> Goal:
+def get_goal(_: Any) -> Goal:
     """Right answers decide."""
     return Goal("accuracy", "higher")
 
 
-def task(config: MemoryConfig, run: Path | None = None) -> Stories:
+def build_task(config: MemoryConfig, run: Path | None = None) -> MemoryTask:
     """The task of a new run, or of one whose stories must be the same."""
-    sets = sets_of(config.data)
+    sets = generate_splits(config.data)
     check_items(sets, run)
-    return Stories(config, sets)
+    return MemoryTask(config, sets)

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.naming import changed, chosen, in_folder, of_data
+from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
 from regard.tasks.next_vector.config import PRESETS, NextVectorConfig
 from regard.tasks.next_vector.predictor import load
-from regard.tasks.next_vector.task import goal_of, task
+from regard.tasks.next_vector.task import get_goal, build_task
 
 DEFAULT = NextVectorConfig()
 DATA = "DATA is a rule (retrieval, rotation, linear), or a .npy or CSV file: a row for each moment, or whole sequences."
 
 
-def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> NextVectorConfig:
+def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> NextVectorConfig:
     """The preset for these sequences, with other values for some fields."""
-    source, values = of_data(DEFAULT, "data.source", data, values)
-    return changed(in_folder(chosen(PRESETS, preset), "next-vector", source), values)
+    source, values = resolve_data(DEFAULT, "data.source", data, values)
+    return apply_changes(set_run_folder(choose_preset(PRESETS, preset), "next-vector", source), values)
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "changed", "configured", "goal_of", "load", "task"]
+__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "configure", "get_goal", "load", "build_task"]

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import positive
-from regard.training import Stop, Training, brief
-from regard.training.settings import not_negative
+from regard.models.config import check_positive
+from regard.training import StopCriteria, Training, configure_short_training
+from regard.training.settings import check_not_negative
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class NextVectorData:
     """Sequences of vectors; the last of each is to be predicted from those before it."""
 
     source: str = "retrieval"  # retrieval, rotation, linear, or a file: .npy or CSV
@@ -26,17 +26,17 @@ class Data:
         check_even(self.size, "use 8")
         if self.items < 10:
             raise wrong("items", self.items, "at least 10", "use 4000")
-        not_negative("noise", self.noise)
-        not_negative("seed", self.seed)
+        check_not_negative("noise", self.noise)
+        check_not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class NextVectorModel:
     """The seven steps."""
 
     score: str = "dot"  # a name of the catalog
     normalizer: str = "softmax"  # a name of the catalog
-    reading: Literal["soft", "argmax", "gumbel", "gumbel-straight"] = "soft"  # how the weights are used: all, or one
+    aggregate: Literal["soft", "argmax", "gumbel", "gumbel-straight"] = "soft"  # how the weights are used: all, or one
     size: int = 32  # of embedding, query and keys
 
     def __post_init__(self) -> None:
@@ -54,13 +54,13 @@ class NextVectorConfig:
     """A predictor, whole."""
 
     task: Literal["next-vector"] = "next-vector"
-    data: Data = field(default_factory=Data)
-    model: Model = field(default_factory=Model)
+    data: NextVectorData = field(default_factory=NextVectorData)
+    model: NextVectorModel = field(default_factory=NextVectorModel)
     batch: int = 128
-    training: Training = field(default_factory=lambda: brief("next-vector", rate=1e-2, warmup=20, stop=Stop(epochs=60)))
+    training: Training = field(default_factory=lambda: configure_short_training("next-vector", rate=1e-2, warmup=20, stop=StopCriteria(epochs=60)))
 
     def __post_init__(self) -> None:
-        positive("batch", self.batch)
+        check_positive("batch", self.batch)
 
 
 PRESETS = {"seven-steps": NextVectorConfig()}

@@ -10,22 +10,22 @@ from torch import Tensor, nn
 
 from regard.algebra.aggregates import Argmax
 from regard.algebra.catalog import Sizes
-from regard.compute.attend import Attended
-from regard.layers.positions import Sinusoidal
-from regard.tasks.data.sequences import RULES, Sequences, from_file
-from regard.tasks.mechanisms import mechanism_of
-from regard.tasks.next_vector.config import Data, Model, NextVectorConfig
-from regard.tasks.tabular import Sets, Tabular, Tensors, check_items
+from regard.compute.attend import AttentionResult
+from regard.layers.positions import SinusoidalPositions
+from regard.tasks.data.sequences import RULES, VectorSequences, read_sequences
+from regard.tasks.mechanisms import build_catalog_mechanism
+from regard.tasks.next_vector.config import NextVectorData, NextVectorModel, NextVectorConfig
+from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
 from regard.training import Goal, Loss
 
 BEST = Argmax()
 
 
-class Predicted(NamedTuple):
+class NextVectorOutput(NamedTuple):
     """The next vector, and where the last one looked for it."""
 
     vector: Tensor
-    attended: Attended
+    attended: AttentionResult
 
 
 class SevenSteps(nn.Module):
@@ -36,34 +36,34 @@ class SevenSteps(nn.Module):
     $e_i$; 6. a linear layer makes the next vector of it; 7. gradient descent on the squared error (`regard.training`).
     """
 
-    def __init__(self, size: int, length: int, config: Model) -> None:
+    def __init__(self, size: int, length: int, config: NextVectorModel) -> None:
         super().__init__()
         self.embed = nn.Linear(size, config.size, bias=False)
-        self.positions = Sinusoidal(config.size)
+        self.positions = SinusoidalPositions(config.size)
         self.query = nn.Linear(config.size, config.size, bias=False)
         self.key = nn.Linear(config.size, config.size, bias=False)
         # At first the last vector looks at itself; from a random start it may settle on one further back.
         self.key.load_state_dict(self.query.state_dict())
         sizes = Sizes(config.size, config.size, config.size, keys=length)
-        self.mechanism = mechanism_of(config.score, sizes, config.normalizer, config.reading)
+        self.mechanism = build_catalog_mechanism(config.score, sizes, config.normalizer, config.aggregate)
         self.linear = nn.Linear(config.size, size)
 
-    def forward(self, vectors: Tensor) -> Predicted:
+    def forward(self, vectors: Tensor) -> NextVectorOutput:
         embedded = self.embed(vectors)
         placed = self.positions(embedded.flip(1)).flip(1)
         query, key = self.query(placed[:, -1:]), self.key(placed)
         mechanism = self.mechanism
         if not self.training and mechanism.aggregate.random:
-            mechanism = mechanism.replaced(aggregate=BEST)  # draws are for learning: an answer is the same each time
+            mechanism = mechanism.replace(aggregate=BEST)  # draws are for learning: an answer is the same each time
         attended = mechanism.attend(query, key, embedded)
-        return Predicted(self.linear(attended.output.squeeze(1)), attended)
+        return NextVectorOutput(self.linear(attended.output.squeeze(1)), attended)
 
 
-class NextVector(Tabular):
+class NextVectorTask(TensorTask):
     """Learns to predict the last vector of a sequence from those before it."""
 
-    def __init__(self, config: NextVectorConfig, sets: Sets, floor: float | None) -> None:
-        super().__init__(config, sets, goal_of(config), batch=config.batch)
+    def __init__(self, config: NextVectorConfig, sets: DataSplits, floor: float | None) -> None:
+        super().__init__(config, sets, get_goal(config), batch=config.batch)
         self.floor = floor
 
     def model(self) -> SevenSteps:
@@ -74,7 +74,7 @@ class NextVector(Tabular):
         wanted = batch[0][:, -1]
         return Loss((model(batch[0][:, :-1]).vector - wanted).square().sum(), wanted.numel())
 
-    def sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
+    def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
         """Squared errors beside those of saying the last vector again, and the mean of all."""
         vectors, right = batch
         before, wanted = vectors[:, :-1], vectors[:, -1]
@@ -87,36 +87,36 @@ class NextVector(Tabular):
         return {"items": float(len(wanted)), **sums}
 
 
-def goal_of(_: Any) -> Goal:
+def get_goal(_: Any) -> Goal:
     """The squared error decides."""
     return Goal("error", "lower")
 
 
-def task(config: NextVectorConfig, run: Path | None = None) -> NextVector:
+def build_task(config: NextVectorConfig, run: Path | None = None) -> NextVectorTask:
     """The task of a new run, or of one whose sequences must be the same."""
-    sets, floor = sets_of(config.data)
+    sets, floor = build_sets(config.data)
     check_items(sets, run)
-    return NextVector(config, sets, floor)
+    return NextVectorTask(config, sets, floor)
 
 
-def sets_of(data: Data) -> tuple[Sets, float | None]:
+def build_sets(data: NextVectorData) -> tuple[DataSplits, float | None]:
     """Sequences by a rule or from a file, the last fifth for tests and the fifth before for validation."""
     if data.source in RULES:
         found = RULES[data.source](data.items, data.length, data.size, data.noise, data.seed)
     else:
-        found = in_units(from_file(Path(data.source), data.length))
+        found = standardize(read_sequences(Path(data.source), data.length))
     count = len(found.vectors)
     cuts = [0, round(0.6 * count), round(0.8 * count), count]
-    parts = [tensors(found, slice(cuts[place], cuts[place + 1])) for place in range(3)]
-    return Sets(lambda _: parts[0], parts[1], {"test": parts[2]}), found.floor
+    parts = [to_tensors(found, slice(cuts[place], cuts[place + 1])) for place in range(3)]
+    return DataSplits(lambda _: parts[0], parts[1], {"test": parts[2]}), found.floor
 
 
-def in_units(found: Sequences) -> Sequences:
+def standardize(found: VectorSequences) -> VectorSequences:
     """A file's numbers with mean 0 and deviation 1, as those have that are learned from."""
     known = found.vectors[: round(0.6 * len(found.vectors))].reshape(-1, found.vectors.shape[-1])
     spread = known.std(0)
     return found._replace(vectors=(found.vectors - known.mean(0)) / np.where(spread > 0, spread, 1.0))
 
 
-def tensors(found: Sequences, part: slice) -> Tensors:
-    return torch.from_numpy(found.vectors[part]).float(), torch.from_numpy(found.right[part])
+def to_tensors(found: VectorSequences, part: slice) -> Tensors:
+    return torch.from_numpy(found.vectors[part]).float(), torch.from_numpy(found.expected_position[part])

@@ -1,24 +1,24 @@
 """Reading: attention flow between a passage and a question, from which an answer is pointed at."""
 
-from regard.tasks.naming import changed
+from regard.tasks.naming import apply_changes
 from regard.tasks.reading.config import ReadingConfig
 from regard.tasks.reading.predictor import ReadingPredictor, load
-from regard.tasks.reading.presets import DATA, READERS, configured
-from regard.tasks.reading.task import Reading, goal_of, task
+from regard.tasks.reading.presets import DATA, READERS, configure
+from regard.tasks.reading.task import ReadingTask, get_goal, build_task
 
-DEFAULT = configured(None, (), {})
+DEFAULT = configure(None, (), {})
 PRESETS = READERS
 
 __all__ = [
     "DATA",
     "DEFAULT",
     "PRESETS",
-    "Reading",
+    "ReadingTask",
     "ReadingConfig",
     "ReadingPredictor",
-    "changed",
-    "configured",
-    "goal_of",
+    "apply_changes",
+    "configure",
+    "get_goal",
     "load",
-    "task",
+    "build_task",
 ]

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.models.config import positive, share
+from regard.models.config import check_positive, check_rate
 from regard.training import Training
 
 FACTS = "facts"
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionConfig:
+class ReadingData:
     """Which questions to learn from."""
 
     questions: str = FACTS  # facts (generated), a file in the format of SQuAD 1.1, or a folder with train-… and dev-…
@@ -24,7 +24,7 @@ class QuestionConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SpanReaderConfig:
     """Bidirectional attention flow (Seo et al. 2017), or the same reader with averages in its place."""
 
     attention: Literal["flow", "none"] = "flow"  # none: passage and question are averaged where they would be read
@@ -38,12 +38,12 @@ class Reader:
 
     def __post_init__(self) -> None:
         for name in ("width", "hidden", "layers", "longest"):
-            positive(name, getattr(self, name))
-        share("dropout", self.dropout)
+            check_positive(name, getattr(self, name))
+        check_rate("dropout", self.dropout)
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class ReadingTraining:
     """What one batch is."""
 
     budget: int = 4000  # words of passages in a batch, padding included
@@ -52,18 +52,18 @@ class Learning:
 
     def __post_init__(self) -> None:
         for name in ("budget", "limit", "question"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class ReadingEvaluation:
     """How good it is, on held-out questions, while it trains."""
 
     goal: Literal["f1", "em", "loss"] = "f1"  # decides which weights are the best
     most: int = 1000  # questions of the validation set, from its beginning
 
     def __post_init__(self) -> None:
-        positive("most", self.most)
+        check_positive("most", self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class ReadingConfig:
     """A reader, whole."""
 
     task: Literal["reading"] = "reading"
-    data: QuestionConfig = field(default_factory=QuestionConfig)
-    reader: Reader = field(default_factory=Reader)
-    learning: Learning = field(default_factory=Learning)
-    measure: Measure = field(default_factory=Measure)
+    data: ReadingData = field(default_factory=ReadingData)
+    reader: SpanReaderConfig = field(default_factory=SpanReaderConfig)
+    learning: ReadingTraining = field(default_factory=ReadingTraining)
+    measure: ReadingEvaluation = field(default_factory=ReadingEvaluation)
     training: Training = field(default_factory=Training)

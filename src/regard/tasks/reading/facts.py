@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from regard.tasks.data.generated import Endless, Split, split_of
-from regard.tasks.reading.questions import Answer, Question
+from regard.tasks.data.generated import GeneratedData, Split, assign_split
+from regard.tasks.reading.questions import Answer, PassageQuestion
 
 # Names are made of these, one of each: so many that nobody is known, and who is asked for is told by comparing.
 SYLLABLES = (
@@ -30,42 +30,42 @@ PEOPLE = 4  # of a passage
 OTHER = (1, 3)  # facts of another kind than that which is asked for
 
 
-class Facts(Endless[Question]):
+class FactsDataset(GeneratedData[PassageQuestion]):
     """Draws passages of facts about a few people, and asks about one of them.
 
     The question names all of them and says who is not meant: a reader has to find each name of the passage in the
     question and see what is said of it there. An average of the question blurs the names.
     """
 
-    def items(self, split: Split, count: int, random: Random) -> Iterator[Question]:
+    def draw_items(self, split: Split, count: int, random: Random) -> Iterator[PassageQuestion]:
         made = 0
         while made < count:
-            question = drawn(random, f"{split} {made}")
-            if split_of(question.passage) == split:
+            question = draw_question(random, f"{split} {made}")
+            if assign_split(question.passage) == split:
                 yield question
                 made += 1
 
 
-def person(random: Random) -> str:
+def draw_name(random: Random) -> str:
     """A name.
 
-    >>> person(Random(1))
+    >>> draw_name(Random(1))
     'Hutuden'
     """
     return "".join(map(random.choice, SYLLABLES))
 
 
-def company(random: Random) -> list[str]:
+def draw_people(random: Random) -> list[str]:
     """Some people, no two of the same name."""
     names: set[str] = set()
     while len(names) < PEOPLE:
-        names.add(person(random))
+        names.add(draw_name(random))
     return random.sample(sorted(names), k=PEOPLE)
 
 
-def drawn(random: Random, name: str) -> Question:
+def draw_question(random: Random, name: str) -> PassageQuestion:
     """A passage of facts, and a question that all people have an answer to."""
-    people, asked = company(random), random.choice(KINDS)
+    people, asked = draw_people(random), random.choice(KINDS)
     whats = random.sample(asked[2], k=PEOPLE)
     said = [asked[0].format(who=who, what=what) for who, what in zip(people, whats, strict=True)]
     wanted, what = said[0], whats[0]
@@ -75,13 +75,13 @@ def drawn(random: Random, name: str) -> Question:
     random.shuffle(said)
     passage = " ".join(said)
     answer = Answer(what, passage.index(wanted) + wanted.rindex(what))
-    return Question(worded(asked[1], people, random), passage, (answer,), name)
+    return PassageQuestion(phrase_question(asked[1], people, random), passage, (answer,), name)
 
 
-def worded(question: str, people: Sequence[str], random: Random) -> str:
+def phrase_question(question: str, people: Sequence[str], random: Random) -> str:
     """The question about the first of some people, with who is not meant before and behind it.
 
-    >>> worded("Where does {who} live?", ["Anna", "Ben", "Clara"], Random(1))
+    >>> phrase_question("Where does {who} live?", ["Anna", "Ben", "Clara"], Random(1))
     'Not Ben. Not Clara. Where does Anna live?'
     """
     parts = [question.format(who=people[0]), *(f"Not {who}." for who in people[1:])]

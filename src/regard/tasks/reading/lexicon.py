@@ -20,7 +20,7 @@ class Lexicon:
     knows what it means.
 
     >>> lexicon = Lexicon(["cat", "sat"], spellings=5)
-    >>> lexicon.numbers(["Cat", "sat", "xyzzy"]) == [1, 2, lexicon.numbers(["XYZZY"])[0]]
+    >>> lexicon.encode(["Cat", "sat", "xyzzy"]) == [1, 2, lexicon.encode(["XYZZY"])[0]]
     True
     """
 
@@ -31,13 +31,13 @@ class Lexicon:
         return 1 + len(self.known) + self.spellings
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def ids(self) -> dict[str, int]:
         return {word: place for place, word in enumerate(self.known, start=1)}
 
-    def numbers(self, words: Iterable[str]) -> list[int]:
-        return [self.places.get(word.lower()) or self.by_spelling(word.lower()) for word in words]
+    def encode(self, words: Iterable[str]) -> list[int]:
+        return [self.ids.get(word.lower()) or self.hash_word(word.lower()) for word in words]
 
-    def by_spelling(self, word: str) -> int:
+    def hash_word(self, word: str) -> int:
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
         return 1 + len(self.known) + int.from_bytes(digest) % self.spellings
 

@@ -9,17 +9,17 @@ from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Lengths
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
-from regard.layers.bidirectional import AttentionFlow, Flow
-from regard.layers.projections import dense
-from regard.models.build import score_of
-from regard.models.pooling import mean
-from regard.models.recurrence import Cells, run
-from regard.tasks.reading.config import Reader
+from regard.layers.bidirectional import AttentionFlow, AttentionFlowOutput
+from regard.layers.projections import build_linear
+from regard.models.build import build_score
+from regard.models.pooling import mean_pool
+from regard.models.recurrence import Cells, run_cells
+from regard.tasks.reading.config import SpanReaderConfig
 
 LOWEST = float("-inf")
 
 
-class Pages(NamedTuple):
+class ReadingInputs(NamedTuple):
     """Passages and questions side by side, in the numbers of their words."""
 
     passage: Int[Tensor, "batch passage"]
@@ -28,12 +28,12 @@ class Pages(NamedTuple):
     question_lengths: Int[Tensor, " batch"]
 
 
-class Pointed(NamedTuple):
+class SpanScores(NamedTuple):
     """Scores of each word of the passage as the first and as the last of the answer, and how both texts were read."""
 
     first: Float[Tensor, "batch passage"]
     last: Float[Tensor, "batch passage"]
-    flow: Flow | None
+    flow: AttentionFlowOutput | None
 
 
 class Averages(nn.Module):
@@ -43,7 +43,7 @@ class Averages(nn.Module):
     """
 
     def forward(self, passage: Tensor, asked: Tensor, passage_lengths: Tensor, asked_lengths: Tensor) -> Tensor:
-        question, whole = mean(asked, asked_lengths)[:, None], mean(passage, passage_lengths)[:, None]
+        question, whole = mean_pool(asked, asked_lengths)[:, None], mean_pool(passage, passage_lengths)[:, None]
         return torch.cat([passage, question.expand_as(passage), passage * question, passage * whole], dim=-1)
 
 
@@ -58,64 +58,64 @@ class SpanReader(nn.Module):
     characters: what is not in the table of words has a vector by its spelling.
     """
 
-    def __init__(self, config: Reader, table: nn.Embedding) -> None:
+    def __init__(self, config: SpanReaderConfig, table: nn.Embedding) -> None:
         super().__init__()
         self.table, self.dropout = table, config.dropout
         double = 2 * config.hidden
-        self.words = cells(config, table.embedding_dim, 1)
-        self.flow = flow_of(config, double)
+        self.words = build_cells(config, table.embedding_dim, 1)
+        self.flow = build_flow(config, double)
         self.averages = Averages()
-        self.modeling = cells(config, 4 * double, config.layers)
-        self.ending = cells(config, double, 1)
-        self.first, self.last = dense(5 * double, 1), dense(5 * double, 1)
+        self.modeling = build_cells(config, 4 * double, config.layers)
+        self.ending = build_cells(config, double, 1)
+        self.first, self.last = build_linear(5 * double, 1), build_linear(5 * double, 1)
 
-    def forward(self, pages: Pages) -> Pointed:
-        passage = self.read(pages.passage, pages.passage_lengths)
-        question = self.read(pages.question, pages.question_lengths)
-        flow, both = self.joined(passage, question, pages)
-        modeled = run(self.modeling, self.dropped(both), pages.passage_lengths).states
-        ended = run(self.ending, self.dropped(modeled), pages.passage_lengths).states
-        real = torch.arange(passage.shape[1], device=passage.device) < pages.passage_lengths[:, None]
+    def forward(self, inputs: ReadingInputs) -> SpanScores:
+        passage = self.encode_words(inputs.passage, inputs.passage_lengths)
+        question = self.encode_words(inputs.question, inputs.question_lengths)
+        flow, both = self.combine(passage, question, inputs)
+        modeled = run_cells(self.modeling, self.apply_dropout(both), inputs.passage_lengths).states
+        ended = run_cells(self.ending, self.apply_dropout(modeled), inputs.passage_lengths).states
+        real = torch.arange(passage.shape[1], device=passage.device) < inputs.passage_lengths[:, None]
         first, last = (
-            linear(self.dropped(torch.cat([both, states], dim=-1)))[..., 0].masked_fill(~real, LOWEST)
+            linear(self.apply_dropout(torch.cat([both, states], dim=-1)))[..., 0].masked_fill(~real, LOWEST)
             for linear, states in ((self.first, modeled), (self.last, ended))
         )
-        return Pointed(first, last, flow)
+        return SpanScores(first, last, flow)
 
-    def read(self, numbers: Tensor, lengths: Tensor) -> Tensor:
+    def encode_words(self, numbers: Tensor, lengths: Tensor) -> Tensor:
         """Words in the light of their neighbors."""
-        return run(self.words, self.dropped(self.table(numbers)), lengths).states
+        return run_cells(self.words, self.apply_dropout(self.table(numbers)), lengths).states
 
-    def joined(self, passage: Tensor, question: Tensor, pages: Pages) -> tuple[Flow | None, Tensor]:
+    def combine(self, passage: Tensor, question: Tensor, inputs: ReadingInputs) -> tuple[AttentionFlowOutput | None, Tensor]:
         """What each word of the passage is, beside what it reads in the question."""
         if self.flow is None:
-            both: Tensor = self.averages(passage, question, pages.passage_lengths, pages.question_lengths)
+            both: Tensor = self.averages(passage, question, inputs.passage_lengths, inputs.question_lengths)
             return None, both
-        masks = {"context_mask": Lengths(pages.passage_lengths), "question_mask": Lengths(pages.question_lengths)}
+        masks = {"context_mask": Lengths(inputs.passage_lengths), "question_mask": Lengths(inputs.question_lengths)}
         flow = self.flow.attend(passage, question, **masks)
         asked, answered = flow.question.output, flow.context.output
         return flow, torch.cat([passage, asked, passage * asked, passage * answered], dim=-1)
 
-    def dropped(self, vectors: Tensor) -> Tensor:
+    def apply_dropout(self, vectors: Tensor) -> Tensor:
         return dropout(vectors, self.dropout) if self.training else vectors
 
 
-def flow_of(config: Reader, size: int) -> AttentionFlow | None:
+def build_flow(config: SpanReaderConfig, size: int) -> AttentionFlow | None:
     """The attention of the reader, if it has any."""
     if config.attention == "none":
         return None
-    score = size if config.score == "trilinear" else score_of(config.score, Sizes(size, size, size))
+    score = size if config.score == "trilinear" else build_score(config.score, Sizes(size, size, size))
     return AttentionFlow(score)
 
 
-def cells(config: Reader, width: int, layers: int) -> Cells:
+def build_cells(config: SpanReaderConfig, width: int, layers: int) -> Cells:
     kind = nn.GRU if config.cell == "gru" else nn.LSTM
     rate = config.dropout if layers > 1 else 0.0
     return kind(width, config.hidden, layers, bidirectional=True, dropout=rate)
 
 
-def best_spans(
-    pointed: Pointed, longest: int
+def find_best_spans(
+    pointed: SpanScores, longest: int
 ) -> tuple[Int[Tensor, " batch"], Int[Tensor, " batch"], Float[Tensor, " batch"]]:
     """The first and last word of the most probable answer of at most `longest` words, and its log-probability."""
     first, last = pointed.first.log_softmax(-1), pointed.last.log_softmax(-1)

@@ -7,22 +7,22 @@ from typing import Any, cast
 
 import torch
 
-from regard.datasets.cleaning import clean, decoded
+from regard.datasets.cleaning import clean, decode_text
 from regard.errors import wrong
 from regard.inspect.recording import Recording
 from regard.tasks.data.fingerprints import check_held_out
-from regard.tasks.data.reading import check_file, located, unzipped
-from regard.tasks.predicting import Map, Prediction, Report, Split, nowhere, trained
-from regard.tasks.reading.answering import Answered, answer
+from regard.tasks.data.reading import check_plain_file, locate_data, read_decompressed
+from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
+from regard.tasks.reading.answering import PredictedAnswer, answer_questions
 from regard.tasks.reading.config import FACTS, ReadingConfig
 from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.model import SpanReader
-from regard.tasks.reading.pages import Page, page_of
-from regard.tasks.reading.questions import Question, fingerprint
-from regard.tasks.reading.scoring import scores, sums
-from regard.tasks.reading.squad import joined, read_articles
-from regard.tasks.reading.task import open_questions, word_table
-from regard.tasks.reading.words import words_of
+from regard.tasks.reading.pages import ReadingExample, encode_question
+from regard.tasks.reading.questions import PassageQuestion, compute_fingerprint
+from regard.tasks.reading.scoring import compute_metrics, compute_sums
+from regard.tasks.reading.squad import join_articles, read_articles
+from regard.tasks.reading.task import open_questions, build_embedding
+from regard.tasks.reading.words import split_words
 
 LONGEST = 5000  # words of a passage: more would take minutes
 AROUND = 12  # words beside the answer that are shown
@@ -34,52 +34,52 @@ class ReadingPredictor:
     def __init__(self, config: ReadingConfig, lexicon: Lexicon, model: SpanReader, run: Path | None = None) -> None:
         self.config, self.lexicon, self.model, self.run = config, lexicon, model, run
 
-    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
-        return {name: self.report(some) for name, some in self.held_out(data, split).items()}
+    def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
+        return {name: self.evaluate_questions(some) for name, some in self.open_held_out(data, split).items()}
 
-    def held_out(self, data: str | None, split: Split) -> Mapping[str, Sequence[Question]]:
+    def open_held_out(self, data: str | None, split: HeldOutSplit) -> Mapping[str, Sequence[PassageQuestion]]:
         """What the run held out, or other data of its kind; all of another file, for none of it was learned from."""
         own = self.config.data
         data = data or own.questions
-        place = None if data in (FACTS, own.questions) else located(Path(data)).resolve()
+        place = None if data in (FACTS, own.questions) else locate_data(Path(data)).resolve()
         if place is not None and place.is_file() and place != Path(own.questions):
-            return {place.name: joined(read_articles(place)[0])}
+            return {place.name: join_articles(read_articles(place)[0])}
         questions = open_questions(replace(own, questions=data))
         if self.run is not None and data == own.questions and not questions.endless:
-            check_held_out("questions", fingerprint(questions), self.run)
+            check_held_out("questions", compute_fingerprint(questions), self.run)
         return questions.tests if split == "test" else {"validation": questions.validation}
 
-    def report(self, questions: Sequence[Question]) -> Report:
+    def evaluate_questions(self, questions: Sequence[PassageQuestion]) -> EvaluationReport:
         """Exact match and F1 as the authors of SQuAD compute them."""
-        found = self.read([page_of(question, self.lexicon) for question in questions])
+        found = self.answer_examples([encode_question(question, self.lexicon) for question in questions])
         right = [[one.text for one in question.answers] for question in questions]
-        metrics = scores(sums([one.text for one in found], right))
-        return Report(len(questions), metrics, ["em, f1: of SQuAD 1.1, in percent"])
+        metrics = compute_metrics(compute_sums([one.text for one in found], right))
+        return EvaluationReport(len(questions), metrics, ["em, f1: of SQuAD 1.1, in percent"])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """The answer to a question about the passage in a file; to one that was held out where nothing is named."""
         if not words:
-            return self.prediction(next(iter(open_questions(self.config.data).tests.values()))[0])
+            return self.build_prediction(next(iter(open_questions(self.config.data).tests.values()))[0])
         if len(words) != 2:
             fix = 'write the question in quotes: passage.txt "who …?"'
             raise wrong("question", f"{len(words)} names", "a file with the passage and a question", fix)
-        return self.prediction(Question(clean(words[1], "question"), passage_in(Path(words[0])), (), words[0]))
+        return self.build_prediction(PassageQuestion(clean(words[1], "question"), read_passage(Path(words[0])), (), words[0]))
 
-    def prediction(self, question: Question) -> Prediction:
-        self.check(question)
-        page = page_of(question, self.lexicon)
-        found = self.read([page], attention=True)[0]
+    def build_prediction(self, question: PassageQuestion) -> Prediction:
+        self.check_question(question)
+        page = encode_question(question, self.lexicon)
+        found = self.answer_examples([page], attention=True)[0]
         values = {
             "question": question.text,
             "answer": found.text,
             "begin": page.words[found.first].begin,
             "probability": found.probability,
         }
-        return Prediction(found.text, values, lambda: drawn(page, found), shown(page, found), looked(page, found))
+        return Prediction(found.text, values, lambda: draw_attention(page, found), build_map(page, found), build_recording(page, found))
 
-    def check(self, question: Question) -> None:
+    def check_question(self, question: PassageQuestion) -> None:
         """Raises where there is nothing to read, nothing to answer, or too much."""
-        passage, asked = len(words_of(question.passage)), len(words_of(question.text))
+        passage, asked = len(split_words(question.passage)), len(split_words(question.text))
         if not passage:
             raise wrong("passage", f"{question.name} without a word", "some text", "check the file")
         if not asked:
@@ -90,43 +90,43 @@ class ReadingPredictor:
         if passage > LONGEST:
             raise wrong("passage", f"{passage} words", f"at most {LONGEST}", "cut it into parts")
 
-    def read(self, pages: Sequence[Page], *, attention: bool = False) -> list[Answered]:
+    def answer_examples(self, examples: Sequence[ReadingExample], *, attention: bool = False) -> list[PredictedAnswer]:
         with torch.inference_mode():
-            return answer(self.model, pages, self.config.reader.longest, attention=attention)
+            return answer_questions(self.model, examples, self.config.reader.longest, attention=attention)
 
 
-def passage_in(path: Path) -> str:
+def read_passage(path: Path) -> str:
     """The text of a file."""
     if not path.is_file():
-        check_file(path, "passage")
+        check_plain_file(path, "passage")
         raise wrong("passage", f"no file {path}", "a text file", "check the path")
-    return decoded(unzipped(path), path.name)
+    return decode_text(read_decompressed(path), path.name)
 
 
-def looked(page: Page, found: Answered) -> Recording | None:
+def build_recording(example: ReadingExample, found: PredictedAnswer) -> Recording | None:
     """What every word of the passage read in the question."""
     if found.weights is None:
         return None
-    asked = [word.text for word in words_of(page.source.text)]
-    return Recording.of({"attention": found.weights}, queries=[word.text for word in page.words], keys=asked)
+    asked = [word.text for word in split_words(example.source.text)]
+    return Recording.from_weights({"attention": found.weights}, queries=[word.text for word in example.words], keys=asked)
 
 
-def shown(page: Page, found: Answered) -> Map | None:
+def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights | None:
     """What the words around the answer read in the question."""
     if found.weights is None:
         return None
-    begin, end = max(0, found.first - AROUND), min(len(page.words), found.last + AROUND + 1)
-    asked = [word.text for word in words_of(page.source.text)]
+    begin, end = max(0, found.first - AROUND), min(len(example.words), found.last + AROUND + 1)
+    asked = [word.text for word in split_words(example.source.text)]
     weights = found.weights[begin:end].T.tolist()
-    return Map(weights, [word.text for word in page.words[begin:end]], asked)
+    return LabeledWeights(weights, [word.text for word in example.words[begin:end]], asked)
 
 
-def drawn(page: Page, found: Answered) -> Any:
+def draw_attention(example: ReadingExample, found: PredictedAnswer) -> Any:
     """The same as a figure."""
-    part = shown(page, found)
+    part = build_map(example, found)
     if part is None:
-        raise nowhere("reader", "its question", "bidaf")
-    return part.drawn(f"answer: {found.text}")
+        raise no_attention_error("reader", "its question", "bidaf")
+    return part.draw(f"answer: {found.text}")
 
 
 def load(config: ReadingConfig, run: Path, weights: Path | None = None) -> ReadingPredictor:
@@ -134,6 +134,6 @@ def load(config: ReadingConfig, run: Path, weights: Path | None = None) -> Readi
     lexicon = Lexicon.load(run)
 
     def build() -> SpanReader:
-        return SpanReader(config.reader, word_table(config, lexicon, None))
+        return SpanReader(config.reader, build_embedding(config, lexicon, None))
 
-    return ReadingPredictor(config, lexicon, cast(SpanReader, trained(build, config.training, run, weights)), run)
+    return ReadingPredictor(config, lexicon, cast(SpanReader, load_model(build, config.training, run, weights)), run)

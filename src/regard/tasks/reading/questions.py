@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.errors import wrong
 from regard.tasks.data.fingerprints import digest
-from regard.tasks.data.parts import repeated, sizes
+from regard.tasks.data.parts import describe_overlaps, describe_sizes
 
 
 class Answer(NamedTuple):
@@ -16,7 +16,7 @@ class Answer(NamedTuple):
     begin: int
 
 
-class Question(NamedTuple):
+class PassageQuestion(NamedTuple):
     """A question, a passage that has the answer, and the answers that people gave."""
 
     text: str
@@ -26,14 +26,14 @@ class Question(NamedTuple):
 
 
 @runtime_checkable
-class Questions(Protocol):
+class ReadingDataset(Protocol):
     """Questions to learn from, and questions that are never learned from."""
 
     @property
-    def validation(self) -> Sequence[Question]: ...
+    def validation(self) -> Sequence[PassageQuestion]: ...
 
     @property
-    def tests(self) -> Mapping[str, Sequence[Question]]: ...
+    def tests(self) -> Mapping[str, Sequence[PassageQuestion]]: ...
 
     @property
     def notes(self) -> Sequence[str]: ...
@@ -41,24 +41,24 @@ class Questions(Protocol):
     @property
     def endless(self) -> bool: ...
 
-    def training(self, epoch: int) -> Sequence[Question]: ...
+    def load_training(self, epoch: int) -> Sequence[PassageQuestion]: ...
 
 
 @dataclass(frozen=True)
-class Collected:
+class SquadDataset:
     """Questions that were read from files: the same in every epoch."""
 
-    train: Sequence[Question]
-    validation: Sequence[Question]
-    tests: Mapping[str, Sequence[Question]]
+    train: Sequence[PassageQuestion]
+    validation: Sequence[PassageQuestion]
+    tests: Mapping[str, Sequence[PassageQuestion]]
     notes: Sequence[str] = ()
     endless: bool = False
 
-    def training(self, epoch: int) -> Sequence[Question]:
+    def load_training(self, epoch: int) -> Sequence[PassageQuestion]:
         return self.train
 
 
-def checked(question: Question) -> Question:
+def check_answers(question: PassageQuestion) -> PassageQuestion:
     """The question itself, or a sentence on the answer that is not in its passage."""
     for answer in question.answers:
         there = question.passage[answer.begin : answer.begin + len(answer.text)] if answer.begin >= 0 else ""
@@ -68,22 +68,22 @@ def checked(question: Question) -> Question:
     return question
 
 
-def about(questions: Questions) -> list[str]:
+def describe_dataset(questions: ReadingDataset) -> list[str]:
     """How many questions each part has, and how many passages of files are in two of them."""
-    learned, tests = questions.training(0), questions.tests
+    learned, tests = questions.load_training(0), questions.tests
     counts = {name: len(some) for name, some in tests.items()}
-    notes = [sizes("questions", len(learned), len(questions.validation), counts, endless=questions.endless)]
+    notes = [describe_sizes("questions", len(learned), len(questions.validation), counts, endless=questions.endless)]
     if not questions.endless:
-        held_out = {"validation": passages(questions.validation)} | {n: passages(some) for n, some in tests.items()}
-        notes += repeated("passages", passages(learned), held_out)
+        held_out = {"validation": collect_passages(questions.validation)} | {n: collect_passages(some) for n, some in tests.items()}
+        notes += describe_overlaps("passages", collect_passages(learned), held_out)
     return notes
 
 
-def passages(questions: Sequence[Question]) -> set[str]:
+def collect_passages(questions: Sequence[PassageQuestion]) -> set[str]:
     return {question.passage for question in questions}
 
 
-def fingerprint(questions: Questions) -> str:
+def compute_fingerprint(questions: ReadingDataset) -> str:
     """A short name for the questions: another one means that a resumed run would not go on as it began."""
-    everything = (*questions.training(0), *questions.validation)
+    everything = (*questions.load_training(0), *questions.validation)
     return digest(f"{one.text}\t{one.passage}\t{one.answers}\n".encode() for one in everything)

@@ -9,18 +9,18 @@ ARTICLES = re.compile(r"\b(a|an|the)\b")
 MARKS = str.maketrans("", "", string.punctuation)
 
 
-def normalized(text: str) -> str:
+def normalize_answer(text: str) -> str:
     """In lower case, without marks and articles, with single blanks: in this order, as the authors do.
 
-    >>> normalized(" The  U.S.'s  An-swer!")
+    >>> normalize_answer(" The  U.S.'s  An-swer!")
     'uss answer'
     """
     return " ".join(ARTICLES.sub(" ", text.lower().translate(MARKS)).split())
 
 
-def exact(said: str, right: str) -> float:
+def exact_match(said: str, right: str) -> float:
     """1 where both are the same after normalizing, else 0."""
-    return float(normalized(said) == normalized(right))
+    return float(normalize_answer(said) == normalize_answer(right))
 
 
 def f1(said: str, right: str) -> float:
@@ -29,7 +29,7 @@ def f1(said: str, right: str) -> float:
     >>> f1("the green cat", "green old cat")
     0.8
     """
-    own, others = normalized(said).split(), normalized(right).split()
+    own, others = normalize_answer(said).split(), normalize_answer(right).split()
     shared = sum((Counter(own) & Counter(others)).values())
     if not shared:
         return 0.0
@@ -37,17 +37,17 @@ def f1(said: str, right: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def sums(said: Sequence[str], right: Sequence[Sequence[str]]) -> dict[str, float]:
+def compute_sums(said: Sequence[str], right: Sequence[Sequence[str]]) -> dict[str, float]:
     """What adds over questions and processes: the best match of each with one of the right answers."""
     pairs = list(zip(said, right, strict=True))
     return {
         "questions": float(len(pairs)),
-        "exact": sum(max(exact(one, other) for other in others) for one, others in pairs),
+        "exact": sum(max(exact_match(one, other) for other in others) for one, others in pairs),
         "shared": sum(max(f1(one, other) for other in others) for one, others in pairs),
     }
 
 
-def scores(total: Mapping[str, float]) -> dict[str, float]:
+def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
     """Percentages of such sums."""
     count = max(1.0, total["questions"])
     return {"em": 100 * total["exact"] / count, "f1": 100 * total["shared"] / count}

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import wrong
-from regard.tasks.data.reading import unzipped
-from regard.tasks.reading.questions import Answer, Collected, Question, checked
+from regard.tasks.data.reading import read_decompressed
+from regard.tasks.reading.questions import Answer, SquadDataset, PassageQuestion, check_answers
 
-Article = list[Question]
+Article = list[PassageQuestion]
 
 
-def read_squad(place: Path, *, validation: int, test: int) -> Collected:
+def read_squad(place: Path, *, validation: int, test: int) -> SquadDataset:
     """A file, cut into training, `validation` and `test` articles; or a folder with train-… and dev-… files, of which
     the second is the test set.
     """
@@ -25,15 +25,15 @@ def read_squad(place: Path, *, validation: int, test: int) -> Collected:
     if train and dev:
         articles, notes = read_articles(train[0])
         tests, more = read_articles(dev[0])
-        kept, held_out, _ = cut(articles, validation, 0)
-        return Collected(kept, held_out, {"test": joined(tests)}, (*notes, *more))
+        kept, held_out, _ = split_articles(articles, validation, 0)
+        return SquadDataset(kept, held_out, {"test": join_articles(tests)}, (*notes, *more))
     articles, notes = read_articles((train or dev)[0])
-    kept, held_out, tested = cut(articles, validation, test)
+    kept, held_out, tested = split_articles(articles, validation, test)
     count = f"{len(articles)} articles: {test} for the test, {validation} for validation, the others to learn from"
-    return Collected(kept, held_out, {"test": tested}, (count, *notes))
+    return SquadDataset(kept, held_out, {"test": tested}, (count, *notes))
 
 
-def cut(articles: Sequence[Article], validation: int, test: int) -> tuple[Article, Article, Article]:
+def split_articles(articles: Sequence[Article], validation: int, test: int) -> tuple[Article, Article, Article]:
     """Questions to learn from, for validation and for the test, by whole articles in the order of a hash."""
     if validation < 1 or test < 0 or validation + test >= len(articles):
         fix = "give more articles, or set data.validation and data.test to fewer"
@@ -41,18 +41,18 @@ def cut(articles: Sequence[Article], validation: int, test: int) -> tuple[Articl
         raise wrong("data", got, "at least one left to learn from", fix)
     order = sorted(articles, key=lambda article: hashlib.blake2b(article[0].name.encode()).digest())
     split = validation + test
-    return joined(order[split:]), joined(order[:validation]), joined(order[validation:split])
+    return join_articles(order[split:]), join_articles(order[:validation]), join_articles(order[validation:split])
 
 
-def joined(articles: Sequence[Article]) -> Article:
+def join_articles(articles: Sequence[Article]) -> Article:
     return [question for article in articles for question in article]
 
 
 def read_articles(path: Path) -> tuple[list[Article], list[str]]:
     """The questions of each article, and a note on those without an answer."""
     try:
-        articles = json.loads(unzipped(path))["data"]
-        found = [article_of(article) for article in articles]
+        articles = json.loads(read_decompressed(path))["data"]
+        found = [parse_article(article) for article in articles]
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
             raise  # our own sentence
@@ -68,10 +68,10 @@ def read_articles(path: Path) -> tuple[list[Article], list[str]]:
     return full, [note] if dropped else []
 
 
-def article_of(article: Any) -> Article:
+def parse_article(article: Any) -> Article:
     return [
-        checked(
-            Question(
+        check_answers(
+            PassageQuestion(
                 str(entry["question"]).strip(),
                 paragraph["context"],
                 tuple(Answer(answer["text"], int(answer["answer_start"])) for answer in entry["answers"]),

@@ -9,34 +9,34 @@ import numpy
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.datasets.cleaning import in_short
+from regard.datasets.cleaning import shorten
 from regard.errors import wrong
-from regard.tasks.data.reading import check_file, located
+from regard.tasks.data.reading import check_plain_file, locate_data
 
 
-class Vectors(NamedTuple):
+class WordVectors(NamedTuple):
     """Words, and a row of numbers for each."""
 
     words: list[str]
     table: Float[Tensor, "word width"]
 
 
-def read_vectors(path: Path) -> Vectors:
+def read_vectors(path: Path) -> WordVectors:
     """The vectors of a file: text with a word and its numbers in each line, or .npz with `words` and `vectors`.
 
     A folder may be given instead, if it has one such file.
     """
-    file = only_file(located(path))
-    check_file(file, "vectors")
+    file = find_only_file(locate_data(path))
+    check_plain_file(file, "vectors")
     try:
-        found = list(from_arrays(file) if file.suffix == ".npz" else from_text(file))
-        return Vectors([word for word, _ in found], torch.from_numpy(numpy.stack([row for _, row in found])))
+        found = list(read_arrays(file) if file.suffix == ".npz" else read_text(file))
+        return WordVectors([word for word, _ in found], torch.from_numpy(numpy.stack([row for _, row in found])))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
         fix = "use a file of GloVe, such as glove.6B.100d.txt"
-        raise wrong("vectors", f"{file.name} ({in_short(error)})", "a word and its numbers in each line", fix) from None
+        raise wrong("vectors", f"{file.name} ({shorten(error)})", "a word and its numbers in each line", fix) from None
 
 
-def only_file(place: Path) -> Path:
+def find_only_file(place: Path) -> Path:
     if not place.is_dir():
         return place
     files = sorted(path for path in place.iterdir() if path.suffix in (".npz", ".txt"))
@@ -45,14 +45,14 @@ def only_file(place: Path) -> Path:
     return files[0]
 
 
-def from_arrays(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
+def read_arrays(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
     # Nothing that is pickled: it could run code.
     with numpy.load(file, allow_pickle=False) as arrays:
         words = arrays["words"].item().decode("utf-8").split("\n")
         yield from zip(words, arrays["vectors"].astype(numpy.float32), strict=True)
 
 
-def from_text(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
+def read_text(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             word, _, numbers = line.rstrip("\n").partition(" ")

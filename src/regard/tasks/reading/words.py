@@ -14,10 +14,10 @@ class Word(NamedTuple):
     end: int
 
 
-def words_of(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """Words, numbers and marks, in the order of the text.
 
-    >>> [word.text for word in words_of("In 1,234 B.C., she's")]
+    >>> [word.text for word in split_words("In 1,234 B.C., she's")]
     ['In', '1,234', 'B', '.', 'C', '.', ',', 'she', "'", 's']
     """
     return [Word(found.group(), *found.span()) for found in WORD.finditer(text)]

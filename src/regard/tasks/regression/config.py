@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
-from regard.training import Every, Optimizer, Schedule, Stop, Training
-from regard.training.settings import not_negative
+from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training.settings import check_not_negative
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class RegressionData:
     """Where the points come from."""
 
     source: str = "curve"  # curve, diabetes, or a CSV file
@@ -25,12 +25,12 @@ class Data:
             raise wrong("points", self.points, "at least 5", "use 50")
         if not 0 < self.held_out < 0.5:
             raise wrong("held_out", self.held_out, "a share between 0 and 0.5", "use 0.2")
-        not_negative("noise", self.noise)
-        not_negative("seed", self.seed)
+        check_not_negative("noise", self.noise)
+        check_not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class RegressionModel:
     """How a new point looks at the known ones."""
 
     score: str = "gaussian"  # a name of the catalog
@@ -43,18 +43,18 @@ class RegressionConfig:
     """A regression, whole."""
 
     task: Literal["regression"] = "regression"
-    data: Data = field(default_factory=Data)
-    model: Model = field(default_factory=Model)
+    data: RegressionData = field(default_factory=RegressionData)
+    model: RegressionModel = field(default_factory=RegressionModel)
     training: Training = field(
         default_factory=lambda: Training(
             folder=Path("runs/regression"),
             keep=1,
             optimizer=Optimizer(rate=0.05, decay=0.0, clip=None),
             schedule=Schedule("cosine", warmup=0),
-            stop=Stop(steps=200),
-            every=Every(log=20, evaluate=50),
+            stop=StopCriteria(steps=200),
+            every=Intervals(log=20, evaluate=50),
         )
     )
 
 
-PRESETS = {"one-width": RegressionConfig(), "many-widths": RegressionConfig(model=Model(widths="each"))}
+PRESETS = {"one-width": RegressionConfig(), "many-widths": RegressionConfig(model=RegressionModel(widths="each"))}

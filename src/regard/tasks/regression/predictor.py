@@ -11,90 +11,90 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.tasks.data.points import is_number
-from regard.tasks.predicting import Prediction, Report, Split, trained
+from regard.tasks.predicting import Prediction, EvaluationReport, HeldOutSplit, load_model
 from regard.tasks.regression.config import RegressionConfig
-from regard.tasks.regression.task import Kernel, Regression, known_of, task
-from regard.tasks.tabular import Sets, Tensors
+from regard.tasks.regression.task import KernelRegression, RegressionTask, load_known_points, build_task
+from regard.tasks.tabular import DataSplits, Tensors
 
 
 class RegressionPredictor:
     """The known points with the width that was learned."""
 
-    def __init__(self, learned: Regression, model: Kernel) -> None:
+    def __init__(self, learned: RegressionTask, model: KernelRegression) -> None:
         self.task, self.model = learned, model
 
-    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
+    def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         """Mean squared errors: the average of all points, the fixed width, the learned one."""
-        sets = self.task.known.sets if data is None else self.other(data)
+        sets = self.task.known.sets if data is None else self.load_other(data)
         width = ", ".join(f"{width:.3f}" for width in self.model.width.tolist())
-        return self.task.reports(self.model, sets.held_out(split), [f"width {width}"])
+        return self.task.evaluate_sets(self.model, sets.get_held_out(split), [f"width {width}"])
 
-    def other(self, data: str) -> Sets:
+    def load_other(self, data: str) -> DataSplits:
         """Points of another file, in the units of the run's own."""
-        known = known_of(replace(self.task.config.data, source=data))
+        known = load_known_points(replace(self.task.config.data, source=data))
         if known.names != self.task.known.names:
             expected = f"the inputs {', '.join(self.task.known.names)}"
             raise wrong("data", f"{', '.join(known.names)} in {data}", expected, "name a file with the same columns")
         own = self.task.known
 
-        def converted(part: Tensors) -> Tensors:
+        def convert(part: Tensors) -> Tensors:
             number, inputs, values = part
-            return number, own.inputs.into(known.inputs.back(inputs)), own.values.into(known.values.back(values))
+            return number, own.inputs.normalize(known.inputs.denormalize(inputs)), own.values.normalize(known.values.denormalize(values))
 
-        tests = {name: converted(part) for name, part in known.sets.tests.items()}
-        return replace(known.sets, validation=converted(known.sets.validation), tests=tests)
+        tests = {name: convert(part) for name, part in known.sets.tests.items()}
+        return replace(known.sets, validation=convert(known.sets.validation), tests=tests)
 
     def predict(self, words: Sequence[str]) -> Prediction:
         known = self.task.known
-        new = self.asked(words)
+        new = self.parse_inputs(words)
         with torch.no_grad():
-            found = {name: attended.output[0] for name, attended in self.model.three(known.inputs.into(new)).items()}
-        values = {name: float(known.values.back(value)) for name, value in found.items()}
+            found = {name: attended.output[0] for name, attended in self.model.attend_three_ways(known.inputs.normalize(new)).items()}
+        values = {name: float(known.values.denormalize(value)) for name, value in found.items()}
         text = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
         given = dict(zip(known.names, new[0].tolist(), strict=True))
-        return Prediction(text, {"inputs": given, **values}, self.drawn)
+        return Prediction(text, {"inputs": given, **values}, self.draw_fits)
 
-    def asked(self, words: Sequence[str]) -> Tensor:
+    def parse_inputs(self, words: Sequence[str]) -> Tensor:
         """The inputs that were typed, or those of the first point that was held out."""
         known = self.task.known
         if not words:
-            return known.inputs.back(next(iter(known.sets.tests.values()))[1][:1])
+            return known.inputs.denormalize(next(iter(known.sets.tests.values()))[1][:1])
         numbers = [word for part in words for word in part.replace(",", " ").split()]
         if len(numbers) != len(known.names) or not all(map(is_number, numbers)):
             expected = f"{len(known.names)} numbers: {', '.join(known.names)}"
             raise wrong("item", " ".join(words), expected, "write them in this order")
         return torch.tensor([[float(number) for number in numbers]])
 
-    def drawn(self) -> Any:
+    def draw_fits(self) -> Any:
         """All fits, and the weights of each."""
-        from regard.inspect.draw.regression import regression
+        from regard.inspect.draw.regression import draw_regression
 
         known = self.task.known
         _, inputs, values = next(iter(known.sets.tests.values()))
-        own_inputs, own_values = self.task.training(0)[1:]
+        own_inputs, own_values = self.task.load_training(0)[1:]
         with torch.no_grad():
-            found = self.model.three(inputs)
+            found = self.model.attend_three_ways(inputs)
             place = inputs if len(known.names) == 1 else found["learned"].output
             own_place = own_inputs if len(known.names) == 1 else self.model.attend(own_inputs).output
         order = place[:, 0].argsort()
         scale = known.inputs if len(known.names) == 1 else known.values
-        points = array(scale.back(own_place)), array(known.values.back(own_values))
+        points = to_array(scale.denormalize(own_place)), to_array(known.values.denormalize(own_values))
         fits = {
-            name: (array(known.values.back(one.output[order])), one.weights.dense()[order].numpy().astype(np.float64))
+            name: (to_array(known.values.denormalize(one.output[order])), one.weights.dense()[order].numpy().astype(np.float64))
             for name, one in found.items()
         }
-        truth = array(known.values.back(values[order]))
+        truth = to_array(known.values.denormalize(values[order]))
         # Of many inputs none is the axis: points stand where the learned width puts them.
         across = known.names[0] if len(known.names) == 1 else "y, as the learned width has it"
-        return regression(points, array(scale.back(place[order])), truth, fits, across)
+        return draw_regression(points, to_array(scale.denormalize(place[order])), truth, fits, across)
 
 
-def array(column: Tensor) -> Any:
+def to_array(column: Tensor) -> Any:
     return column[:, 0].numpy().astype(np.float64)
 
 
 def load(config: RegressionConfig, run: Path, weights: Path | None = None) -> RegressionPredictor:
     """The regression of a run folder."""
-    learned = task(config, run)
-    model: Any = trained(learned.model, config.training, run, weights)
+    learned = build_task(config, run)
+    model: Any = load_model(learned.model, config.training, run, weights)
     return RegressionPredictor(learned, model)

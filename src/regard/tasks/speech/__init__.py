@@ -1,24 +1,24 @@
 """Speech: listen, attend and spell, from sounds to a model that writes them down and shows where it listened."""
 
-from regard.tasks.naming import changed
+from regard.tasks.naming import apply_changes
 from regard.tasks.speech.config import SpeechConfig
 from regard.tasks.speech.predictor import SpeechPredictor, load
-from regard.tasks.speech.presets import DATA, SPELLERS, configured
-from regard.tasks.speech.task import Speech, goal_of, task
+from regard.tasks.speech.presets import DATA, SPELLERS, configure
+from regard.tasks.speech.task import SpeechTask, get_goal, build_task
 
-DEFAULT = configured(None, (), {})
+DEFAULT = configure(None, (), {})
 PRESETS = SPELLERS
 
 __all__ = [
     "DATA",
     "DEFAULT",
     "PRESETS",
-    "Speech",
+    "SpeechTask",
     "SpeechConfig",
     "SpeechPredictor",
-    "changed",
-    "configured",
-    "goal_of",
+    "apply_changes",
+    "configure",
+    "get_goal",
     "load",
-    "task",
+    "build_task",
 ]

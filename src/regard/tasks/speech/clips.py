@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.algebra.shapes import Float, Tensor
 from regard.tasks.data.fingerprints import digest
-from regard.tasks.data.parts import repeated, sizes
+from regard.tasks.data.parts import describe_overlaps, describe_sizes
 
 
 class Clip(NamedTuple):
@@ -33,11 +33,11 @@ class Sounds(Protocol):
     @property
     def endless(self) -> bool: ...
 
-    def training(self, epoch: int) -> Sequence[Clip]: ...
+    def load_training(self, epoch: int) -> Sequence[Clip]: ...
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedClips:
     """Clips that were read from files: the same in every epoch."""
 
     train: Sequence[Clip]
@@ -47,26 +47,26 @@ class Recorded:
     endless: bool = False
     cut: bool = False  # whether what is held out was chosen among them
 
-    def training(self, epoch: int) -> Sequence[Clip]:
+    def load_training(self, epoch: int) -> Sequence[Clip]:
         return self.train
 
 
-def about(sounds: Sounds) -> list[str]:
+def describe_sounds(sounds: Sounds) -> list[str]:
     """How many clips each part has, and how many of those from files sound the same as one that is trained on."""
-    learned, tests = sounds.training(0), sounds.tests
+    learned, tests = sounds.load_training(0), sounds.tests
     counts = {name: len(clips) for name, clips in tests.items()}
-    notes = [sizes("clips", len(learned), len(sounds.validation), counts, endless=sounds.endless)]
+    notes = [describe_sizes("clips", len(learned), len(sounds.validation), counts, endless=sounds.endless)]
     if not sounds.endless:
         held_out = {"validation": sounds.validation, **tests}
-        notes += repeated("clips", map(heard_as, learned), {name: map(heard_as, own) for name, own in held_out.items()})
+        notes += describe_overlaps("clips", map(digest_clip, learned), {name: map(digest_clip, own) for name, own in held_out.items()})
     return notes
 
 
-def heard_as(clip: Clip) -> str:
+def digest_clip(clip: Clip) -> str:
     return digest([clip.samples.numpy().tobytes()])
 
 
-def fingerprint(sounds: Sounds) -> str:
+def compute_fingerprint(sounds: Sounds) -> str:
     """A short name for the sounds themselves: another one means that a resumed run would not go on as it began."""
-    clips = (*sounds.training(0), *sounds.validation)
+    clips = (*sounds.load_training(0), *sounds.validation)
     return digest(f"{clip.text}\n".encode() + clip.samples.numpy().tobytes() for clip in clips)

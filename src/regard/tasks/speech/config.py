@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.models.config import Reading, positive, share
+from regard.models.config import AttentionConfig, check_positive, check_rate
 from regard.tasks.data import VocabularyConfig
-from regard.tasks.speech.features import Features
+from regard.tasks.speech.features import SpectrogramConfig
 from regard.tasks.speech.opening import SoundConfig
 from regard.training import Training
 
@@ -22,13 +22,13 @@ class Listener:
 
     def __post_init__(self) -> None:
         for name in ("hidden", "layers", "stack"):
-            positive(name, getattr(self, name))
-        share("dropout", self.dropout)
+            check_positive(name, getattr(self, name))
+        check_rate("dropout", self.dropout)
 
 
 @dataclass(frozen=True, slots=True)
 class Speller:
-    """The decoder. How it attends: `reading.location` (Chorowski et al. 2015), `reading.normalizer` (monotonic)."""
+    """The decoder. How it attends: `attention.location` (Chorowski et al. 2015), `attention.normalizer` (monotonic)."""
 
     decoder: Literal["bahdanau", "luong", "plain"] = "bahdanau"  # plain: without attention
     cell: Literal["gru", "lstm"] = "lstm"
@@ -36,16 +36,16 @@ class Speller:
     hidden: int = 128  # numbers in a state
     layers: int = 1
     dropout: float = 0.0
-    reading: Reading = field(default_factory=lambda: Reading(hidden=64, location=True))
+    attention: AttentionConfig = field(default_factory=lambda: AttentionConfig(hidden=64, location=True))
 
     def __post_init__(self) -> None:
         for name in ("size", "hidden", "layers"):
-            positive(name, getattr(self, name))
-        share("dropout", self.dropout)
+            check_positive(name, getattr(self, name))
+        check_rate("dropout", self.dropout)
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class SpeechTraining:
     """What one batch is, and what is asked of the model."""
 
     budget: int = 6000  # frames in a batch, padding included
@@ -54,12 +54,12 @@ class Learning:
 
     def __post_init__(self) -> None:
         for name in ("budget", "limit"):
-            positive(name, getattr(self, name))
-        share("smoothing", self.smoothing)
+            check_positive(name, getattr(self, name))
+        check_rate("smoothing", self.smoothing)
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class SpeechValidation:
     """How good it is, on held-out clips, while it trains."""
 
     goal: Literal["error", "loss"] = "error"  # decides which weights are the best
@@ -68,7 +68,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         for name in ("beam", "most"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ class SpeechConfig:
 
     task: Literal["speech"] = "speech"
     data: SoundConfig = field(default_factory=SoundConfig)
-    features: Features = field(default_factory=Features)
+    features: SpectrogramConfig = field(default_factory=SpectrogramConfig)
     vocabulary: VocabularyConfig = field(default_factory=lambda: VocabularyConfig(kind="character", size=1000))
     listener: Listener = field(default_factory=Listener)
     speller: Speller = field(default_factory=Speller)
-    learning: Learning = field(default_factory=Learning)
-    measure: Measure = field(default_factory=Measure)
+    learning: SpeechTraining = field(default_factory=SpeechTraining)
+    measure: SpeechValidation = field(default_factory=SpeechValidation)
     training: Training = field(default_factory=Training)

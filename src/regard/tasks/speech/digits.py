@@ -12,11 +12,11 @@ from typing import NamedTuple
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.datasets.archives import content, opened
+from regard.datasets.archives import read_member, open_archive
 from regard.errors import wrong
 from regard.tasks.speech.clips import Clip
-from regard.tasks.speech.features import stretched
-from regard.tasks.speech.sound import decoded, read_sound
+from regard.tasks.speech.features import stretch
+from regard.tasks.speech.sound import decode_sound, read_sound
 
 NAME = re.compile(r"(\d)_([^_/]+)_(\d+)\.wav")
 TEST = range(5)  # the authors' test set: recordings 0 to 4 of each digit and speaker
@@ -25,7 +25,7 @@ GAP = 0.1  # seconds of silence between two digits, at most
 TEMPO = 0.1  # part by which a recording is slowed down or sped up, in training
 
 
-class Recording(NamedTuple):
+class DigitRecording(NamedTuple):
     """One digit by one speaker."""
 
     digit: str
@@ -34,7 +34,7 @@ class Recording(NamedTuple):
     samples: Float[Tensor, " sample"]
 
 
-class Digits:
+class SpokenDigits:
     """Recordings of one speaker in a row; what is held out is never heard in training, alone or in a row.
 
     Without `left_out`, the test set is the authors' (recordings 0 to 4). With it, all recordings of that speaker are
@@ -44,7 +44,7 @@ class Digits:
     notes: Sequence[str]
     endless = True
 
-    def __init__(self, recordings: Sequence[Recording], *, rate: int, join: int, left_out: str, seed: int) -> None:
+    def __init__(self, recordings: Sequence[DigitRecording], *, rate: int, join: int, left_out: str, seed: int) -> None:
         if join < 1:
             raise wrong("join", join, "at least 1 digit in a row", "use 4")
         speakers = sorted({recording.speaker for recording in recordings})
@@ -52,7 +52,7 @@ class Digits:
             raise wrong("left_out", left_out, f"one of {', '.join(speakers)}", f"write --left-out {speakers[0]}")
         self.rate, self.join, self.seed, self.left_out = rate, join, seed, left_out
         self.recordings = recordings
-        counts = {"training": self.known, "validation": self.checked, "test": self.unheard}
+        counts = {"training": self.training_recordings, "validation": self.validation_recordings, "test": self.test_recordings}
         self.notes = (", ".join(f"{len(part)} for {name}" for name, part in counts.items()) + " of the recordings",)
         for name, part in counts.items():
             if not part:
@@ -60,40 +60,40 @@ class Digits:
                 raise wrong("data", f"no recordings for {name}", "some of each", fix)
 
     @property
-    def heard(self) -> list[Recording]:
+    def kept_recordings(self) -> list[DigitRecording]:
         """Those of speakers that are trained on."""
         return [recording for recording in self.recordings if recording.speaker != self.left_out]
 
     @property
-    def known(self) -> list[Recording]:
-        return [one for one in self.heard if one.take not in TEST and one.take not in VALIDATION]
+    def training_recordings(self) -> list[DigitRecording]:
+        return [one for one in self.kept_recordings if one.take not in TEST and one.take not in VALIDATION]
 
     @property
-    def checked(self) -> list[Recording]:
-        return [one for one in self.heard if one.take in VALIDATION]
+    def validation_recordings(self) -> list[DigitRecording]:
+        return [one for one in self.kept_recordings if one.take in VALIDATION]
 
     @property
-    def unheard(self) -> list[Recording]:
+    def test_recordings(self) -> list[DigitRecording]:
         if self.left_out:
             return [one for one in self.recordings if one.speaker == self.left_out]
         return [one for one in self.recordings if one.take in TEST]
 
-    def training(self, epoch: int) -> Sequence[Clip]:
+    def load_training(self, epoch: int) -> Sequence[Clip]:
         """Every recording once, in new company and tempo in every epoch."""
         random = Random(f"{self.seed} train {epoch}")
-        return list(self.rows(self.known, random, tempo=TEMPO))
+        return list(self.draw_rows(self.training_recordings, random, tempo=TEMPO))
 
     @cached_property
     def validation(self) -> Sequence[Clip]:
-        return list(self.rows(self.checked, Random("validation")))
+        return list(self.draw_rows(self.validation_recordings, Random("validation")))
 
     @cached_property
     def tests(self) -> Mapping[str, Sequence[Clip]]:
         """Each recording alone, and each in a row with others: the same rows whatever the seed."""
-        alone = [Clip(one.samples, one.digit, f"{one.digit}_{one.speaker}_{one.take}") for one in self.unheard]
-        return {"alone": alone, "joined": list(self.rows(self.unheard, Random("test")))}
+        alone = [Clip(one.samples, one.digit, f"{one.digit}_{one.speaker}_{one.take}") for one in self.test_recordings]
+        return {"alone": alone, "joined": list(self.draw_rows(self.test_recordings, Random("test")))}
 
-    def rows(self, recordings: Sequence[Recording], random: Random, tempo: float = 0.0) -> Iterator[Clip]:
+    def draw_rows(self, recordings: Sequence[DigitRecording], random: Random, tempo: float = 0.0) -> Iterator[Clip]:
         by_speaker = defaultdict(list)
         for recording in recordings:
             by_speaker[recording.speaker].append(recording)
@@ -101,18 +101,18 @@ class Digits:
             random.shuffle(own)
             while own:
                 row = [own.pop() for _ in range(min(len(own), random.randint(1, self.join)))]
-                samples = in_a_row([at_tempo(one.samples, tempo, random) for one in row], self.rate, random)
+                samples = join_recordings([change_tempo(one.samples, tempo, random) for one in row], self.rate, random)
                 yield Clip(samples, "".join(one.digit for one in row), f"{speaker} {len(own)}")
 
 
-def at_tempo(samples: Float[Tensor, " sample"], most: float, random: Random) -> Float[Tensor, " stretched"]:
+def change_tempo(samples: Float[Tensor, " sample"], most: float, random: Random) -> Float[Tensor, " stretch"]:
     """The same slower or faster by up to this part, with the pitch that follows from it."""
     if not most:
         return samples
-    return stretched(samples, len(samples), round(len(samples) * random.uniform(1 - most, 1 + most)))
+    return stretch(samples, len(samples), round(len(samples) * random.uniform(1 - most, 1 + most)))
 
 
-def in_a_row(parts: Sequence[Tensor], rate: int, random: Random) -> Float[Tensor, " sample"]:
+def join_recordings(parts: Sequence[Tensor], rate: int, random: Random) -> Float[Tensor, " sample"]:
     """One after another, each as loud as the others, with silence between."""
     joined: list[Tensor] = []
     for part in parts:
@@ -123,27 +123,27 @@ def in_a_row(parts: Sequence[Tensor], rate: int, random: Random) -> Float[Tensor
 
 def holds_digits(place: Path) -> bool:
     """Whether a folder or archive has recordings that are named as those of the data set."""
-    return archive_of(place) is not None or bool(recordings_of(place))
+    return find_archive(place) is not None or bool(find_recordings(place))
 
 
-def read_digits(place: Path, rate: int) -> list[Recording]:
+def read_digits(place: Path, rate: int) -> list[DigitRecording]:
     """All recordings of a folder, of its `recordings` folder, or of a zip file, in the order of their names."""
-    archive = archive_of(place)
+    archive = find_archive(place)
     if archive is None:
-        return [recording(path.name, read_sound(path, rate).samples) for path in recordings_of(place)]
-    with opened(archive) as packed:
+        return [parse_recording(path.name, read_sound(path, rate).samples) for path in find_recordings(place)]
+    with open_archive(archive) as packed:
         names = sorted(name for name in packed.namelist() if NAME.fullmatch(Path(name).name))
-        sounds = ((name, io.BytesIO(content(packed, name, archive))) for name in names)
-        return [recording(Path(name).name, decoded(sound, name, rate).samples) for name, sound in sounds]
+        sounds = ((name, io.BytesIO(read_member(packed, name, archive))) for name in names)
+        return [parse_recording(Path(name).name, decode_sound(sound, name, rate).samples) for name, sound in sounds]
 
 
-def archive_of(place: Path) -> Path | None:
+def find_archive(place: Path) -> Path | None:
     """The zip file that this is, or that this folder has."""
     candidates = (place, place / "recordings.zip")
     return next((path for path in candidates if path.suffix == ".zip" and path.is_file()), None)
 
 
-def recordings_of(place: Path) -> list[Path]:
+def find_recordings(place: Path) -> list[Path]:
     """The files of a folder, or of its `recordings` folder, that are named as a recording."""
     for folder in (place, place / "recordings"):
         found = sorted(path for path in folder.glob("*.wav") if NAME.fullmatch(path.name))
@@ -152,14 +152,14 @@ def recordings_of(place: Path) -> list[Path]:
     return []
 
 
-def recording(name: str, samples: Float[Tensor, " sample"]) -> Recording:
+def parse_recording(name: str, samples: Float[Tensor, " sample"]) -> DigitRecording:
     """What the name of a file says of it.
 
-    >>> recording("7_jackson_32.wav", torch.ones(3))[:3]
+    >>> parse_recording("7_jackson_32.wav", torch.ones(3))[:3]
     ('7', 'jackson', 32)
     """
     found = NAME.fullmatch(name)
     if found is None:
         raise wrong("recording", name, "DIGIT_SPEAKER_INDEX.wav", "rename it, as in 7_jackson_32.wav")
     digit, speaker, index = found.groups()
-    return Recording(digit, speaker, int(index), samples)
+    return DigitRecording(digit, speaker, int(index), samples)

@@ -8,16 +8,16 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor
-from regard.datasets.bounds import most
+from regard.datasets.bounds import get_bound
 from regard.errors import wrong
 
 RANGE = 1e-6  # of power: what is fainter than this part of the loudest, 60 dB below it, is silence
-BLOCK = most("sound", "block")  # samples that are converted to another rate at once
+BLOCK = get_bound("sound", "block")  # samples that are converted to another rate at once
 MARGIN = 2**13  # samples on both sides of a block, faded
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class SpectrogramConfig:
     """How sound becomes frames."""
 
     rate: int = 8000  # samples a second; sound of another rate is converted
@@ -29,31 +29,31 @@ class Features:
         for name in ("rate", "filters", "window", "hop"):
             if getattr(self, name) <= 0:
                 raise wrong(name, getattr(self, name), "a number above 0", "use 8000, 40, 25 and 10")
-        if self.step < 1 or self.wide < 2:
+        if self.hop_size < 1 or self.window_size < 2:
             got = f"{self.hop} ms at {self.rate} samples a second"
             raise wrong("hop", got, "at least one sample", "use 10, and 25 for the window")
 
     @property
-    def step(self) -> int:
+    def hop_size(self) -> int:
         """Samples from one frame to the next."""
         return round(self.rate * self.hop / 1000)
 
     @property
-    def wide(self) -> int:
+    def window_size(self) -> int:
         """Samples under a window."""
         return round(self.rate * self.window / 1000)
 
     @property
-    def points(self) -> int:
+    def fft_size(self) -> int:
         """Of the Fourier transform: the next power of two."""
-        return 1 << (self.wide - 1).bit_length()
+        return 1 << (self.window_size - 1).bit_length()
 
-    def frames(self, samples: int) -> int:
+    def count_frames(self, samples: int) -> int:
         """The frames of so many samples."""
-        return 1 + samples // self.step
+        return 1 + samples // self.hop_size
 
 
-def log_mel(samples: Float[Tensor, " sample"], features: Features) -> Float[Tensor, "frame filter"]:
+def log_mel(samples: Float[Tensor, " sample"], features: SpectrogramConfig) -> Float[Tensor, "frame filter"]:
     r"""The logarithm of the power in each band of the mel scale, with mean 0 and variance 1 over the whole.
 
     $$ S_{tb} = \log \max\Bigl(\sum_k M_{bk} \Bigl\lvert \sum_n w_n x_{tH+n-W/2}\, e^{-2\pi i k n / N} \Bigr\rvert^2,\;
@@ -64,10 +64,10 @@ def log_mel(samples: Float[Tensor, " sample"], features: Features) -> Float[Tens
     """
     spectrum = torch.stft(
         samples,
-        n_fft=features.points,
-        hop_length=features.step,
-        win_length=features.wide,
-        window=torch.hann_window(features.wide, dtype=samples.dtype),
+        n_fft=features.fft_size,
+        hop_length=features.hop_size,
+        win_length=features.window_size,
+        window=torch.hann_window(features.window_size, dtype=samples.dtype),
         pad_mode="constant",
         return_complex=True,
     )
@@ -77,10 +77,10 @@ def log_mel(samples: Float[Tensor, " sample"], features: Features) -> Float[Tens
 
 
 @lru_cache(maxsize=8)
-def mel_bank(features: Features) -> Float[Tensor, "filter bin"]:
+def mel_bank(features: SpectrogramConfig) -> Float[Tensor, "filter bin"]:
     """Triangles on the scale of hearing, m = 2595 log10(1 + f / 700), each as wide as two steps of that scale."""
     top = mel(features.rate / 2)
-    places = torch.arange(features.points // 2 + 1, dtype=torch.float64) * features.rate / features.points
+    places = torch.arange(features.fft_size // 2 + 1, dtype=torch.float64) * features.rate / features.fft_size
     scale = 2595 * torch.log10(1 + places / 700)
     centers = torch.arange(1, features.filters + 1) * top / (features.filters + 1)
     away = (scale - centers[:, None]).abs() * (features.filters + 1) / top
@@ -96,12 +96,12 @@ def mel(frequency: float) -> float:
     return 2595 * math.log10(1 + frequency / 700)
 
 
-def converted(samples: Float[Tensor, " sample"], rate: int, wanted: int) -> Float[Tensor, " converted"]:
+def resample(samples: Float[Tensor, " sample"], rate: int, wanted: int) -> Float[Tensor, " resample"]:
     """The same sound at another rate: what both can hold of its spectrum stays, the rest is left out.
 
     A long sound is converted block by block, so that the memory it takes beside itself does not grow with it.
 
-    >>> converted(torch.ones(400), 16000, 8000).shape
+    >>> resample(torch.ones(400), 16000, 8000).shape
     torch.Size([200])
     """
     if rate == wanted or not len(samples):
@@ -110,16 +110,16 @@ def converted(samples: Float[Tensor, " sample"], rate: int, wanted: int) -> Floa
     groups = math.ceil(len(samples) / before)
     block = math.ceil(BLOCK / before)  # groups of a block
     if groups <= block:
-        found = stretched(samples, groups * before, groups * after)
+        found = stretch(samples, groups * before, groups * after)
     else:
         starts = range(0, groups, block)
-        found = torch.cat([converted_block(samples, before, after, start, block) for start in starts])
+        found = torch.cat([resample_block(samples, before, after, start, block) for start in starts])
     return found[: round(len(samples) * wanted / rate)]
 
 
-def converted_block(
+def resample_block(
     samples: Float[Tensor, " sample"], before: int, after: int, start: int, groups: int
-) -> Float[Tensor, " converted"]:
+) -> Float[Tensor, " resample"]:
     """Some groups of `before` samples as groups of `after`, from the group `start` on.
 
     The spectrum of a part that begins and ends at once rings. So the part has margins on both sides that are faded in
@@ -132,11 +132,11 @@ def converted_block(
     fade = torch.ones(end - begin, dtype=samples.dtype)
     rise = torch.sin(torch.linspace(0, math.pi / 2, margin * before, dtype=samples.dtype)).square()
     fade[: len(rise)], fade[-len(rise) :] = rise, rise.flip(0)
-    whole = stretched(part * fade, end - begin, (groups + 2 * margin) * after)
+    whole = stretch(part * fade, end - begin, (groups + 2 * margin) * after)
     return whole[margin * after : (margin + groups) * after]
 
 
-def stretched(samples: Float[Tensor, " sample"], before: int, after: int) -> Float[Tensor, " stretched"]:
+def stretch(samples: Float[Tensor, " sample"], before: int, after: int) -> Float[Tensor, " stretch"]:
     """`before` samples, zeros behind them where there are fewer, as `after` of them: slower or faster, and deeper or
     higher, if they are then played at the same rate.
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.errors import wrong
 from regard.tasks.data.reading import read_lines
-from regard.tasks.speech.clips import Clip, Recorded
+from regard.tasks.speech.clips import Clip, RecordedClips
 from regard.tasks.speech.sound import read_sound
 
 SOUNDS = {".wav", ".flac", ".ogg", ".mp3"}
@@ -15,16 +15,16 @@ SEPARATORS = ("\t", "|")
 SPLITS = {"train": "train", "validation": "validation", "valid": "validation", "dev": "validation", "test": "test"}
 
 
-def read_folder(place: Path, rate: int) -> Recorded:
+def read_folder(place: Path, rate: int) -> RecordedClips:
     """Clips by split: folders `train`, `validation` and `test`, or else a tenth of the files each, by their names."""
     files = sorted(path for path in place.rglob("*") if path.suffix.lower() in SOUNDS)
     if not files:
         fix = "give a folder with sound files and their transcripts, or tones"
         raise wrong("data", f"no sound file in {place}", "wav, flac, ogg or mp3 files", fix)
-    texts, notes = transcripts(place, files)
+    texts, notes = read_transcripts(place, files)
     clips: dict[str, list[Clip]] = {"train": [], "validation": [], "test": []}
     heard: list[str] = []
-    for path, split in zip(files, splits(place, files), strict=True):
+    for path, split in zip(files, assign_splits(place, files), strict=True):
         sound = read_sound(path, rate)
         heard += sound.notes
         clips[split].append(Clip(sound.samples, texts[path], str(path.relative_to(place))))
@@ -33,14 +33,14 @@ def read_folder(place: Path, rate: int) -> Recorded:
             fix = "record more, or sort them into the folders train, validation and test"
             raise wrong("data", f"no sound for {name} in {place}", "some of each", fix)
     tests = {"test": clips["test"]}
-    chosen = not any(is_sorted(place, files))
-    return Recorded(clips["train"], clips["validation"], tests, (*notes, *shortened(heard)), cut=chosen)
+    chosen = not any(match_split_folders(place, files))
+    return RecordedClips(clips["train"], clips["validation"], tests, (*notes, *shorten_notes(heard)), cut=chosen)
 
 
-def transcripts(place: Path, files: Sequence[Path]) -> tuple[Mapping[Path, str], list[str]]:
+def read_transcripts(place: Path, files: Sequence[Path]) -> tuple[Mapping[Path, str], list[str]]:
     """What is said in each file; every one must have it. A note on transcripts of files that are not there."""
-    listed = dict(entry for table in tables(place) for entry in rows_of(table))
-    found = {path: listed.get(path.name) or listed.get(path.stem) or beside(path) for path in files}
+    listed = dict(entry for table in find_tables(place) for entry in read_rows(table))
+    found = {path: listed.get(path.name) or listed.get(path.stem) or read_sidecar_text(path) for path in files}
     missing = [str(path.relative_to(place)) for path in files if not found[path]]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -52,11 +52,11 @@ def transcripts(place: Path, files: Sequence[Path]) -> tuple[Mapping[Path, str],
     return {path: text for path, text in found.items() if text}, notes
 
 
-def tables(place: Path) -> list[Path]:
+def find_tables(place: Path) -> list[Path]:
     return sorted(path for name in TABLES for path in place.rglob(name))
 
 
-def rows_of(table: Path) -> Iterable[tuple[str, str]]:
+def read_rows(table: Path) -> Iterable[tuple[str, str]]:
     """The entries of a table: a file and what is said in it, with a tab or a bar between."""
     for number, line in enumerate(read_lines(table), start=1):
         separator = next((mark for mark in SEPARATORS if mark in line), None)
@@ -68,15 +68,15 @@ def rows_of(table: Path) -> Iterable[tuple[str, str]]:
             yield Path(name.strip()).name, text.strip()
 
 
-def beside(path: Path) -> str:
+def read_sidecar_text(path: Path) -> str:
     """The text of the file that differs in its ending only."""
     text = path.with_suffix(".txt")
     return " ".join(" ".join(read_lines(text)).split()) if text.is_file() and text.stat().st_size else ""
 
 
-def splits(place: Path, files: Sequence[Path]) -> list[str]:
+def assign_splits(place: Path, files: Sequence[Path]) -> list[str]:
     """Where each file belongs: by the folder it lies in, or by its name where there are no such folders."""
-    if any(is_sorted(place, files)):
+    if any(match_split_folders(place, files)):
         return [SPLITS.get(path.relative_to(place).parts[0], "train") for path in files]
     # In the order of a hash, a tenth each: the same on every machine, and some of each even of few.
     order = sorted(files, key=lambda path: hashlib.blake2b(str(path.relative_to(place)).encode()).digest())
@@ -86,11 +86,11 @@ def splits(place: Path, files: Sequence[Path]) -> list[str]:
     return [names[path] for path in files]
 
 
-def is_sorted(place: Path, files: Sequence[Path]) -> list[bool]:
+def match_split_folders(place: Path, files: Sequence[Path]) -> list[bool]:
     """Which files lie in the folder of a split."""
     return [path.relative_to(place).parts[0] in SPLITS for path in files]
 
 
-def shortened(notes: Sequence[str]) -> tuple[str, ...]:
+def shorten_notes(notes: Sequence[str]) -> tuple[str, ...]:
     """The first of many alike."""
     return tuple(notes) if len(notes) <= 1 else (f"{notes[0]}; and so {len(notes) - 1} more",)

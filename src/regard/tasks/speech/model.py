@@ -4,26 +4,26 @@ from typing import Any
 
 from torch import nn
 
-from regard.models import Model, ModelConfig
+from regard.models import EncoderDecoder, ModelConfig
 from regard.models.build import build_decoder
-from regard.models.config import Recurrent
+from regard.models.config import RecurrentConfig
 from regard.models.encoders import PyramidalEncoder
 from regard.tasks.speech.config import Listener, SpeechConfig, Speller
 
 
-def build(config: SpeechConfig, *, symbols: int) -> Model[Any]:
+def build_speech_model(config: SpeechConfig, *, symbols: int) -> EncoderDecoder[Any]:
     """The model of this configuration for a vocabulary of this size.
 
-    >>> type(build(SpeechConfig(), symbols=12).decoder.reader).__name__
+    >>> type(build_speech_model(SpeechConfig(), symbols=12).decoder.reader).__name__
     'Aware'
     """
-    encoder = listener(config.listener, config.features.filters)
+    encoder = build_listener(config.listener, config.features.filters)
     table = nn.Embedding(symbols, config.speller.size)
     nn.init.normal_(table.weight, std=config.speller.size**-0.5)
-    return Model(encoder, build_decoder(as_model(config.speller), table, encoder))
+    return EncoderDecoder(encoder, build_decoder(build_model_config(config.speller), table, encoder))
 
 
-def listener(config: Listener, filters: int) -> PyramidalEncoder:
+def build_listener(config: Listener, filters: int) -> PyramidalEncoder:
     """The pyramid of layers in both directions."""
     kind = nn.GRU if config.cell == "gru" else nn.LSTM
     widths = [filters * config.stack] + [4 * config.hidden] * (config.layers - 1)
@@ -31,13 +31,13 @@ def listener(config: Listener, filters: int) -> PyramidalEncoder:
     return PyramidalEncoder(layers, stack=config.stack, dropout=config.dropout)
 
 
-def as_model(config: Speller) -> ModelConfig:
+def build_model_config(config: Speller) -> ModelConfig:
     """The speller in the words of all decoders."""
     return ModelConfig(
         decoder=config.decoder,
         size=config.size,
         dropout=config.dropout,
         tied="none",
-        recurrent=Recurrent(cell=config.cell, hidden=config.hidden, layers=config.layers),
-        reading=config.reading,
+        recurrent=RecurrentConfig(cell=config.cell, hidden=config.hidden, layers=config.layers),
+        attention=config.attention,
     )

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.tasks.data.reading import located
+from regard.tasks.data.reading import locate_data
 from regard.tasks.speech.clips import Sounds
-from regard.tasks.speech.digits import Digits, holds_digits, read_digits
+from regard.tasks.speech.digits import SpokenDigits, holds_digits, read_digits
 from regard.tasks.speech.folder import read_folder
 from regard.tasks.speech.tones import Tones
 
@@ -28,8 +28,8 @@ def open_sounds(config: SoundConfig, rate: int) -> Sounds:
     """The sounds that a configuration names."""
     if config.sounds == TONES:
         return Tones(rate, size=config.size, held_out=config.held_out, seed=config.seed)
-    place = located(Path(config.sounds))
+    place = locate_data(Path(config.sounds))
     if holds_digits(place):
         recordings = read_digits(place, rate)
-        return Digits(recordings, rate=rate, join=config.join, left_out=config.left_out, seed=config.seed)
+        return SpokenDigits(recordings, rate=rate, join=config.join, left_out=config.left_out, seed=config.seed)
     return read_folder(place, rate)

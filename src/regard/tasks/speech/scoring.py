@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 
-def distance(said: Sequence[object], right: Sequence[object]) -> int:
+def edit_distance(said: Sequence[object], right: Sequence[object]) -> int:
     """The fewest insertions, deletions and replacements that make one of the other (Levenshtein 1966).
 
-    >>> distance("kitten", "sitting")
+    >>> edit_distance("kitten", "sitting")
     3
     """
     row = list(range(len(right) + 1))
@@ -18,7 +18,7 @@ def distance(said: Sequence[object], right: Sequence[object]) -> int:
     return row[-1]
 
 
-def sums(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
+def sum_errors(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
     """What adds over clips and processes: errors and lengths in symbols and in words, and exact matches.
 
     Blanks are no symbols.
@@ -29,17 +29,17 @@ def sums(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
     return {
         "clips": float(len(pairs)),
         "matches": float(sum(one == other for one, other in pairs)),
-        "symbol errors": float(sum(distance(*pair) for pair in symbols)),
+        "symbol errors": float(sum(edit_distance(*pair) for pair in symbols)),
         "symbols": float(sum(len(other) for _, other in symbols)),
-        "word errors": float(sum(distance(*pair) for pair in words)),
+        "word errors": float(sum(edit_distance(*pair) for pair in words)),
         "words": float(sum(len(other) for _, other in words)),
     }
 
 
-def scores(total: Mapping[str, float]) -> dict[str, float]:
+def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
     """Percentages of such sums: errors to symbols and to words, and clips without an error.
 
-    >>> scores(sums(["12 3", "7"], ["12 4", "7"]))
+    >>> compute_metrics(sum_errors(["12 3", "7"], ["12 4", "7"]))
     {'error': 25.0, 'words': 33.3..., 'exact': 50.0}
     """
     return {

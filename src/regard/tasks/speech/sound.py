@@ -9,58 +9,58 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.datasets.bounds import check_file, most
-from regard.errors import InputError, RegardError, missing, wrong
-from regard.tasks.speech.features import converted
+from regard.datasets.bounds import check_file, get_bound
+from regard.errors import InputError, RegardError, missing_package, wrong
+from regard.tasks.speech.features import resample
 
 LOUD = 2.0**24  # of full scale: the squares of what is far louder are no numbers any more
 FAINT = 1e-5  # of full scale: below the smallest step of 16 bits
-LONGEST = float(most("sound", "seconds"))  # a file of hours would fill the memory first
-BLOCK = most("sound", "block")
+LONGEST = float(get_bound("sound", "seconds"))  # a file of hours would fill the memory first
+BLOCK = get_bound("sound", "block")
 # How files of the formats that we mean begin, and what soundfile calls them; the library itself opens thirty more.
 BEGINNINGS = (b"RIFF", b"RIFX", b"RF64", b"fLaC", b"OggS", b"ID3")
 FORMATS = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3")
 
 
-class Sound(NamedTuple):
+class SoundSamples(NamedTuple):
     """Samples from −1 to 1, and what was done to get them."""
 
     samples: Float[Tensor, " sample"]
     notes: tuple[str, ...] = ()
 
 
-def read_sound(path: Path, rate: int) -> Sound:
+def read_sound(path: Path, rate: int) -> SoundSamples:
     """A sound file as samples at `rate`, several channels averaged."""
     try:
-        check_file("sound", path, most("sound", "bytes"))
+        check_file("sound", path, get_bound("sound", "bytes"))
         with path.open("rb") as file:
-            return decoded(file, path.name, rate)
+            return decode_sound(file, path.name, rate)
     except OSError as error:
         raise wrong("sound", f"{path} ('{error.strerror}')", "a file that can be read", "check the path") from None
 
 
-def decoded(file: BufferedIOBase, name: str, rate: int, *, longest: float = LONGEST) -> Sound:
+def decode_sound(file: BufferedIOBase, name: str, rate: int, *, longest: float = LONGEST) -> SoundSamples:
     """The same from an open file of at most so many seconds, which may lie in an archive."""
     check_beginning(file, name)
-    with reading(name):
-        opened = package().SoundFile(file)
+    with catch_damage(name):
+        opened = import_soundfile().SoundFile(file)
     with opened:
         check_header(opened, name, longest)
         own, channels = int(opened.samplerate), int(opened.channels)
-        samples = averaged(opened, name)
+        samples = read_mono(opened, name)
     notes = []
     if channels > 1:
         notes.append(f"{name}: {channels} channels, averaged")
     if own != rate:
         notes.append(f"{name}: {own} samples a second, converted to {rate}")
     check_audible(samples, name)
-    mono = converted(samples, own, rate)
+    mono = resample(samples, own, rate)
     check_audible(mono, name)
-    return Sound(mono, tuple(notes))
+    return SoundSamples(mono, tuple(notes))
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
+def catch_damage(name: str) -> Iterator[None]:
     """Says in one sentence what a damaged file makes of the library: it is the file that is wrong, whatever is raised.
 
     libsndfile's own words are an internal code; the name of the file is what helps.
@@ -70,15 +70,15 @@ def reading(name: str) -> Iterator[None]:
     except RegardError:
         raise
     except Exception as error:
-        raise no_sound(name, error) from None
+        raise no_sound_error(name, error) from None
 
 
-def averaged(opened: Any, name: str) -> Float[Tensor, " sample"]:
+def read_mono(opened: Any, name: str) -> Float[Tensor, " sample"]:
     """The mean of all channels, decoded some samples at a time: a header may claim more than there is."""
     frames = max(1, BLOCK // opened.channels)
     parts, left = [], int(opened.frames)
     while left > 0:
-        with reading(name):
+        with catch_damage(name):
             part = torch.from_numpy(opened.read(min(frames, left), dtype="float32", always_2d=True))
         if not len(part):
             break
@@ -87,7 +87,7 @@ def averaged(opened: Any, name: str) -> Float[Tensor, " sample"]:
     return torch.cat(parts) if parts else torch.zeros(0)
 
 
-def no_sound(name: str, error: Exception | str) -> InputError:
+def no_sound_error(name: str, error: Exception | str) -> InputError:
     reason = " ".join((str(error).partition(": ")[2] or str(error)).split())[:100]
     fix = "convert it, for example with ffmpeg -i FILE sound.wav"
     return wrong("sound", f"{name} ({reason.rstrip('.')})", "a sound file: wav, flac, ogg or mp3", fix)
@@ -100,25 +100,25 @@ def check_beginning(file: BufferedIOBase, name: str) -> None:
     file.seek(start)
     mpeg = len(beginning) > 1 and beginning[0] == 0xFF and beginning[1] >= 0xE0
     if not (mpeg or beginning.startswith(BEGINNINGS)):
-        raise no_sound(name, "Format not recognised")
+        raise no_sound_error(name, "Format not recognised")
 
 
 def check_header(opened: Any, name: str, longest: float) -> None:
     """Raises by what the header says, before anything is read."""
     if opened.format not in FORMATS:
-        raise no_sound(name, f"which is {opened.format}")
+        raise no_sound_error(name, f"which is {opened.format}")
     fix = "keep one channel at 16,000 samples a second, for example with ffmpeg -i FILE -ac 1 -ar 16000 sound.wav"
     for quantity, found in (("rate", opened.samplerate), ("channels", opened.channels)):
-        if not 1 <= found <= most("sound", quantity):
+        if not 1 <= found <= get_bound("sound", quantity):
             got = f"{name} of {found:,} {'samples a second' if quantity == 'rate' else quantity}"
-            raise wrong("sound", got, f"1 to {most('sound', quantity):,}", fix)
+            raise wrong("sound", got, f"1 to {get_bound('sound', quantity):,}", fix)
     seconds = opened.frames / opened.samplerate
     if seconds > longest:
         raise wrong("sound", f"{name} of {seconds:.0f} seconds", f"at most {longest:.0f}", "cut it into sentences")
     numbers = opened.frames * opened.channels
-    if numbers > most("sound", "samples"):
+    if numbers > get_bound("sound", "samples"):
         got = f"{name} of {numbers:,} samples in {opened.channels} channels"
-        raise wrong("sound", got, f"at most {most('sound', 'samples'):,}", fix)
+        raise wrong("sound", got, f"at most {get_bound('sound', 'samples'):,}", fix)
 
 
 def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:
@@ -134,9 +134,9 @@ def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:
         raise wrong("sound", f"{name}, which is silent", "something to hear", "check the microphone, or its channel")
 
 
-def package() -> Any:
+def import_soundfile() -> Any:
     try:
         import soundfile
     except ImportError:
-        raise missing("soundfile", "audio") from None
+        raise missing_package("soundfile", "audio") from None
     return soundfile

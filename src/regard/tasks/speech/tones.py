@@ -8,7 +8,7 @@ import torch
 
 from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
-from regard.tasks.data.generated import Endless, Split, split_of
+from regard.tasks.data.generated import GeneratedData, Split, assign_split
 from regard.tasks.speech.clips import Clip
 
 SYMBOLS = "abcdefgh"
@@ -19,7 +19,7 @@ NOISE = 0.03  # of full scale
 FADE = 0.01  # seconds in which a tone comes and goes, so that it does not click
 
 
-class Tones(Endless[Clip]):
+class Tones(GeneratedData[Clip]):
     """Draws sequences of symbols and plays them. A sequence belongs to one split for ever, by its hash."""
 
     def __init__(self, rate: int, *, size: int, held_out: int, seed: int) -> None:
@@ -28,27 +28,27 @@ class Tones(Endless[Clip]):
         super().__init__(size, held_out, seed)
         self.rate = rate
 
-    def items(self, split: Split, count: int, random: Random) -> Iterator[Clip]:
+    def draw_items(self, split: Split, count: int, random: Random) -> Iterator[Clip]:
         made = 0
         while made < count:
             text = "".join(random.choices(SYMBOLS, k=random.randint(*COUNT)))
-            if split_of(text) == split:
-                yield Clip(played(text, self.rate, random), text, f"{split} {made}")
+            if assign_split(text) == split:
+                yield Clip(synthesize_symbols(text, self.rate, random), text, f"{split} {made}")
                 made += 1
 
 
-def played(text: str, rate: int, random: Random) -> Float[Tensor, " sample"]:
+def synthesize_symbols(text: str, rate: int, random: Random) -> Float[Tensor, " sample"]:
     """A tone for each symbol with gaps between, each a little long or short, loud or faint, high or low."""
-    parts = [silence(random.uniform(*GAP), rate)]
+    parts = [make_silence(random.uniform(*GAP), rate)]
     for symbol in text:
-        parts.append(tone(SYMBOLS.index(symbol), random, rate))
-        parts.append(silence(random.uniform(*GAP), rate))
+        parts.append(synthesize_tone(SYMBOLS.index(symbol), random, rate))
+        parts.append(make_silence(random.uniform(*GAP), rate))
     samples = torch.cat(parts)
     source = torch.Generator().manual_seed(random.getrandbits(32))
     return samples + NOISE * torch.randn(len(samples), generator=source)
 
 
-def tone(place: int, random: Random, rate: int) -> Float[Tensor, " sample"]:
+def synthesize_tone(place: int, random: Random, rate: int) -> Float[Tensor, " sample"]:
     """The tone of the symbol at this place of the list: equal steps of pitch from one to the next."""
     pitch = LOWEST * (HIGHEST / LOWEST) ** (place / (len(SYMBOLS) - 1)) * random.uniform(0.97, 1.03)
     count = round(random.uniform(*TONE) * rate)
@@ -58,5 +58,5 @@ def tone(place: int, random: Random, rate: int) -> Float[Tensor, " sample"]:
     return random.uniform(0.2, 0.6) * edge * torch.sin(2 * math.pi * pitch * times + phase)
 
 
-def silence(seconds: float, rate: int) -> Float[Tensor, " sample"]:
+def make_silence(seconds: float, rate: int) -> Float[Tensor, " sample"]:
     return torch.zeros(round(seconds * rate))

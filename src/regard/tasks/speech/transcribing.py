@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from regard.errors import wrong
-from regard.models import Model
-from regard.models.search import Beam, Hypothesis, Scoring, beam, best_of, greedy
+from regard.models import EncoderDecoder
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, take_best, greedy_search
 from regard.tasks.data import END, Vocabulary
-from regard.tasks.data.marks import MARKS
-from regard.tasks.speech.heard import Frames, side_by_side
-from regard.tasks.translation.numbered import alike
+from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.speech.heard import Frames, pad_frames
+from regard.tasks.translation.numbered import group_by_length
 
 
-class Transcribed(NamedTuple):
+class Transcript(NamedTuple):
     """What is said in a clip.
 
     `weights` has a row for each token and one for the end, a column for each position of the encoder; none where the
@@ -29,11 +29,11 @@ class Transcribed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SpeechSearchOptions:
     """How a text is looked for."""
 
     beam: int = 5
-    length: float = 0.5  # help for long ones (Wu et al. 2016, eq. 14)
+    length_penalty: float = 0.5  # help for long ones (Wu et al. 2016, eq. 14)
     budget: int = 12_000  # frames at once, padding included
 
     def __post_init__(self) -> None:
@@ -42,32 +42,32 @@ class Search:
 
 
 def transcribe(
-    model: Model[Any], vocabulary: Vocabulary, clips: Sequence[Frames], search: Search, *, attention: bool = False
-) -> list[Transcribed]:
+    model: EncoderDecoder[Any], vocabulary: Vocabulary, clips: Sequence[Frames], search: SpeechSearchOptions, *, attention: bool = False
+) -> list[Transcript]:
     """The texts of clips, alike ones together, in the order they came."""
-    found: dict[int, Transcribed] = {}
-    for chosen in alike([len(clip) for clip in clips], search.budget):
-        best = searched(model, [clips[index] for index in chosen], search, attention=attention)
-        found |= {index: written(one, vocabulary) for index, one in zip(chosen, best, strict=True)}
+    found: dict[int, Transcript] = {}
+    for chosen in group_by_length([len(clip) for clip in clips], search.budget):
+        best = search_batch(model, [clips[index] for index in chosen], search, attention=attention)
+        found |= {index: decode_transcript(one, vocabulary) for index, one in zip(chosen, best, strict=True)}
     return [found[index] for index in range(len(clips))]
 
 
-def searched(model: Model[Any], clips: Sequence[Frames], search: Search, *, attention: bool) -> list[Hypothesis]:
+def search_batch(model: EncoderDecoder[Any], clips: Sequence[Frames], search: SpeechSearchOptions, *, attention: bool) -> list[Hypothesis]:
     """The best hypothesis of each of some clips of about the same length."""
     device = next(model.parameters()).device
-    frames, lengths = (tensor.to(device) for tensor in side_by_side(clips))
+    frames, lengths = (tensor.to(device) for tensor in pad_frames(clips))
     encoded = model.encode(frames, lengths)
     # Nobody says more symbols than the encoder has positions, but a short clip may come close.
     room = encoded.lengths + 10
     if search.beam == 1:
-        return greedy(model.decoder, encoded, MARKS, room, attention=attention)
-    plan = Beam(search.beam, 1, "exact", Scoring("wu", search.length))
-    return best_of(beam(model.decoder, encoded, MARKS, room, plan=plan, attention=attention))
+        return greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)
+    plan = BeamOptions(search.beam, 1, "exact", HypothesisScorer("wu", search.length_penalty))
+    return take_best(beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=plan, attention=attention))
 
 
-def written(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcribed:
+def decode_transcript(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcript:
     """A hypothesis in letters."""
     tokens = hypothesis.tokens
-    return Transcribed(
-        vocabulary.decode(tokens), hypothesis.score, vocabulary.tokens([*tokens, END]), hypothesis.weights
+    return Transcript(
+        vocabulary.decode(tokens), hypothesis.score, vocabulary.get_tokens([*tokens, END]), hypothesis.weights
     )

@@ -1,31 +1,31 @@
 """Translation: from parallel text to a model that translates and shows where it looked."""
 
-from regard.tasks.translation.config import TranslationConfig, changed, text_of
-from regard.tasks.translation.configuring import DATA, configured
+from regard.tasks.translation.config import TranslationConfig, apply_changes, configure_text
+from regard.tasks.translation.configuring import DATA, configure
 from regard.tasks.translation.predictor import load
-from regard.tasks.translation.presets import PRESETS, preset
-from regard.tasks.translation.task import Translation, goal_of, task
-from regard.tasks.translation.translating import Said, Search, Translated, translate
+from regard.tasks.translation.presets import PRESETS, build_preset
+from regard.tasks.translation.task import TranslationTask, get_goal, build_task
+from regard.tasks.translation.translating import TranslationHypothesis, TranslationSearchOptions, TranslationResult, translate
 from regard.tasks.translation.translator import Translator
 
-DEFAULT = preset()
+DEFAULT = build_preset()
 
 __all__ = [
     "DATA",
     "DEFAULT",
     "PRESETS",
-    "Said",
-    "Search",
-    "Translated",
-    "Translation",
+    "TranslationHypothesis",
+    "TranslationSearchOptions",
+    "TranslationResult",
+    "TranslationTask",
     "TranslationConfig",
     "Translator",
-    "changed",
-    "configured",
-    "goal_of",
+    "apply_changes",
+    "configure",
+    "get_goal",
     "load",
-    "preset",
-    "task",
-    "text_of",
+    "build_preset",
+    "build_task",
+    "configure_text",
     "translate",
 ]

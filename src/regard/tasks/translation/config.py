@@ -6,18 +6,18 @@ from typing import Any, Literal
 
 from regard.errors import wrong
 from regard.models import ModelConfig
-from regard.models.config import positive, share
+from regard.models.config import check_positive, check_rate
 from regard.tasks import naming
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.translation.scoring import Tokenizer
 from regard.training import Training, configure
-from regard.training.config import leaves
+from regard.training.config import walk_fields
 
 SIDES = ("source", "target")
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class TranslationVocabulary:
     """How the text of both sides is cut into tokens. A joint vocabulary is one for both, cut in one way."""
 
     joint: bool = False
@@ -32,7 +32,7 @@ class Cutting:
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class TranslationTraining:
     """What one batch is, and what is asked of the model."""
 
     budget: int = 4096  # tokens in a batch, of the side that has more, padding included
@@ -41,12 +41,12 @@ class Learning:
 
     def __post_init__(self) -> None:
         for name in ("budget", "limit"):
-            positive(name, getattr(self, name))
-        share("smoothing", self.smoothing)
+            check_positive(name, getattr(self, name))
+        check_rate("smoothing", self.smoothing)
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class TranslationValidation:
     """How good it is, on held-out text, while it trains."""
 
     goal: Literal["bleu", "exact", "loss"] = "bleu"  # decides which weights are the best
@@ -56,7 +56,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         for name in ("beam", "most"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ class TranslationConfig:
 
     task: Literal["translation"] = "translation"
     data: TextConfig = field(default_factory=TextConfig)
-    vocabulary: Cutting = field(default_factory=Cutting)
+    vocabulary: TranslationVocabulary = field(default_factory=TranslationVocabulary)
     model: ModelConfig = field(default_factory=ModelConfig)
-    learning: Learning = field(default_factory=Learning)
-    measure: Measure = field(default_factory=Measure)
+    learning: TranslationTraining = field(default_factory=TranslationTraining)
+    measure: TranslationValidation = field(default_factory=TranslationValidation)
     training: Training = field(default_factory=Training)
 
     def __post_init__(self) -> None:
@@ -77,32 +77,32 @@ class TranslationConfig:
             raise wrong("model.tied", "all", "a joint vocabulary where both sides share their words", fix)
 
 
-def changed(base: TranslationConfig, values: Mapping[str, Any]) -> TranslationConfig:
+def apply_changes(base: TranslationConfig, values: Mapping[str, Any]) -> TranslationConfig:
     """`base` with other values for some fields. The end of a name will do: the field nearest the top is meant.
 
-    >>> changed(TranslationConfig(), {"seed": "3"}).training.seed
+    >>> apply_changes(TranslationConfig(), {"seed": "3"}).training.seed
     3
-    >>> changed(TranslationConfig(), {"vocabulary.kind": "word"}).vocabulary.target.kind
+    >>> apply_changes(TranslationConfig(), {"vocabulary.kind": "word"}).vocabulary.target.kind
     'word'
     """
-    return configure(base, None, full_names(base, values))
+    return configure(base, None, resolve_values(base, values))
 
 
-def text_of(values: Mapping[str, Any]) -> TextConfig:
+def configure_text(values: Mapping[str, Any]) -> TextConfig:
     """The text that such values name: on it depends what is good for the rest."""
     base = TranslationConfig()
-    named = {name: value for name, value in full_names(base, values).items() if name.startswith("data.")}
+    named = {name: value for name, value in resolve_values(base, values).items() if name.startswith("data.")}
     return configure(base, None, named).data
 
 
-def full_names(base: TranslationConfig, values: Mapping[str, Any]) -> dict[str, Any]:
-    known = [name for name, _ in leaves(base)]
-    return {full: value for name, value in values.items() for full in meant(name, known)}
+def resolve_values(base: TranslationConfig, values: Mapping[str, Any]) -> dict[str, Any]:
+    known = [name for name, _ in walk_fields(base)]
+    return {full: value for name, value in values.items() for full in resolve_field(name, known)}
 
 
-def meant(name: str, known: list[str]) -> list[str]:
+def resolve_field(name: str, known: list[str]) -> list[str]:
     """The fields that a name stands for; of one vocabulary where none is named, those of both."""
     both = {f"vocabulary.{entry.name}" for entry in fields(VocabularyConfig)}
     if name in both:
         return [name.replace("vocabulary.", f"vocabulary.{side}.") for side in SIDES]
-    return naming.meant(name, known)
+    return naming.resolve_field(name, known)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.tasks.data import BEGIN, END, PADDING, Pair, Vocabularies, Vocabulary, fitting, pad
+from regard.tasks.data import BEGIN, END, PADDING, SentencePair, Vocabularies, Vocabulary, filter_by_length, pad
 
 
-class Batch(NamedTuple):
+class TranslationBatch(NamedTuple):
     """Sentences side by side, padded. A source has END behind it, a target BEGIN before it too."""
 
     source: Tensor
@@ -18,7 +18,7 @@ class Batch(NamedTuple):
     target_lengths: Tensor
 
 
-class Numbered(NamedTuple):
+class EncodedPairs(NamedTuple):
     """Pairs in the numbers of their vocabularies, each side closed by END."""
 
     sources: Sequence[list[int]]
@@ -30,33 +30,33 @@ class Numbered(NamedTuple):
         """Of target and source, for batches in which both are alike."""
         return [(len(target), len(source)) for source, target in zip(self.sources, self.targets, strict=True)]
 
-    def batch(self, chosen: Sequence[int]) -> Batch:
+    def collate(self, chosen: Sequence[int]) -> TranslationBatch:
         """Some of the pairs as tensors."""
         sources = [self.sources[index] for index in chosen]
         targets = [[BEGIN, *self.targets[index]] for index in chosen]
-        return Batch(*padded(sources), *padded(targets))
+        return TranslationBatch(*pad_rows(sources), *pad_rows(targets))
 
 
-def numbered(pairs: Sequence[Pair], vocabularies: Vocabularies, limit: int) -> Numbered:
+def encode_pairs(pairs: Sequence[SentencePair], vocabularies: Vocabularies, limit: int) -> EncodedPairs:
     """Every pair whose sides have at most `limit` tokens, and a note on the others."""
-    sources = closed([pair.source for pair in pairs], vocabularies.source)
-    targets = closed([pair.target for pair in pairs], vocabularies.target)
+    sources = encode_texts([pair.source for pair in pairs], vocabularies.source)
+    targets = encode_texts([pair.target for pair in pairs], vocabularies.target)
     lengths = [(len(source) - 1, len(target) - 1) for source, target in zip(sources, targets, strict=True)]
-    kept, notes = fitting(lengths, limit)
-    return Numbered([sources[index] for index in kept], [targets[index] for index in kept], notes)
+    kept, notes = filter_by_length(lengths, limit)
+    return EncodedPairs([sources[index] for index in kept], [targets[index] for index in kept], notes)
 
 
-def closed(texts: Sequence[str], vocabulary: Vocabulary, most: int | None = None) -> list[list[int]]:
+def encode_texts(texts: Sequence[str], vocabulary: Vocabulary, most: int | None = None) -> list[list[int]]:
     """Texts in numbers, at most so many, with END behind each: a text of nothing still has something to look at."""
     return [[*numbers[:most], END] for numbers in vocabulary.encode_all(texts)]
 
 
-def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     """Sentences as one tensor, and their lengths."""
     return pad(rows, PADDING), torch.tensor([len(row) for row in rows])
 
 
-def alike(lengths: Sequence[int], budget: int) -> list[list[int]]:
+def group_by_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
     """All items, the longest first, in groups that have at most `budget` tokens with their padding."""
     groups: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):

@@ -5,83 +5,83 @@ from pathlib import Path
 
 from regard.models import PRESETS, ModelConfig
 from regard.tasks.data import TextConfig, VocabularyConfig
-from regard.tasks.data.numbers import speaker
-from regard.tasks.naming import chosen, in_folder
-from regard.tasks.translation.config import Cutting, Learning, Measure, TranslationConfig
+from regard.tasks.data.numbers import get_number_formatter
+from regard.tasks.naming import choose_preset, set_run_folder
+from regard.tasks.translation.config import TranslationVocabulary, TranslationTraining, TranslationValidation, TranslationConfig
 from regard.tasks.translation.text import ENDLESS
-from regard.training import Every, Optimizer, Schedule, Stop, Training
+from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
 
 SOME_NUMBER = 234567
 EPOCHS = {"numbers": 20, "dates": 60}  # dates have thousands of names of months to be learned by heart
 
-__all__ = ["PRESETS", "preset"]
+__all__ = ["PRESETS", "build_preset"]
 
 
-def preset(name: str | None = None, text: TextConfig | None = None) -> TranslationConfig:
+def build_preset(name: str | None = None, text: TextConfig | None = None) -> TranslationConfig:
     """The configuration of this name for this text, to be changed where that is wanted.
 
-    >>> preset("luong", TextConfig("dates")).vocabulary.source.kind
+    >>> build_preset("luong", TextConfig("dates")).vocabulary.source.kind
     'word'
     """
     name, text = name or next(iter(PRESETS)), text or TextConfig()
-    made = (for_endless if text.text in ENDLESS else for_files)(chosen(PRESETS, name), text)
-    return in_folder(made, text.text.partition(",")[0], name)
+    made = (configure_for_generated if text.text in ENDLESS else configure_for_files)(choose_preset(PRESETS, name), text)
+    return set_run_folder(made, text.text.partition(",")[0], name)
 
 
-def for_endless(model: ModelConfig, text: TextConfig) -> TranslationConfig:
+def configure_for_generated(model: ModelConfig, text: TextConfig) -> TranslationConfig:
     """Clean text without end: nothing to overfit to, so neither dropout nor smoothing."""
-    kind = VocabularyConfig(kind="word" if in_words(text) else "character")
+    kind = VocabularyConfig(kind="word" if has_spaced_words(text) else "character")
     shape = replace(model.recurrent, hidden=min(128, model.recurrent.hidden))
-    reading = replace(model.reading, hidden=min(128, model.reading.hidden))
+    reading = replace(model.attention, hidden=min(128, model.attention.hidden))
     return TranslationConfig(
         data=text,
-        vocabulary=Cutting(source=kind, target=kind, joint=model.tied == "all"),
+        vocabulary=TranslationVocabulary(source=kind, target=kind, joint=model.tied == "all"),
         model=replace(model, size=min(128, model.size), dropout=0.0, recurrent=shape, reading=reading),
-        learning=Learning(budget=2048, smoothing=0.0),
-        measure=Measure(goal="exact"),
+        learning=TranslationTraining(budget=2048, smoothing=0.0),
+        measure=TranslationValidation(goal="exact"),
         training=Training(
             optimizer=Optimizer(rate=2e-3 if model.encoder == "transformer" else 4e-3, decay=0.0),
             schedule=Schedule("cosine", warmup=100),
-            stop=Stop(epochs=EPOCHS[text.text], target=99.9),
+            stop=StopCriteria(epochs=EPOCHS[text.text], target=99.9),
         ),
     )
 
 
-def for_files(model: ModelConfig, text: TextConfig) -> TranslationConfig:
+def configure_for_files(model: ModelConfig, text: TextConfig) -> TranslationConfig:
     """Text of people: less of it than a model could learn by heart."""
     joint = model.tied == "all"
     kind = VocabularyConfig(kind="bpe")
     rate, warmup = (5e-3, 2000) if model.encoder == "transformer" else (1e-3, 400)
     return TranslationConfig(
         data=text,
-        vocabulary=Cutting(source=kind, target=kind, joint=joint),
+        vocabulary=TranslationVocabulary(source=kind, target=kind, joint=joint),
         model=model,
-        measure=Measure(tokenizer="none" if all(map(in_tokens, text.text.split(","))) else "13a"),
+        measure=TranslationValidation(tokenizer="none" if all(map(is_tokenized, text.text.split(","))) else "13a"),
         training=Training(
             keep=10,
             optimizer=Optimizer(rate=rate),
             schedule=Schedule("inverse-square-root", warmup=warmup),
             # By steps: an epoch of little text is a few steps, and ten of them without a better metric mean nothing.
-            stop=Stop(steps=20_000, patience=10),
-            every=Every(log=20, evaluate=200),
+            stop=StopCriteria(steps=20_000, patience=10),
+            every=Intervals(log=20, evaluate=200),
         ),
     )
 
 
-def in_words(text: TextConfig) -> bool:
+def has_spaced_words(text: TextConfig) -> bool:
     """Whether both sides write their parts apart: dates do, numbers not always. German writes 234567 as one word.
 
-    >>> in_words(TextConfig("dates")), in_words(TextConfig()), in_words(TextConfig(source="en", target="de"))
+    >>> has_spaced_words(TextConfig("dates")), has_spaced_words(TextConfig()), has_spaced_words(TextConfig(source="en", target="de"))
     (True, True, False)
     """
     languages = text.source or "en", text.target or "fr"
-    return text.text == "dates" or all(speaker(name)(SOME_NUMBER).count(" ") >= 3 for name in languages)
+    return text.text == "dates" or all(get_number_formatter(name)(SOME_NUMBER).count(" ") >= 3 for name in languages)
 
 
-def in_tokens(name: str) -> bool:
+def is_tokenized(name: str) -> bool:
     """Whether a file or folder says that its text is in tokens already, as Multi30k's `tok/` does.
 
-    >>> in_tokens("multi30k/tok"), in_tokens("train.lc.norm.tok.en.gz"), in_tokens("stocks.en")
+    >>> is_tokenized("multi30k/tok"), is_tokenized("train.lc.norm.tok.en.gz"), is_tokenized("stocks.en")
     (True, True, False)
     """
     return Path(name).name == "tok" or ".tok." in Path(name).name

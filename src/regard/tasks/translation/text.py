@@ -3,27 +3,27 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from regard.tasks.data import Pair, ParallelText, TextConfig, open_text
-from regard.tasks.data.opening import column
-from regard.tasks.data.reading import located, read_aligned, read_table
+from regard.tasks.data import SentencePair, ParallelText, TextConfig, open_text
+from regard.tasks.data.opening import parse_column
+from regard.tasks.data.reading import locate_data, read_aligned, read_table
 
 # Generated text, and how many pairs of it a vocabulary is made from: enough for the rarest script.
 ENDLESS = {"dates": 24_000, "numbers": 4_000}
 
 
-def sample(text: ParallelText, name: str) -> Sequence[Pair]:
+def collect_vocabulary_pairs(text: ParallelText, name: str) -> Sequence[SentencePair]:
     """The pairs that a vocabulary is made from: all there are, or many of those that never end."""
-    pairs, epoch = list(text.training(0)), 0
+    pairs, epoch = list(text.load_training(0)), 0
     while len(pairs) < ENDLESS.get(name, 0):
         epoch += 1
-        pairs += text.training(epoch)
+        pairs += text.load_training(epoch)
     return pairs
 
 
-def sets_to_test(config: TextConfig) -> Mapping[str, Sequence[Pair]]:
+def load_test_sets(config: TextConfig) -> Mapping[str, Sequence[SentencePair]]:
     """Pairs to test on. Files that were named are tested on whole; of other text, what it holds out for that."""
     source, _, target = (part.strip() for part in config.text.partition(","))
-    if source in ENDLESS or (not target and located(Path(source)).is_dir()):
+    if source in ENDLESS or (not target and locate_data(Path(source)).is_dir()):
         return open_text(config).tests
     if target:
         pairs, _ = read_aligned(Path(source), Path(target))
@@ -31,5 +31,5 @@ def sets_to_test(config: TextConfig) -> Mapping[str, Sequence[Pair]]:
         numbers = [
             name if name.isdecimal() else default for name, default in ((config.source, "1"), (config.target, "2"))
         ]
-        pairs, _ = read_table(Path(source), (column(numbers[0]), column(numbers[1])))
+        pairs, _ = read_table(Path(source), (parse_column(numbers[0]), parse_column(numbers[1])))
     return {Path(source).name.split(".")[0]: pairs}

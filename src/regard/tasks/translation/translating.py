@@ -7,14 +7,14 @@ from typing import Any, Literal, NamedTuple
 from torch import Tensor
 
 from regard.errors import wrong
-from regard.models import Model
-from regard.models.search import Beam, Hypothesis, Scoring, beam, greedy
+from regard.models import EncoderDecoder
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search
 from regard.tasks.data import END, Vocabularies
-from regard.tasks.data.marks import MARKS
-from regard.tasks.translation.numbered import alike, closed, padded
+from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.translation.numbered import group_by_length, encode_texts, pad_rows
 
 
-class Said(NamedTuple):
+class TranslationHypothesis(NamedTuple):
     """One translation of a text.
 
     `weights` has a row for each token and one for the end, a column for each source token and one for its end; none
@@ -26,24 +26,24 @@ class Said(NamedTuple):
     log_prob: float
     tokens: list[str]
     weights: Tensor | None
-    numbers: tuple[int, ...]  # of the tokens without the end
+    ids: tuple[int, ...]  # of the tokens without the end
 
 
-class Translated(NamedTuple):
+class TranslationResult(NamedTuple):
     """A text in tokens, its end included, and its translations, the best first."""
 
     source: list[str]
-    best: list[Said]
-    numbers: tuple[int, ...]  # of the source, its end included
+    best: list[TranslationHypothesis]
+    ids: tuple[int, ...]  # of the source, its end included
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class TranslationSearchOptions:
     """How translations are looked for."""
 
     beam: int = 5
     best: int = 1  # how many translations of each text
-    length: float = 1.0  # help for long ones (Wu et al. 2016, eq. 14)
+    length_penalty: float = 1.0  # help for long ones (Wu et al. 2016, eq. 14)
     coverage: float = 0.0  # penalty for what was not looked at
     # exact: when none can become better; full: when as many are found as the beam is wide; none: what the engine can
     stop: Literal["exact", "full"] | None = None
@@ -57,60 +57,60 @@ class Search:
             raise wrong("n-best", self.best, f"1 to {self.beam}, the width of the beam", f"use --beam {self.best}")
 
     @property
-    def plan(self) -> Beam:
+    def beam_options(self) -> BeamOptions:
         """The same for the search itself."""
-        return Beam(self.beam, self.best, self.stop or "exact", Scoring("wu", self.length, self.coverage))
+        return BeamOptions(self.beam, self.best, self.stop or "exact", HypothesisScorer("wu", self.length_penalty, self.coverage))
 
 
 def translate(
-    model: Model[Any],
+    model: EncoderDecoder[Any],
     vocabularies: Vocabularies,
     texts: Sequence[str],
-    search: Search,
+    search: TranslationSearchOptions,
     *,
     attention: bool = False,
-) -> list[Translated]:
+) -> list[TranslationResult]:
     """Translates texts, alike ones together, and gives them back in the order they came.
 
     Of a text that has more tokens than `search.longest`, its end included, the beginning is translated.
     """
-    rows = closed(texts, vocabularies.source, search.longest - 1)
-    found: dict[int, Translated] = {}
-    for chosen in alike([len(row) for row in rows], search.budget):
+    rows = encode_texts(texts, vocabularies.source, search.longest - 1)
+    found: dict[int, TranslationResult] = {}
+    for chosen in group_by_length([len(row) for row in rows], search.budget):
         some = [rows[index] for index in chosen]
-        best = searched(model, some, search, attention=attention)
+        best = search_batch(model, some, search, attention=attention)
         for index, row, own in zip(chosen, some, best, strict=True):
-            translations = [said(one, vocabularies) for one in own]
-            found[index] = Translated(vocabularies.source.tokens(row), translations, tuple(row))
+            translations = [decode_hypothesis(one, vocabularies) for one in own]
+            found[index] = TranslationResult(vocabularies.source.get_tokens(row), translations, tuple(row))
     return [found[index] for index in range(len(texts))]
 
 
-def searched(
-    model: Model[Any], rows: Sequence[list[int]], search: Search, *, attention: bool
+def search_batch(
+    model: EncoderDecoder[Any], rows: Sequence[list[int]], search: TranslationSearchOptions, *, attention: bool
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of sentences of about the same length."""
     device = next(model.parameters()).device
-    source, lengths = (tensor.to(device) for tensor in padded(rows))
+    source, lengths = (tensor.to(device) for tensor in pad_rows(rows))
     encoded = model.encode(source, lengths)
-    room = room_for(lengths, search)
+    room = compute_max_lengths(lengths, search)
     if search.beam == 1 and not search.coverage:
-        return [[one] for one in greedy(model.decoder, encoded, MARKS, room, attention=attention)]
-    return beam(model.decoder, encoded, MARKS, room, plan=search.plan, attention=attention)
+        return [[one] for one in greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)]
+    return beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=search.beam_options, attention=attention)
 
 
-def room_for(lengths: Tensor, search: Search) -> Tensor:
+def compute_max_lengths(lengths: Tensor, search: TranslationSearchOptions) -> Tensor:
     """The most tokens that a translation may have, for sources of these lengths."""
     return (2 * lengths + 30).clamp_max(search.longest - 1)
 
 
-def said(hypothesis: Hypothesis, vocabularies: Vocabularies) -> Said:
+def decode_hypothesis(hypothesis: Hypothesis, vocabularies: Vocabularies) -> TranslationHypothesis:
     """A hypothesis in words."""
     target, tokens = vocabularies.target, hypothesis.tokens
-    return Said(
+    return TranslationHypothesis(
         target.decode(tokens),
         hypothesis.score,
         hypothesis.log_prob,
-        target.tokens([*tokens, END]),
+        target.get_tokens([*tokens, END]),
         hypothesis.weights,
         tokens,
     )

@@ -8,11 +8,11 @@ from typing import Any, cast
 import torch
 
 from regard.datasets.cleaning import clean
-from regard.models import Model, build
-from regard.tasks.data import Vocabularies, load_both
-from regard.tasks.predicting import trained, weights_of
+from regard.models import EncoderDecoder, build_model
+from regard.tasks.data import Vocabularies, load_vocabularies
+from regard.tasks.predicting import load_model, find_weights
 from regard.tasks.translation.config import TranslationConfig
-from regard.tasks.translation.translating import Search, Translated, translate
+from regard.tasks.translation.translating import TranslationSearchOptions, TranslationResult, translate
 
 
 class Translator:
@@ -22,19 +22,19 @@ class Translator:
     translator.translate(["twenty-one"], Search())
     """
 
-    def __init__(self, config: TranslationConfig, vocabularies: Vocabularies, model: Model[Any]) -> None:
+    def __init__(self, config: TranslationConfig, vocabularies: Vocabularies, model: EncoderDecoder[Any]) -> None:
         self.config, self.vocabularies, self.model = config, vocabularies, model
 
     @classmethod
     def load(cls, config: TranslationConfig, run: Path, weights: Path | None = None) -> "Translator":
         """The translator of a run folder, with its best weights or others of the same model."""
-        weights_of(run, weights)  # whether there are any, before vocabularies are missed that come with them
-        vocabularies = load_both(run)
+        find_weights(run, weights)  # whether there are any, before vocabularies are missed that come with them
+        vocabularies = load_vocabularies(run)
         words = {"source": len(vocabularies.source), "target": len(vocabularies.target)}
-        model = trained(lambda: build(config.model, **words), config.training, run, weights)
-        return cls(config, vocabularies, cast(Model[Any], model))
+        model = load_model(lambda: build_model(config.model, **words), config.training, run, weights)
+        return cls(config, vocabularies, cast(EncoderDecoder[Any], model))
 
-    def translate(self, texts: Sequence[str], search: Search, *, attention: bool = False) -> list[Translated]:
+    def translate(self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool = False) -> list[TranslationResult]:
         """Translations in the order of the texts, cleaned as those that were learned from.
 
         A text of nothing but blanks has a translation of nothing.
@@ -43,13 +43,13 @@ class Translator:
         blank = {place for place, text in enumerate(texts) if not text}
         full = [text for place, text in enumerate(texts) if place not in blank]
         with torch.inference_mode():
-            found = iter(self.found(full, self.fitted(search), attention=attention))
-        return [Translated([], [], ()) if place in blank else next(found) for place in range(len(texts))]
+            found = iter(self.translate_nonblank(full, self.limit_length(search), attention=attention))
+        return [TranslationResult([], [], ()) if place in blank else next(found) for place in range(len(texts))]
 
-    def found(self, texts: Sequence[str], search: Search, *, attention: bool) -> list[Translated]:
+    def translate_nonblank(self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool) -> list[TranslationResult]:
         """Translations of texts that are not blank: what an engine does."""
         return translate(self.model, self.vocabularies, texts, search, attention=attention)
 
-    def fitted(self, search: Search) -> Search:
+    def limit_length(self, search: TranslationSearchOptions) -> TranslationSearchOptions:
         """No longer than the model has positions for."""
         return replace(search, longest=min(search.longest, self.config.model.longest))

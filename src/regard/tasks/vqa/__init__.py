@@ -3,33 +3,33 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.naming import changed, chosen, in_folder, of_data
+from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
 from regard.tasks.vqa.config import PRESETS, VqaConfig
-from regard.tasks.vqa.predictor import Oracle, load
-from regard.tasks.vqa.task import Vqa, goal_of, task
+from regard.tasks.vqa.predictor import VqaPredictor, load
+from regard.tasks.vqa.task import VqaTask, get_goal, build_task
 
 DEFAULT = VqaConfig()
 DATA = """QUESTIONS is easy-vqa (in its package), or a folder with train and test, each with images/0.png, 1.png, … and
 questions.json, a list of [question, answer, image number]."""
 
 
-def configured(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> VqaConfig:
+def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> VqaConfig:
     """The preset, with what was named as data and in other fields."""
-    source, values = of_data(DEFAULT, "data.questions", data, values)
-    base = chosen(PRESETS, preset)
-    return changed(in_folder(base, "vqa", source, base.model.kind), values)
+    source, values = resolve_data(DEFAULT, "data.questions", data, values)
+    base = choose_preset(PRESETS, preset)
+    return apply_changes(set_run_folder(base, "vqa", source, base.model.kind), values)
 
 
 __all__ = [
     "DATA",
     "DEFAULT",
     "PRESETS",
-    "Oracle",
-    "Vqa",
+    "VqaPredictor",
+    "VqaTask",
     "VqaConfig",
-    "changed",
-    "configured",
-    "goal_of",
+    "apply_changes",
+    "configure",
+    "get_goal",
     "load",
-    "task",
+    "build_task",
 ]

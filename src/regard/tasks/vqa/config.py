@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import positive, share
-from regard.training import Every, Optimizer, Schedule, Stop, Training
+from regard.models.config import check_positive, check_rate
+from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
 
 Kind = Literal["stacked", "co-attention", "transformer", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VqaData:
     """Where images and questions come from."""
 
     questions: str = "easy-vqa"  # of the package easy_vqa, or a folder laid out as its data are
@@ -25,9 +25,9 @@ class Asked:
 
     def __post_init__(self) -> None:
         for name in ("pixels", "held_out", "limit"):
-            positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
         if self.most is not None:
-            positive("most", self.most)
+            check_positive("most", self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class AnswererConfig:
 
     def __post_init__(self) -> None:
         for name in ("hops", "heads", "size"):
-            positive(name, getattr(self, name))
-        share("dropout", self.dropout)
+            check_positive(name, getattr(self, name))
+        check_rate("dropout", self.dropout)
         if self.size % self.heads:
             raise wrong("heads", self.heads, f"a divisor of size={self.size}", "use 4")
         if not self.channels or min(self.channels) < 1:
@@ -54,13 +54,13 @@ class AnswererConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class VqaTraining:
     """What one batch is."""
 
     images: int = 16  # with all of their questions
 
     def __post_init__(self) -> None:
-        positive("images", self.images)
+        check_positive("images", self.images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +68,16 @@ class VqaConfig:
     """An answerer, whole."""
 
     task: Literal["vqa"] = "vqa"
-    data: Asked = field(default_factory=Asked)
+    data: VqaData = field(default_factory=VqaData)
     model: AnswererConfig = field(default_factory=AnswererConfig)
-    learning: Learning = field(default_factory=Learning)
+    learning: VqaTraining = field(default_factory=VqaTraining)
     training: Training = field(
         default_factory=lambda: Training(
             folder=Path("runs/vqa"),
             optimizer=Optimizer(rate=1e-3, decay=0.0),
             schedule=Schedule("cosine", warmup=50),
-            stop=Stop(epochs=15, target=99.95),
-            every=Every(log=20),
+            stop=StopCriteria(epochs=15, target=99.95),
+            every=Intervals(log=20),
         )
     )
 

@@ -13,57 +13,57 @@ from regard.datasets.cleaning import clean
 from regard.errors import wrong
 from regard.inspect.draw.chapters import Regions
 from regard.tasks.data import Vocabulary
-from regard.tasks.images import as_tensor, open_photo, reduced, squeezed
-from regard.tasks.images.photos import pillow
-from regard.tasks.images.regions import grid_of, region_names
-from regard.tasks.predicting import Map, Prediction, Report, Split, trained
-from regard.tasks.vqa.answering import Answerer, Batch
+from regard.tasks.images import as_tensor, open_photo, make_thumbnail, resize_to_square
+from regard.tasks.images.photos import import_pillow
+from regard.tasks.images.regions import get_grid_shape, name_regions
+from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, load_model
+from regard.tasks.vqa.answering import Answerer, VqaBatch
 from regard.tasks.vqa.config import VqaConfig
-from regard.tasks.vqa.questions import Exhibition, open_questions, plain
-from regard.tasks.vqa.task import Vqa, answerer, kept, numbered
-from regard.training import Part
+from regard.tasks.vqa.questions import VqaDataset, open_questions, normalize_question
+from regard.tasks.vqa.task import VqaTask, build_answerer, load_vocabulary_and_answers, encode_questions
+from regard.training import DataShare
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-class Oracle:
+class VqaPredictor:
     """Answers questions about images, and shows which region it looked at."""
 
     def __init__(self, config: VqaConfig, vocabulary: Vocabulary, answers: list[str], model: Answerer) -> None:
         self.config, self.vocabulary, self.answers, self.model = config, vocabulary, answers, model
 
     @cached_property
-    def exhibition(self) -> Exhibition:
+    def dataset(self) -> VqaDataset:
         """The data of the run."""
         return open_questions(self.config.data)
 
-    def evaluate(self, data: str | None, split: Split) -> dict[str, Report]:
-        shown = self.exhibition if data is None else open_questions(replace(self.config.data, questions=data))
-        known = Vqa(self.config, shown, self.vocabulary, self.answers)
+    def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
+        shown = self.dataset if data is None else open_questions(replace(self.config.data, questions=data))
+        known = VqaTask(self.config, shown, self.vocabulary, self.answers)
         gallery = shown.test if split == "test" else shown.validation
         with torch.inference_mode():
-            found = known.metrics(known.counted(self.model, gallery, Part()))
-        return {split: Report(len(gallery.questions), found)}
+            found = known.metrics(known.count_correct(self.model, gallery, DataShare()))
+        return {split: EvaluationReport(len(gallery.questions), found)}
 
     def predict(self, words: Sequence[str]) -> Prediction:
         if len(words) == 1:
             fix = 'write the question behind the image, in quotes: photo.png "what color is the circle?"'
             raise wrong("question", "none", "an image and a question", fix)
         if words:
-            return self.answered(open_photo(Path(words[0])), " ".join(words[1:]))
-        first = self.exhibition.test.questions[0]
-        return self.answered(pillow().fromarray(self.exhibition.test.pixels[first.image]), first.text)
+            return self.answer_question(open_photo(Path(words[0])), " ".join(words[1:]))
+        first = self.dataset.test.questions[0]
+        return self.answer_question(import_pillow().fromarray(self.dataset.test.pixels[first.image]), first.text)
 
-    def answered(self, photo: "Image", question: str) -> Prediction:
+    def answer_question(self, photo: "Image", question: str) -> Prediction:
         """The answer to one question about one image."""
-        text = self.checked(question)
-        pixels = as_tensor(squeezed(photo, self.config.data.pixels))[None]
+        text = self.check_question(question)
+        pixels = as_tensor(resize_to_square(photo, self.config.data.pixels))[None]
         none = torch.zeros(1, dtype=torch.long)
-        batch = Batch(pixels, *numbered([text], self.vocabulary), owners=none, answers=none)
+        batch = VqaBatch(pixels, *encode_questions([text], self.vocabulary), image_indices=none, answers=none)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
-            found = self.model(Batch(*(tensor.to(device) for tensor in batch)))
+            found = self.model(VqaBatch(*(tensor.to(device) for tensor in batch)))
         looks = found.looks[0].cpu()
         ranked = sorted(zip(found.scores[0].softmax(-1).tolist(), self.answers, strict=True), reverse=True)[:3]
         answer = ranked[0][1]
@@ -74,36 +74,36 @@ class Oracle:
             "weights": [[round(weight, 6) for weight in row] for row in looks.tolist()],
         }
         rows = [f"look {number}" for number in range(1, len(looks) + 1)]
-        shown = Map(looks.tolist(), region_names(looks.shape[1]), rows)
-        beside = Regions(reduced(photo), grid_of(looks.shape[1]))
+        shown = LabeledWeights(looks.tolist(), name_regions(looks.shape[1]), rows)
+        beside = Regions(make_thumbnail(photo), get_grid_shape(looks.shape[1]))
         title = f"{question} {answer}"
-        return Prediction(answer, values, lambda: drawn(photo, looks.numpy(), rows, title), shown, beside=beside)
+        return Prediction(answer, values, lambda: draw_attention(photo, looks.numpy(), rows, title), shown, medium=beside)
 
-    def checked(self, question: str) -> str:
+    def check_question(self, question: str) -> str:
         """The words of a question; raises where there are none, too many, or some that nobody has taught it."""
-        text = plain(clean(question, "question"))
+        text = normalize_question(clean(question, "question"))
         words, limit = text.split(), self.config.data.limit
         if not words:
             raise wrong("question", "no words", "a question", "write it in quotes behind the image")
         if len(words) > limit:
             raise wrong("question", f"{len(words)} words", f"at most {limit}", "ask in fewer words")
-        unknown = dict.fromkeys(self.vocabulary.unknown(text))
+        unknown = dict.fromkeys(self.vocabulary.find_unknown(text))
         if unknown:
-            known = sorted(self.vocabulary.tokens(range(4, len(self.vocabulary))))
+            known = sorted(self.vocabulary.get_tokens(range(4, len(self.vocabulary))))
             some = f"words that it was taught: {', '.join(known[:40])}{', …' if len(known) > 40 else ''}"
             raise wrong("question", f"the unknown {', '.join(map(repr, unknown))}", some, "ask with those")
         return text
 
 
-def drawn(photo: "Image", looks: np.ndarray, rows: Sequence[str], title: str) -> Any:
+def draw_attention(photo: "Image", looks: np.ndarray, rows: Sequence[str], title: str) -> Any:
     """The image once for each look."""
-    from regard.inspect.draw.overlay import overlay
+    from regard.inspect.draw.overlay import draw_overlay
 
-    return overlay(np.asarray(photo), looks, rows, title=title)
+    return draw_overlay(np.asarray(photo), looks, rows, title=title)
 
 
-def load(config: VqaConfig, run: Path, weights: Path | None = None) -> Oracle:
+def load(config: VqaConfig, run: Path, weights: Path | None = None) -> VqaPredictor:
     """The answerer of a run folder, with its best weights or others."""
-    vocabulary, answers = kept(run)
-    model = trained(lambda: answerer(config, len(vocabulary), len(answers)), config.training, run, weights)
-    return Oracle(config, vocabulary, answers, model)  # type: ignore[arg-type]
+    vocabulary, answers = load_vocabulary_and_answers(run)
+    model = load_model(lambda: build_answerer(config, len(vocabulary), len(answers)), config.training, run, weights)
+    return VqaPredictor(config, vocabulary, answers, model)  # type: ignore[arg-type]

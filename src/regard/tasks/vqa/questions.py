@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.errors import missing, wrong
-from regard.tasks.images import Pictures, decoded
-from regard.tasks.vqa.config import Asked
+from regard.errors import missing_package, wrong
+from regard.tasks.images import ImageFiles, decode_images
+from regard.tasks.vqa.config import VqaData
 
 YES_NO = ("yes", "no")
 EXPECTED = "a list of [question, answer, image number]"
 
 
-class Question(NamedTuple):
+class ImageQuestion(NamedTuple):
     """A question about an image, by its place in a list of images, and its answer."""
 
     text: str
@@ -27,72 +27,72 @@ class Question(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gallery:
+class VqaSplit:
     """Images, and questions about each."""
 
     pixels: np.ndarray  # (image, height, width, 3), bytes
     names: Sequence[str]
-    questions: Sequence[Question]
+    questions: Sequence[ImageQuestion]
 
     @cached_property
-    def by_image(self) -> list[list[int]]:
+    def questions_by_image(self) -> list[list[int]]:
         """The numbers of the questions about each image."""
         found: list[list[int]] = [[] for _ in self.names]
         for number, question in enumerate(self.questions):
             found[question.image].append(number)
         return found
 
-    def part(self, start: int, stop: int) -> "Gallery":
+    def slice_images(self, start: int, stop: int) -> "VqaSplit":
         """Some images, with their questions."""
         own = [one._replace(image=one.image - start) for one in self.questions if start <= one.image < stop]
-        return Gallery(self.pixels[start:stop], self.names[start:stop], own)
+        return VqaSplit(self.pixels[start:stop], self.names[start:stop], own)
 
 
-class Exhibition(NamedTuple):
+class VqaDataset(NamedTuple):
     """Images to learn from, and others."""
 
-    training: Gallery
-    validation: Gallery
-    test: Gallery
+    training: VqaSplit
+    validation: VqaSplit
+    test: VqaSplit
 
 
-def open_questions(config: Asked) -> Exhibition:
+def open_questions(config: VqaData) -> VqaDataset:
     """The images and questions that a configuration names."""
-    folder = package_folder() if config.questions == "easy-vqa" else Path(config.questions)
+    folder = find_package_folder() if config.questions == "easy-vqa" else Path(config.questions)
     if not folder.is_dir():
         fix = "write easy-vqa, or the path of a folder"
         raise wrong("data.questions", f"no folder {folder}", "easy-vqa, or a folder with train and test", fix)
-    known, test = (gallery(folder / name, config) for name in ("train", "test"))
+    known, test = (read_split(folder / name, config) for name in ("train", "test"))
     kept = len(known.names) - config.held_out
     if kept < 1:
         got, fix = f"{config.held_out} of {len(known.names)} images", "set data.held_out to a tenth of them"
         raise wrong("data.held_out", got, "fewer than there are", fix)
     most = kept if config.most is None else min(kept, config.most)
-    return Exhibition(known.part(0, most), known.part(kept, len(known.names)), test)
+    return VqaDataset(known.slice_images(0, most), known.slice_images(kept, len(known.names)), test)
 
 
-def package_folder() -> Path:
+def find_package_folder() -> Path:
     """Where the package keeps its data."""
     try:
         import easy_vqa
     except ImportError:
-        raise missing("easy-vqa", "vision") from None
+        raise missing_package("easy-vqa", "vision") from None
     return Path(easy_vqa.__file__).parent / "data"
 
 
-def gallery(folder: Path, config: Asked) -> Gallery:
+def read_split(folder: Path, config: VqaData) -> VqaSplit:
     """One part: images/0.png, 1.png, … and questions.json."""
     rows = read_rows(folder / "questions.json")
-    pictures = Pictures(folder / "images")
+    pictures = ImageFiles(folder / "images")
     numbers = sorted({image for _, _, image in rows})
     names = [f"{number}.png" for number in numbers]
     missing = [name for name in names if name not in pictures.members]
     if missing:
         fix = "bring the image back, or take its questions out"
-        raise wrong("images", f"no {missing[0]} in {pictures.place}", "an image for every question", fix)
+        raise wrong("images", f"no {missing[0]} in {pictures.path}", "an image for every question", fix)
     places = {number: place for place, number in enumerate(numbers)}
-    asked = [Question(plain(text), answer, places[image]) for text, answer, image in rows]
-    return Gallery(decoded(pictures, names, config.pixels, cache=config.cache), names, asked)
+    asked = [ImageQuestion(normalize_question(text), answer, places[image]) for text, answer, image in rows]
+    return VqaSplit(decode_images(pictures, names, config.pixels, cache=config.cache), names, asked)
 
 
 def read_rows(file: Path) -> list[tuple[str, str, int]]:
@@ -109,10 +109,10 @@ def read_rows(file: Path) -> list[tuple[str, str, int]]:
     return rows
 
 
-def plain(question: str) -> str:
+def normalize_question(question: str) -> str:
     """Lower case, words only.
 
-    >>> plain("What color is the circle?")
+    >>> normalize_question("What color is the circle?")
     'what color is the circle'
     """
     return " ".join(re.findall(r"[\w'-]+", question.lower()))

@@ -7,15 +7,15 @@ source file here, and bind it where it is used:
     library = native.library()                       # None: no compiler, so run the plain torch form
     run = library.function("regard_name_float", native.POINTER, native.POINTER, native.SIZE)
 
-Nothing happens at import. `library()` compiles once for each machine, and keeps the result in a cache folder that is
+Nothing happens at import. `load_library()` compiles once for each machine, and keeps the result in a cache folder that is
 named by what it was made from: sources, flags, compiler and processor.
 """
 
 import ctypes
 
-from regard.compute.kernels.native.loading import Library, given_up, library, loaded, state
+from regard.compute.kernels.native.loading import Library, get_failure, load_library, get_loaded, describe_state
 
 POINTER = ctypes.c_void_p
 SIZE = ctypes.c_int64
 
-__all__ = ["POINTER", "SIZE", "Library", "given_up", "library", "loaded", "state"]
+__all__ = ["POINTER", "SIZE", "Library", "get_failure", "load_library", "get_loaded", "describe_state"]

@@ -22,37 +22,37 @@ _SCORES_TAKE = (*(ctypes.c_void_p,) * 4, ctypes.c_char_p)
 _GRADIENTS_TAKE = (*(ctypes.c_void_p,) * 7, ctypes.c_char_p)
 
 
-def scores(library: Library, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+def compute_scores(library: Library, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """The scores; float32 or float64, all on the CPU."""
-    lead, query, key, weight = _aligned(query, key, weight)
+    lead, query, key, weight = _align(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
     run = library.function(_SCORES[query.dtype], *_SCORES_TAKE)
-    pointers = gate.corner(query), gate.corner(key), gate.corner(weight), gate.fresh(result)
-    _check(run(*pointers, _problem(query, key, weight)))
+    pointers = gate.get_strided_address(query), gate.get_strided_address(key), gate.get_strided_address(weight), gate.get_unchecked_address(result)
+    _raise_on_failure(run(*pointers, _pack_problem(query, key, weight)))
     return result
 
 
-def gradients(
+def compute_gradients(
     library: Library, upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What `upstream`, the gradient of the scores, gives to each of the three, in the shape it has."""
     shapes = query.shape, key.shape, weight.shape
     if not upstream.numel() or not shapes[0][-1]:
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(weight)
-    lead, query, key, weight = _aligned(query, key, weight)
-    upstream = gate.packed(upstream)
+    lead, query, key, weight = _align(query, key, weight)
+    upstream = gate.make_contiguous(upstream)
     made = (
         query.new_empty((*lead, *query.shape[-2:])),
         key.new_empty((*lead, *key.shape[-2:])),
         weight.new_empty(weight.shape if weight.dim() == 1 else (*lead, weight.shape[-1])),
     )
     run = library.function(_GRADIENTS[query.dtype], *_GRADIENTS_TAKE)
-    given = gate.corner(query), gate.corner(key), gate.corner(weight), gate.address(upstream)
-    _check(run(*given, *map(gate.fresh, made), _problem(query, key, weight)))
-    return _summed(made[0], shapes[0]), _summed(made[1], shapes[1]), _summed(made[2], shapes[2])
+    given = gate.get_strided_address(query), gate.get_strided_address(key), gate.get_strided_address(weight), gate.get_address(upstream)
+    _raise_on_failure(run(*given, *map(gate.get_unchecked_address, made), _pack_problem(query, key, weight)))
+    return _sum_to_shape(made[0], shapes[0]), _sum_to_shape(made[1], shapes[1]), _sum_to_shape(made[2], shapes[2])
 
 
-def _aligned(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tensor, Tensor, Tensor]:
+def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tensor, Tensor, Tensor]:
     """The common leading axes, and each tensor with all of them: at most two, by strides, without a copy if possible.
 
     One weight for all stays as it is, so that its gradient is summed where it is made.
@@ -65,10 +65,10 @@ def _aligned(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Te
     if len(lead) > 2:
         query, key = query.flatten(0, -4), key.flatten(0, -4)
         weight = weight.flatten(0, -3) if weight.dim() > 1 else weight
-    return lead, gate.adjacent(query), gate.adjacent(key), gate.adjacent(weight)
+    return lead, gate.make_rows_contiguous(query), gate.make_rows_contiguous(key), gate.make_rows_contiguous(weight)
 
 
-def _problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:
+def _pack_problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:
     """Sizes and strides. Missing leading axes have size one and stride zero."""
     *lead, queries, hidden = query.shape
     near, far = query.stride()[:-1], key.stride()[:-1]
@@ -82,16 +82,16 @@ def _problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:
     return _PROBLEM.pack(*lead, queries, keys, hidden, *near, *far, *heavy, weight.dim() == 1, threads)
 
 
-def _check(failure: int) -> None:
+def _raise_on_failure(failure: int) -> None:
     if failure:
         raise MemoryError("the additive kernel could not allocate its buffers")
 
 
-def _summed(gradient: Tensor, shape: torch.Size) -> Tensor:
+def _sum_to_shape(gradient: Tensor, shape: torch.Size) -> Tensor:
     return gradient if gradient.shape == shape else gradient.sum_to_size(shape)
 
 
-def work(query: Tensor, key: Tensor, weight: Tensor) -> int:
+def count_work(query: Tensor, key: Tensor, weight: Tensor) -> int:
     """How many pairs of hidden units there are to look at."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
     pairs = query.shape[-2] * key.shape[-2]

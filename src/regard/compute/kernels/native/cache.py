@@ -22,29 +22,29 @@ LIBRARY = "library.so"
 SUM = "library.sha256"
 
 
-def folder() -> Path:
+def find_folder() -> Path:
     """Where libraries are kept: `REGARD_CACHE`, else the platform's own place for caches."""
     with contextlib.suppress(RuntimeError):  # nobody knows a home
         named = os.environ.get(VARIABLE)
         if named:
             return Path(named).expanduser()
-        usual = Path.home() / "Library" / "Caches" if sys.platform == "darwin" else _xdg()
+        usual = Path.home() / "Library" / "Caches" if sys.platform == "darwin" else _find_xdg_cache()
         if usual.is_absolute():
             return usual / "regard"
-    return Path(tempfile.gettempdir()) / f"regard-{_self()}"
+    return Path(tempfile.gettempdir()) / f"regard-{_get_user_id()}"
 
 
-def _xdg() -> Path:
+def _find_xdg_cache() -> Path:
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return named if named.is_absolute() else Path.home() / ".cache"
 
 
-def _self() -> int:
+def _get_user_id() -> int:
     """The number of who runs this process; 0 where there are no such numbers."""
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
-def safe(*paths: Path) -> bool:
+def is_safe(*paths: Path) -> bool:
     """Whether nobody but oneself and root can have written what is there: it is run as if we had."""
     if not hasattr(os, "getuid"):
         return True
@@ -52,7 +52,7 @@ def safe(*paths: Path) -> bool:
     return all(one.st_uid in (0, os.getuid()) and not one.st_mode & (stat.S_IWGRP | stat.S_IWOTH) for one in found)
 
 
-def key(files: Iterable[Path], *facts: str) -> str:
+def compute_key(files: Iterable[Path], *facts: str) -> str:
     """One name for everything that the library depends on."""
     digest = hashlib.sha256()
     for file in files:
@@ -62,7 +62,7 @@ def key(files: Iterable[Path], *facts: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def processor() -> str:
+def describe_processor() -> str:
     """The processor and what it can do: code for this one may not run on another."""
     names = ("model name", "flags", "Features", "CPU implementer", "CPU part", "isa")
     with contextlib.suppress(OSError):
@@ -73,23 +73,23 @@ def processor() -> str:
     return " ".join((platform.system(), platform.machine(), platform.processor(), platform.node()))
 
 
-def find(entry: Path) -> Path | None:
+def find_entry(entry: Path) -> Path | None:
     """The library of an entry, if it is whole and nobody else can have put it there."""
     with contextlib.suppress(OSError):
         library = entry / LIBRARY
-        if not safe(entry.parent, entry, library, entry / SUM):
+        if not is_safe(entry.parent, entry, library, entry / SUM):
             return None
-        if (entry / SUM).read_bytes().strip() == _sum(library).encode():
+        if (entry / SUM).read_bytes().strip() == _compute_sha256(library).encode():
             return library
     return None
 
 
-def workshop(parent: Path) -> Path:
+def make_build_folder(parent: Path) -> Path:
     """A new private folder to compile in: beside the entries, so that a rename suffices; elsewhere if that fails."""
     with contextlib.suppress(OSError):
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if safe(parent):
-            _sweep(parent)
+        if is_safe(parent):
+            _remove_stale(parent)
             return Path(tempfile.mkdtemp(prefix="building-", dir=parent))
         message = f"regard keeps no compiled kernels in {parent}: others may write there; fix: chmod go-w, or your own"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
@@ -102,22 +102,22 @@ def publish(library: Path, entry: Path) -> Path:
     Whatever another process does meanwhile, the answer is a whole library: the entry's, or our own unpublished one.
     """
     own = library.parent
-    (own / SUM).write_text(_sum(library))
+    (own / SUM).write_text(_compute_sha256(library))
     for file in (library, own / SUM):
         file.chmod(0o644)  # a mask of 002 would let the group write
     with contextlib.suppress(OSError):
-        if not safe(entry.parent):
+        if not is_safe(entry.parent):
             return library
-        if entry.exists() and find(entry) is None:
+        if entry.exists() and find_entry(entry) is None:
             damaged = Path(tempfile.mkdtemp(prefix="damaged-", dir=entry.parent))
             os.rename(entry, damaged / entry.name)
             shutil.rmtree(damaged, ignore_errors=True)
         os.rename(own, entry)
         return entry / LIBRARY
-    return find(entry) or library
+    return find_entry(entry) or library
 
 
-def _sweep(parent: Path) -> None:
+def _remove_stale(parent: Path) -> None:
     """Remove what a killed compiler left behind: a day is longer than any compilation."""
     for pattern in ("building-*", "damaged-*"):
         for left in parent.glob(pattern):
@@ -125,5 +125,5 @@ def _sweep(parent: Path) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def _sum(library: Path) -> str:
+def _compute_sha256(library: Path) -> str:
     return hashlib.sha256(library.read_bytes()).hexdigest()

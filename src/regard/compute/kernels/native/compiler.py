@@ -39,32 +39,32 @@ class Attempt:
     link: tuple[str, ...]
 
 
-def disabled() -> bool:
+def is_disabled() -> bool:
     """Whether the user wants no compiler."""
     return os.environ.get(VARIABLE, "unset").strip().lower() in ("", "none")
 
 
-def find() -> tuple[str, ...]:
+def find_compiler() -> tuple[str, ...]:
     """The compiler's command: what `REGARD_COMPILER` names, else `$CXX`, else the first of the usual names."""
     named = os.environ.get(VARIABLE)
     if named is None and sys.platform == "win32":
         raise BuildError("on Windows no compiler is looked for")
     wanted = [named] if named else [os.environ.get("CXX", ""), "c++", "g++", "clang++"]
     for command in wanted:
-        words = _words(command)
+        words = _split_command(command)
         if words and shutil.which(words[0]):
             return tuple(words)
     raise BuildError(f"{named} was not found" if named else "no C++ compiler was found")
 
 
-def _words(command: str) -> list[str]:
+def _split_command(command: str) -> list[str]:
     """As a shell would cut it; nothing of what no shell would take, such as a lone quotation mark."""
     with contextlib.suppress(ValueError):
         return shlex.split(command)
     return []
 
 
-def version(compiler: tuple[str, ...]) -> str:
+def get_version(compiler: tuple[str, ...]) -> str:
     """What the compiler says it is."""
     return _run([*compiler, "--version"], Path(__file__).parent, time.monotonic() + MOMENT)
 
@@ -78,21 +78,21 @@ def probe(compiler: tuple[str, ...], folder: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def attempts() -> Iterator[Attempt]:
+def list_attempts() -> Iterator[Attempt]:
     """Flags from the most wanted to the plainest.
 
     torch's own libgomp comes first: with it our loops and torch's share one pool of threads. The library is then
     linked without -fopenmp, which would name the system's libgomp as well.
     """
-    more = tuple(_words(os.environ.get(FLAGS, "")))
+    more = tuple(_split_command(os.environ.get(FLAGS, "")))
     for processor, flags in (("this processor", (*NATIVE, *more)), ("any processor", more)):
-        for gomp in torch_gomp():
+        for gomp in find_torch_gomp():
             yield Attempt(f"torch's threads, {processor}", (*COMMON, *flags, "-fopenmp"), (*more, str(gomp)))
         yield Attempt(f"OpenMP, {processor}", (*COMMON, *flags, "-fopenmp"), (*more, "-fopenmp"))
         yield Attempt(f"one thread, {processor}", (*COMMON, *flags), more)
 
 
-def torch_gomp() -> list[Path]:
+def find_torch_gomp() -> list[Path]:
     """The OpenMP runtime inside torch's own folder, if it brings one: that of GNU alone has the symbols we need."""
     folder = Path(torch.__file__).parent
     return sorted([*folder.glob("lib/libgomp*.so*"), *folder.parent.glob("torch.libs/libgomp*.so*")])[:1]

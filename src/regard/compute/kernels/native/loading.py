@@ -34,7 +34,7 @@ class Library:
         return found
 
 
-class _Holder:
+class _LoaderState:
     """What became of the library: not asked for yet, not on disk (so far), there, or given up for a reason."""
 
     def __init__(self) -> None:
@@ -45,25 +45,25 @@ class _Holder:
         self.reason = ""
 
 
-_holder = _Holder()
+_holder = _LoaderState()
 
 
-def loaded() -> Library | None:
+def get_loaded() -> Library | None:
     """The library if this process has it already."""
     return _holder.library
 
 
-def given_up() -> str:
+def get_failure() -> str:
     """Why this process will not have the library; empty while it may."""
-    return f"{compiler.VARIABLE} says so" if compiler.disabled() and not _holder.library else _holder.reason
+    return f"{compiler.VARIABLE} says so" if compiler.is_disabled() and not _holder.library else _holder.reason
 
 
-def state() -> str:
+def describe_state() -> str:
     """Return "loaded", or why this process will not have the library; empty while it may."""
-    return "loaded" if _holder.library else given_up()
+    return "loaded" if _holder.library else get_failure()
 
 
-def library(*, build: bool = True) -> Library | None:
+def load_library(*, build: bool = True) -> Library | None:
     """The library, or None where none can be had: then say so once, and never try again in this process.
 
     With `build=False` it is only taken from the cache, which costs milliseconds; a later call may still build it.
@@ -72,17 +72,17 @@ def library(*, build: bool = True) -> Library | None:
         return _holder.library
     with _holder.lock:
         if not _holder.settled:
-            _settle(build)
+            _load_once(build)
     return _holder.library
 
 
-def _settle(build: bool) -> None:
+def _load_once(build: bool) -> None:
     _holder.looked = True
-    if compiler.disabled():
+    if compiler.is_disabled():
         _holder.settled = True
         return
     try:
-        _holder.library = _obtain(build)
+        _holder.library = _find_or_build(build)
         _holder.settled = build or _holder.library is not None
     except (compiler.BuildError, OSError) as error:
         if build or isinstance(error, compiler.HungError):  # who only looked has lost nothing yet
@@ -91,14 +91,14 @@ def _settle(build: bool) -> None:
             warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-def _obtain(build: bool) -> Library | None:
+def _find_or_build(build: bool) -> Library | None:
     """From the cache if it is there and loads; else compiled, if `build`."""
-    command = compiler.find()
+    command = compiler.find_compiler()
     files = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.hpp")])
-    flags = [repr(attempt) for attempt in compiler.attempts()]
-    facts = (" ".join(command), compiler.version(command), *flags, cache.processor(), torch.__version__)
-    entry = cache.folder() / f"native-{cache.key(files, *facts)}"
-    found = cache.find(entry)
+    flags = [repr(attempt) for attempt in compiler.list_attempts()]
+    facts = (" ".join(command), compiler.get_version(command), *flags, cache.describe_processor(), torch.__version__)
+    entry = cache.find_folder() / f"native-{cache.compute_key(files, *facts)}"
+    found = cache.find_entry(entry)
     if found is not None:
         try:
             return Library(found)
@@ -108,12 +108,12 @@ def _obtain(build: bool) -> Library | None:
 
 
 def _build(command: tuple[str, ...], entry: Path) -> Library:
-    workshop = cache.workshop(entry.parent)
+    workshop = cache.make_build_folder(entry.parent)
     atexit.register(shutil.rmtree, workshop, ignore_errors=True)
     sources = sorted(SOURCES.glob("*.cpp"))
     first: Exception | None = None
     compiler.probe(command, workshop)
-    for attempt in compiler.attempts():
+    for attempt in compiler.list_attempts():
         try:
             made = compiler.build(command, attempt, sources, workshop)
             ctypes.CDLL(str(made))  # a library that does not load is no library: try plainer flags
