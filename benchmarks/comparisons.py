@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from benchmarks.recipes.running import get_date
+from benchmarks.recipes.runs import get_date
 from benchmarks.results import FOLDER, write
 from benchmarks.worker import find_commit
 from regard.cli.compare import UNITS, What, format_number
@@ -33,7 +33,9 @@ class ComparisonResult:
     found: dict[str, Any]
 
 
-def run_comparison(name: str, folder: Path = FOLDER, *more: str, lengths: tuple[int, ...] = LENGTHS) -> ComparisonResult:
+def run_comparison(
+    name: str, folder: Path = FOLDER, *more: str, lengths: tuple[int, ...] = LENGTHS
+) -> ComparisonResult:
     """One comparison by its command, with one thread."""
     command = [sys.executable, "-m", "regard", "compare", name, "--json", *more]
     if name == LAYERS:
@@ -56,7 +58,9 @@ def render_page(found: list[ComparisonResult]) -> str:
     how = (
         "Each by one command, `regard compare NAME`, with one thread; recorded by `python -m benchmarks.comparisons`.\n"
     )
-    return "\n".join([head, how, *(render_layers(one) if one.name == LAYERS else render_mechanisms(one) for one in found)])
+    return "\n".join(
+        [head, how, *(render_layers(one) if one.name == LAYERS else render_mechanisms(one) for one in found)]
+    )
 
 
 def describe_setting(one: ComparisonResult) -> str:
@@ -92,7 +96,12 @@ def render_layers(one: ComparisonResult) -> str:
             formula = f"O({FORMULAS[name][quantity].text})"
             parts.append(f"| {' | '.join([name, str(one.found['widths'][name]), *figures, formula])} |")
         parts.append("")
-    parts += [f"![marks: measured; lines: the formulas](../benchmarks/results/{PICTURE})", "", describe_setting(one), ""]
+    parts += [
+        f"![marks: measured; lines: the formulas](../benchmarks/results/{PICTURE})",
+        "",
+        describe_setting(one),
+        "",
+    ]
     return "\n".join(parts)
 
 
@@ -110,7 +119,10 @@ def main() -> int:
     from benchmarks import report
 
     for name in given.names or NAMES:
-        print(render_mechanisms(run_comparison(name)) if name != LAYERS else render_layers(run_comparison(name)), flush=True)
+        print(
+            render_mechanisms(run_comparison(name)) if name != LAYERS else render_layers(run_comparison(name)),
+            flush=True,
+        )
         report.write()
     return 0
 

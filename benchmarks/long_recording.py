@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.contenders.observing import LongAttention, Sizes, draw_long_inputs
+from benchmarks.contenders.observation import LongAttention, Sizes, draw_long_inputs
 from benchmarks.results import FOLDER, CaseResult, Check, Entry, Result, Setting, save
 from benchmarks.worker import find_commit
 from regard.cli.machine import LoadMonitor, describe_machine
@@ -78,7 +78,10 @@ def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     draw(draw_alignment(table, names, names, largest=float(table.max())), folder / "first.png")
     drawn = time.perf_counter()
     Recording(recording).save(folder / "long.safetensors")
-    return folder / "long.safetensors", [build_single_entry("observed", seen - begin), build_single_entry("first picture, Python", drawn - seen)]
+    return folder / "long.safetensors", [
+        build_single_entry("observed", seen - begin),
+        build_single_entry("first picture, Python", drawn - seen),
+    ]
 
 
 def build_single_entry(name: str, seconds: float) -> Entry:
@@ -162,7 +165,9 @@ def build_result(entries: list[Entry], given: argparse.Namespace, watch: LoadMon
     case = CaseResult(f"{given.length:,} × {given.length:,} weights", "s", entries, checks)
     quick = given.length < 32_768
     threads = torch.get_num_threads()
-    setting = Setting(*describe_machine(), threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), quick)
+    setting = Setting(
+        *describe_machine(), threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), quick
+    )
     return Result("long_recording", "A long attention on the page", setting, [case])
 
 

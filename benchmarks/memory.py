@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.claim import Build, TimeCase
 from benchmarks.claims import find
-from benchmarks.measuring import build_call
+from benchmarks.measurement import build_call
 
 ROOT = Path(__file__).parent.parent
 MEGABYTE = 2**20

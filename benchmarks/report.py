@@ -6,10 +6,10 @@ from pathlib import Path
 
 from benchmarks import comparisons
 from benchmarks.claims import NAMES
-from benchmarks.recipes.running import TaskResult
-from benchmarks.recipes.running import load as load_task
+from benchmarks.formats import format_amount, format_bound, format_entry, format_number, format_ratio, format_relative
+from benchmarks.recipes.runs import TaskResult
+from benchmarks.recipes.runs import load as load_task
 from benchmarks.results import FOLDER, CaseResult, CurveResult, Result, Setting, load
-from benchmarks.wording import format_amount, format_bound, format_entry, format_number, format_ratio, format_relative
 
 ROOT = Path(__file__).parent.parent
 TASKS_BEGIN, TASKS_END = "<!-- tasks:begin -->", "<!-- tasks:end -->"
@@ -46,7 +46,9 @@ def render_summary(found: list[Result]) -> str:
             for check in case.checks:
                 says = "" if check.unit == "MB" else f" {check.says}"
                 mark = "" if check.holds else " ✗"
-                rows.append(f"| {result.title}, {case.name} | **{format_ratio(check)}**{says}{mark} | {format_bound(check)} |")
+                rows.append(
+                    f"| {result.title}, {case.name} | **{format_ratio(check)}**{says}{mark} | {format_bound(check)} |"
+                )
     return "\n".join(rows)
 
 
@@ -103,7 +105,11 @@ def render_task_row(result: TaskResult) -> str:
 
 def render_task_block(found: list[TaskResult]) -> str:
     """What stands in the README between the marks of the tasks."""
-    rows = ["| task | mechanism | data | ours | published | time |", "|---|---|---|---|---|---|", *map(render_task_row, found)]
+    rows = [
+        "| task | mechanism | data | ours | published | time |",
+        "|---|---|---|---|---|---|",
+        *map(render_task_row, found),
+    ]
     how = "Each by one command, `python -m benchmarks.recipes NAME --data FOLDER`; configurations and seeds are in"
     where = "[benchmarks/results](benchmarks/results). Times are of the clock, beside other work on the same two cores."
     return f"{TASKS_BEGIN}\n{chr(10).join(rows)}\n\n{how}\n{where}\n{TASKS_END}"
@@ -122,7 +128,9 @@ def replace_task_block(text: str, found: list[TaskResult]) -> str:
 
 def render_page(found: list[Result]) -> str:
     """docs/benchmarks.md, all of it."""
-    head = f"# Benchmarks\n\n<!-- made by python -m benchmarks.report: do not edit -->\n\n{HOW}\n{render_summary(found)}\n"
+    head = (
+        f"# Benchmarks\n\n<!-- made by python -m benchmarks.report: do not edit -->\n\n{HOW}\n{render_summary(found)}\n"
+    )
     return "\n".join([head, *(_render_section(result) for result in found)])
 
 
@@ -153,7 +161,11 @@ def _render_growth(result: Result) -> str:
         " a window of 256; linear: causal features; stream: additive; rows: sparsemax; flex: uncompiled, as torch runs"
         " it on a CPU. The exponent is the slope over the last four lengths."
     )
-    rows = ["| backend | time | memory | longest | there |", "|---|---|---|---|---|", *map(_render_curve, result.curves)]
+    rows = [
+        "| backend | time | memory | longest | there |",
+        "|---|---|---|---|---|",
+        *map(_render_curve, result.curves),
+    ]
     picture = f"![time and memory against the length](../benchmarks/results/{result.claim}.svg)"
     return "\n\n".join([head, "\n".join(rows), picture])
 
@@ -181,7 +193,9 @@ def render_files(root: Path = ROOT) -> dict[Path, str]:
 def find_stale(root: Path = ROOT) -> list[Path]:
     """The files that differ from the results."""
     return [
-        path for path, text in render_files(root).items() if not path.exists() or path.read_text(encoding="utf-8") != text
+        path
+        for path, text in render_files(root).items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
 
 

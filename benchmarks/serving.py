@@ -100,7 +100,9 @@ def build_result(seen: ClientLog, given: argparse.Namespace, watch: LoadMonitor,
         f"{given.clients} clients for {given.seconds:g} s, beam {given.beam}", "s", [entry], [check], counts
     )
     quick = given.seconds < 60
-    setting = Setting(*describe_machine(), given.threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), quick)
+    setting = Setting(
+        *describe_machine(), given.threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), quick
+    )
     return Result("serving", "Translations served to many clients at once", setting, [case])
 
 

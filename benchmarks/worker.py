@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.claim import Claim, TimeCase
 from benchmarks.claims import find
-from benchmarks.measuring import Scale, time_case, measure_memory_case
+from benchmarks.measurement import Scale, measure_memory_case, time_case
 from benchmarks.results import CaseResult, Result, Setting, save
 from regard.cli.machine import LoadMonitor, describe_machine
 
@@ -27,11 +27,17 @@ def measure(name: str, scale: Scale, threads: int) -> Result:
     curves = []
     if claim.growth is not None:
         # Imported here: only this claim starts from it.
-        from benchmarks.growing import measure_growth
+        from benchmarks.growth import measure_growth
 
         curves = measure_growth(name, claim.growth, scale)
     setting = Setting(
-        *describe_machine(), threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), scale.quick or scale.tiny
+        *describe_machine(),
+        threads,
+        load,
+        watch.measure_load(),
+        date.today().isoformat(),
+        find_commit(),
+        scale.quick or scale.tiny,
     )
     return Result(name, claim.title, setting, cases, curves)
 

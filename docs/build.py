@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from regard.cli.describing import describe_family, select_families
+from regard.cli.descriptions import describe_family, select_families
 
 TARGET = Path(__file__).parent / "catalog.md"
 

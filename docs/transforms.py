@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from regard import Capped, Dot, Gaussian, ScaledDot, Softmax, attend
 from regard.algebra import catalog
 from regard.algebra.catalog import Sizes
-from regard.compute.verify import measure_difference, prepare_tensors, find_worst
+from regard.compute.verification import find_worst, measure_difference, prepare_tensors
 from regard.errors import RegardError
 from regard.layers import Memory
 
@@ -32,7 +32,7 @@ FLOAT, HALF = 1e-4, 5e-2  # under autocast, in float32 and in bfloat16
 NOISE = 1e-5  # Inductor's logarithm of float32 differs in the last digit, and the noise is of float32
 SEQUENTIAL = ("monotonic", "hard-monotonic", "chunkwise")  # a graph has all their rows, one after the other
 STRAIGHT = ("argmax", "gumbel-straight")  # their gradient is that of another function, by intention
-ARGUMENTS = {"reading": "aggregate"}  # the one family whose name is not that of its argument
+ARGUMENTS = {"aggregate": "aggregate"}  # the one family whose name is not that of its argument
 
 Options = dict[str, Any]
 
@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
 
 def _build_row(family: str, name: str, make: Callable[..., object]) -> Row:
     argument = ARGUMENTS.get(family, family)
-    return Row(family, name, lambda sizes: {argument: make() if family == "reading" else make(sizes)})
+    return Row(family, name, lambda sizes: {argument: make() if family == "aggregate" else make(sizes)})
 
 
 INLINE: Mapping[str, Callable[[Sizes], Options]] = {
@@ -167,7 +167,10 @@ def compare(module: AttendModule, run: Callable[..., Tensor], tensors: list[Tens
     """Value and gradients of a way to run the module, against its definition; `room` is for noise in float32."""
     true = values_and_gradients(module.copy_as_definition(), tensors, module.parameters())
     found = values_and_gradients(run, tensors, module.parameters())
-    value, gradient = (find_worst_difference(found[:1], true[:1]), VALUE + room), (find_worst_difference(found[1:], true[1:]), GRADIENT + room)
+    value, gradient = (
+        (find_worst_difference(found[:1], true[:1]), VALUE + room),
+        (find_worst_difference(found[1:], true[1:]), GRADIENT + room),
+    )
     return judge({"value": value, "gradient": gradient})
 
 
@@ -236,16 +239,26 @@ def check_second(row: Row) -> Outcome:
         hessian = run_seeded(_hessian(lambda query: weigh(module(query, *tensors[1:]))), tensors[0])
         alone = [along[0], torch.zeros_like(along[1]), torch.zeros_like(along[2])]
         product = torch.tensordot(hessian, along[0], along[0].dim())
-        errors["torch.func.hessian"] = (find_worst_difference([product], _differentiate_numerically(module.copy_as_definition(), tensors, alone)[:1]), SECOND)
-    true = (_compute_second_derivative if row.name in STRAIGHT else _differentiate_numerically)(module.copy_as_definition(), tensors, along)
+        errors["torch.func.hessian"] = (
+            find_worst_difference(
+                [product], _differentiate_numerically(module.copy_as_definition(), tensors, alone)[:1]
+            ),
+            SECOND,
+        )
+    true = (_compute_second_derivative if row.name in STRAIGHT else _differentiate_numerically)(
+        module.copy_as_definition(), tensors, along
+    )
     errors["product"] = (find_worst_difference(_compute_second_derivative(module, tensors, along), true), SECOND)
     return judge(errors)
 
 
-def _differentiate_numerically(module: AttendModule, tensors: list[Tensor], along: list[Tensor], step: float = 1e-5) -> list[Tensor]:
+def _differentiate_numerically(
+    module: AttendModule, tensors: list[Tensor], along: list[Tensor], step: float = 1e-5
+) -> list[Tensor]:
     """The change of the gradients along a direction, from the gradients a step ahead and a step behind."""
     ahead, behind = (
-        _compute_gradients(module, [t + sign * step * a for t, a in zip(tensors, along, strict=True)]) for sign in (1, -1)
+        _compute_gradients(module, [t + sign * step * a for t, a in zip(tensors, along, strict=True)])
+        for sign in (1, -1)
     )
     return [(a - b) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
 
@@ -283,7 +296,10 @@ def check_autocast(row: Row) -> Outcome:
             return output
 
     found = values_and_gradients(run, tensors, module.parameters())
-    errors = {"value": (find_worst_difference(found[:1], true[:1]), FLOAT), "gradient": (find_worst_difference(found[1:], true[1:]), 10 * FLOAT)}
+    errors = {
+        "value": (find_worst_difference(found[:1], true[:1]), FLOAT),
+        "gradient": (find_worst_difference(found[1:], true[1:]), 10 * FLOAT),
+    }
     rounded = [tensor.bfloat16() for tensor in tensors]
     wanted = run_seeded(exact.copy_as_definition(), *(tensor.double() for tensor in rounded))
     with torch.autocast("cpu", torch.bfloat16):
@@ -332,7 +348,12 @@ def check_inference(row: Row) -> Outcome:
     true = run_seeded(module.copy_as_definition(), *tensors)
     with torch.inference_mode():
         found, own = run_seeded(module, *tensors), run_seeded(module, *draw(SIZES))
-    return judge({"value": (find_worst_difference([found], [true]), VALUE), "value of its own": (find_worst_difference([own], [true]), VALUE)})
+    return judge(
+        {
+            "value": (find_worst_difference([found], [true]), VALUE),
+            "value of its own": (find_worst_difference([own], [true]), VALUE),
+        }
+    )
 
 
 def check_compile(row: Row, backend: str = "inductor") -> Outcome:
@@ -346,7 +367,7 @@ def check_compile(row: Row, backend: str = "inductor") -> Outcome:
     with config.patch(fallback_random=True):  # the random numbers that torch itself would draw
         compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
         for sizes in list(find_valid_sizes(module))[:2]:
-            outcome = compare(module, compiled, draw(sizes), NOISE if row.family == "reading" else 0.0)
+            outcome = compare(module, compiled, draw(sizes), NOISE if row.family == "aggregate" else 0.0)
             if outcome.defect:
                 return outcome
     graphs = counters["stats"]["unique_graphs"]
@@ -414,8 +435,8 @@ def format_cell(plain: Outcome, found: Outcome) -> str:
         raise RuntimeError(found.defect)
     if found.refused:
         return "refused"
-    # `few` is taken where a compiled library is there, which differs from machine to machine.
-    return ("✓" if found.backend in (plain.backend, "few") else found.backend) + found.note
+    # `few_queries` is taken where a compiled library is there, which differs from machine to machine.
+    return ("✓" if found.backend in (plain.backend, "few_queries") else found.backend) + found.note
 
 
 HEAD = """# Transforms
@@ -424,7 +445,7 @@ Generated by `python docs/transforms.py`, which runs every transform of torch wi
 definition in float64; do not edit. The other parts of a call are the defaults, the backend is `auto`. *eager* names the
 backend of a plain call; elsewhere ✓ means right and on the same backend, a name means right and on that backend (the
 plan says why), and *refused* that an error of ours says what to do. Where a compiled library is there, calls without a
-gradient may run on `few` instead.
+gradient may run on `few_queries` instead.
 
 - **eager**: value and gradients to queries, keys, values and parameters.
 - **compile**: `torch.compile(fullgraph=True, dynamic=True)` with Inductor; value and gradients, two sizes, one graph

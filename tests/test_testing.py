@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from regard import (
+    Aggregate,
     ALiBi,
     Argmax,
     Bias,
@@ -26,7 +27,6 @@ from regard import (
     Normalizer,
     Parts,
     Prior,
-    Aggregate,
     Relative,
     Score,
     Soft,
@@ -42,8 +42,8 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Tensor
 from regard.testing import (
     check_aggregate,
-    check_bias,
     check_backends,
+    check_bias,
     check_mask,
     check_normalizer,
     check_part,

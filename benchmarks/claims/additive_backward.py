@@ -1,7 +1,7 @@
 """Additive attention needs no tanh for each pair: forward and backward."""
 
 from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
-from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, without_scores, ours
+from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, ours, without_scores
 
 TINY = Sizes(batch=2, queries=5, keys=7, hidden=11)
 BOUNDS = (Bound(FASTEST, least=20),)

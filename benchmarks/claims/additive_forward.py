@@ -1,7 +1,7 @@
 """Additive attention needs no tanh for each pair: forward."""
 
 from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
-from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, without_scores, ours
+from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, ours, without_scores
 
 CLAIM = Claim(
     "Additive attention, forward",

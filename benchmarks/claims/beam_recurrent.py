@@ -1,7 +1,7 @@
 """Bahdanau's model translates with a beam of 5 five times as fast as two others do in torch, or faster."""
 
 from benchmarks.claim import Bound, Claim, TimeCase
-from benchmarks.contenders.decoding import ALONE, LIMIT, SearchProblem, joeynmt, opennmt, ours, vocabulary_product
+from benchmarks.contenders.beam_search import ALONE, LIMIT, SearchProblem, joeynmt, opennmt, ours, vocabulary_product
 from benchmarks.contenders.text import Batch
 from benchmarks.contenders.translators import Shape
 

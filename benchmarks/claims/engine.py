@@ -1,7 +1,7 @@
 """`--engine ct2` takes the time of CTranslate2 itself, or a tenth more."""
 
 from benchmarks.claim import Bound, Claim, TimeCase
-from benchmarks.contenders.decoding import SearchProblem
+from benchmarks.contenders.beam_search import SearchProblem
 from benchmarks.contenders.engine import direct, ours
 from benchmarks.contenders.text import Batch
 from benchmarks.contenders.translators import Shape

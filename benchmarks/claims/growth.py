@@ -2,7 +2,7 @@
 
 import regard
 from benchmarks.claim import Claim, Curve, Growth
-from benchmarks.contenders.growing import WINDOW, build_additive_score, build_backend
+from benchmarks.contenders.backends import WINDOW, build_additive_score, build_backend
 
 CLAIM = Claim(
     "Growth with the length",

@@ -1,7 +1,14 @@
 """Looking at a model while it runs, against not looking and against leaving the fused path to get weights."""
 
-from benchmarks.claim import Bound, Claim, TimeCase, MemoryCase
-from benchmarks.contenders.observing import Sizes, gpt2_eager, long_observed, long_unobserved, gpt2_observed, gpt2_unobserved
+from benchmarks.claim import Bound, Claim, MemoryCase, TimeCase
+from benchmarks.contenders.observation import (
+    Sizes,
+    gpt2_eager,
+    gpt2_observed,
+    gpt2_unobserved,
+    long_observed,
+    long_unobserved,
+)
 
 UNOBSERVED = "the same model, unobserved"
 EAGER = "transformers, eager with output_attentions"

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 import regard
 from benchmarks.claim import Contender
-from benchmarks.contenders.borrowing import borrow
-from benchmarks.contenders.drawing import collect_leaves, draw_linear, draw_normal
+from benchmarks.contenders.peer_modules import borrow
+from benchmarks.contenders.tensors import collect_leaves, draw_linear, draw_normal
 
 
 @dataclass(frozen=True, slots=True)

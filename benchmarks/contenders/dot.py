@@ -8,7 +8,7 @@ from torch import Tensor
 
 import regard
 from benchmarks.claim import Contender
-from benchmarks.contenders.drawing import draw_normal
+from benchmarks.contenders.tensors import draw_normal
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from benchmarks.claim import Contender
 from benchmarks.contenders import translators
-from benchmarks.contenders.decoding import SearchProblem
+from benchmarks.contenders.beam_search import SearchProblem
 from benchmarks.contenders.text import Text
 from regard.export import CTranslate2Translator, export
 from regard.layers.positions import sinusoids
 from regard.tasks.data import END, Vocabularies
 from regard.tasks.data.vocabulary import SPECIAL, TokenVocabulary
-from regard.tasks.translation import TranslationSearchOptions, TranslationConfig, Translator
+from regard.tasks.translation import TranslationConfig, TranslationSearchOptions, Translator
 from regard.tasks.translation.config import TranslationVocabulary
 
 PULL = 1.0  # of the end towards where it is wanted
@@ -32,7 +32,9 @@ FOLDER = tempfile.TemporaryDirectory()
 
 def ours(task: SearchProblem) -> Contender:
     """Our translator by CTranslate2: texts in numbers, the search, scores by our rule, and words again."""
-    search = TranslationSearchOptions(task.width, length_penalty=task.length, stop="full")  # as CTranslate2 does it, with nothing to make up for
+    search = TranslationSearchOptions(
+        task.width, length_penalty=task.length, stop="full"
+    )  # as CTranslate2 does it, with nothing to make up for
     fast, texts = export_once(task), list_sentences(task)
     return Contender(lambda: count_tokens([one.best[0].tokens for one in fast.translate(texts, search)]))
 

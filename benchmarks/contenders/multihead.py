@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.claim import Contender
-from benchmarks.contenders.drawing import collect_leaves, draw_normal
+from benchmarks.contenders.tensors import collect_leaves, draw_normal
 from regard.layers import Attention
 
 
@@ -62,12 +62,16 @@ def ours_summary(sizes: Sizes) -> Contender:
 
 def torch_plain(sizes: Sizes) -> Contender:
     """`nn.MultiheadAttention(need_weights=False)`."""
-    return _build_plain(build_torch_module(sizes), draw_sequence(sizes), lambda module, x: module(x, x, x, need_weights=False)[0])
+    return _build_plain(
+        build_torch_module(sizes), draw_sequence(sizes), lambda module, x: module(x, x, x, need_weights=False)[0]
+    )
 
 
 def torch_weights(sizes: Sizes) -> Contender:
     """`nn.MultiheadAttention` with the weights of each head."""
-    return _build_plain(build_torch_module(sizes), draw_sequence(sizes), lambda module, x: _call_with_weights(module, x)[0])
+    return _build_plain(
+        build_torch_module(sizes), draw_sequence(sizes), lambda module, x: _call_with_weights(module, x)[0]
+    )
 
 
 def torch_summary(sizes: Sizes) -> Contender:
@@ -135,7 +139,9 @@ def transformers(sizes: Sizes) -> Contender:
 
 def transformers_weights(sizes: Sizes) -> Contender:
     """The same in the eager implementation, the one that gives weights."""
-    return _build_plain(build_bart_module(sizes, "eager"), draw_sequence(sizes), lambda module, x: module(x, output_attentions=True)[0])
+    return _build_plain(
+        build_bart_module(sizes, "eager"), draw_sequence(sizes), lambda module, x: module(x, output_attentions=True)[0]
+    )
 
 
 def build_bart_module(sizes: Sizes, implementation: str) -> Any:

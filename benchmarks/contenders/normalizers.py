@@ -9,7 +9,7 @@ from torch import Tensor
 
 import regard
 from benchmarks.claim import Build, Contender
-from benchmarks.contenders.drawing import draw_normal
+from benchmarks.contenders.tensors import draw_normal
 from regard.algebra.pairs import Pairs
 
 

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from benchmarks.claim import Contender
 from benchmarks.contenders import translators
-from benchmarks.contenders.borrowing import borrow
-from benchmarks.contenders.plain import TutorialRecurrent, TutorialTransformer
+from benchmarks.contenders.peer_modules import borrow
 from benchmarks.contenders.text import PADDING, Batch, Text
 from benchmarks.contenders.translators import Shape
+from benchmarks.contenders.tutorials import TutorialRecurrent, TutorialTransformer
 from regard.training.step import scale_gradients
 
 SMOOTHING, CLIP, RATE = 0.1, 1.0, 1e-4

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from benchmarks.contenders.borrowing import borrow
+from benchmarks.contenders.peer_modules import borrow
 from benchmarks.contenders.text import BEGIN, END, PADDING, UNKNOWN, Text
 from regard.models import PRESETS, ModelConfig, build_model
 
@@ -47,7 +47,7 @@ def build_config(shape: Shape) -> ModelConfig:
         size=shape.size,
         dropout=shape.dropout,
         recurrent=replace(preset.recurrent, hidden=shape.size),
-        reading=replace(preset.attention, hidden=shape.size),
+        attention=replace(preset.attention, hidden=shape.size),
         transformer=replace(blocks, hidden=2 * shape.size, hidden_dropout=shape.dropout),
     )
 
@@ -59,7 +59,9 @@ def joeynmt(shape: Shape) -> Any:
     special = SimpleNamespace(**marks, sep_token=None, sep_id=None, lang_tags=[])
     words = [str(number) for number in range(shape.vocabulary - len(names))]
     vocabulary = borrow("joeynmt.vocabulary").Vocabulary(words, special)
-    stack = _configure_joeynmt_transformer(shape) if shape.kind == "transformer" else _configure_joeynmt_recurrent(shape)
+    stack = (
+        _configure_joeynmt_transformer(shape) if shape.kind == "transformer" else _configure_joeynmt_recurrent(shape)
+    )
     tied = {"tied_embeddings": shape.kind == "transformer", "tied_softmax": True}
     return borrow("joeynmt.model").build_model({**tied, **stack}, vocabulary, vocabulary)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks import report
 from benchmarks.recipes.recipe import list_recipes, read_recipe
-from benchmarks.recipes.running import run_recipe, save
+from benchmarks.recipes.runs import run_recipe, save
 from benchmarks.results import FOLDER
 
 ROOT = Path(__file__).parent.parent.parent
@@ -23,7 +23,10 @@ def main() -> int:
         print("\n".join(list_recipes()))
         return 0
     if given.name not in list_recipes():
-        print(f"recipes: got {given.name}, expected one of {', '.join(list_recipes())}; fix: check the name", file=sys.stderr)
+        print(
+            f"recipes: got {given.name}, expected one of {', '.join(list_recipes())}; fix: check the name",
+            file=sys.stderr,
+        )
         return 2
     result = run_recipe(read_recipe(given.name), given.data, given.runs)
     save(result, FOLDER)

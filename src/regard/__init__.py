@@ -12,9 +12,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.algebra.aggregates import Argmax, Baseline, Gumbel, StraightThroughGumbel, Aggregate, Sample, Soft, reinforce
+    from regard.algebra.aggregates import (
+        Aggregate,
+        Argmax,
+        Baseline,
+        Gumbel,
+        Sample,
+        Soft,
+        StraightThroughGumbel,
+        reinforce,
+    )
     from regard.algebra.biases import ALiBi, Bias, Dense, Prior, Relative
-    from regard.algebra.masks import CenteredWindow, Causal, Documents, Full, Lengths, Mask, Prefix, Table, Window
+    from regard.algebra.masks import Causal, CenteredWindow, Documents, Full, Lengths, Mask, Prefix, Table, Window
     from regard.algebra.normalizers import (
         ChunkwiseMonotonic,
         Entmax,
@@ -56,18 +65,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "algebra.aggregates": "Argmax Baseline Gumbel GumbelStraight Reading Sample Soft reinforce",
+    "algebra.aggregates": "Argmax Baseline Gumbel StraightThroughGumbel Aggregate Sample Soft reinforce",
     "algebra.biases": "ALiBi Bias Dense Prior Relative",
     "errors": "InputError KindError PlanError RegardError",
-    "compute.planning": "Plan lower",
-    "algebra.masks": "Around Causal Documents Full Lengths Mask Prefix Table Window",
+    "compute.planning": "Plan make_plan",
+    "algebra.masks": "CenteredWindow Causal Documents Full Lengths Mask Prefix Table Window",
     "algebra.normalizers": "ChunkwiseMonotonic Entmax Entmax15 HardMonotonic LocalGaussian "
     "Monotonic Normalizer RowTotal Sigmoid Softmax SoftmaxPlusOne Sparsemax",
     "inspect.observe": "observe",
-    "compute.attend": "Attended attend",
-    "algebra.parts": "Facts Parts",
+    "compute.attend": "AttentionResult attend",
+    "algebra.parts": "CallFacts Parts",
     "inspect.recording": "Recording",
-    "algebra.scores": "Additive Bilinear Capped Concat Cosine Dot DotForm DotScore Features Gaussian "
+    "algebra.scores": "Additive Bilinear Capped Concat Cosine Dot DotForm DotScore FeatureDot Gaussian "
     "Laplacian Location ScaledDot Score",
     "compute.weights": "Weights",
 }
@@ -89,14 +98,16 @@ def __dir__() -> list[str]:
 __all__ = [
     "ALiBi",
     "Additive",
+    "Aggregate",
     "Argmax",
-    "CenteredWindow",
     "AttentionResult",
     "Baseline",
     "Bias",
     "Bilinear",
+    "CallFacts",
     "Capped",
     "Causal",
+    "CenteredWindow",
     "ChunkwiseMonotonic",
     "Concat",
     "Cosine",
@@ -107,12 +118,10 @@ __all__ = [
     "DotScore",
     "Entmax",
     "Entmax15",
-    "CallFacts",
     "FeatureDot",
     "Full",
     "Gaussian",
     "Gumbel",
-    "StraightThroughGumbel",
     "HardMonotonic",
     "InputError",
     "KindError",
@@ -128,7 +137,6 @@ __all__ = [
     "PlanError",
     "Prefix",
     "Prior",
-    "Aggregate",
     "Recording",
     "RegardError",
     "Relative",
@@ -141,6 +149,7 @@ __all__ = [
     "Softmax",
     "SoftmaxPlusOne",
     "Sparsemax",
+    "StraightThroughGumbel",
     "Table",
     "Weights",
     "Window",

@@ -16,7 +16,7 @@ from regard.algebra.normalizers import Normalizer
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Score
 from regard.compute.claims import find_false_claims
-from regard.compute.verify import SMALL, CatalogCase, Deviation, Part, choose_sizes, compare_backends, verify_part
+from regard.compute.verification import SMALL, CatalogCase, Deviation, Part, choose_sizes, compare_backends, verify_part
 
 
 def check_score(score: Score) -> None:

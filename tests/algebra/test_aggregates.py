@@ -7,18 +7,18 @@ import pytest
 import torch
 
 from regard import (
+    Aggregate,
     Argmax,
     Baseline,
     Gumbel,
-    StraightThroughGumbel,
     InputError,
     Lengths,
     Mask,
     Prior,
-    Aggregate,
     Sample,
     Soft,
     Softmax,
+    StraightThroughGumbel,
     attend,
     reinforce,
 )
@@ -191,7 +191,9 @@ def variance(value: float) -> float:
     scores = SHARES.log().requires_grad_()
     log_p = torch.log_softmax(scores, 0)
     grads = [
-        torch.autograd.grad(reinforce(log_p[j], REWARDS[j], Baseline(value, batches=1))[0], scores, retain_graph=True)[0]
+        torch.autograd.grad(reinforce(log_p[j], REWARDS[j], Baseline(value, batches=1))[0], scores, retain_graph=True)[
+            0
+        ]
         for j in range(4)
     ]
     table = torch.stack(grads)

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from benchmarks import claims
-from benchmarks.claim import FASTEST, OURS, TimeCase, MemoryCase
+from benchmarks.claim import FASTEST, OURS, MemoryCase, TimeCase
 from benchmarks.claims import NAMES, find
-from benchmarks.measuring import Scale, _compute_differences, build_call, time_case
+from benchmarks.measurement import Scale, _compute_differences, build_call, time_case
 from regard.compute.planning import BACKENDS
 
 CASES = [(name, index) for name in NAMES for index in range(len(find(name).cases))]
@@ -64,7 +64,9 @@ def test_a_missing_peer_is_said_and_the_others_run() -> None:
     assert len(found.checks) == 1
 
 
-LONG = [backend for backend in BACKENDS if backend != "few"]  # which is for a handful of queries, and cannot grow
+LONG = [
+    backend for backend in BACKENDS if backend != "few_queries"
+]  # which is for a handful of queries, and cannot grow
 
 
 def test_growth_covers_every_backend() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import comparisons, report
 from benchmarks.recipes.recipe import Recipe, Run, list_recipes, read_recipe
-from benchmarks.recipes.running import COPIED, TaskResult, RunResult, find_figure, load, run_recipe, save, remove_paths
+from benchmarks.recipes.runs import COPIED, RunResult, TaskResult, find_figure, load, remove_paths, run_recipe, save
 from regard.tasks import import_task
 
 
@@ -17,7 +17,9 @@ def test_a_recipe_names_a_task_and_fields_that_exist(name: str) -> None:
     recipe = read_recipe(name)
     for run in recipe.runs:
         data = [f"/nowhere/{part}" for part in recipe.source]
-        config = import_task(recipe.task).configure(run.preset, data, {key: str(value) for key, value in run.fields.items()})
+        config = import_task(recipe.task).configure(
+            run.preset, data, {key: str(value) for key, value in run.fields.items()}
+        )
         assert config.task == recipe.task
 
 
@@ -33,7 +35,9 @@ def test_a_row_says_what_was_reached_and_what_was_missed() -> None:
     beside = [*result(99.5).runs, RunResult("plain", {}, 1, 1, 1.0, {}, 97.0)]
     assert "<br>plain: 97 |" in report.render_task_row(result(99.5, runs=beside))
     tested = [RunResult("ours", {}, 1, 1, 1.0, {"other": {"a": 4.0}}, 99.5), *beside[1:]]
-    assert "<br>another set: 4; plain: 97 |" in report.render_task_row(result(0, runs=tested, also={"another set": "other.a"}))
+    assert "<br>another set: 4; plain: 97 |" in report.render_task_row(
+        result(0, runs=tested, also={"another set": "other.a"})
+    )
     short = result(99.5, runs=beside, wanted={"plain": 97.5})
     assert not short.reached
     assert "**99.5** %<br>plain: 97 ✗ (≥ 97.5 wanted) |" in report.render_task_row(short)

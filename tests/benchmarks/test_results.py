@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import growing, peers, report, wording
-from benchmarks.growing import estimate_exponent
+from benchmarks import formats, growth, peers, report
+from benchmarks.growth import estimate_exponent
 from benchmarks.results import CaseResult, Check, CurveResult, Entry, Point, Result, Setting, load, save
 
 SETTING = Setting("a processor", 2, "Linux x86_64", "3.11.7", "2.13.0", 2, 0.1, 0.02, "2026-11-15", "abc1234", False)
@@ -122,7 +122,7 @@ def test_every_pip_line_is_pinned() -> None:
     assert {name.lower() for name in (*peers.WHOLE, *peers.ALONE)} <= named
 
 
-@pytest.mark.parametrize("module", [wording, growing])
+@pytest.mark.parametrize("module", [formats, growth])
 def test_the_examples_are_true(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted > 0

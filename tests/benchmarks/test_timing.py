@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from regard.compute.timing import Budget, interleave, summarize_ratios, summarize
+from regard.compute.timing import Budget, interleave, summarize, summarize_ratios
 from regard.errors import InputError
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from benchmarks.claim import Contender
-from benchmarks.contenders import decoding, training
-from benchmarks.contenders.borrowing import BlankModule, borrow
-from benchmarks.contenders.decoding import SearchProblem
+from benchmarks.contenders import beam_search, training
+from benchmarks.contenders.beam_search import SearchProblem
+from benchmarks.contenders.peer_modules import BlankModule, borrow
 from benchmarks.contenders.text import BEGIN, END, PADDING, Batch, Text
 from benchmarks.contenders.training import Update
 from benchmarks.contenders.translators import Shape
@@ -58,7 +58,7 @@ def test_an_update_learns(kind: str) -> None:
 @pytest.mark.parametrize("kind", SHAPES)
 def test_searches_say_as_many_tokens(kind: str) -> None:
     task = SearchProblem(SHAPES[kind], Batch(60, vocabulary=211), steps=5)
-    for build in [decoding.ours, *others(decoding, kind)]:
+    for build in [beam_search.ours, *others(beam_search, kind)]:
         contender = built(build, task)
         if contender is not None:
             with torch.no_grad():

@@ -5,8 +5,8 @@ import torch
 
 from regard import Lengths, Mask, Window, attend
 from regard.algebra import catalog
-from regard.compute import verify
-from regard.compute.verify import SMALL, CatalogCase, find_supported_backends, build_parts
+from regard.compute import verification
+from regard.compute.verification import SMALL, CatalogCase, build_parts, find_supported_backends
 
 FAMILIES = [
     list(catalog.SCORES),
@@ -20,15 +20,15 @@ BROKEN = [float("nan"), float("inf"), float("-inf")]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("case", verify.choose_pairwise_cases(FAMILIES), ids=str)
+@pytest.mark.parametrize("case", verification.choose_pairwise_cases(FAMILIES), ids=str)
 def test_an_empty_row_is_zero_in_value_weight_and_gradient(case: CatalogCase, dtype: torch.dtype) -> None:
     parts = build_parts(case, SMALL, dtype=dtype)
     for backend in ["eager", *find_supported_backends(parts, SMALL, dtype=dtype)]:
-        tensors = verify.draw_inputs(SMALL, dtype=dtype)
-        attended = verify.run_backend(parts, tensors, backend)
+        tensors = verification.draw_inputs(SMALL, dtype=dtype)
+        attended = verification.run_backend(parts, tensors, backend)
         assert (attended.output[-1] == 0).all(), backend
         assert (attended.weights.dense()[-1] == 0).all(), backend
-        grads = verify.compute_gradients(parts, tensors, attended)
+        grads = verification.compute_gradients(parts, tensors, attended)
         for tensor, grad in zip(tensors, grads[:3], strict=True):
             if grad is not None:
                 assert (grad[-1] == 0).all(), (backend, tensor.shape)
@@ -37,25 +37,25 @@ def test_an_empty_row_is_zero_in_value_weight_and_gradient(case: CatalogCase, dt
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
-@pytest.mark.parametrize("case", verify.choose_pairwise_cases(FAMILIES)[::2], ids=str)
+@pytest.mark.parametrize("case", verification.choose_pairwise_cases(FAMILIES)[::2], ids=str)
 def test_what_padding_holds_does_not_matter(case: CatalogCase, broken: float) -> None:
     parts = build_parts(case, SMALL)
     lengths = catalog.make_lengths(SMALL)
     padding = torch.arange(SMALL.keys) >= lengths[..., None]
     for backend in ["eager", *find_supported_backends(parts, SMALL)]:
-        query, key, value = verify.draw_inputs(SMALL)
-        clean = verify.run_backend(parts, (query, key, value), backend)
+        query, key, value = verification.draw_inputs(SMALL)
+        clean = verification.run_backend(parts, (query, key, value), backend)
         hole = padding[..., None].expand_as(key)
         bad_key = key.detach().masked_fill(hole, broken).requires_grad_()
         bad_value = value.detach().masked_fill(padding[..., None].expand_as(value), broken).requires_grad_()
-        dirty = verify.run_backend(parts, (query, bad_key, bad_value), backend)
+        dirty = verification.run_backend(parts, (query, bad_key, bad_value), backend)
         assert torch.allclose(dirty.output, clean.output, rtol=1e-12, atol=1e-12), backend
         for a, b in zip(
-            verify.compute_gradients(parts, (query, bad_key, bad_value), dirty),
-            verify.compute_gradients(parts, (query, key, value), clean),
+            verification.compute_gradients(parts, (query, bad_key, bad_value), dirty),
+            verification.compute_gradients(parts, (query, key, value), clean),
             strict=True,
         ):
-            assert verify.measure_difference(a, b) <= verify.GRADIENT, backend
+            assert verification.measure_difference(a, b) <= verification.GRADIENT, backend
 
 
 @pytest.mark.parametrize("normalizer", [n for n in catalog.NORMALIZERS if "chunk" not in n and "monotonic" not in n])
@@ -66,10 +66,10 @@ def test_a_broken_key_reaches_only_the_queries_that_may_see_it(mask: str, normal
     seen = parts.mask.table(SMALL.queries, SMALL.keys).expand(*SMALL.lead, SMALL.queries, SMALL.keys)
     column = SMALL.keys - 3
     for backend in ["eager", *find_supported_backends(parts, SMALL)]:
-        query, key, value = (tensor.detach() for tensor in verify.draw_inputs(SMALL))
-        clean = verify.run_backend(parts, (query, key, value), backend).output
+        query, key, value = (tensor.detach() for tensor in verification.draw_inputs(SMALL))
+        clean = verification.run_backend(parts, (query, key, value), backend).output
         value[..., column, :] = float("nan")
-        dirty = verify.run_backend(parts, (query, key, value), backend).output
+        dirty = verification.run_backend(parts, (query, key, value), backend).output
         exposed = seen[..., column]
         assert torch.isnan(dirty[exposed]).all(), backend
         assert torch.allclose(dirty[~exposed], clean[~exposed], rtol=1e-12, atol=1e-12), backend

@@ -7,12 +7,12 @@ import torch
 
 from regard import attend
 from regard.algebra import catalog
-from regard.compute import verify
+from regard.compute import verification
 from regard.compute.planning import Backend
-from regard.compute.verify import CatalogCase, build_parts, compare_backends
+from regard.compute.verification import CatalogCase, build_parts, compare_backends
 
-WIDE = verify.SMALL._replace(query=5, key=3)
-TALL = verify.SMALL._replace(queries=13, keys=7, lead=(3,))
+WIDE = verification.SMALL._replace(query=5, key=3)
+TALL = verification.SMALL._replace(queries=13, keys=7, lead=(3,))
 TWO_WIDTHS = ("additive", "concat", "bilinear", "low-rank", "location")
 
 
@@ -24,9 +24,9 @@ def agree(case: CatalogCase, sizes: catalog.Sizes, dropout: float = 0.0) -> int:
     return len(errors)
 
 
-@pytest.mark.parametrize("case", verify.choose_pairwise_cases(), ids=str)
+@pytest.mark.parametrize("case", verification.choose_pairwise_cases(), ids=str)
 def test_every_pair_of_parts_agrees_with_the_definition(case: CatalogCase) -> None:
-    agree(case, verify.SMALL)
+    agree(case, verification.SMALL)
 
 
 @pytest.mark.usefixtures("as_installed")  # the tests above and below check the shapes of the same parts
@@ -43,27 +43,29 @@ def test_the_full_product_agrees_with_the_definition(score: str, normalizer: str
 
 
 @pytest.mark.parametrize(
-    "case", verify.choose_pairwise_cases([list(TWO_WIDTHS), *map(list, list(catalog.FAMILIES.values())[1:])]), ids=str
+    "case",
+    verification.choose_pairwise_cases([list(TWO_WIDTHS), *map(list, list(catalog.FAMILIES.values())[1:])]),
+    ids=str,
 )
 def test_query_and_key_may_have_different_widths(case: CatalogCase) -> None:
     agree(case, WIDE)
 
 
-@pytest.mark.parametrize("case", verify.choose_pairwise_cases()[::3], ids=str)
+@pytest.mark.parametrize("case", verification.choose_pairwise_cases()[::3], ids=str)
 def test_more_queries_than_keys_is_no_special_case(case: CatalogCase) -> None:
     agree(case, TALL)
 
 
-@pytest.mark.parametrize("case", verify.choose_pairwise_cases()[::2], ids=str)
+@pytest.mark.parametrize("case", verification.choose_pairwise_cases()[::2], ids=str)
 def test_dropout_drops_the_same_pairs_in_every_backend(case: CatalogCase) -> None:
-    agree(case, verify.SMALL, dropout=0.3)
+    agree(case, verification.SMALL, dropout=0.3)
 
 
 @pytest.mark.parametrize("backend", ["eager", "stream", "rows"])
 def test_dropout_keeps_the_mean_and_varies_with_the_seed(backend: Backend) -> None:
-    parts = build_parts(CatalogCase("dot", "none", "full", "softmax", "soft"), verify.SMALL)
-    tensors = verify.draw_inputs(verify.SMALL)
-    plain = verify.run_backend(parts, tensors, "eager").output
+    parts = build_parts(CatalogCase("dot", "none", "full", "softmax", "soft"), verification.SMALL)
+    tensors = verification.draw_inputs(verification.SMALL)
+    plain = verification.run_backend(parts, tensors, "eager").output
     runs = []
     for seed in range(200):
         torch.manual_seed(seed)

@@ -9,9 +9,9 @@ from regard import Causal, Cosine, Dot, Gaussian, Lengths, Mask, Window, attend
 from regard.algebra import catalog
 from regard.algebra.parts import Parts
 from regard.algebra.shapes import Tensor
-from regard.compute import verify
+from regard.compute import verification
 from regard.compute.planning import Backend
-from regard.compute.verify import SMALL, find_supported_backends, build_parts
+from regard.compute.verification import SMALL, build_parts, find_supported_backends
 from regard.errors import PlanError
 
 pytestmark = pytest.mark.usefixtures("as_installed")
@@ -33,7 +33,7 @@ def spoil(tensor: Tensor, hidden: Tensor, content: float | str) -> Tensor:
 def outcome(parts: Parts, tensors: list[Tensor], backend: Backend, rows: Tensor) -> list[Tensor] | None:
     """Output, weights and gradients of the rows that are looked at; None if the backend refuses."""
     try:
-        found = verify.run_backend(parts, tensors, backend)
+        found = verification.run_backend(parts, tensors, backend)
     except PlanError:
         return None
     mixture = torch.linspace(-1, 1, found.output.numel(), dtype=torch.float64).view(found.output.shape)
@@ -58,7 +58,7 @@ def close(one: Tensor, other: Tensor, dtype: torch.dtype) -> bool:
 def test_hidden_keys_and_values_do_not_matter(part: int, dtype: torch.dtype) -> None:
     """The metamorphic test: every pair of score, bias, mask and normalizer, on every backend that takes it."""
     compared = 0
-    for number, case in list(enumerate(verify.choose_pairwise_cases(FAMILIES)))[part::6]:
+    for number, case in list(enumerate(verification.choose_pairwise_cases(FAMILIES)))[part::6]:
         if case.normalizer == "row-total" and dtype.itemsize == 2:  # its total may be next to nothing
             continue
         parts = build_parts(case, SMALL, dtype=dtype)
@@ -72,7 +72,7 @@ def test_hidden_keys_and_values_do_not_matter(part: int, dtype: torch.dtype) -> 
         if parts.normalizer.form == "sequential":
             rows = (~rows).long().cumsum(-1) == 0
         for backend in ["eager", *find_supported_backends(parts, SMALL, dtype=dtype)]:
-            query, key, value = verify.draw_inputs(SMALL, dtype=dtype)
+            query, key, value = verification.draw_inputs(SMALL, dtype=dtype)
             clean = outcome(parts, [query, key, value], backend, rows)
             dirty = outcome(parts, [query, spoil(key, hidden, content), spoil(value, hidden, content)], backend, rows)
             if clean is None or dirty is None:

@@ -8,15 +8,15 @@ import torch
 
 from regard import Causal, Soft, Softmax, Window, attend
 from regard.algebra import catalog
-from regard.algebra.aggregates import AggregateResult, Aggregate
+from regard.algebra.aggregates import Aggregate, AggregateResult
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Dot, DotForm, Gaussian
 from regard.algebra.shapes import Tensor
-from regard.compute import verify
-from regard.compute.verify import SMALL, CatalogCase, build_parts, compare_backends
+from regard.compute import verification
+from regard.compute.verification import SMALL, CatalogCase, build_parts, compare_backends
 from regard.layers import Attention, Mechanism
 
 pytestmark = pytest.mark.usefixtures("as_installed")
@@ -38,12 +38,12 @@ def agree(case: CatalogCase, parts: Parts) -> None:
     errors = list(compare_backends(case, parts, SMALL))
     assert errors
     assert all(error.within_tolerance for error in errors), errors
-    tensors = verify.draw_inputs(SMALL)
-    found = verify.run_backend(parts, tensors, "auto")  # type: ignore[arg-type]
-    true = verify.run_backend(parts, tensors, "eager")
-    assert verify.measure_difference(found.output, true.output) <= verify.VALUE
+    tensors = verification.draw_inputs(SMALL)
+    found = verification.run_backend(parts, tensors, "auto")  # type: ignore[arg-type]
+    true = verification.run_backend(parts, tensors, "eager")
+    assert verification.measure_difference(found.output, true.output) <= verification.VALUE
     dense = found.weights.dense()
-    assert verify.measure_difference(dense @ tensors[2], found.output) <= verify.VALUE
+    assert verification.measure_difference(dense @ tensors[2], found.output) <= verification.VALUE
 
 
 @pytest.mark.parametrize("name", catalog.SCORES)

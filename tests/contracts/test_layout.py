@@ -12,9 +12,9 @@ from torch import Tensor
 from regard import Mask, attend
 from regard.algebra import biases
 from regard.algebra.parts import Parts
-from regard.compute import verify
+from regard.compute import verification
 from regard.compute.planning import Backend
-from regard.compute.verify import CatalogCase, build_parts
+from regard.compute.verification import CatalogCase, build_parts
 
 
 def _overlapping(numbers: Tensor) -> Tensor:
@@ -71,12 +71,12 @@ KERNELS = (
     CatalogCase("laplacian", "none", "full", "softmax", "soft"),
 )
 MIXED = list(itertools.product(LAYOUTS, WHO))
-SIZES = verify.SMALL
+SIZES = verification.SMALL
 
 
 def laid(layout: str, who: Sequence[bool], dtype: torch.dtype = torch.float64) -> tuple[list[Tensor], list[Tensor]]:
     """Queries, keys and values, some of them laid out so; and the same numbers one after another."""
-    drawn = [tensor.detach() for tensor in verify.draw_inputs(SIZES, dtype=dtype)]
+    drawn = [tensor.detach() for tensor in verification.draw_inputs(SIZES, dtype=dtype)]
     odd = [LAYOUTS[layout](tensor) if asked else tensor for tensor, asked in zip(drawn, who, strict=True)]
     plain = [tensor.clone(memory_format=torch.contiguous_format).resolve_neg() for tensor in odd]
     return [t.detach().requires_grad_() for t in odd], [t.requires_grad_() for t in plain]
@@ -84,12 +84,12 @@ def laid(layout: str, who: Sequence[bool], dtype: torch.dtype = torch.float64) -
 
 def differ(parts: Parts, odd: list[Tensor], plain: list[Tensor], backend: Backend) -> float:
     """The worst difference of outputs and gradients, relative to the size of the numbers."""
-    found, true = (verify.run_backend(parts, tensors, backend) for tensors in (odd, plain))
+    found, true = (verification.run_backend(parts, tensors, backend) for tensors in (odd, plain))
     pairs = [(found.output, true.output)]
     if torch.is_grad_enabled():
-        slopes = (verify.compute_gradients(parts, odd, found), verify.compute_gradients(parts, plain, true))
+        slopes = (verification.compute_gradients(parts, odd, found), verification.compute_gradients(parts, plain, true))
         pairs += list(zip(*slopes, strict=True))
-    return verify.find_worst(verify.measure_difference(a, b) for a, b in pairs)
+    return verification.find_worst(verification.measure_difference(a, b) for a, b in pairs)
 
 
 @pytest.mark.usefixtures("as_installed")
@@ -98,54 +98,56 @@ def differ(parts: Parts, odd: list[Tensor], plain: list[Tensor], backend: Backen
 def test_every_kernel_reads_every_layout(case: CatalogCase, layout: str) -> None:
     for who, dtype in itertools.product(WHO, (torch.float64, torch.float32)):
         parts, (odd, plain) = build_parts(case, SIZES, dtype=dtype), laid(layout, who, dtype)
-        allowed = verify.GRADIENT if dtype == torch.float64 else 2e-4
-        for backend in ("eager", *verify.find_supported_backends(parts, SIZES)):
+        allowed = verification.GRADIENT if dtype == torch.float64 else 2e-4
+        for backend in ("eager", *verification.find_supported_backends(parts, SIZES)):
             assert differ(parts, odd, plain, backend) <= allowed, (backend, who, dtype)
         with torch.no_grad():
-            for backend in {"sdpa", *verify.INFERENCE_ONLY}.intersection(verify.find_supported_backends(parts, SIZES)):
+            for backend in {"sdpa", *verification.INFERENCE_ONLY}.intersection(
+                verification.find_supported_backends(parts, SIZES)
+            ):
                 assert differ(parts, odd, plain, backend) <= allowed, (backend, who, dtype)
 
 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("number", range(13))
 def test_every_pair_of_parts_reads_some_layouts(number: int) -> None:
-    cases = verify.choose_pairwise_cases()
+    cases = verification.choose_pairwise_cases()
     for place, case in enumerate(cases[number::13]):
         parts = build_parts(case, SIZES)
         for layout, who in MIXED[place % len(MIXED) :: 17]:
             odd, plain = laid(layout, who)
-            for backend in ("eager", *verify.find_supported_backends(parts, SIZES)):
-                assert differ(parts, odd, plain, backend) <= verify.GRADIENT, (case, backend, layout, who)
+            for backend in ("eager", *verification.find_supported_backends(parts, SIZES)):
+                assert differ(parts, odd, plain, backend) <= verification.GRADIENT, (case, backend, layout, who)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", KERNELS, ids=str)
 def test_a_gradient_may_arrive_in_any_layout(case: CatalogCase, layout: str) -> None:
-    parts, tensors = build_parts(case, SIZES), verify.draw_inputs(SIZES)
-    for backend in ("eager", *verify.find_supported_backends(parts, SIZES)):
-        output = verify.run_backend(parts, tensors, backend).output
+    parts, tensors = build_parts(case, SIZES), verification.draw_inputs(SIZES)
+    for backend in ("eager", *verification.find_supported_backends(parts, SIZES)):
+        output = verification.run_backend(parts, tensors, backend).output
         arriving = LAYOUTS[layout](torch.randn(output.shape, dtype=output.dtype))
         plain = arriving.clone(memory_format=torch.contiguous_format).resolve_neg()
         found = torch.autograd.grad(output, tensors, arriving, retain_graph=True, allow_unused=True)
         true = torch.autograd.grad(output, tensors, plain, allow_unused=True)
-        worst = verify.find_worst(verify.measure_difference(a, b) for a, b in zip(found, true, strict=True))
-        assert worst <= verify.GRADIENT, backend
+        worst = verification.find_worst(verification.measure_difference(a, b) for a, b in zip(found, true, strict=True))
+        assert worst <= verification.GRADIENT, backend
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "to be negated"])
-@pytest.mark.parametrize("backend", ["sdpa", "few", "stream", "eager"])
+@pytest.mark.parametrize("backend", ["sdpa", "few_queries", "stream", "eager"])
 def test_a_mask_and_a_bias_may_have_any_layout(layout: str, backend: Backend) -> None:
     drawn = torch.randn(*SIZES.lead, SIZES.queries, SIZES.keys, dtype=torch.float64)
     table, seen = LAYOUTS[layout](drawn), LAYOUTS[layout]((drawn > -0.5).byte()).view(torch.bool)
-    tensors = [tensor.detach() for tensor in verify.draw_inputs(SIZES)]
+    tensors = [tensor.detach() for tensor in verification.draw_inputs(SIZES)]
     with torch.no_grad():
         found = attend(*tensors, mask=Mask.keep(seen), backend=backend).output
         true = attend(*tensors, mask=Mask.keep(seen.contiguous()), backend="eager").output
-        assert verify.measure_difference(found, true) <= verify.VALUE
-        if backend != "few":
+        assert verification.measure_difference(found, true) <= verification.VALUE
+        if backend != "few_queries":
             found = attend(*tensors, bias=biases.Dense(table), backend=backend).output
             true = attend(*tensors, bias=biases.Dense(table.contiguous()), backend="eager").output
-            assert verify.measure_difference(found, true) <= verify.VALUE
+            assert verification.measure_difference(found, true) <= verification.VALUE
 
 
 COMPILED = """

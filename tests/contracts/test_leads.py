@@ -5,15 +5,15 @@ import torch
 from torch import Tensor
 
 from regard.algebra import catalog
-from regard.compute import verify
+from regard.compute import verification
 from regard.compute.kernels import native
 from regard.compute.kernels.additive import additive_scores
-from regard.compute.kernels.few import few_queries_attention
+from regard.compute.kernels.few_queries import few_queries_attention
 from regard.compute.kernels.fused import fused_attention, fused_attention_with_total
 from regard.compute.kernels.monotonic import align_expected
-from regard.compute.verify import CatalogCase, Leads, build_parts
+from regard.compute.verification import CatalogCase, Leads, build_parts
 
-SIZES = verify.SMALL
+SIZES = verification.SMALL
 LEADS: dict[str, Leads] = {
     "one key head for many query heads": ((2, 3), (2, 1), (2, 1)),
     "a batch of one for all queries": ((1, 3), (2, 3), (2, 3)),
@@ -45,19 +45,24 @@ def spread(tensors: tuple[Tensor, ...]) -> list[Tensor]:
 
 
 def agree(case: CatalogCase, leads: Leads) -> None:
-    parts, tensors = build_parts(case, SIZES), verify.draw_inputs(SIZES, leads=leads)
-    true = verify.run_backend(parts, spread(tensors), "eager")
-    slopes = verify.compute_gradients(parts, tensors, true)
-    for backend in ("eager", *verify.find_supported_backends(parts, SIZES)):
-        found = verify.run_backend(parts, tensors, backend)
-        assert verify.measure_difference(found.output, true.output) <= verify.VALUE, (backend, leads)
-        pairs = zip(verify.compute_gradients(parts, tensors, found), slopes, strict=True)
-        assert verify.find_worst(verify.measure_difference(a, b) for a, b in pairs) <= verify.GRADIENT, (backend, leads)
+    parts, tensors = build_parts(case, SIZES), verification.draw_inputs(SIZES, leads=leads)
+    true = verification.run_backend(parts, spread(tensors), "eager")
+    slopes = verification.compute_gradients(parts, tensors, true)
+    for backend in ("eager", *verification.find_supported_backends(parts, SIZES)):
+        found = verification.run_backend(parts, tensors, backend)
+        assert verification.measure_difference(found.output, true.output) <= verification.VALUE, (backend, leads)
+        pairs = zip(verification.compute_gradients(parts, tensors, found), slopes, strict=True)
+        assert (
+            verification.find_worst(verification.measure_difference(a, b) for a, b in pairs) <= verification.GRADIENT
+        ), (backend, leads)
     with torch.no_grad():
-        for backend in verify.INFERENCE_ONLY:
-            if backend in verify.find_supported_backends(parts, SIZES):
-                found = verify.run_backend(parts, tensors, backend)
-                assert verify.measure_difference(found.output, true.output) <= verify.VALUE, (backend, leads)
+        for backend in verification.INFERENCE_ONLY:
+            if backend in verification.find_supported_backends(parts, SIZES):
+                found = verification.run_backend(parts, tensors, backend)
+                assert verification.measure_difference(found.output, true.output) <= verification.VALUE, (
+                    backend,
+                    leads,
+                )
 
 
 @pytest.mark.parametrize("name", LEADS)
@@ -71,7 +76,7 @@ def test_every_kernel_broadcasts_leads(case: CatalogCase, name: str) -> None:
 def test_every_pair_of_parts_broadcasts_leads(number: int) -> None:
     """Each case with one kind of leads, and the next one with the next."""
     kinds = list(LEADS.values())
-    for place, case in enumerate(verify.choose_pairwise_cases()):
+    for place, case in enumerate(verification.choose_pairwise_cases()):
         if place % len(kinds) == number:
             agree(case, kinds[(place // len(kinds) + number) % len(kinds)])
 
@@ -79,11 +84,16 @@ def test_every_pair_of_parts_broadcasts_leads(number: int) -> None:
 @pytest.mark.skipif(native.load_library() is None, reason="no compiler here")
 @pytest.mark.parametrize("name", LEADS)
 def test_every_kernel_that_is_called_by_itself_broadcasts_leads(name: str) -> None:
-    tensors = verify.draw_inputs(catalog.Sizes(query=5, key=5, value=5, lead=(2, 3), queries=4, keys=6), leads=LEADS[name])
+    tensors = verification.draw_inputs(
+        catalog.Sizes(query=5, key=5, value=5, lead=(2, 3), queries=4, keys=6), leads=LEADS[name]
+    )
     query, key, value = (tensor.detach() for tensor in tensors)
     wide = [tensor.expand(2, 3, *tensor.shape[-2:]).clone() for tensor in (query, key, value)]
     allowed = torch.rand(3, 1, 6) < 0.7
-    torch.testing.assert_close(few_queries_attention(query, key, value, allowed=allowed), few_queries_attention(*wide, allowed=allowed.expand(2, 3, 4, 6)))
+    torch.testing.assert_close(
+        few_queries_attention(query, key, value, allowed=allowed),
+        few_queries_attention(*wide, allowed=allowed.expand(2, 3, 4, 6)),
+    )
     torch.testing.assert_close(fused_attention(query, key, value).output, fused_attention(*wide).output)
     torch.testing.assert_close(fused_attention_with_total(query, key, value)[1], fused_attention_with_total(*wide)[1])
     for lead in ((), (3,), (1,), (2, 1), (1, 3)):

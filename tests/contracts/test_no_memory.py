@@ -14,14 +14,14 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import regard
-from regard.compute.kernels import few, native, noise, ragged, ranking, recurrent, summary
+from regard.compute.kernels import few_queries, native, noise, ragged, ranking, recurrent, summary
 from regard.compute.kernels.additive import additive_scores
+from regard.compute.kernels.cross_entropy import cross_entropy
 from regard.compute.kernels.dropout import add_dropout, dropout, relu_dropout
 from regard.compute.kernels.flash import flash_attention
 from regard.compute.kernels.monotonic import align_expected
-from regard.compute.kernels.native import gate
+from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.simplex import entmax, sparsemax
-from regard.compute.kernels.vocabulary import cross_entropy
 from regard.errors import RegardError
 
 pytestmark = pytest.mark.skipif(native.load_library() is None, reason="no compiler here")
@@ -91,7 +91,7 @@ KERNELS: Mapping[str, Run] = {
     "gru": lambda new: recurrent.gru(new(5, 2, 9), new(2, 3), new(9, 3), new(9)),
     "lstm": lambda new: recurrent.lstm(new(5, 2, 12), (new(2, 3), new(2, 3)), new(12, 3), new(12)).states,
     "fused": lambda new: flash_attention(new(1, *TABLE), new(1, *TABLE), new(1, *TABLE), scale=1.0)[0],
-    "few": lambda new: few.few_queries_attention(new(1, *TABLE), new(1, *TABLE), new(1, *TABLE)),
+    "few": lambda new: few_queries.few_queries_attention(new(1, *TABLE), new(1, *TABLE), new(1, *TABLE)),
 }
 
 
@@ -181,14 +181,14 @@ WITHOUT: Mapping[str, Callable[[], Tensor]] = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", WITHOUT)
 def test_what_has_no_memory_is_not_reachable(kind: str) -> None:
-    assert not gate.is_reachable(WITHOUT[kind]())
-    assert gate.is_reachable(torch.ones(2), None, torch.nn.Parameter(torch.ones(1)), torch.ones(0))
+    assert not tensor_memory.is_reachable(WITHOUT[kind]())
+    assert tensor_memory.is_reachable(torch.ones(2), None, torch.nn.Parameter(torch.ones(1)), torch.ones(0))
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("numbers", [shrunk, freed, lambda: torch._neg_view(torch.ones(2)), fake], ids=range(4))
 def test_a_pointer_is_refused_where_a_loop_would_read_something_else(numbers: Callable[[], Tensor]) -> None:
-    for give in (gate.get_address, gate.get_strided_address):
+    for give in (tensor_memory.get_address, tensor_memory.get_strided_address):
         with pytest.raises(RegardError, match="a tensor for a compiled kernel"):
             give(numbers())
 
@@ -196,11 +196,16 @@ def test_a_pointer_is_refused_where_a_loop_would_read_something_else(numbers: Ca
 def test_a_pointer_needs_numbers_that_lie_as_the_loop_walks() -> None:
     wide = torch.ones(4, 6)
     with pytest.raises(RegardError, match="one after another"):
-        gate.get_address(wide[:, :3])
+        tensor_memory.get_address(wide[:, :3])
     with pytest.raises(RegardError, match="next to each other"):
-        gate.get_strided_address(wide[:, ::2])
-    assert gate.get_strided_address(wide[:, :3]) == gate.get_address(wide) == wide.data_ptr()
-    assert gate.get_address(None) is gate.get_strided_address(None) is gate.get_unchecked_address(None) is None
+        tensor_memory.get_strided_address(wide[:, ::2])
+    assert tensor_memory.get_strided_address(wide[:, :3]) == tensor_memory.get_address(wide) == wide.data_ptr()
+    assert (
+        tensor_memory.get_address(None)
+        is tensor_memory.get_strided_address(None)
+        is tensor_memory.get_unchecked_address(None)
+        is None
+    )
 
 
 def test_pointers_come_from_the_gate_alone() -> None:
@@ -211,9 +216,15 @@ def test_pointers_come_from_the_gate_alone() -> None:
 
 
 UNEQUAL: Mapping[str, Callable[[], object]] = {
-    "few: a value too few": lambda: few.few_queries_attention(torch.ones(1, 1, 2, 4), torch.ones(1, 1, 9, 4), torch.ones(1, 1, 3, 4)),
-    "few: two widths": lambda: few.few_queries_attention(torch.ones(1, 1, 2, 9), torch.ones(1, 1, 3, 4), torch.ones(1, 1, 3, 4)),
-    "few: two kinds": lambda: few.few_queries_attention(torch.ones(1, 1, 2, 4), torch.ones(1, 1, 3, 4).double(), torch.ones(1, 1, 3, 4)),
+    "few: a value too few": lambda: few_queries.few_queries_attention(
+        torch.ones(1, 1, 2, 4), torch.ones(1, 1, 9, 4), torch.ones(1, 1, 3, 4)
+    ),
+    "few: two widths": lambda: few_queries.few_queries_attention(
+        torch.ones(1, 1, 2, 9), torch.ones(1, 1, 3, 4), torch.ones(1, 1, 3, 4)
+    ),
+    "few: two kinds": lambda: few_queries.few_queries_attention(
+        torch.ones(1, 1, 2, 4), torch.ones(1, 1, 3, 4).double(), torch.ones(1, 1, 3, 4)
+    ),
     "fused: a value too few": lambda: flash_attention(*(torch.ones(1, 1, size, 4) for size in (3, 3, 2)), scale=1.0),
     "fused: a head too few": lambda: flash_attention(*(torch.ones(1, size, 3, 4) for size in (2, 1, 1)), scale=1.0),
     "gru: a start too small": lambda: recurrent.gru(
@@ -250,4 +261,6 @@ def test_what_can_be_brought_into_one_form_is() -> None:
     judged = cross_entropy(torch.ones(2, 1), torch.arange(4.0)[:, None], None, short)
     assert judged.correct.tolist() == [False, True]
     strided = torch.arange(8)[::2]
-    assert torch.equal(noise.draw_uniform(1, (), strided, strided), noise.draw_uniform(1, (), strided.clone(), strided.clone()))
+    assert torch.equal(
+        noise.draw_uniform(1, (), strided, strided), noise.draw_uniform(1, (), strided.clone(), strided.clone())
+    )

@@ -9,8 +9,8 @@ import torch
 from regard import InputError, Lengths, Mask, attend
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
-from regard.compute import verify
-from regard.compute.verify import CatalogCase, find_supported_backends, build_parts
+from regard.compute import verification
+from regard.compute.verification import CatalogCase, build_parts, find_supported_backends
 from regard.layers import (
     Attention,
     AttentionFlow,
@@ -36,13 +36,13 @@ AROUND = CatalogCase("dot", "none", "around", "softmax", "soft")
 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("lead", [(0,), (0, 3)], ids=str)
-@pytest.mark.parametrize("case", [*verify.choose_pairwise_cases(FAMILIES)[::4], AROUND], ids=str)
+@pytest.mark.parametrize("case", [*verification.choose_pairwise_cases(FAMILIES)[::4], AROUND], ids=str)
 def test_a_batch_of_none_gives_none(case: CatalogCase, lead: tuple[int, ...]) -> None:
-    sizes = verify.SMALL._replace(lead=lead)
+    sizes = verification.SMALL._replace(lead=lead)
     parts = build_parts(case, sizes._replace(lead=(*lead[:-1], lead[-1] or 1)))
     for backend in ["auto", "eager", *find_supported_backends(parts, sizes)]:
-        tensors = verify.draw_inputs(sizes)
-        attended = verify.run_backend(parts, tensors, backend)
+        tensors = verification.draw_inputs(sizes)
+        attended = verification.run_backend(parts, tensors, backend)
         shape = (*lead, sizes.queries)
         assert attended.output.shape == (*shape, sizes.value), backend
         weights = attended.weights

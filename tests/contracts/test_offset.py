@@ -7,7 +7,7 @@ import torch
 
 from regard import ALiBi, Causal, Dot, Entmax15, Gaussian, Laplacian, Lengths, Softmax, SoftmaxPlusOne, Window, attend
 from regard.algebra.shapes import Tensor
-from regard.compute import verify
+from regard.compute import verification
 from regard.errors import PlanError
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
@@ -58,7 +58,7 @@ def test_no_place_costs_digits(name: str, place: str, dtype: torch.dtype) -> Non
         own = error(eager, true)
         allowed = 2 * (rounding if own != own else own + rounding) + EXTRA * rounding
         if dtype == torch.float64:  # there the definition has nothing wider to be compared with
-            allowed = verify.VALUE * max(1.0, float(true.abs().max()))
+            allowed = verification.VALUE * max(1.0, float(true.abs().max()))
         for backend in ("auto", "sdpa", "local", "stream"):
             try:
                 found = attend(query, key, value, backend=backend, **options)  # type: ignore[arg-type]

@@ -6,10 +6,10 @@ import torch
 from regard.algebra import catalog
 from regard.algebra.parts import Parts
 from regard.algebra.shapes import Tensor
-from regard.compute import verify
-from regard.compute.verify import CatalogCase, find_supported_backends, build_parts
+from regard.compute import verification
+from regard.compute.verification import CatalogCase, build_parts, find_supported_backends
 
-SIZES = verify.SMALL._replace(query=17, key=17, value=13, queries=23, keys=37)
+SIZES = verification.SMALL._replace(query=17, key=17, value=13, queries=23, keys=37)
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 # A hard walk decides at one half, and a total of scores of both signs may be next to nothing: rounding the scores
 # changes those answers at will, in the definition as well. Float64 covers them; here totals get positive features.
@@ -39,15 +39,17 @@ def worst(found: Tensor, true: Tensor) -> float:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("case", verify.choose_pairwise_cases(SOFT) + verify.choose_pairwise_cases(POSITIVE), ids=str)
+@pytest.mark.parametrize(
+    "case", verification.choose_pairwise_cases(SOFT) + verification.choose_pairwise_cases(POSITIVE), ids=str
+)
 def test_low_precision_errs_no_more_than_the_definition(case: CatalogCase, dtype: torch.dtype) -> None:
-    parts, tensors = build_parts(case, SIZES, dtype=dtype), verify.draw_inputs(SIZES, dtype=dtype)
+    parts, tensors = build_parts(case, SIZES, dtype=dtype), verification.draw_inputs(SIZES, dtype=dtype)
     found = {
-        backend: verify.run_backend(parts, tensors, backend).output.detach()
+        backend: verification.run_backend(parts, tensors, backend).output.detach()
         for backend in ["eager", *find_supported_backends(parts, SIZES, dtype=dtype)]
     }
     wide = [tensor.detach().double() for tensor in tensors]
-    true = verify.run_backend(exact(parts), wide, "eager").output.detach()
+    true = verification.run_backend(exact(parts), wide, "eager").output.detach()
     rounding = torch.finfo(dtype).eps * float(true.abs().max())
     for backend, output in found.items():
         allowed = 2 * (worst(found["eager"], true) + rounding) + KERNEL.get((backend, dtype), 0) * rounding

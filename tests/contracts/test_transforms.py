@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
-from regard import CenteredWindow, Causal, Gumbel, InputError, Window, attend
+from regard import Causal, CenteredWindow, Gumbel, InputError, Window, attend
 from regard.algebra import catalog
 from regard.compute.kernels import native
 from regard.compute.kernels.blocks import choose_rows_per_block

@@ -13,9 +13,9 @@ import torch
 
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
-from regard.compute import verify
+from regard.compute import verification
 from regard.compute.attend import AttentionResult
-from regard.compute.verify import SMALL, CatalogCase, Leads, build_parts, choose_pairwise_cases
+from regard.compute.verification import SMALL, CatalogCase, Leads, build_parts, choose_pairwise_cases
 from regard.errors import PlanError
 from tests.contracts.test_leads import LEADS
 
@@ -40,7 +40,7 @@ class Setting(NamedTuple):
 
 def settings() -> list[Setting]:
     """Every case with one of each; a row total only of scores that are positive, or it may be next to nothing."""
-    names = [list(catalog.FAMILIES[family]) for family in verify.FAMILIES[:-1]]
+    names = [list(catalog.FAMILIES[family]) for family in verification.FAMILIES[:-1]]
     cases = [case for case in choose_pairwise_cases([*names, ["soft"]]) if case.normalizer != "row-total"]
     cases += choose_pairwise_cases([["features"], ["none"], list(catalog.MASKS), ["row-total"], ["soft"]])
     leads = [(SMALL.lead,) * 3, *LEADS.values(), ((), (), SMALL.lead), ((3,), (3,), SMALL.lead)]
@@ -56,17 +56,19 @@ def compute(setting: Setting) -> list[tuple[str, AttentionResult, Tensor]]:
     """What every able backend makes of a setting, and the values."""
     case, dtype, leads, broken, grad = setting
     parts = build_parts(case, SMALL, dtype=dtype)
-    query, key, value = (tensor.detach() / 2 for tensor in verify.draw_inputs(SMALL, dtype=dtype, leads=leads))
+    query, key, value = (tensor.detach() / 2 for tensor in verification.draw_inputs(SMALL, dtype=dtype, leads=leads))
     if broken:
         key[..., BROKEN, :] = float("nan")
     tensors = [tensor.requires_grad_(grad) for tensor in (query, key, value)]
     with contextlib.nullcontext() if grad else torch.no_grad():
-        able = [name for name in verify.find_supported_backends(parts, SMALL, dtype=dtype) if name != "flex"]  # which traces for long
+        able = [
+            name for name in verification.find_supported_backends(parts, SMALL, dtype=dtype) if name != "flex"
+        ]  # which traces for long
         found = []
         for name in ("auto", "eager", *able):
             # One that is asked for by name may refuse keys that are NaN; "auto" and "eager" may not.
             with contextlib.suppress(PlanError) if name in able else contextlib.nullcontext():
-                found.append((name, verify.run_backend(parts, tensors, name), value.detach()))  # type: ignore[arg-type]
+                found.append((name, verification.run_backend(parts, tensors, name), value.detach()))  # type: ignore[arg-type]
     return found
 
 
@@ -102,7 +104,9 @@ def check_views(attended: AttentionResult) -> None:
     entropy = torch.special.entr(dense).sum(-1)
     check("entropy", weights.entropy(), entropy, 10 * allowed)  # steep next to nothing
     check("received", weights.received_weight(), dense.sum(-2), SMALL.queries * allowed)
-    for one, other in zip((summary.entropy, summary.received), (weights.entropy(), weights.received_weight()), strict=True):
+    for one, other in zip(
+        (summary.entropy, summary.received), (weights.entropy(), weights.received_weight()), strict=True
+    ):
         check("summary", one, other, allowed)
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.datasets import File, Extraction
-from regard.datasets.unpacking import extract_archive
+from regard.datasets import Extraction, File
+from regard.datasets.extraction import extract_archive
 from regard.errors import RegardError
 
 CHANGES = int(os.environ.get("REGARD_FUZZ", "40"))
@@ -83,7 +83,7 @@ def reading_sequences(path: Path) -> None:
 
 
 def reading_pictures(path: Path) -> None:
-    from regard.tasks.data.pictures import read_idx
+    from regard.tasks.data.gray_images import read_idx
 
     read_idx(path.parent, path.name, 3)
 
@@ -109,7 +109,7 @@ def reading_images(path: Path) -> None:
 
 
 def reading_sounds(path: Path) -> None:
-    from regard.tasks.speech.digits import read_digits
+    from regard.tasks.speech.spoken_digits import read_digits
 
     read_digits(path, 8000)
 
@@ -196,7 +196,7 @@ def test_whatever_is_changed_is_read_or_one_sentence(name: str, tmp_path: Path) 
 
 
 def test_what_is_typed_is_read_or_one_sentence(tmp_path: Path) -> None:
-    from regard.cli.reading import read_lines
+    from regard.cli.input import read_lines
 
     content = "eins zwei\nüber drei\n\n".encode() * 4
     for number in range(CHANGES):

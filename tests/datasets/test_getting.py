@@ -9,9 +9,20 @@ from typing import Any
 
 import pytest
 
-from regard.datasets import DATASETS_BY_NAME, Dataset, DownloadError, File, RetryPolicy, Extraction, download_dataset, get_data_home, list_data_roots, find_cached_folder
+from regard.datasets import (
+    DATASETS_BY_NAME,
+    Dataset,
+    DownloadError,
+    Extraction,
+    File,
+    RetryPolicy,
+    download_dataset,
+    find_cached_folder,
+    get_data_home,
+    list_data_roots,
+)
 from regard.errors import InputError
-from regard.tasks.data.reading import locate_data
+from regard.tasks.data.text_files import locate_data
 
 QUICK = RetryPolicy(tries=2, pause=0.0, timeout=2.0)
 

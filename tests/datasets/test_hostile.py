@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from regard.datasets import DATASETS, Dataset, DownloadError, File, RetryPolicy, Extraction, download_dataset
+from regard.datasets import DATASETS, Dataset, DownloadError, Extraction, File, RetryPolicy, download_dataset
 from regard.datasets import archives as archives_module
-from regard.datasets import fetching as fetching_module
-from regard.datasets.archives import read_listing_size, open_archive
-from regard.datasets.fetching import download_file
-from regard.datasets.unpacking import extract_archive
+from regard.datasets import transfer as fetching_module
+from regard.datasets.archives import open_archive, read_listing_size
+from regard.datasets.extraction import extract_archive
+from regard.datasets.transfer import download_file
 from regard.errors import InputError
 
 QUICK = RetryPolicy(tries=3, pause=0.0, timeout=2.0)
@@ -25,7 +25,9 @@ CONTENT = bytes(range(256)) * 1200
 
 
 def ask(shelf: Any, folder: Path, **changes: Any) -> bytes:
-    download_file(File(**({"name": "a.bin", "address": f"{shelf.address}/a.bin"} | changes)), folder / "a.bin", patience=QUICK)
+    download_file(
+        File(**({"name": "a.bin", "address": f"{shelf.address}/a.bin"} | changes)), folder / "a.bin", patience=QUICK
+    )
     return (folder / "a.bin").read_bytes()
 
 
@@ -291,7 +293,7 @@ def test_an_image_in_an_archive_is_not_read_whole_when_it_is_a_bomb(
 
 
 def test_sounds_in_an_archive_are_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.tasks.speech.digits import read_digits
+    from regard.tasks.speech.spoken_digits import read_digits
 
     monkeypatch.setattr(archives_module, "MEMBER", 2**16)
     (tmp_path / "recordings.zip").write_bytes(packed(("7_jackson_32.wav", b"\0" * 2**24)))
@@ -302,12 +304,12 @@ def test_sounds_in_an_archive_are_bounded_too(tmp_path: Path, monkeypatch: pytes
 def test_a_text_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import gzip
 
-    from regard.tasks.data import reading
+    from regard.tasks.data import text_files
 
-    monkeypatch.setattr(reading, "TEXT", 2**16)
+    monkeypatch.setattr(text_files, "TEXT", 2**16)
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"a " * 2**22))
     tracemalloc.start()
     with pytest.raises(InputError, match=r"a.gz: got more than 65,536 bytes of text"):
-        reading.read_decompressed(tmp_path / "a.gz")
+        text_files.read_decompressed(tmp_path / "a.gz")
     assert tracemalloc.get_traced_memory()[1] < 2**21
     tracemalloc.stop()

@@ -17,12 +17,14 @@ from regard.models.config import TransformerConfig
 from regard.models.search import Hypothesis
 from regard.tasks.data import Vocabularies
 from regard.tasks.data.vocabulary import BEGIN, END, TokenVocabulary
-from regard.tasks.translation import TranslationSearchOptions, TranslationConfig, Translator
+from regard.tasks.translation import TranslationConfig, TranslationSearchOptions, Translator
 from regard.tasks.translation.config import TranslationVocabulary
-from regard.tasks.translation.numbered import encode_texts
-from regard.tasks.translation.translating import search_batch
+from regard.tasks.translation.encoded_pairs import encode_texts
+from regard.tasks.translation.translations import search_batch
 
-SOURCE = TokenVocabulary([f"s{number}" for number in range(31)] + ["<unk>"], "blank")  # a word that is spelled as a special one
+SOURCE = TokenVocabulary(
+    [f"s{number}" for number in range(31)] + ["<unk>"], "blank"
+)  # a word that is spelled as a special one
 TARGET = TokenVocabulary([f"t{number}" for number in range(37)], "blank")
 TEXTS = ["s1 s2 s3 s4 s5", "s7", "s9 s30 s2 <unk>", "", "s4 s4 s4 s4 s4 s4 s4", "s11 s12"]
 

@@ -13,10 +13,12 @@ from regard.models.config import AttentionConfig, RecurrentConfig
 from regard.tasks import read_config
 from regard.tasks.data import TextConfig, Vocabularies
 from regard.tasks.data.vocabulary import TokenVocabulary
-from regard.tasks.translation import TranslationSearchOptions, TranslationConfig, Translator
+from regard.tasks.translation import TranslationConfig, TranslationSearchOptions, Translator
 
 WORDS = TokenVocabulary(["▁one", "▁two", "▁three"], "word")
-SMALL = ModelConfig("recurrent", "bahdanau", size=6, recurrent=RecurrentConfig(hidden=5), attention=AttentionConfig(hidden=3))
+SMALL = ModelConfig(
+    "recurrent", "bahdanau", size=6, recurrent=RecurrentConfig(hidden=5), attention=AttentionConfig(hidden=3)
+)
 
 
 def translator(place: str) -> Translator:

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.export import export
-from regard.export.proof import verify_graphs
+from regard.export.verification import verify_graphs
 from regard.models import Hypothesis, ModelConfig, build_model, greedy_search
 from regard.models.config import AttentionConfig, RecurrentConfig, TransformerConfig
 from regard.tasks.data import Vocabularies
-from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.data.vocabulary import TokenVocabulary
 from regard.tasks.translation import TranslationConfig, Translator
 
@@ -25,7 +25,11 @@ WORDS = TokenVocabulary([f"w{number}" for number in range(13)], "blank")
 LENGTHS, LIMIT = torch.tensor([6, 1, 4, 3]), 9
 CONFIGS = {
     "bahdanau": ModelConfig(
-        "recurrent", "bahdanau", size=8, recurrent=RecurrentConfig(hidden=6), attention=AttentionConfig(hidden=5, coverage=True)
+        "recurrent",
+        "bahdanau",
+        size=8,
+        recurrent=RecurrentConfig(hidden=6),
+        attention=AttentionConfig(hidden=5, coverage=True),
     ),
     "luong": ModelConfig(
         "recurrent",

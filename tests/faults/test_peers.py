@@ -9,8 +9,8 @@ from torch import nn
 from regard import (
     Additive,
     Argmax,
-    CenteredWindow,
     Causal,
+    CenteredWindow,
     Dense,
     Dot,
     Entmax15,
@@ -29,7 +29,7 @@ from regard.algebra import catalog
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Tensor
 from regard.compute.planning import Backend
-from regard.layers import Attention, Coverage, Mechanism, Memory, coverage_loss, build_initial_weights
+from regard.layers import Attention, Coverage, Mechanism, Memory, build_initial_weights, coverage_loss
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]

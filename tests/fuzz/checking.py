@@ -15,10 +15,10 @@ from regard.algebra.definition import weigh
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import Parts
 from regard.algebra.terms import broadcast_per_head
-from regard.compute import verify
+from regard.compute import verification
 from regard.compute.attend import AttentionResult, attend
 from regard.compute.planning import Backend
-from regard.compute.verify import Reference, cast_parts, compute_reference
+from regard.compute.verification import Reference, cast_parts, compute_reference
 from regard.errors import InputError, PlanError, RegardError
 from tests.fuzz.trial import Trial, cut
 
@@ -142,7 +142,7 @@ class Scene:
         """One call with what is hidden in place."""
         plain = backend == "flex" and not torch.is_grad_enabled()  # which counts who wants a gradient even then
         tensors = [tensor.detach() for tensor in self.dirty] if plain else self.dirty
-        return verify.run_backend(self.parts, tensors, backend, dropout=self.trial.dropout)  # type: ignore[arg-type]
+        return verification.run_backend(self.parts, tensors, backend, dropout=self.trial.dropout)  # type: ignore[arg-type]
 
     @torch.inference_mode(mode=False)
     @torch.enable_grad()
@@ -170,7 +170,7 @@ class Scene:
         """Twice (the definition's error and one rounding), and what torch's kernel adds."""
         size = float(true.abs().max()) if true.numel() else 0.0
         if self.dtype == torch.float64:
-            return (verify.GRADIENT if gradient else verify.VALUE) * max(1.0, size) + error
+            return (verification.GRADIENT if gradient else verification.VALUE) * max(1.0, size) + error
         rounding = torch.finfo(self.dtype).eps * (max(1.0, size) if gradient else size)
         kernel = KERNEL.get((backend, self.dtype), 0) * (1 + gradient)
         return 2 * (error + rounding) + (kernel + self.counted) * rounding
@@ -197,7 +197,7 @@ class Scene:
         exposed = self.rows is not None and not bool(self.rows.all())
         if exposed or not found.output.requires_grad:
             return None
-        slopes = verify.compute_gradients(self.parts, self.dirty, found)
+        slopes = verification.compute_gradients(self.parts, self.dirty, found)
         names = ["query", "key", "value", *("part" for _ in self.parts.tensors())]
         for name, slope, true, own in zip(names, slopes, self.true.gradients, slack.gradients, strict=True):
             if slope is None and true is None:
@@ -266,7 +266,7 @@ def backends_of(scene: Scene) -> list[str]:
     if trial.backend != "all":
         return [trial.backend]
     sizes = Sizes(trial.dim, trial.key_dim, trial.value, trial.lead, trial.queries, trial.keys)
-    able = verify.find_supported_backends(scene.parts, sizes, dropout=trial.dropout, dtype=scene.dtype)
+    able = verification.find_supported_backends(scene.parts, sizes, dropout=trial.dropout, dtype=scene.dtype)
     learned = any(tensor.requires_grad for tensor in scene.parts.tensors())
     return ["auto", "eager", *(name for name in able if name != "flex" or not learned)]
 
@@ -372,7 +372,7 @@ def _check_summary(
 
 
 def _call(scene: Scene, tensors: Tensors) -> torch.Tensor:
-    return verify.run_backend(scene.parts, tensors, _one_backend(scene)).output
+    return verification.run_backend(scene.parts, tensors, _one_backend(scene)).output
 
 
 def _one_backend(scene: Scene) -> Backend:
@@ -404,26 +404,26 @@ def check_vmap(scene: Scene) -> Failure | None:
 
 
 def _loss(output: torch.Tensor) -> torch.Tensor:
-    return verify._mix(output, torch.Generator().manual_seed(3))
+    return verification._mix(output, torch.Generator().manual_seed(3))
 
 
 def _worst_slope(pairs: Iterable[tuple[torch.Tensor | None, torch.Tensor | None]]) -> float:
     some = [pair for pair in pairs if any(tensor is not None and tensor.numel() for tensor in pair)]
-    return verify.find_worst(verify.measure_difference(found, true) for found, true in some)
+    return verification.find_worst(verification.measure_difference(found, true) for found, true in some)
 
 
 def check_func_grad(scene: Scene) -> Failure | None:
     """torch.func.grad gives the gradients of the definition."""
     slopes = torch.func.grad(lambda *tensors: _loss(_call(scene, tensors)), argnums=(0, 1, 2))(*scene.clean)
     error = _worst_slope(zip(slopes, scene.true.gradients[:3], strict=True))
-    return None if error <= verify.GRADIENT else Failure("func-grad", _one_backend(scene), f"error {error:.2e}")
+    return None if error <= verification.GRADIENT else Failure("func-grad", _one_backend(scene), f"error {error:.2e}")
 
 
 def check_second(scene: Scene) -> Failure | None:
     """Second derivatives are those of the definition."""
 
     def second(backend: Backend) -> list[torch.Tensor | None]:
-        output = verify.run_backend(scene.parts, scene.clean, backend).output
+        output = verification.run_backend(scene.parts, scene.clean, backend).output
         slopes = torch.autograd.grad(_loss(output), scene.clean, create_graph=True, allow_unused=True)
         total = sum(_loss(slope) for slope in slopes if slope is not None and slope.requires_grad)
         if not isinstance(total, torch.Tensor):
@@ -446,7 +446,7 @@ def check_autocast(scene: Scene) -> Failure | None:
         slack = 0.0
         for factor in CLONES:
             near = [(tensor * factor).detach() for tensor in scene.clean]
-            base = verify.run_backend(scene.parts, near, "eager").output
+            base = verification.run_backend(scene.parts, near, "eager").output
             with torch.autocast("cpu", enabled=False):
                 slack = max(slack, worst(base, truth_of(scene.parts, near, 0.0).attended.output))
     allowed = 2 * (slack + torch.finfo(torch.bfloat16).eps * float(true.abs().max() if true.numel() else 0.0))
@@ -460,7 +460,7 @@ def check_compile(scene: Scene) -> Failure | None:
     score, bias, mask, normalizer, aggregate = scene.parts
     given = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "aggregate": aggregate}
     compiled = torch.compile(lambda *t: attend(*t, **given).output, fullgraph=True, backend="aot_eager")
-    torch.default_generator.manual_seed(verify.SEED)
+    torch.default_generator.manual_seed(verification.SEED)
     output, true = compiled(*scene.dirty), scene.true.attended.output
     allowed = 2 * scene.allowed(scene.slack.output if scene.slack else 0.0, true, "sdpa")
     error = worst(output, true, scene.rows)

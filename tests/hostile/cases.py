@@ -19,8 +19,8 @@ from regard.inspect.recording import Recording
 from regard.inspect.recording.file import read_recording
 from regard.tasks.images import open_photo
 from regard.tasks.speech.sound import decode_sound
-from regard.web.answers import HANDLERS
 from regard.web.limits import Limits
+from regard.web.responses import HANDLERS
 from regard.web.routes import Routes
 from regard.web.runs import Runs
 from regard.web.store import Files

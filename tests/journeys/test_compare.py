@@ -9,8 +9,16 @@ import pytest
 import torch
 
 from regard.compute.timing import Spread
-from regard.models.complexity import WIDTH, LayerCost, measure_cost, build_curve, estimate_exponent, build_layers, measure_longest_path
-from regard.tasks.comparing import COMPARISONS, compare_variants
+from regard.models.complexity import (
+    WIDTH,
+    LayerCost,
+    build_curve,
+    build_layers,
+    estimate_exponent,
+    measure_cost,
+    measure_longest_path,
+)
+from regard.tasks.comparison import COMPARISONS, compare_variants
 
 Regard = Callable[..., Any]
 
@@ -30,7 +38,10 @@ def test_paths_steps_and_operations_are_those_of_the_formulas() -> None:
             assert (steps, paths) == ([1, 1], [1, 1])
             assert costs[1].operations == 2 * 4 * 17 * width**2 + 2 * 2 * 17**2 * width
     layer, width = build_layers(1024)["self-attention"]
-    assert estimate_exponent((512, 1024), [float(measure_cost(layer, width, length).operations) for length in (512, 1024)]) > 1.9
+    assert (
+        estimate_exponent((512, 1024), [float(measure_cost(layer, width, length).operations) for length in (512, 1024)])
+        > 1.9
+    )
 
 
 def test_a_long_path_is_walked_to_its_end() -> None:

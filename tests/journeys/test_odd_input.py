@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from regard.cli.reading import LINE
-from regard.datasets.cleaning import clean
+from regard.cli.input import LINE
+from regard.datasets.text import clean
 
 Regard = Callable[..., Any]
 WORDS = ("eins zwei", "zwei drei", "drei éclair", "vier")
@@ -262,7 +262,7 @@ def test_whoever_stops_reading_hears_nothing_more(run: Path, tmp_path: Path) -> 
 
 def test_lines_come_as_they_are_typed() -> None:
     """Nobody waits for a full batch: a line is answered before the next is typed."""
-    from regard.cli.reading import read_lines
+    from regard.cli.input import read_lines
 
     out, into = os.pipe()
     lines = read_lines(out, 64)

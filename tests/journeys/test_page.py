@@ -23,7 +23,9 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A long recording, and one whose labels would be markup if anybody let them."""
     folder = tmp_path_factory.mktemp("recordings")
     hostile = ["<img src=x onerror=alert(1)>", "<script>alert(2)</script>"]
-    Recording.from_weights({"<b>site</b>": torch.eye(2)}, queries=hostile, keys=hostile).save(folder / "hostile.safetensors")
+    Recording.from_weights({"<b>site</b>": torch.eye(2)}, queries=hostile, keys=hostile).save(
+        folder / "hostile.safetensors"
+    )
     Recording({"layer": long_attention()}).save(folder / "long.safetensors")
     return [folder / "long.safetensors", folder / "hostile.safetensors"]
 

@@ -214,7 +214,9 @@ def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Ca
 
 def test_the_sound_lies_beside(opened: Callable[..., Page]) -> None:
     values = np.random.default_rng(0).random((5, 30))
-    page = opened([Chapter("speech", Recording.from_weights({"ear": weights(1, 2, 10)}), medium=Spectrogram(values, 10, 1.5))])
+    page = opened(
+        [Chapter("speech", Recording.from_weights({"ear": weights(1, 2, 10)}), medium=Spectrogram(values, 10, 1.5))]
+    )
     expect(page.get_by_role("img", name=re.compile("attention over the sound"))).to_be_visible()
 
 

@@ -25,7 +25,9 @@ def contents(page: Path) -> dict[str, Any]:
 def saved(regard: Callable[..., Any], tmp_path: Path) -> Recording:
     """A recording in a file, in the folder where commands run."""
     weights = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1)).softmax(-1)
-    recording = Recording.from_weights({"first": weights, "last": weights.flip(1)}, queries=["我", "b", "c"], keys=list("wxyz"))
+    recording = Recording.from_weights(
+        {"first": weights, "last": weights.flip(1)}, queries=["我", "b", "c"], keys=list("wxyz")
+    )
     recording.save(tmp_path / "seen.safetensors")
     return recording
 

@@ -109,7 +109,11 @@ def test_distances_counted_in_keys_beside_a_padded_cache_are_refused() -> None:
         attention.attend_self(sequences(1), before=memory, mask=Window(2, 0))
 
 
-@pytest.mark.parametrize("positions", [SinusoidalPositions(D), LearnedPositions(11, D), RotaryPositions(D)], ids=lambda part: type(part).__name__)
+@pytest.mark.parametrize(
+    "positions",
+    [SinusoidalPositions(D), LearnedPositions(11, D), RotaryPositions(D)],
+    ids=lambda part: type(part).__name__,
+)
 def test_every_kind_of_position_starts_where_each_sequence_does(positions: SinusoidalPositions) -> None:
     x = sequences(B).float()  # as many vectors as sequences: a start for each could be taken for one of each vector
     start = torch.tensor([0, 7, 3])

@@ -7,7 +7,15 @@ from torch import nn
 from regard.algebra.masks import Lengths
 from regard.algebra.scores import Additive
 from regard.errors import InputError
-from regard.layers import Attention, Coverage, LocationFeatures, Mechanism, Projections, coverage_loss, build_initial_weights
+from regard.layers import (
+    Attention,
+    Coverage,
+    LocationFeatures,
+    Mechanism,
+    Projections,
+    build_initial_weights,
+    coverage_loss,
+)
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.models import EncoderOutput, EncoderDecoder, ModelConfig, build_model
-from regard.models.config import ConvolutionalConfig, AttentionConfig, RecurrentConfig, TransformerConfig
+from regard.models import EncoderDecoder, EncoderOutput, ModelConfig, build_model
+from regard.models.config import AttentionConfig, ConvolutionalConfig, RecurrentConfig, TransformerConfig
 
 B, S, T, V, W = 3, 7, 5, 13, 17  # batch, source, target, target and source vocabulary
 LENGTHS = torch.tensor([7, 2, 5])
@@ -72,7 +72,9 @@ CONFIGS: dict[str, ModelConfig] = {
     "recurrent-transformer": replace(TRANSFORMER, encoder="recurrent", recurrent=RecurrentConfig(hidden=6)),
     "transformer-bahdanau": replace(RECURRENT, encoder="transformer", size=12, transformer=TRANSFORMER.transformer),
     "convolutional-luong": replace(
-        with_reading("luong", score="dot"), encoder="convolutional", convolutional=ConvolutionalConfig(layers=1, size=10)
+        with_reading("luong", score="dot"),
+        encoder="convolutional",
+        convolutional=ConvolutionalConfig(layers=1, size=10),
     ),
 }
 

@@ -6,7 +6,7 @@ import torch
 from small_models import LENGTHS, B, S, T, V, encoded_by, sources, targets
 from torch import Tensor
 
-from regard.models import Decoder, EncoderOutput, EncoderDecoder, select
+from regard.models import Decoder, EncoderDecoder, EncoderOutput, select
 from regard.models.interface import TeacherForcingOutput
 
 

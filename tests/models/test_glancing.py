@@ -7,17 +7,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.algebra.aggregates import AggregateResult, Aggregate
+from regard.algebra.aggregates import Aggregate, AggregateResult
 from regard.algebra.pairs import Pairs
 from regard.inspect.observe import observe
 from regard.layers import Attention
 from regard.layers.projections import Projections, build_linear
 from regard.models import BeamOptions, EncoderOutput, SpecialTokens, beam_search, greedy_search
-from regard.models.decoders.glancing import AGGREGATES, RegionAttention
 from regard.models.decoders.recurrent import BahdanauDecoder
-from regard.models.words import TokenEmbedding
+from regard.models.decoders.region_attention import AGGREGATES, RegionAttention
+from regard.models.embedding import TokenEmbedding
 from regard.tasks.captioning.config import CaptioningTraining
-from regard.tasks.captioning.learning import compute_reinforce_loss, doubly_stochastic_penalty
+from regard.tasks.captioning.loss import compute_reinforce_loss, doubly_stochastic_penalty
 
 B, R, W, H, V = 2, 3, 5, 7, 11  # images, regions, width, hidden, words
 MARKS = SpecialTokens(begin=2, end=3, never=(0, 1, 2))
@@ -144,7 +144,9 @@ def test_reinforce_is_the_gradient_of_the_exact_expectation() -> None:
         said = tokens.repeat_interleave(copies, 0)
         taught = made.teacher_force(said[:, :-1], wide)
         logs = made.output(taught.vectors).log_softmax(-1).gather(-1, said[:, 1:, None])[..., 0]
-        loss = -logs.sum() + compute_reinforce_loss(taught, logs.detach(), torch.ones_like(logs, dtype=torch.bool), learning)
+        loss = -logs.sum() + compute_reinforce_loss(
+            taught, logs.detach(), torch.ones_like(logs, dtype=torch.bool), learning
+        )
         for name, grad in zip(found, torch.autograd.grad(loss, [parameters[name] for name in found]), strict=True):
             found[name].append(-grad / copies)
         reached.append(logs.detach().sum() / copies)

@@ -19,10 +19,18 @@ from regard.layers.projections import Projections
 from regard.models import EncoderOutput
 from regard.models.convolution import GatedConvolution
 from regard.models.decoders.convolutional import ConvolutionalStage
-from regard.models.decoders.glancing import RegionAttention
-from regard.models.decoders.reading import MonotonicScope, ContentAttention, LocationAwareAttention, GlobalScope, PredictiveScope, DecoderAttention, MonotonicAttention
+from regard.models.decoders.decoder_attention import (
+    ContentAttention,
+    DecoderAttention,
+    GlobalScope,
+    LocationAwareAttention,
+    MonotonicAttention,
+    MonotonicScope,
+    PredictiveScope,
+)
+from regard.models.decoders.region_attention import RegionAttention
 from regard.models.decoders.transformer import TransformerDecoder
-from regard.models.words import TokenEmbedding
+from regard.models.embedding import TokenEmbedding
 
 B, S, T, D = 3, 5, 4, 7
 

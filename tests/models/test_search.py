@@ -10,8 +10,17 @@ from small_models import CONFIGS, LENGTHS, B, S, V, W, encoded_by, make, sources
 from torch import Tensor
 
 from regard.errors import InputError
-from regard.models import EncoderOutput, EncoderDecoder, ModelConfig, build_model
-from regard.models.search import BeamOptions, Hypothesis, SpecialTokens, SamplingOptions, HypothesisScorer, beam_search, greedy_search, sample
+from regard.models import EncoderDecoder, EncoderOutput, ModelConfig, build_model
+from regard.models.search import (
+    BeamOptions,
+    Hypothesis,
+    HypothesisScorer,
+    SamplingOptions,
+    SpecialTokens,
+    beam_search,
+    greedy_search,
+    sample,
+)
 
 MARKS = SpecialTokens(begin=1, end=2, never=(0, 1))
 FEW = 5  # words of the vocabulary that can be searched through: two of them are words
@@ -102,7 +111,12 @@ def test_a_beam_of_one_is_greedy(model: EncoderDecoder[Any]) -> None:
 @pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize(
     "scoring",
-    [HypothesisScorer(), HypothesisScorer("wu", length_penalty=0.8), HypothesisScorer("average", length_penalty=1.0), HypothesisScorer("wu", length_penalty=0.5, coverage=0.3)],
+    [
+        HypothesisScorer(),
+        HypothesisScorer("wu", length_penalty=0.8),
+        HypothesisScorer("average", length_penalty=1.0),
+        HypothesisScorer("wu", length_penalty=0.5, coverage=0.3),
+    ],
     ids=["plain", "wu", "average", "coverage"],
 )
 def test_a_wide_beam_is_exhaustive_search(name: str, scoring: HypothesisScorer) -> None:
@@ -131,12 +145,18 @@ def score(log_prob: float, steps: int, weights: Tensor | None, scoring: Hypothes
 
 
 @pytest.mark.parametrize("name", SOME)
-@pytest.mark.parametrize("scoring", [HypothesisScorer("wu", length_penalty=1.0), HypothesisScorer("average", length_penalty=1.0)], ids=["wu", "average"])
+@pytest.mark.parametrize(
+    "scoring",
+    [HypothesisScorer("wu", length_penalty=1.0), HypothesisScorer("average", length_penalty=1.0)],
+    ids=["wu", "average"],
+)
 def test_the_exact_stop_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str, scoring: HypothesisScorer) -> None:
     model = few_words(name)
     encoded, plan = encoded_by(model), BeamOptions(width=3, best=2, scoring=scoring)
     early = beam_search(model.decoder, encoded, MARKS, 12, plan=plan)
-    monkeypatch.setattr(HypothesisScorer, "bound", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf")))
+    monkeypatch.setattr(
+        HypothesisScorer, "bound", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf"))
+    )
     late = beam_search(model.decoder, encoded, MARKS, 12, plan=plan)
     assert [one.tokens for one in flat(early)] == [one.tokens for one in flat(late)]
     assert [one.score for one in flat(early)] == pytest.approx([one.score for one in flat(late)])
@@ -164,7 +184,10 @@ def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
     if stop == "full" and name not in SOME:
         return
     model = make(name)
-    plan, limit = BeamOptions(width=3, best=2, stop=stop, scoring=HypothesisScorer(length_penalty=0.6)), torch.tensor([6, 2, 4])
+    plan, limit = (
+        BeamOptions(width=3, best=2, stop=stop, scoring=HypothesisScorer(length_penalty=0.6)),
+        torch.tensor([6, 2, 4]),
+    )
     whole = beam_search(model.decoder, encoded_by(model), MARKS, limit, plan=plan, attention=True)
     order = torch.tensor([2, 1])
     encoded = model.encode(sources()[order, :5], LENGTHS[order])
@@ -172,7 +195,9 @@ def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
     alike(moved, [whole[row] for row in order.tolist()])
 
 
-def full_by_hand(model: EncoderDecoder[Any], encoded: EncoderOutput, row: int, limit: int, plan: BeamOptions) -> list[tuple[int, ...]]:
+def full_by_hand(
+    model: EncoderDecoder[Any], encoded: EncoderOutput, row: int, limit: int, plan: BeamOptions
+) -> list[tuple[int, ...]]:
     """The definition of `stop="full"` with lists: endings are collected until there are as many as the beam is wide."""
     own = EncoderOutput(*(None if part is None else part[row : row + 1] for part in encoded))
     words = [token for token in range(FEW) if token not in (MARKS.end, *MARKS.never)]
@@ -202,7 +227,9 @@ def test_a_full_beam_ends_when_as_many_have_ended_as_it_is_wide(name: str, width
     found = beam_search(model.decoder, encoded, MARKS, limit, plan=plan)
     expected = [full_by_hand(model, encoded, row, limit, plan) for row in range(B)]
     assert [[one.tokens for one in own] for own in found] == expected
-    later = beam_search(model.decoder, encoded, MARKS, limit, plan=BeamOptions(width=width, best=width, scoring=plan.scoring))
+    later = beam_search(
+        model.decoder, encoded, MARKS, limit, plan=BeamOptions(width=width, best=width, scoring=plan.scoring)
+    )
     assert [[one.tokens for one in own] for own in later] != expected
 
 

@@ -10,7 +10,19 @@ from small_models import encoded_by, make
 
 from regard.errors import InputError
 from regard.models import EncoderOutput
-from regard.models.search import ROOT, BeamOptions, Branch, Hypothesis, SpecialTokens, SamplingOptions, HypothesisScorer, beam_search, greedy_search, sample, iterate_search
+from regard.models.search import (
+    ROOT,
+    BeamOptions,
+    Branch,
+    Hypothesis,
+    HypothesisScorer,
+    SamplingOptions,
+    SpecialTokens,
+    beam_search,
+    greedy_search,
+    iterate_search,
+    sample,
+)
 
 MARKS = SpecialTokens(begin=1, end=2, never=(0, 1))
 SOME = ["bahdanau", "plain", "luong-feeding", "transformer", "transformer-alibi", "convolutional"]

@@ -18,11 +18,11 @@ from walking import walk
 
 from regard.errors import InputError
 from regard.tasks import import_task
-from regard.tasks.captioning.collections import open_dataset
 from regard.tasks.captioning.config import CaptioningData
-from regard.tasks.captioning.learning import compute_loss
+from regard.tasks.captioning.datasets import open_dataset
+from regard.tasks.captioning.loss import compute_loss
+from regard.tasks.captioning.metrics import compute_metrics, compute_sums
 from regard.tasks.captioning.scenes import ACROSS, CELL, COLORS, NUMBERS, SHAPES, draw_scene, draw_stencil
-from regard.tasks.captioning.scoring import compute_metrics, compute_sums
 from regard.tasks.images import features as features_module
 from regard.training import DataShare
 
@@ -96,7 +96,9 @@ def test_a_caption_says_what_is_drawn() -> None:
 
 def test_the_seed_alone_decides_a_scene_and_epochs_differ() -> None:
     album = open_dataset(CaptioningData(scenes=5))
-    assert torch.equal(album.training(1).load_inputs([2]), open_dataset(CaptioningData(scenes=5)).training(1).load_inputs([2]))
+    assert torch.equal(
+        album.training(1).load_inputs([2]), open_dataset(CaptioningData(scenes=5)).training(1).load_inputs([2])
+    )
     assert album.training(0).captions != album.training(1).captions
     assert set(album.get_validation_set().captions) != set(next(iter(album.get_test_sets().values())).captions)
 
@@ -107,7 +109,9 @@ def test_bleu_is_that_of_the_definition() -> None:
     found = compute_metrics(total)
     assert found["bleu-1"] == pytest.approx(100)  # each word is in one of the captions
     assert compute_metrics(compute_sums(["a red dog"], [("a red cat",)]))["bleu-1"] == pytest.approx(200 / 3)
-    assert compute_metrics(compute_sums(["a red dog"], [("a red cat",)]))["bleu-2"] == pytest.approx(100 * (2 / 3 * 1 / 2) ** 0.5)
+    assert compute_metrics(compute_sums(["a red dog"], [("a red cat",)]))["bleu-2"] == pytest.approx(
+        100 * (2 / 3 * 1 / 2) ** 0.5
+    )
     assert found["exact"] == 0
     assert compute_metrics(compute_sums(["a cat"], [("a dog", "a cat")]))["exact"] == 100
 
@@ -122,11 +126,11 @@ class Stub(torch.nn.Module):
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Six dark and six light photographs, and captions that say which is which."""
-    from regard.tasks.captioning import collections
+    from regard.tasks.captioning import datasets
 
     monkeypatch.setattr(features_module, "pretrained", Stub)
     monkeypatch.setattr(features_module, "weights_name", lambda: "stub")
-    monkeypatch.setattr(collections, "network", Stub)
+    monkeypatch.setattr(datasets, "network", Stub)
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     place = tmp_path / "photos"
     (place / "images").mkdir(parents=True)

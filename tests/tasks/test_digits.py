@@ -15,7 +15,7 @@ from walking import flags, walk
 
 from regard.models import count_parameters
 from regard.tasks import import_task
-from regard.tasks.data.pictures import FILES, load_digit_images, read_idx_folder
+from regard.tasks.data.gray_images import FILES, load_digit_images, read_idx_folder
 from regard.tasks.digits.config import KINDS
 from regard.tasks.digits.model import jitter
 from regard.tasks.digits.predictor import load_picture

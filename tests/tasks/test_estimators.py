@@ -4,9 +4,16 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.models.decoders.glancing import AGGREGATES
-from regard.tasks.captioning.estimating import GradientCase, agreement, build_case, estimate_objective, compute_exact_objective, flatten_tensors
+from regard.models.decoders.region_attention import AGGREGATES
 from regard.tasks.captioning.expectation import compute_expected_log_likelihood, use_aggregate
+from regard.tasks.captioning.gradient_agreement import (
+    GradientCase,
+    agreement,
+    build_case,
+    compute_exact_objective,
+    estimate_objective,
+    flatten_tensors,
+)
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +24,12 @@ def scenes() -> GradientCase:
 def test_reinforce_is_unbiased_on_scenes(scenes: GradientCase) -> None:
     wanted = flatten_tensors(torch.autograd.grad(compute_exact_objective(scenes), scenes.attention_parameters))
     torch.manual_seed(5)
-    several = torch.stack([flatten_tensors(torch.autograd.grad(estimate_objective(scenes, 1500), scenes.attention_parameters)) for _ in range(6)])
+    several = torch.stack(
+        [
+            flatten_tensors(torch.autograd.grad(estimate_objective(scenes, 1500), scenes.attention_parameters))
+            for _ in range(6)
+        ]
+    )
     error = several.std(0).norm() / len(several) ** 0.5
     assert (several.mean(0) - wanted).norm() < 3 * error
     assert error < 0.2 * wanted.norm()
@@ -60,4 +72,6 @@ def test_every_estimator_learns_where_to_look(name: str, best: float) -> None:
 
 def test_too_many_ways_of_looking_are_refused(scenes: GradientCase) -> None:
     with pytest.raises(InputError, match="got 16 regions and 4 words, expected at most 5000 ways of looking"):
-        compute_expected_log_likelihood(scenes.model, scenes.source, torch.cat([scenes.tokens, scenes.tokens[:, 1:]], 1))
+        compute_expected_log_likelihood(
+            scenes.model, scenes.source, torch.cat([scenes.tokens, scenes.tokens[:, 1:]], 1)
+        )

@@ -11,7 +11,7 @@ from walking import walk
 from regard.errors import InputError
 from regard.tasks import import_task
 from regard.tasks.inversion.config import InversionData
-from regard.tasks.inversion.sequences import encode_letters, generate_splits, decode_letters
+from regard.tasks.inversion.sequences import decode_letters, encode_letters, generate_splits
 
 Regard = Callable[..., Any]
 SMALL = {

@@ -9,7 +9,7 @@ from walking import walk
 
 from regard.tasks import import_task
 from regard.tasks.memory.config import MemoryData
-from regard.tasks.memory.stories import KINDS, PLACES, generate_story, to_tensors, generate_stories
+from regard.tasks.memory.stories import KINDS, PLACES, generate_stories, generate_story, to_tensors
 
 Regard = Callable[..., Any]
 BRIEF = {

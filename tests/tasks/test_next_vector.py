@@ -84,7 +84,9 @@ def test_an_answer_is_not_drawn(reading: str) -> None:
     assert not torch.equal(model(vectors).vector, model(vectors).vector)
     model.eval()
     best = (
-        import_task("next-vector").build_task(import_task("next-vector").configure(None, (), values | {"model.reading": "argmax"})).model()
+        import_task("next-vector")
+        .build_task(import_task("next-vector").configure(None, (), values | {"model.reading": "argmax"}))
+        .model()
     )
     best.load_state_dict(model.state_dict())
     assert torch.equal(model(vectors).vector, best(vectors).vector)

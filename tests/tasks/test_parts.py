@@ -79,7 +79,7 @@ def test_clips_that_are_the_same_under_two_names_are_told(tmp_path: Path) -> Non
 
 
 def test_photographs_that_are_the_same_under_two_names_are_told(tmp_path: Path) -> None:
-    from regard.tasks.captioning.collections import CaptioningData, PhotoDataset
+    from regard.tasks.captioning.datasets import CaptioningData, PhotoDataset
 
     (tmp_path / "images").mkdir()
     lines = []
@@ -95,7 +95,11 @@ def test_photographs_that_are_the_same_under_two_names_are_told(tmp_path: Path) 
 
 def test_points_that_are_in_two_parts_are_told(tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_text("x,y\n" + "1,2\n" * 30 + "3,4\n5,6\n")
-    notes = import_task("regression").build_task(import_task("regression").configure(None, (str(tmp_path / "points.csv"),), {})).notes
+    notes = (
+        import_task("regression")
+        .build_task(import_task("regression").configure(None, (str(tmp_path / "points.csv"),), {}))
+        .notes
+    )
     assert any(note.endswith("items for test are trained on too") for note in notes)
 
 
@@ -107,7 +111,11 @@ def test_passages_that_are_in_two_files_are_told(tmp_path: Path) -> None:
             for name in names
         ]
         (tmp_path / file).write_text(json.dumps({"data": articles}))
-    notes = import_task("reading").build_task(import_task("reading").configure(None, (str(tmp_path),), {"data.validation": "1"})).notes
+    notes = (
+        import_task("reading")
+        .build_task(import_task("reading").configure(None, (str(tmp_path),), {"data.validation": "1"}))
+        .notes
+    )
     assert notes[0] == "5 questions for training, 1 for validation, 2 for test"
     assert [note for note in notes if "trained on too" in note] in (
         [],  # the passage that is in both was cut off for validation

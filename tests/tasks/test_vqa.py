@@ -13,8 +13,8 @@ from walking import walk
 
 from regard.errors import InputError
 from regard.tasks import import_task
-from regard.tasks.vqa.answering import VqaBatch
 from regard.tasks.vqa.config import VqaData
+from regard.tasks.vqa.model import VqaBatch
 from regard.tasks.vqa.questions import open_questions
 from regard.training import DataShare
 
@@ -80,7 +80,9 @@ def test_padding_and_neighbors_change_no_answer(kind: str, folder: Path) -> None
 
 
 def test_yes_and_no_are_counted_apart(folder: Path) -> None:
-    task = import_task("vqa").build_task(import_task("vqa").configure(None, (str(folder),), {k: str(v) for k, v in SMALL.items()}))
+    task = import_task("vqa").build_task(
+        import_task("vqa").configure(None, (str(folder),), {k: str(v) for k, v in SMALL.items()})
+    )
 
     class AlwaysYes(torch.nn.Module):
         def __init__(self) -> None:

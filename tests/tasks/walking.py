@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.tasks import read_config, import_task, build_task
+from regard.tasks import build_task, import_task, read_config
 from regard.training import Stepped, train
 
 Regard = Callable[..., Any]

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 import torch.distributed as distributed
-from toy_training import Toy, find_checkpoints, contents, toy_config
+from toy_training import Toy, contents, find_checkpoints, toy_config
 
 from regard.errors import RegardError
 from regard.training import runtime as runtime_module

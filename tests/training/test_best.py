@@ -6,7 +6,7 @@ import pytest
 import torch
 from toy_training import Toy, events_of, toy_config
 
-from regard.training import Evaluated, Goal, Noted, average_checkpoints, find_checkpoints, train, read_safetensors
+from regard.training import Evaluated, Goal, Noted, average_checkpoints, find_checkpoints, read_safetensors, train
 from regard.training.checkpoint import rank_checkpoints, read_tensors
 
 
@@ -63,7 +63,10 @@ def test_ties_go_to_the_lower_loss_and_then_to_the_later_step(
     assert "".join("T" if event.best else "." for event in events if isinstance(event, Evaluated)) == marks
     assert published(tmp_path / "run") == step
     assert int(rank_checkpoints(tmp_path / "run", Scored.goal)[0].name) == step
-    assert int(average_checkpoints(tmp_path / "run", 1, "best", Scored.goal, tmp_path / "mean.safetensors")[0].name) == step
+    assert (
+        int(average_checkpoints(tmp_path / "run", 1, "best", Scored.goal, tmp_path / "mean.safetensors")[0].name)
+        == step
+    )
 
 
 def notes(events: list[object]) -> list[str]:

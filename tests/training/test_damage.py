@@ -11,7 +11,7 @@ import torch
 from toy_training import Net, Toy, contents, events_of, toy_config
 
 from regard.errors import InputError, RegardError
-from regard.training import Noted, Started, find_checkpoints, restore_weights, train, read_safetensors
+from regard.training import Noted, Started, find_checkpoints, read_safetensors, restore_weights, train
 from regard.training.checkpoint import describe_file
 
 

@@ -9,8 +9,8 @@ from toy_training import Toy, events_of, toy_config
 
 from regard.errors import InputError
 from regard.training import Finished, Stepped, train
-from regard.training.board import write_tensorboard, extract_scalars
 from regard.training.display import display_events, format_event
+from regard.training.tensorboard import extract_scalars, write_tensorboard
 
 
 def test_a_pipe_gets_lines_and_no_bar(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from toy_training import Toy, contents, events_of, toy_config
 
-from regard.training import Finished, Noted, Saved, Started, Stepped, train, read_safetensors
+from regard.training import Finished, Noted, Saved, Started, Stepped, read_safetensors, train
 
 SCRIPT = Path(__file__).parent / "toy_training.py"
 

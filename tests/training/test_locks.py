@@ -15,7 +15,7 @@ from toy_training import Toy, contents, events_of, toy_config
 
 from regard.errors import InputError
 from regard.training import Noted, average_checkpoints, lock, train
-from regard.training.lock import Holder, Lock, check_free, hold_lock, is_abandoned, describe_process
+from regard.training.lock import Holder, Lock, check_free, describe_process, hold_lock, is_abandoned
 
 HOLD = """
 import sys, time
@@ -122,9 +122,9 @@ def test_who_is_certainly_gone() -> None:
 
 
 def test_reading_is_not_locked_out(run: Path, first: subprocess.Popen[str]) -> None:
-    from regard.tasks.predicting import find_weights
+    from regard.tasks.prediction import find_weights
     from regard.training import read_safetensors
-    from regard.training.folder import read_versions
+    from regard.training.run_folder import read_versions
 
     assert read_versions(run)["format"] == 1
     assert read_safetensors(find_weights(run, None))

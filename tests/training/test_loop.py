@@ -17,8 +17,8 @@ from regard.training import (
     Stepped,
     average_checkpoints,
     find_checkpoints,
-    train,
     read_safetensors,
+    train,
 )
 from regard.training.checkpoint import read_state, read_tensors
 from regard.training.progress import seed_generator

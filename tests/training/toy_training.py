@@ -21,19 +21,19 @@ from torch import Tensor, nn
 
 from regard.errors import RegardError
 from regard.training import (
-    LazyBatches,
-    Event,
-    Intervals,
-    Goal,
-    Loss,
     DataShare,
+    Event,
+    Goal,
+    Intervals,
+    LazyBatches,
+    Loss,
     Stepped,
     StopCriteria,
     Training,
-    find_checkpoints,
     configure,
-    launch,
     event_to_json,
+    find_checkpoints,
+    launch,
     train,
 )
 
@@ -50,7 +50,9 @@ class ToyModel:
 class ToyConfig:
     model: ToyModel = field(default_factory=ToyModel)
     training: Training = field(
-        default_factory=lambda: Training(seed=3, keep=2, stop=StopCriteria(steps=40), every=Intervals(log=3, evaluate=8, save=3))
+        default_factory=lambda: Training(
+            seed=3, keep=2, stop=StopCriteria(steps=40), every=Intervals(log=3, evaluate=8, save=3)
+        )
     )
 
 

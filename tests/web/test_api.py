@@ -40,7 +40,9 @@ def test_the_page_is_told_what_is_served(client: TestClient) -> None:
 def test_the_hypotheses_are_those_of_the_translator(client: TestClient, place: Path, run: str, beam: int) -> None:
     source, branches, hypotheses = translated(client, run=run, beam=beam)
     translator = Translator.load(read_config(place / run), place / run)
-    expected = translator.translate([TEXT], TranslationSearchOptions(beam, beam, longest=LIMITS.tokens), attention=True)[0]
+    expected = translator.translate(
+        [TEXT], TranslationSearchOptions(beam, beam, longest=LIMITS.tokens), attention=True
+    )[0]
     assert source == {"tokens": expected.source, "unknown": []}
     assert [one["text"] for one in hypotheses] == [one.text for one in expected.best]
     by_number = {branch["number"]: branch for branch in branches}

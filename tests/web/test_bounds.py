@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from tiny_runs import LIMITS
 
 from regard.inspect.recording import Recording
-from regard.web.answers import RefusedError
 from regard.web.app import build_app, format_url
+from regard.web.responses import RefusedError
 from regard.web.security import Access, Guard
 from regard.web.store import Store
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tiny_runs import make_run
 
-from regard.web.app import build_app, open_socket, build_server
+from regard.web.app import build_app, build_server, open_socket
 from regard.web.connections import Connection, raise_file_limit
 from regard.web.limits import Limits
 

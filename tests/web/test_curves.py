@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from regard.web.answers import RefusedError
 from regard.web.events import Event
 from regard.web.limits import Limits
 from regard.web.metrics import Followers, parse_point
+from regard.web.responses import RefusedError
 
 
 async def until(events: AsyncIterator[Event], name: str) -> Any:

@@ -17,12 +17,12 @@ from tiny_runs import LIMITS, make_run
 from regard.datasets.bounds import get_bound
 from regard.inspect.recording import Recording
 from regard.inspect.recording.file import read_recording
-from regard.web.answers import RefusedError
 from regard.web.app import build_app
 from regard.web.limits import Limits
+from regard.web.responses import RefusedError
 from regard.web.security import Access
 from regard.web.store import Store
-from regard.web.work import Ticket
+from regard.web.workers import Ticket
 
 ASK = {"run": "transformer", "text": "one"}
 JSON = {"Content-Type": "application/json"}

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
 from regard.inspect.recording import Recording
-from regard.web.app import build_app, open_socket, format_url
+from regard.web.app import build_app, format_url, open_socket
 from regard.web.security import HEADERS, Access
 
 ASK = {"run": "transformer", "text": "one"}

@@ -13,8 +13,8 @@ from regard.tasks import import_task
 from regard.tasks.data import END, Vocabularies, save_vocabularies
 from regard.tasks.data.vocabulary import TokenVocabulary
 from regard.tasks.translation import TranslationConfig
-from regard.training.folder import create_run, collect_versions
 from regard.training.lock import Lock
+from regard.training.run_folder import collect_versions, create_run
 from regard.training.tensors import collect_tensors, to_safetensors
 from regard.training.toml import to_toml
 from regard.web.limits import Limits
@@ -22,7 +22,9 @@ from regard.web.limits import Limits
 WORDS = ["▁one", "▁two", "▁three", "▁four", "▁<script>alert(1)</script>", "▁九"]
 MODELS = {
     "transformer": ModelConfig(size=12, tied="none", transformer=TransformerConfig(2, 2, heads=3, hidden=10)),
-    "bahdanau": ModelConfig("recurrent", "bahdanau", 8, recurrent=RecurrentConfig(hidden=6), attention=AttentionConfig(hidden=5)),
+    "bahdanau": ModelConfig(
+        "recurrent", "bahdanau", 8, recurrent=RecurrentConfig(hidden=6), attention=AttentionConfig(hidden=5)
+    ),
     "plain": ModelConfig("recurrent", "plain", 8, recurrent=RecurrentConfig(hidden=6)),
 }
 LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kept=400_000, cells=4000, patience=0.5)

@@ -8,7 +8,7 @@ import torch
 
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Distribution, Float, Tensor
-from regard.algebra.terms import Term, check_setting, drop_claims, has_new_definition, broadcast_per_head
+from regard.algebra.terms import Term, broadcast_per_head, check_setting, drop_claims, has_new_definition
 from regard.compute.kernels import noise
 from regard.errors import wrong
 

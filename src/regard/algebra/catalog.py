@@ -104,7 +104,7 @@ FAMILIES: Mapping[str, Mapping[str, Callable[..., object]]] = {
     "bias": BIASES,
     "mask": MASKS,
     "normalizer": NORMALIZERS,
-    "reading": AGGREGATES,
+    "aggregate": AGGREGATES,
 }
 
 

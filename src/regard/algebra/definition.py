@@ -33,7 +33,9 @@ def score_pairs(parts: Parts, score: ScoreFunction, query: Tensor, key: Tensor, 
     return scores if parts.bias is None else scores + parts.bias(pairs).to(scores.dtype)
 
 
-def average_values(call: AttentionCall, score: ScoreFunction, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs) -> BlockOutput:
+def average_values(
+    call: AttentionCall, score: ScoreFunction, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs
+) -> BlockOutput:
     """The weighted average of these pairs of a call, with dropout on the weights where it asks for it."""
     weights, log_prob = weigh(call.parts, score, query, key, pairs, seed=call.seed)
     return BlockOutput(apply_dropout(weights, pairs, call.seed, call.dropout) @ value.to(weights.dtype), log_prob)

@@ -36,8 +36,8 @@ __all__ = [
     "WideKeys",
     "check_floats",
     "check_lead",
-    "check_unambiguous_lead",
     "check_tensor",
+    "check_unambiguous_lead",
     "describe",
 ]
 

@@ -40,7 +40,9 @@ class Term(nn.Module):
     head_blind: ClassVar[bool] = False
     """Whether it surely treats every head alike, apart from its tensors: heads may then be on two axes, by groups."""
 
-    per_head_settings: ClassVar[tuple[str, ...]] = ()  # the attributes that are one number, or a tensor of one for each head
+    per_head_settings: ClassVar[
+        tuple[str, ...]
+    ] = ()  # the attributes that are one number, or a tensor of one for each head
 
     @property
     def plan_key(self) -> Hashable:

@@ -8,7 +8,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from regard import __version__
-from regard.cli.output import discard_output, check_streams
+from regard.cli.output import check_streams, discard_output
 from regard.errors import RegardError, missing_package
 
 app = App(

@@ -18,9 +18,9 @@ def average(run: Path, *, count: int = 5, by: Literal["last", "best"] = "last", 
     output
         Where the weights go; averaged.safetensors in the run folder where it is not given.
     """
-    from regard.tasks import read_config, import_task
+    from regard.tasks import import_task, read_config
     from regard.training import average_checkpoints as averaged
-    from regard.training.checkpoint import find_damage, describe_damage
+    from regard.training.checkpoint import describe_damage, find_damage
 
     output = output or run / "averaged.safetensors"
     config = read_config(run)

@@ -88,7 +88,9 @@ def show_layers(lengths: tuple[int, ...], found: "dict[str, Curve]", output: Pat
             figures = [format_number(value / unit) for value in curve.measured[quantity]]
             table.add_row(name, str(curve.width), *figures, f"O({FORMULAS[name][quantity].text})")
         console.print(table)
-    powers = ", ".join(f"{name} n^{estimate_exponent(lengths, c.measured['operations']):.2f}" for name, c in found.items())
+    powers = ", ".join(
+        f"{name} n^{estimate_exponent(lengths, c.measured['operations']):.2f}" for name, c in found.items()
+    )
     console.print(f"\noperations grow, over the last two lengths, as {powers}")
     console.print(f"picture: {output}", markup=False)
 
@@ -100,7 +102,7 @@ def format_number(value: float) -> str:
 
 def compare_mechanisms(what: str, seeds: int, as_json: bool) -> None:
     """A line for each mechanism: the median over the seeds, and their range."""
-    from regard.tasks.comparing import COMPARISONS, compare_variants
+    from regard.tasks.comparison import COMPARISONS, compare_variants
 
     comparison, console = COMPARISONS[what], Console(highlight=False)
     title = f"{comparison.task} {comparison.data}: {comparison.metric} on {comparison.set}, {seeds} seeds"

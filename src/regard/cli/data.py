@@ -9,7 +9,17 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
-from regard.datasets import DATASETS, DATASETS_BY_NAME, REGARD_DATA, Dataset, File, download_dataset, get_data_home, list_data_roots, find_cached_folder
+from regard.datasets import (
+    DATASETS,
+    DATASETS_BY_NAME,
+    REGARD_DATA,
+    Dataset,
+    File,
+    download_dataset,
+    find_cached_folder,
+    get_data_home,
+    list_data_roots,
+)
 from regard.errors import find_nearest, wrong
 
 app = App(name="data", help="Show the data sets that tasks know by name, and fetch them.", help_format="plaintext")
@@ -27,7 +37,9 @@ def show() -> None:
             table.add_row("", "", "", dataset.warning, style="dim")
     console.print(table)
     console.print(f"looked for in: {', '.join(str(root / 'NAME') for root in list_data_roots())}", markup=False)
-    console.print(f"fetched to {get_data_home()} by regard data get NAME; set {REGARD_DATA} to change that", markup=False)
+    console.print(
+        f"fetched to {get_data_home()} by regard data get NAME; set {REGARD_DATA} to change that", markup=False
+    )
     console.print("every task also takes a folder or file of your own in place of a name", markup=False)
 
 
@@ -70,7 +82,12 @@ def download(
 
 def find_dataset(name: str) -> Dataset:
     if name not in DATASETS_BY_NAME:
-        raise wrong("data set", name, f"one of {', '.join(DATASETS_BY_NAME)}", f"write regard data get {find_nearest(name, DATASETS_BY_NAME)}")
+        raise wrong(
+            "data set",
+            name,
+            f"one of {', '.join(DATASETS_BY_NAME)}",
+            f"write regard data get {find_nearest(name, DATASETS_BY_NAME)}",
+        )
     return DATASETS_BY_NAME[name]
 
 

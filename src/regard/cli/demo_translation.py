@@ -16,7 +16,7 @@ from regard.errors import RegardError
 
 if TYPE_CHECKING:
     from regard.tasks.data import SentencePair
-    from regard.tasks.translation import TranslationResult, TranslationConfig, Translator
+    from regard.tasks.translation import TranslationConfig, TranslationResult, Translator
 
 MODELS = {"attention": "bahdanau", "no attention": "rnn-plain"}
 SETTINGS = {
@@ -77,7 +77,9 @@ def open_run_folder(folder: Path | None) -> Iterator[Path]:
 def configure_demo(kind: str, folder: Path, seed: int) -> "TranslationConfig":
     from regard.tasks.translation import apply_changes, build_preset
 
-    return apply_changes(build_preset(kind), SETTINGS | {"training.folder": folder, "training.seed": seed, "data.seed": seed})
+    return apply_changes(
+        build_preset(kind), SETTINGS | {"training.folder": folder, "training.seed": seed, "data.seed": seed}
+    )
 
 
 def train_models(configs: "Mapping[str, TranslationConfig]", console: Console) -> dict[str, float]:

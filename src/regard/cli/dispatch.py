@@ -47,7 +47,11 @@ def call_command(command: str, arguments: Sequence[str]) -> None:
     from regard.tasks import read_task_name
 
     run = next((Path(word) for word in arguments if (Path(word) / "versions.json").is_file()), None)
-    target = SHARED_COMMANDS[command] if run is None else TASK_COMMANDS.get((read_task_name(run), command), SHARED_COMMANDS[command])
+    target = (
+        SHARED_COMMANDS[command]
+        if run is None
+        else TASK_COMMANDS.get((read_task_name(run), command), SHARED_COMMANDS[command])
+    )
     if command == "show" and run is None and arguments and is_file(arguments[0]):
         target = "regard.cli.show_recording:show"
     if command == "show" and run is None and arguments and arguments[0] == "positions":

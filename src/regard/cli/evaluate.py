@@ -9,10 +9,10 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from regard.cli.opening import LoadOptions
+from regard.cli.runs import LoadOptions
 
 if TYPE_CHECKING:
-    from regard.tasks.predicting import EvaluationReport
+    from regard.tasks.prediction import EvaluationReport
 
 
 def evaluate(

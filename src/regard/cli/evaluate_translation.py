@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from regard.cli.opening import LoadOptions
+from regard.cli.runs import LoadOptions
 from regard.cli.translate import SearchOptions
 
 if TYPE_CHECKING:
     from regard.tasks.translation import Translator
-    from regard.tasks.translation.scoring import TranslationReport
+    from regard.tasks.translation.metrics import TranslationReport
 
 AT_ONCE = 256  # sentences between two steps of the progress bar
 
@@ -55,8 +55,8 @@ def evaluate(
     as_json
         One JSON object for all test sets.
     """
+    from regard.tasks.translation.metrics import detokenize_lines, score_translations
     from regard.tasks.translation.predictor import load_sets
-    from regard.tasks.translation.scoring import score_translations, detokenize_lines
 
     comparison, looking = comparison or ComparisonOptions(), looking or SearchOptions()
     if comparison.detokenize:

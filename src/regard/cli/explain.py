@@ -55,11 +55,11 @@ def explain(
     reading
         A reading of the catalog.
     """
-    from regard.cli.describing import describe_part
-    from regard.cli.planning import plan_call
+    from regard.cli.call_plan import plan_call
+    from regard.cli.descriptions import describe_part
 
     console = Console(highlight=False, soft_wrap=True)
-    names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "reading": aggregate}
+    names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "aggregate": aggregate}
     found = [describe_part(family, name) for family, name in names.items()]
     planned = plan_call(names, call or CallOptions())
     for part in found:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.opening import LoadOptions
+from regard.cli.runs import LoadOptions
 
 
 def export(

@@ -12,7 +12,7 @@ def show(family: str | None = None) -> None:
     family
         Only this one: score, bias, mask, normalizer or reading.
     """
-    from regard.cli.describing import describe_family, select_families
+    from regard.cli.descriptions import describe_family, select_families
 
     console = Console()
     for name in select_families(family):

@@ -7,10 +7,10 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.opening import LoadOptions, check_task
-from regard.cli.output import print_text, print_json
+from regard.cli.output import print_json, print_text
+from regard.cli.runs import LoadOptions, check_task
 from regard.cli.show import save_picture
-from regard.datasets.cleaning import check_text
+from regard.datasets.text import check_text
 
 
 @dataclass

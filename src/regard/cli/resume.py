@@ -5,8 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.cli.fields import parse_arguments, find_switches
-from regard.cli.running import run_training as run_to_end
+from regard.cli.fields import find_switches, parse_arguments
+from regard.cli.training import run_training as run_to_end
 from regard.errors import wrong
 
 OPTIONS = ("nproc", "restarts", "tensorboard")
@@ -22,7 +22,7 @@ def resume(run: Path, *arguments: Annotated[str, Parameter(allow_leading_hyphen=
     arguments
         --nproc and --restarts as for training, and fields to change, such as --stop.epochs 40.
     """
-    from regard.tasks import read_config, import_task
+    from regard.tasks import import_task, read_config
 
     config = read_config(run)
     given = parse_arguments(arguments, OPTIONS, {"tensorboard"} | find_switches(config))

@@ -54,7 +54,7 @@ def serve(
     serving, bounds = serving or ServerOptions(), bounds or CapacityOptions()
     import torch
 
-    from regard.web.app import build_app, open_socket, run_server, format_url
+    from regard.web.app import build_app, format_url, open_socket, run_server
     from regard.web.limits import Limits
     from regard.web.security import Access
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.opening import LoadOptions
+from regard.cli.runs import LoadOptions
 from regard.errors import wrong
 
 if TYPE_CHECKING:
-    from regard.tasks.predicting import Prediction
+    from regard.tasks.prediction import Prediction
 
 
 def show(

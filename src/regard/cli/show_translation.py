@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.opening import LoadOptions
+from regard.cli.runs import LoadOptions
 from regard.cli.show import choose_outputs
 from regard.errors import wrong
 
@@ -40,9 +40,9 @@ def show(
     beam
         Hypotheses that are kept at each step.
     """
-    from regard.datasets.cleaning import clean
+    from regard.datasets.text import clean
     from regard.tasks.translation import TranslationSearchOptions
-    from regard.tasks.translation.looking import missing_attention_error
+    from regard.tasks.translation.attention import missing_attention_error
 
     sentence = clean(sentence, "sentence")
     if not sentence:
@@ -79,7 +79,7 @@ def save_page(translator: "Translator", one: "TranslationResult", sentence: str,
     """Writes a report of all hypotheses, the best first."""
     from regard.inspect.draw.chapters import Chapter
     from regard.inspect.draw.report import render_report, save_report
-    from regard.tasks.translation.looking import record_translation
+    from regard.tasks.translation.attention import record_translation
 
     chapters = [Chapter(said.text, record_translation(translator, one.ids, said.ids), said.score) for said in one.best]
     save_report(render_report(chapters, sentence), path)

@@ -7,8 +7,8 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from regard.cli.fields import ParsedArguments, describe_fields, parse_arguments, find_switches
-from regard.cli.running import run_training
+from regard.cli.fields import ParsedArguments, describe_fields, find_switches, parse_arguments
+from regard.cli.training import run_training
 from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:

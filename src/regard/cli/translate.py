@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.opening import LoadOptions
-from regard.cli.output import print_text, print_json
-from regard.cli.reading import read_lines, get_stdin_handle
-from regard.datasets.cleaning import clean
+from regard.cli.input import get_stdin_handle, read_lines
+from regard.cli.output import print_json, print_text
+from regard.cli.runs import LoadOptions
+from regard.datasets.text import clean
 from regard.errors import format_message
 
 if TYPE_CHECKING:
-    from regard.tasks.translation import TranslationHypothesis, TranslationSearchOptions, TranslationResult, Translator
+    from regard.tasks.translation import TranslationHypothesis, TranslationResult, TranslationSearchOptions, Translator
 
 
 NAMED = 20  # unknown words of a line that are named
@@ -119,7 +119,9 @@ def warn(translator: "Translator", lines: Sequence[str], before: int, search: "T
             more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
             got = f"{', '.join(map(repr, unknown[:NAMED]))}{more}, unknown to the vocabulary"
             fix = "check the spelling, or train on text that has it"
-            print("regard: " + format_message(f"line {number}", got, "tokens of the training text", fix), file=sys.stderr)
+            print(
+                "regard: " + format_message(f"line {number}", got, "tokens of the training text", fix), file=sys.stderr
+            )
         for character in vocabulary.find_lost_characters(line):
             text = format_message(f"line {number}", f"{character!r}", "other characters", "it is read as a blank")
             print(f"regard: {text}", file=sys.stderr)

@@ -11,7 +11,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from regard.compute.verify import Deviation, Part
+    from regard.compute.verification import Deviation, Part
 
 
 def verify(
@@ -38,7 +38,7 @@ def verify(
     heads
         The number of heads that your part is made for.
     """
-    from regard.compute import verify as checks
+    from regard.compute import verification as checks
     from regard.compute.claims import find_false_claims
 
     console = Console()
@@ -64,7 +64,7 @@ def verify(
 
 def build_table(errors: "Sequence[Deviation]") -> Table:
     """The worst error of each backend and each score."""
-    from regard.compute.verify import find_worst
+    from regard.compute.verification import find_worst
 
     table = Table("backend", "score", "paths", "worst value", "worst gradient", box=None, pad_edge=False)
     groups: dict[tuple[str, str], list[Deviation]] = {}
@@ -78,7 +78,7 @@ def build_table(errors: "Sequence[Deviation]") -> Table:
 
 def load_part(target: str) -> "Part":
     """A part from `package.module:Name`: an instance, or a class that needs no argument, or a width, or heads."""
-    from regard.compute.verify import KINDS
+    from regard.compute.verification import KINDS
     from regard.errors import wrong
 
     module, _, name = target.partition(":")
@@ -100,7 +100,7 @@ def construct(target: str, kind: type) -> object:
     """An instance of a class that needs no argument; a score may want a width, and a bias the number of heads."""
     from regard.algebra.biases import Bias
     from regard.algebra.scores import Score
-    from regard.compute.verify import SMALL
+    from regard.compute.verification import SMALL
     from regard.errors import wrong
 
     number = {Score: SMALL.query, Bias: SMALL.heads}

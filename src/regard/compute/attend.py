@@ -8,17 +8,17 @@ from regard.algebra.aggregates import Aggregate, Soft
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.normalizers import Normalizer, Softmax
-from regard.algebra.parts import AttentionCall, NumericalHazard, CallFacts, Parts
+from regard.algebra.parts import AttentionCall, CallFacts, NumericalHazard, Parts
 from regard.algebra.scores import Dot, ScaledDot, Score
 from regard.algebra.shapes import Float, Output, Queries, Tensor, Values, WideKeys
 from regard.compute.backends import RUNS, BackendResult
 from regard.compute.checks import check
-from regard.compute.kernels import few, native, noise
-from regard.compute.kernels.native import gate
+from regard.compute.kernels import few_queries, native, noise
+from regard.compute.kernels.native import tensor_memory
 from regard.compute.planning import Backend, Plan, make_plan
 from regard.compute.planning.precision import is_traced
 from regard.compute.shield import shield
-from regard.compute.watching import notify_watchers
+from regard.compute.watchers import notify_watchers
 from regard.compute.weights import Weights
 
 SCORE, MASK, NORMALIZER, AGGREGATE = ScaledDot(), Full(), Softmax(), Soft()
@@ -77,7 +77,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     lead, plan = check_and_plan(parts, query, key, value, dropout, backend)
     seed = noise.draw_seed(query.device) if dropout or aggregate.random else None
     call, blind, exposed = AttentionCall(parts, query, key, value, dropout, seed), None, None
-    if plan.backend != "few":  # which reads nothing that is hidden
+    if plan.backend != "few_queries":  # which reads nothing that is hidden
         key, value, exposed, blind, huge = shield(call, plan.backend)
         call = AttentionCall(parts, query, key, value, dropout, seed)
         plan = replan(call, lead, backend, "range") if huge else plan
@@ -141,10 +141,12 @@ def run_plan(call: AttentionCall, lead: tuple[int, ...], plan: Plan, backend: Ba
     return Computation(own, result, plan)
 
 
-def replan(call: AttentionCall, lead: tuple[int, ...], backend: Backend | Literal["auto"], care: NumericalHazard) -> Plan:
+def replan(
+    call: AttentionCall, lead: tuple[int, ...], backend: Backend | Literal["auto"], care: NumericalHazard
+) -> Plan:
     """Return the plan of a call whose content asks for more care."""
     facts = collect_facts(lead, call.query, call.key, call.value, call.dropout)
-    return find_plan(call.parts, facts._replace(care=care), backend)
+    return find_plan(call.parts, facts._replace(hazard=care), backend)
 
 
 def check_and_plan(
@@ -179,8 +181,8 @@ def _is_plain(parts: Parts) -> bool:
 def collect_facts(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, dropout: float) -> CallFacts:
     """The facts of a call."""
     grad, traced = torch.is_grad_enabled(), torch.compiler.is_compiling()
-    mapped = not traced and gate.is_mapped()
-    if not (traced or grad) and query.shape[-2] <= few.MOST_QUERIES:
+    mapped = not traced and tensor_memory.is_mapped()
+    if not (traced or grad) and query.shape[-2] <= few_queries.MOST_QUERIES:
         native.load_library(build=False)  # which takes it from the cache, if it is there
     return CallFacts(
         lead,

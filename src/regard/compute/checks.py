@@ -97,7 +97,10 @@ def _check_parameters(score: Score, query: Tensor) -> None:
         return
     for parameter in score.parameters():
         if parameter.dim() and parameter.dtype != query.dtype:
-            got, expected = f"{_format_dtype(parameter.dtype)} parameters", f"the query's dtype, {_format_dtype(query.dtype)}"
+            got, expected = (
+                f"{_format_dtype(parameter.dtype)} parameters",
+                f"the query's dtype, {_format_dtype(query.dtype)}",
+            )
             raise wrong_kind("score", got, expected, "write score.to(query.dtype)")
     _check_devices("score", score.parameters(), query)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from regard.algebra import catalog
-from regard.algebra.aggregates import AggregateResult, Aggregate
+from regard.algebra.aggregates import Aggregate, AggregateResult
 from regard.algebra.biases import Bias
 from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Mask
@@ -16,7 +16,7 @@ from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor
 from regard.algebra.terms import Term
 from regard.compute.kernels import noise
-from regard.compute.verify import SMALL, VALUE, Part, cast_part, draw_inputs
+from regard.compute.verification import SMALL, VALUE, Part, cast_part, draw_inputs
 
 Range = tuple[int, int]
 FAILURES = (RuntimeError, IndexError, ValueError, TypeError)  # of tensors that do not fit
@@ -241,7 +241,9 @@ def _find_block_faults(
     """Rows stand alone; and a part that does not ask for whole rows says the same of fewer columns."""
     rows, columns, allowed = (0, sizes.queries), (0, sizes.keys), draw_pairs(sizes)
     whole = weigh(allowed, rows, columns)
-    if any(differ(weigh(allowed, some, columns), slice_block(whole, some, columns)) for some in list_ranges(sizes.queries)):
+    if any(
+        differ(weigh(allowed, some, columns), slice_block(whole, some, columns)) for some in list_ranges(sizes.queries)
+    ):
         yield alone
     for some in () if whole_rows else list_ranges(sizes.keys):
         index = torch.arange(sizes.keys)

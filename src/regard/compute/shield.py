@@ -16,7 +16,7 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels.blocks import choose_rows_per_block
-from regard.compute.kernels.native import gate
+from regard.compute.kernels.native import tensor_memory
 from regard.compute.planning.precision import is_traced
 from regard.compute.planning.spans import cut_spans
 
@@ -42,7 +42,7 @@ def shield(call: AttentionCall, backend: str) -> FiniteInputs:
         return FiniteInputs(key, value)
     if parts.score.centers_keys:
         key = _move_hidden(parts.mask, key)
-    if not (gate.is_readable(query) and gate.is_readable(key) and gate.is_readable(value)):
+    if not (tensor_memory.is_readable(query) and tensor_memory.is_readable(key) and tensor_memory.is_readable(value)):
         return _shield_traced(parts, call.queries, key, value)
     fused = backend in FUSED and key.dtype == torch.float16
     limit = sys.float_info.max if fused else LARGEST[key.dtype]

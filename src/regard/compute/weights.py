@@ -64,7 +64,9 @@ class Weights:
 
     __slots__ = ("_blind", "_call", "_lead", "_totals", "_versions")
 
-    def __init__(self, call: AttentionCall, result: BackendResult, blind: Bool[Tensor, "*#lead query"] | None = None) -> None:
+    def __init__(
+        self, call: AttentionCall, result: BackendResult, blind: Bool[Tensor, "*#lead query"] | None = None
+    ) -> None:
         self._call, self._blind, self._versions = call, blind, record_versions(call)
         self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
@@ -130,7 +132,9 @@ class Weights:
         self._check_fresh()
         entropies, masses, weights, keys, _ = zip(*self._iterate_blocks(k), strict=True)
         received = functools.reduce(torch.Tensor.add_, masses)
-        return WeightsSummary(torch.cat(entropies, -1), received, TopWeights(torch.cat(weights, -2), torch.cat(keys, -2)))
+        return WeightsSummary(
+            torch.cat(entropies, -1), received, TopWeights(torch.cat(weights, -2), torch.cat(keys, -2))
+        )
 
     def _iterate_blocks(self, k: int) -> Iterator[RowSummary]:
         """Whole rows, a block of queries at a time."""
@@ -206,13 +210,17 @@ def record_versions(call: AttentionCall) -> list[tuple[str, tuple[int, int]]] | 
     return [(name, (id(tensor), tensor._version)) for name, tensor in named if not tensor.is_inference()]
 
 
-def _compute_log_weights(call: AttentionCall, totals: RowTotals, start: int, stop: int, first: int, last: int) -> Tensor:
+def _compute_log_weights(
+    call: AttentionCall, totals: RowTotals, start: int, stop: int, first: int, last: int
+) -> Tensor:
     """The logarithms of these weights; −inf where the pair is not allowed."""
     scores, total, scale = _compute_scores(call, totals, start, stop, first, last)
     return (scores if scale == 1.0 else scores * scale) - total[..., None]
 
 
-def _compute_scores(call: AttentionCall, totals: RowTotals, start: int, stop: int, first: int, last: int) -> tuple[Tensor, Tensor, float]:
+def _compute_scores(
+    call: AttentionCall, totals: RowTotals, start: int, stop: int, first: int, last: int
+) -> tuple[Tensor, Tensor, float]:
     """Scores, totals of their rows, and what the scores are still to be multiplied with."""
     form, parts = totals.form, call.parts
     pairs = Pairs(call.queries, call.keys, rows=(start, stop), columns=(first, last), device=call.query.device)

@@ -1,10 +1,10 @@
 """Data sets of others: which are known, where they are looked for, how they are fetched. Nothing here needs torch."""
 
-from regard.datasets.fetching import DownloadError, RetryPolicy, download_file
-from regard.datasets.files import Dataset, File, Extraction
-from regard.datasets.having import download_dataset, find_cached_folder
-from regard.datasets.known import DATASETS, DATASETS_BY_NAME
-from regard.datasets.places import REGARD_DATA, find_data, get_data_home, list_data_roots
+from regard.datasets.download import download_dataset, find_cached_folder
+from regard.datasets.files import Dataset, Extraction, File
+from regard.datasets.locations import REGARD_DATA, find_data, get_data_home, list_data_roots
+from regard.datasets.registry import DATASETS, DATASETS_BY_NAME
+from regard.datasets.transfer import DownloadError, RetryPolicy, download_file
 
 __all__ = [
     "DATASETS",
@@ -12,13 +12,13 @@ __all__ = [
     "REGARD_DATA",
     "Dataset",
     "DownloadError",
+    "Extraction",
     "File",
     "RetryPolicy",
-    "Extraction",
-    "download_file",
-    "find_data",
     "download_dataset",
+    "download_file",
+    "find_cached_folder",
+    "find_data",
     "get_data_home",
     "list_data_roots",
-    "find_cached_folder",
 ]

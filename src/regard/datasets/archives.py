@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from regard.datasets.bounds import get_bound
-from regard.datasets.cleaning import shorten
+from regard.datasets.text import shorten
 from regard.errors import InputError, RegardError, wrong
 
 LISTING = get_bound("archive", "listing")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from regard.export.converter import to_ctranslate2
 from regard.tasks.translation import Translator
-from regard.training.storage import create_atomically, compute_sha256, lock_file, wrap_storage_errors
+from regard.training.storage import compute_sha256, create_atomically, lock_file, wrap_storage_errors
 
 FOLDER = "ct2"
 DIGEST_LENGTH = 16  # letters of a digest that tell weights apart

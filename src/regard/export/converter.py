@@ -13,7 +13,7 @@ from regard.layers.blocks import Residual
 from regard.layers.positions import LearnedPositions, sinusoids
 from regard.layers.projections import HeadProjections, PackedProjections
 from regard.models import ModelConfig
-from regard.models.words import TokenEmbedding
+from regard.models.embedding import TokenEmbedding
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.vocabulary import SPECIAL
 from regard.tasks.translation import Translator
@@ -106,14 +106,18 @@ def set_embeddings(part: Any, embeddings: Any, words: TokenEmbedding, longest: i
 
 def set_self_attention(part: Any, attention: Attention, around: Residual) -> None:
     """Self-attention: queries, keys and values in one matrix."""
-    matrices = [repeat_groups(pair, attention.projections, place) for place, pair in enumerate(split_projections(attention))]
+    matrices = [
+        repeat_groups(pair, attention.projections, place) for place, pair in enumerate(split_projections(attention))
+    ]
     set_linear(part.linear[0], *(concatenate(list(kind)) for kind in zip(*matrices, strict=True)))
     set_output(part, attention, around)
 
 
 def set_cross_attention(part: Any, attention: Attention, around: Residual) -> None:
     """Attention to the source: keys and values in one matrix."""
-    query, *others = (repeat_groups(pair, attention.projections, place) for place, pair in enumerate(split_projections(attention)))
+    query, *others = (
+        repeat_groups(pair, attention.projections, place) for place, pair in enumerate(split_projections(attention))
+    )
     set_linear(part.linear[0], *query)
     set_linear(part.linear[1], *(concatenate(list(kind)) for kind in zip(*others, strict=True)))
     set_output(part, attention, around)

@@ -17,14 +17,14 @@ import torch
 
 from regard.errors import wrong
 from regard.export.cache import convert_once
-from regard.export.converter import check_supported, name_tokens, import_ctranslate2
+from regard.export.converter import check_supported, import_ctranslate2, name_tokens
 from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
-from regard.tasks.data.marks import SPECIAL_TOKENS
-from regard.tasks.predicting import find_weights
-from regard.tasks.translation import TranslationSearchOptions, TranslationResult, Translator
-from regard.tasks.translation.numbered import group_by_length, encode_texts, pad_rows
-from regard.tasks.translation.translating import compute_max_lengths, decode_hypothesis, search_batch
+from regard.tasks.data.special_tokens import SPECIAL_TOKENS
+from regard.tasks.prediction import find_weights
+from regard.tasks.translation import TranslationResult, TranslationSearchOptions, Translator
+from regard.tasks.translation.encoded_pairs import encode_texts, group_by_length, pad_rows
+from regard.tasks.translation.translations import compute_max_lengths, decode_hypothesis, search_batch
 
 ROUNDING = 1e-4  # of scores
 HypothesisLists: TypeAlias = list[list[Hypothesis]]  # of each sentence, the best first
@@ -41,7 +41,9 @@ class CTranslate2Translator(Translator):
         self.names = [name_tokens(vocabulary) for vocabulary in self.vocabularies]
         self.numbers = {name: number for number, name in enumerate(self.names[1])}
 
-    def translate_nonblank(self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool) -> list[TranslationResult]:
+    def translate_nonblank(
+        self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool
+    ) -> list[TranslationResult]:
         rows = encode_texts(texts, self.vocabularies.source, search.longest - 1)
         ours = adapt_search(search)
         best = self.search_rows(rows, ours) if rows else []
@@ -51,7 +53,9 @@ class CTranslate2Translator(Translator):
             best = [self.add_attention(row, own) for row, own in zip(rows, best, strict=True)]
         vocabularies = self.vocabularies
         return [
-            TranslationResult(vocabularies.source.get_tokens(row), [decode_hypothesis(one, vocabularies) for one in own], tuple(row))
+            TranslationResult(
+                vocabularies.source.get_tokens(row), [decode_hypothesis(one, vocabularies) for one in own], tuple(row)
+            )
             for row, own in zip(rows, best, strict=True)
         ]
 
@@ -87,7 +91,9 @@ class CTranslate2Translator(Translator):
         found |= self.search_by_torch(rows, [place for place in range(len(rows)) if place not in found], search)
         return [found[place] for place in range(len(rows))]
 
-    def improve(self, rows: Sequence[list[int]], best: HypothesisLists, search: TranslationSearchOptions) -> HypothesisLists:
+    def improve(
+        self, rows: Sequence[list[int]], best: HypothesisLists, search: TranslationSearchOptions
+    ) -> HypothesisLists:
         """With an exact search where greedy search has found a better one.
 
         The beam was then full of others that ended before: with few words an end is soon among the best tokens.
@@ -102,7 +108,9 @@ class CTranslate2Translator(Translator):
         exact = self.search_by_torch(rows, worse, search)
         return [exact.get(place, own) for place, own in enumerate(best)]
 
-    def search_by_torch(self, rows: Sequence[list[int]], places: list[int], search: TranslationSearchOptions) -> dict[int, list[Hypothesis]]:
+    def search_by_torch(
+        self, rows: Sequence[list[int]], places: list[int], search: TranslationSearchOptions
+    ) -> dict[int, list[Hypothesis]]:
         """The best hypotheses of some of the sentences, which CTranslate2 cannot find."""
         found: dict[int, list[Hypothesis]] = {}
         for chosen in group_by_length([len(rows[place]) for place in places], search.budget):

@@ -9,10 +9,10 @@ from regard.errors import wrong
 from regard.export.converter import to_ctranslate2
 from regard.export.graphs import to_onnx
 from regard.tasks.data import TextConfig, save_vocabularies
-from regard.tasks.predicting import WEIGHTS
+from regard.tasks.prediction import WEIGHTS
 from regard.tasks.translation import TranslationConfig, Translator
 from regard.tasks.translation.text import ENDLESS
-from regard.training.folder import collect_versions
+from regard.training.run_folder import collect_versions
 from regard.training.storage import create_atomically, wrap_storage_errors, write_file
 from regard.training.tensors import collect_tensors, to_safetensors
 from regard.training.toml import to_toml

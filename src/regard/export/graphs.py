@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from regard.errors import missing_package, wrong
-from regard.export.cells import OnnxRecurrentEncoder
-from regard.export.proof import verify_graphs
-from regard.export.states import ROW, TARGET, SOURCE, StateTensor, build_state_exporter
+from regard.export.onnx_encoder import OnnxRecurrentEncoder
+from regard.export.states import ROW, SOURCE, TARGET, StateTensor, build_state_exporter
+from regard.export.verification import verify_graphs
 from regard.models import EncoderDecoder
 from regard.models.encoders.recurrent import RecurrentEncoder
 from regard.tasks.data import BEGIN, END
-from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.translation import Translator
 
 OPSET = 20

@@ -15,14 +15,14 @@ from regard.algebra.shapes import Tensor
 from regard.errors import wrong
 from regard.layers.attention import Attention
 from regard.layers.memory import Memory
-from regard.models.decoders.convolutional import ConvolutionalDecoder, ConvolutionalState, ConvolutionalSource
-from regard.models.decoders.reading import DecoderAttentionState, FixedContext, MonotonicAttention
+from regard.models.decoders.convolutional import ConvolutionalDecoder, ConvolutionalSource, ConvolutionalState
+from regard.models.decoders.decoder_attention import DecoderAttentionState, FixedContext, MonotonicAttention
 from regard.models.decoders.recurrent import RecurrentDecoder, RecurrentState
 from regard.models.decoders.transformer import TransformerDecoder, TransformerState, counts_positions
 from regard.models.interface import Decoder, EncoderOutput
-from regard.models.past import AppendableTensor, KeyValueCache
+from regard.models.key_value_cache import AppendableTensor, KeyValueCache
 from regard.models.recurrence import HiddenState
-from regard.models.selecting import SharedState
+from regard.models.selection import SharedState
 
 ROW, SOURCE, TARGET = "batch", "source", "said"
 
@@ -99,7 +99,9 @@ class RecurrentStateExporter(StateExporter):
         source = export_memories([seen.source.part], encoded.lengths)
         if isinstance(self.decoder.reader, FixedContext):
             source = [StateTensor("summary", encoded.summary, {0: ROW})]
-        return ExportedState(source, self.name_tensors(RecurrentState(hidden, seen, fed), torch.zeros_like(encoded.lengths)))
+        return ExportedState(
+            source, self.name_tensors(RecurrentState(hidden, seen, fed), torch.zeros_like(encoded.lengths))
+        )
 
     def name_tensors(self, state: RecurrentState, steps: Tensor) -> list[StateTensor]:
         parts = {"hidden": state.hidden.states, "cells": state.hidden.cells, "fed": state.input_feed}
@@ -154,9 +156,13 @@ class TransformerStateExporter(StateExporter):
         pairs = [(tensors[f"past.key.{n}"], tensors[f"past.value.{n}"]) for n in range(count)]
         rows, slots = pairs[0][0].shape[0], pairs[0][0].shape[-2]
         alone = any(counts_positions(block.attention) for block in self.decoder.blocks)
-        layers = tuple((AppendableTensor.from_vectors(key), AppendableTensor.from_vectors(value)) for key, value in pairs)
+        layers = tuple(
+            (AppendableTensor.from_vectors(key), AppendableTensor.from_vectors(value)) for key, value in pairs
+        )
         seen = torch.ones(rows, 1, slots, dtype=torch.bool)
-        return TransformerState(SharedState(assemble_memories(tensors, count), rows), KeyValueCache(layers, seen, alone, slots))
+        return TransformerState(
+            SharedState(assemble_memories(tensors, count), rows), KeyValueCache(layers, seen, alone, slots)
+        )
 
     def export_changes(self, state: TransformerState, steps: Tensor) -> list[StateTensor]:
         return self.name_tensors(state)

@@ -6,7 +6,7 @@ from regard.layers.blocks import DecoderBlock, DecoderBlockState, EncoderBlock, 
 from regard.layers.gated import GatedHeads, GatedState
 from regard.layers.hops import Hops
 from regard.layers.local import Center, LocalAttention, monotonic_window
-from regard.layers.location import Coverage, LocationFeatures, coverage_loss, build_initial_weights
+from regard.layers.location import Coverage, LocationFeatures, build_initial_weights, coverage_loss
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import Memory
 from regard.layers.pooling import Pooling
@@ -41,9 +41,9 @@ __all__ = [
     "RotaryPositions",
     "SinusoidalPositions",
     "Trilinear",
+    "build_initial_weights",
     "coverage_loss",
     "monotonic_window",
     "rotation",
     "sinusoids",
-    "build_initial_weights",
 ]

@@ -7,9 +7,9 @@ from regard.algebra.masks import Full, Mask, Window, differs_by_head, ensure_hea
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.attend import AttentionResult
 from regard.errors import wrong
-from regard.layers.convert import from_multihead, to_multihead
+from regard.layers.conversion import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, combine_masks, check_memory, check_sequence, zero_harmful_padding
+from regard.layers.memory import FULL, Memory, check_memory, check_sequence, combine_masks, zero_harmful_padding
 from regard.layers.positions import RotaryPositions, Start, check_start
 from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
@@ -131,7 +131,10 @@ class Attention(nn.Module):
     ) -> AttentionResult:
         """`attend` for queries that are projected and turned already."""
         mechanism, batch = self.mechanism if mechanism is None else mechanism, query.dim() - 3
-        mask, dropout = ensure_head_axis(combine_masks(memory.mask, mask), batch), self.dropout if self.training else 0.0
+        mask, dropout = (
+            ensure_head_axis(combine_masks(memory.mask, mask), batch),
+            self.dropout if self.training else 0.0,
+        )
         alike = mechanism.uniform and not differs_by_head(mask, batch)
         read = _attend_by_group if self.projections.grouped and alike else _attend_by_head
         attended = read(mechanism, self.projections, query, memory, mask, dropout)
@@ -175,7 +178,9 @@ def _find_last_positions(memory: Memory, queries: int) -> Tensor | None:
     return memory.positions[..., index.clamp_min(0)] + index.clamp_max(0)
 
 
-def _build_projections(size: int | HeadProjections, heads: int | None, groups: int | None, source: int | None) -> HeadProjections:
+def _build_projections(
+    size: int | HeadProjections, heads: int | None, groups: int | None, source: int | None
+) -> HeadProjections:
     if isinstance(size, HeadProjections):
         for name, given in (("heads", heads), ("groups", groups), ("source", source)):
             if given is not None:
@@ -187,7 +192,9 @@ def _build_projections(size: int | HeadProjections, heads: int | None, groups: i
     return Projections.linear(size, heads=heads, groups=groups, source=source)
 
 
-def _attend_by_head(mechanism: Mechanism, parts: HeadProjections, query: Tensor, memory: Memory, mask: Mask, dropout: float) -> AttentionResult:
+def _attend_by_head(
+    mechanism: Mechanism, parts: HeadProjections, query: Tensor, memory: Memory, mask: Mask, dropout: float
+) -> AttentionResult:
     """Every head with keys of its own, or with the only ones."""
     key, value = memory.key, memory.value
     if parts.grouped:

@@ -126,7 +126,9 @@ class CoAttention(nn.Module):
     def __init__(self, first: int, second: int, *, hidden: int, mechanism: Mechanism | None = None) -> None:
         super().__init__()
         self.affinity = build_linear(first, second, bias=False)
-        self.projections = nn.ModuleList([build_linear(first, hidden, bias=False), build_linear(second, hidden, bias=False)])
+        self.projections = nn.ModuleList(
+            [build_linear(first, hidden, bias=False), build_linear(second, hidden, bias=False)]
+        )
         self.queries = init_uniform(2, hidden)
         self.mechanism = Mechanism(Dot()) if mechanism is None else mechanism
 

@@ -11,7 +11,7 @@ from regard.algebra.shapes import Float, Tensor
 from regard.compute.attend import AttentionResult
 from regard.errors import wrong
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, combine_masks, check_memory
+from regard.layers.memory import FULL, Memory, check_memory, combine_masks
 from regard.layers.projections import build_linear
 
 

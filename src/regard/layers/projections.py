@@ -81,7 +81,11 @@ class Projections(HeadProjections):
         groups: int | None = None,
     ) -> None:
         super().__init__(default_to_identity(output), heads=heads, groups=groups)
-        self.query, self.key, self.value = default_to_identity(query), default_to_identity(key), default_to_identity(value)
+        self.query, self.key, self.value = (
+            default_to_identity(query),
+            default_to_identity(key),
+            default_to_identity(value),
+        )
 
     @classmethod
     def linear(
@@ -123,7 +127,10 @@ class PackedProjections(HeadProjections):
     """Query, key and value matrices in one, for a source as wide as the query: a sequence that asks itself is
     multiplied once.
 
-    >>> [tuple(default_to_identity.shape) for default_to_identity in PackedProjections(6, heads=2, groups=1).project_self(torch.ones(5, 7, 6))]
+    >>> [
+    ...     tuple(default_to_identity.shape)
+    ...     for default_to_identity in PackedProjections(6, heads=2, groups=1).project_self(torch.ones(5, 7, 6))
+    ... ]
     [(5, 2, 7, 3), (5, 1, 7, 3), (5, 1, 7, 3)]
     """
 
@@ -160,7 +167,9 @@ class PackedProjections(HeadProjections):
     def project_self(self, sequence: SequenceTensor) -> ProjectedHeads:
         check_width("sequence", sequence, self.input)
         query, key, value = self.input(sequence).split(self.widths, dim=-1)
-        return ProjectedHeads(split_heads(query, self.heads), split_heads(key, self.groups), split_heads(value, self.groups))
+        return ProjectedHeads(
+            split_heads(query, self.heads), split_heads(key, self.groups), split_heads(value, self.groups)
+        )
 
 
 def check_width(name: str, sequence: Tensor, module: nn.Module) -> None:

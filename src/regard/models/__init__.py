@@ -1,27 +1,44 @@
 """Models: encoders and decoders behind one interface, searches that know no more than it, and configurations."""
 
-from regard.models.build import build_model, count_parameters
+from regard.models.builder import build_model, count_parameters
 from regard.models.config import PRESETS, ModelConfig
-from regard.models.interface import DecoderStep, Alignment, Decoder, EncoderOutput, Encoder, StepLogits, TeacherForcingOutput
-from regard.models.model import Losses, EncoderDecoder
-from regard.models.search import BeamOptions, Hypothesis, SpecialTokens, SamplingOptions, HypothesisScorer, beam_search, greedy_search, sample
-from regard.models.selecting import select
+from regard.models.interface import (
+    Alignment,
+    Decoder,
+    DecoderStep,
+    Encoder,
+    EncoderOutput,
+    StepLogits,
+    TeacherForcingOutput,
+)
+from regard.models.model import EncoderDecoder, Losses
+from regard.models.search import (
+    BeamOptions,
+    Hypothesis,
+    HypothesisScorer,
+    SamplingOptions,
+    SpecialTokens,
+    beam_search,
+    greedy_search,
+    sample,
+)
+from regard.models.selection import select
 
 __all__ = [
     "PRESETS",
-    "DecoderStep",
     "Alignment",
     "BeamOptions",
     "Decoder",
-    "EncoderOutput",
+    "DecoderStep",
     "Encoder",
-    "Hypothesis",
-    "Losses",
-    "SpecialTokens",
     "EncoderDecoder",
+    "EncoderOutput",
+    "Hypothesis",
+    "HypothesisScorer",
+    "Losses",
     "ModelConfig",
     "SamplingOptions",
-    "HypothesisScorer",
+    "SpecialTokens",
     "StepLogits",
     "TeacherForcingOutput",
     "beam_search",

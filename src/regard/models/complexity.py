@@ -123,7 +123,10 @@ def measure_curves(parameters: int, lengths: Sequence[int]) -> dict[str, Curve]:
     torch.set_num_threads(1)
     try:
         kinds = build_layers(parameters).items()
-        return {name: build_curve(name, width, [measure_cost(layer, width, n) for n in lengths]) for name, (layer, width) in kinds}
+        return {
+            name: build_curve(name, width, [measure_cost(layer, width, n) for n in lengths])
+            for name, (layer, width) in kinds
+        }
     finally:
         torch.set_num_threads(threads)
 

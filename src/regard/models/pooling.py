@@ -5,7 +5,9 @@ import torch
 from regard.algebra.shapes import Float, Int, Tensor
 
 
-def mean_pool(states: Float[Tensor, "batch source width"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch width"]:
+def mean_pool(
+    states: Float[Tensor, "batch source width"], lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch width"]:
     """The mean over the real positions; zeros where there are none.
 
     >>> mean_pool(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([2]))

@@ -1,5 +1,5 @@
 """Tasks: what a model learns to do, from its data to a picture of where it looked."""
 
-from regard.tasks.registry import TASKS, TaskEntry, read_config, import_task, read_task_name, build_task
+from regard.tasks.registry import TASKS, TaskEntry, build_task, import_task, read_config, read_task_name
 
-__all__ = ["TASKS", "TaskEntry", "read_config", "import_task", "read_task_name", "build_task"]
+__all__ = ["TASKS", "TaskEntry", "build_task", "import_task", "read_config", "read_task_name"]

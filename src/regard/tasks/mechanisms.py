@@ -6,16 +6,18 @@ from regard.algebra import catalog
 from regard.algebra.aggregates import Aggregate
 from regard.algebra.catalog import Sizes
 from regard.layers.mechanism import Mechanism
-from regard.models.build import build_normalizer, build_score
+from regard.models.builder import build_normalizer, build_score
 
 
-def build_catalog_mechanism(score: str, sizes: Sizes, normalizer: str = "softmax", aggregate_name: str = "soft") -> Mechanism:
+def build_catalog_mechanism(
+    score: str, sizes: Sizes, normalizer: str = "softmax", aggregate_name: str = "soft"
+) -> Mechanism:
     """A score, a normalizer and a reading of the catalog.
 
     >>> type(build_catalog_mechanism("cosine", Sizes(8, 8, 8)).score).__name__
     'Cosine'
     """
-    aggregate = cast(Aggregate, catalog.find("reading", aggregate_name)())
+    aggregate = cast(Aggregate, catalog.find("aggregate", aggregate_name)())
     return Mechanism(
         build_score(score, sizes), normalizer=build_normalizer(normalizer, sizes, sequential=False), aggregate=aggregate
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:
-    from regard.tasks.predicting import Predictor
+    from regard.tasks.prediction import Predictor
     from regard.training import Goal
 
 
@@ -33,7 +33,9 @@ TASKS: Mapping[str, TaskEntry] = {
     "inversion": TaskEntry("regard.tasks.inversion", "to say a sequence backwards, again, or in order"),
     "next-vector": TaskEntry("regard.tasks.next_vector", "the next vector of a sequence, in seven steps"),
     "captioning": TaskEntry("regard.tasks.captioning", "to say what is in an image, and where it looked", "predict"),
-    "vqa": TaskEntry("regard.tasks.vqa", "to answer questions about an image, and which region it looked at", "predict"),
+    "vqa": TaskEntry(
+        "regard.tasks.vqa", "to answer questions about an image, and which region it looked at", "predict"
+    ),
     "memory": TaskEntry("regard.tasks.memory", "to answer questions about stories, hopping from fact to fact"),
 }
 
@@ -48,7 +50,7 @@ class TaskPackage(Protocol):
       `values` the fields by dotted name, as text. `apply_changes(config, values)`: another with some fields replaced.
     - `build_task(config, run)`: a `regard.training.Task` with `notes`, what is worth knowing about its data; with a run
       folder, as that has kept it. `get_goal(config)`: the same goal, without opening the data.
-    - `load(config, run, weights)`: what was trained, ready to be asked. See `regard.tasks.predicting.Predictor`.
+    - `load(config, run, weights)`: what was trained, ready to be asked. See `regard.tasks.prediction.Predictor`.
     """
 
     DEFAULT: Any
@@ -85,7 +87,7 @@ def build_task(config: Any, run: Path | None) -> Any:
 def read_task_name(run: Path) -> str:
     """The name of the task of a run folder."""
     from regard.training.config import read_toml
-    from regard.training.folder import read_versions
+    from regard.training.run_folder import read_versions
 
     read_versions(run)
     file = run / "config.toml"

@@ -4,7 +4,7 @@ for event in train(task, config):
     print(event)
 """
 
-from regard.training.averaging import average_checkpoints
+from regard.training.average import average_checkpoints
 from regard.training.checkpoint import find_checkpoints
 from regard.training.config import configure
 from regard.training.events import (
@@ -19,22 +19,30 @@ from regard.training.events import (
 )
 from regard.training.launch import launch
 from regard.training.loop import train
-from regard.training.settings import Intervals, Optimizer, RunConfig, Schedule, StopCriteria, Training, configure_short_training
-from regard.training.task import LazyBatches, Goal, Loss, DataShare, Task
-from regard.training.tensors import restore_weights, read_safetensors
+from regard.training.settings import (
+    Intervals,
+    Optimizer,
+    RunConfig,
+    Schedule,
+    StopCriteria,
+    Training,
+    configure_short_training,
+)
+from regard.training.task import DataShare, Goal, LazyBatches, Loss, Task
+from regard.training.tensors import read_safetensors, restore_weights
 from regard.training.toml import to_toml
 
 __all__ = [
-    "LazyBatches",
+    "DataShare",
     "Evaluated",
     "Event",
-    "Intervals",
     "Finished",
     "Goal",
+    "Intervals",
+    "LazyBatches",
     "Loss",
     "Noted",
     "Optimizer",
-    "DataShare",
     "RunConfig",
     "Saved",
     "Schedule",
@@ -44,13 +52,13 @@ __all__ = [
     "Task",
     "Training",
     "average_checkpoints",
-    "configure_short_training",
-    "find_checkpoints",
     "configure",
-    "launch",
+    "configure_short_training",
     "event_to_json",
+    "find_checkpoints",
+    "launch",
+    "read_safetensors",
     "restore_weights",
     "to_toml",
     "train",
-    "read_safetensors",
 ]

@@ -17,12 +17,22 @@ from torch import Tensor
 
 from regard.errors import InputError, format_message, wrong
 from regard.training.progress import Progress, StepResult
-from regard.training.storage import DELETING_PREFIX, compute_sha256, read_json, remove_folder, replace_file, sync_folder, write_file
+from regard.training.storage import (
+    DELETING_PREFIX,
+    compute_sha256,
+    read_json,
+    remove_folder,
+    replace_file,
+    sync_folder,
+    write_file,
+)
 from regard.training.task import Goal
 from regard.training.tensors import read_safetensors
 
 FORMAT = 1
-RESUMABLE_CHECKPOINTS = 2  # so many of the newest keep their optimizer: one to go on from, one should that one be damaged
+RESUMABLE_CHECKPOINTS = (
+    2  # so many of the newest keep their optimizer: one to go on from, one should that one be damaged
+)
 TEMPORARY_PREFIX = ".saving-"
 DAMAGED_PREFIX = "damaged-"
 STATE_FIELDS = ("progress", "metrics_bytes", "due")
@@ -129,7 +139,9 @@ def choose_checkpoint(run: Path) -> tuple[Path | None, list[str]]:
         raise problems.get(found[-1]) or damage_error(found[-1], "no optimizer")
     for path in problems:
         set_aside(path)
-    notes = [f"left out {describe_damage(error)}; it is now {DAMAGED_PREFIX}{path.name}" for path, error in problems.items()]
+    notes = [
+        f"left out {describe_damage(error)}; it is now {DAMAGED_PREFIX}{path.name}" for path, error in problems.items()
+    ]
     return (whole[-1] if whole else None), notes
 
 
@@ -189,7 +201,7 @@ def read_tensors(path: Path, what: str) -> dict[str, Tensor]:
     """The `weights` or `optimizer` tensors of a checkpoint, whole, however they were written."""
     if (path / what).is_dir():
         # Here and not above: importing torch's distributed checkpoints takes 0.7 s that most runs never need.
-        from regard.training.sharding import gather_shards
+        from regard.training.shards import gather_shards
 
         return gather_shards(path / what)
     return read_safetensors(path / f"{what}.safetensors")

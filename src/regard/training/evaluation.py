@@ -9,7 +9,7 @@ from regard.errors import wrong
 from regard.training.progress import seed_generator
 from regard.training.session import Session
 from regard.training.task import DataShare, Task
-from regard.training.tensors import collect_tensors, restore_weights, gather_tensor
+from regard.training.tensors import collect_tensors, gather_tensor, restore_weights
 
 EMPTY_ERRORS = (ZeroDivisionError, KeyError)  # what comes of sums of nothing
 ONE_ITEM = DataShare(0, 2**31)  # a share so small that it has one item, if there is any

@@ -16,8 +16,8 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.multiprocessing.spawn import ProcessExitedException
 
 from regard.errors import RegardError, format_message
+from regard.training.failures import ProcessError, read_report, write_report
 from regard.training.interrupt import Interrupt, catch_signals
-from regard.training.peers import ProcessError, write_report, read_report
 
 FAILED = 2  # how a process ends whose error is written down
 PATIENCE = 5.0  # seconds in which the launcher notices that a process died

@@ -8,15 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.training.evaluation import evaluate_model, check_evaluation
-from regard.training.events import Evaluated, Event, Finished, Noted, StopReason, Saved, Started, Stepped, event_to_json
-from regard.training.folder import format_resume_command
+from regard.training.evaluation import check_evaluation, evaluate_model
+from regard.training.events import Evaluated, Event, Finished, Noted, Saved, Started, Stepped, StopReason, event_to_json
 from regard.training.interrupt import catch_signals
 from regard.training.lock import Lock
-from regard.training.progress import Progress, StepResult, LogWindow, update_best, advance_progress, note_constant_metric
-from regard.training.runtime import join_processes, is_restarted
+from regard.training.progress import (
+    LogWindow,
+    Progress,
+    StepResult,
+    advance_progress,
+    note_constant_metric,
+    update_best,
+)
+from regard.training.run_folder import format_resume_command
+from regard.training.runtime import is_restarted, join_processes
 from regard.training.schedule import compute_rate
-from regard.training.session import Session, RunState, copy_buffers, prepare_session, save_after_error, save_checkpoint
+from regard.training.session import RunState, Session, copy_buffers, prepare_session, save_after_error, save_checkpoint
 from regard.training.settings import RunConfig, Training
 from regard.training.step import take_step
 from regard.training.task import DataShare, Task

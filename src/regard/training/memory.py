@@ -12,7 +12,11 @@ from regard.training.config import walk_fields
 from regard.training.settings import RunConfig
 
 COPIES = 4  # weights, gradients and two moments
-LAYER_FIELDS = ("layers", "decoder_layers", "hops")  # numbers of modules, which cost time to build even if they are small
+LAYER_FIELDS = (
+    "layers",
+    "decoder_layers",
+    "hops",
+)  # numbers of modules, which cost time to build even if they are small
 MAX_LAYERS = 10_000
 
 

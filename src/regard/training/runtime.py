@@ -13,7 +13,7 @@ from torch.distributed.distributed_c10d import _get_default_store
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError, wrong
-from regard.training.peers import share_failures
+from regard.training.failures import share_failures
 from regard.training.rendezvous import open_fresh_store
 from regard.training.settings import Parallel, Training
 from regard.training.task import DataShare

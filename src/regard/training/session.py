@@ -12,24 +12,30 @@ from torch import Tensor, nn
 from regard.compute.kernels import native
 from regard.errors import RegardError
 from regard.training.checkpoint import (
-    create_temporary,
     choose_checkpoint,
+    create_temporary,
     get_checkpoint_path,
     prune,
     read_state,
     read_tensors,
-    seal,
     remove_leftovers,
+    seal,
 )
-from regard.training.folder import MetricsLog, create_run, publish_best_weights, read_versions, log_resumption
 from regard.training.lock import Lock
 from regard.training.memory import build_within_memory
 from regard.training.progress import DivergedError, Progress, StepResult, seed_generator
+from regard.training.run_folder import MetricsLog, create_run, log_resumption, publish_best_weights, read_versions
 from regard.training.runtime import Runtime
 from regard.training.settings import Optimizer, RunConfig, Training
 from regard.training.storage import StorageError, wrap_storage_errors, write_file
 from regard.training.task import Task
-from regard.training.tensors import collect_tensors, collect_optimizer_tensors, to_safetensors, restore_weights, restore_optimizer
+from regard.training.tensors import (
+    collect_optimizer_tensors,
+    collect_tensors,
+    restore_optimizer,
+    restore_weights,
+    to_safetensors,
+)
 
 
 class Objective(nn.Module):
@@ -150,10 +156,13 @@ def restore_moments(runtime: Runtime, model: nn.Module, optimizer: torch.optim.O
     if not runtime.is_sharded:
         restore_optimizer(optimizer, model, read_tensors(last, "optimizer"))
         return
-    from regard.training.sharding import allocate_moments, load_shards
+    from regard.training.shards import allocate_moments, load_shards
 
     allocate_moments(optimizer, model)
-    for what, tensors in (("weights", collect_tensors(model)), ("optimizer", collect_optimizer_tensors(optimizer, model))):
+    for what, tensors in (
+        ("weights", collect_tensors(model)),
+        ("optimizer", collect_optimizer_tensors(optimizer, model)),
+    ):
         load_shards(tensors, last / what if (last / what).is_dir() else last)
 
 
@@ -234,7 +243,7 @@ def begin_checkpoint(run: Path, step: int) -> Path:
 
 
 def write_shards(session: Session, temporary: Path) -> None:
-    from regard.training.sharding import save_shards
+    from regard.training.shards import save_shards
 
     with wrap_storage_errors("checkpoint", session.run):
         save_shards(collect_tensors(session.model), temporary / "weights")

@@ -11,7 +11,7 @@ from torch import nn
 from regard.errors import format_message, wrong
 from regard.training.progress import DivergedError, Progress, StepResult, seed_generator
 from regard.training.session import Session
-from regard.training.tensors import get_local_shard, gather_tensor
+from regard.training.tensors import gather_tensor, get_local_shard
 
 
 def take_step(

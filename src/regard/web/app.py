@@ -10,9 +10,9 @@ from starlette.applications import Starlette
 
 from regard.datasets.bounds import get_bound
 from regard.errors import wrong
-from regard.web.answers import HANDLERS
 from regard.web.connections import Connection, raise_file_limit
 from regard.web.limits import Limits
+from regard.web.responses import HANDLERS
 from regard.web.routes import Routes
 from regard.web.runs import Runs, split_paths
 from regard.web.security import Access, Guard

@@ -1,11 +1,11 @@
 """All attention of a model while it reads a text and says a given translation of it, as a recording."""
 
-from regard.datasets.cleaning import clean
+from regard.datasets.text import clean
 from regard.errors import wrong
 from regard.inspect.recording import Recording
 from regard.tasks.data.vocabulary import SPECIAL, UNKNOWN
 from regard.tasks.translation import Translator
-from regard.tasks.translation.looking import record_translation
+from regard.tasks.translation.attention import record_translation
 from regard.web.bodies import Fields
 from regard.web.limits import Limits
 from regard.web.translation import SourceText, encode_source

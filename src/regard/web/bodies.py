@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from regard.errors import RegardError, wrong
-from regard.web.answers import client_gone_error, refuse
+from regard.web.responses import client_gone_error, refuse
 
 UNIVERSAL = "application/octet-stream"
 DIGITS = 20  # of a length that is one
@@ -48,7 +48,9 @@ async def read_fields(request: Request, most: int, patience: float) -> "Fields":
     """The body as a JSON object."""
     content = await read_body(request, "application/json", most, patience)
     try:
-        values = json.loads(content.decode("utf-8"), parse_constant=reject_constant, object_pairs_hook=reject_duplicates)
+        values = json.loads(
+            content.decode("utf-8"), parse_constant=reject_constant, object_pairs_hook=reject_duplicates
+        )
     except RegardError:
         raise
     except (ValueError, RecursionError):

@@ -8,8 +8,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from regard.errors import RegardError
-from regard.web.answers import log_fault, not_finite_error
-from regard.web.work import ClosableStream
+from regard.web.responses import log_fault, not_finite_error
+from regard.web.workers import ClosableStream
 
 KIND = "text/event-stream"
 HEADERS = {"Cache-Control": "no-cache"}

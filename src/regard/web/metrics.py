@@ -8,11 +8,11 @@ from typing import Any
 
 from regard.datasets.bounds import get_bound
 from regard.errors import format_message, wrong
-from regard.web.answers import RefusedError
 from regard.web.events import Event
 from regard.web.limits import Limits
-from regard.web.vetting import resolve_inside
-from regard.web.work import ClosableStream
+from regard.web.responses import RefusedError
+from regard.web.run_checks import resolve_inside
+from regard.web.workers import ClosableStream
 
 PAUSE = 0.5  # seconds between two looks
 PART = get_bound("run folder", "metrics part")  # bytes that are read at once
@@ -92,7 +92,9 @@ def parse_point(line: bytes) -> dict[str, Any] | None:
     metrics = values.get("metrics")
     held = {name: value for name, value in values.items() if name in NAMES and is_finite_number(value)}
     if isinstance(metrics, dict):
-        held["metrics"] = {str(name)[:40]: value for name, value in list(metrics.items())[:40] if is_finite_number(value)}
+        held["metrics"] = {
+            str(name)[:40]: value for name, value in list(metrics.items())[:40] if is_finite_number(value)
+        }
     return held
 
 

@@ -5,10 +5,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import wrong
-from regard.inspect.recording import Recording, AttentionMap, Sketch
+from regard.inspect.recording import AttentionMap, Recording, Sketch
 from regard.web.bodies import Fields
 from regard.web.store import StoredRecording
-from regard.web.work import Ticket
+from regard.web.workers import Ticket
 
 TILE = 256  # cells of a side; the page's source.js has the same number
 LEVELS = 24  # a cell is at most 2^24 weights wide

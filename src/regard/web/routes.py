@@ -15,19 +15,19 @@ from regard.datasets.bounds import get_bound
 from regard.errors import format_message
 from regard.inspect.recording import Recording
 from regard.inspect.recording.file import read_recording as read_recording
-from regard.tasks.predicting import Prediction
+from regard.tasks.prediction import Prediction
 from regard.web import recordings
-from regard.web.answers import RefusedError, answer_json, refuse
-from regard.web.asking import INPUT_NAME, RunInput
-from regard.web.attention import record_attention, read_target
+from regard.web.attention import read_target, record_attention
 from regard.web.bodies import UNIVERSAL, Fields, read_body, read_fields
 from regard.web.events import answer_head, stream_events
+from regard.web.inputs import INPUT_NAME, RunInput
 from regard.web.limits import Limits
 from regard.web.metrics import LARGEST, Followers
+from regard.web.responses import RefusedError, answer_json, refuse
 from regard.web.runs import Runs
 from regard.web.store import Files, Store
-from regard.web.translation import TranslationRequest, SourceText, stream_translation
-from regard.web.work import Ticket, Workers
+from regard.web.translation import SourceText, TranslationRequest, stream_translation
+from regard.web.workers import Ticket, Workers
 
 STATIC = Path(__file__).parent / "static"
 FRESH = {"Cache-Control": "no-cache"}  # asked again each time, by its tag: a new version is seen at once
@@ -94,7 +94,9 @@ class Routes:
         run = self.runs[fields.take_text("run", get_bound("request", "name"))]
         question = TranslationRequest.from_fields(fields, self.limits)
         fields.finish()
-        events = self.workers.stream(lambda ticket: stream_translation(run.load_translator(), question, self.limits, ticket))
+        events = self.workers.stream(
+            lambda ticket: stream_translation(run.load_translator(), question, self.limits, ticket)
+        )
         return stream_events(events)
 
     async def get_attention(self, request: Request) -> Response:
@@ -127,7 +129,10 @@ class Routes:
     def answer_prediction(self, prediction: Prediction, ticket: Ticket) -> Response:
         """A prediction, and a recording of where it looked, if it did."""
         chapter = prediction.build_chapter()
-        said = {"text": prediction.text, **{name: value for name, value in prediction.values.items() if name in SHOWN_VALUES}}
+        said = {
+            "text": prediction.text,
+            **{name: value for name, value in prediction.values.items() if name in SHOWN_VALUES},
+        }
         if chapter is None:
             return answer_json({**said, "looked": None, "beside": None})
         name = self.store.add(chapter.name[:80], chapter.recording)
@@ -202,7 +207,9 @@ class Routes:
 
     async def get_table(self, request: Request) -> Response:
         cells = self.limits.cells
-        return await self.answer_part(request, lambda fields, kept, ticket: recordings.get_table(fields, kept, cells), answer_numbers)
+        return await self.answer_part(
+            request, lambda fields, kept, ticket: recordings.get_table(fields, kept, cells), answer_numbers
+        )
 
     async def get_tile(self, request: Request) -> Response:
         return await self.answer_part(request, recordings.get_tile, answer_numbers)

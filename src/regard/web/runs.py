@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import RegardError, wrong
-from regard.tasks import read_config, import_task
-from regard.tasks.predicting import WEIGHTS, Prediction
+from regard.tasks import import_task, read_config
+from regard.tasks.prediction import WEIGHTS, Prediction
 from regard.tasks.translation import TranslationConfig, Translator
 from regard.tasks.translation.predictor import read_first_source
 from regard.tasks.translation.text import ENDLESS
-from regard.web.answers import refuse
-from regard.web.asking import INPUT_KINDS, RunInput
+from regard.web.inputs import INPUT_KINDS, RunInput
 from regard.web.limits import Limits
-from regard.web.vetting import vet_config, vet_model, vet_texts, report_run_errors
-from regard.web.work import Ticket
+from regard.web.responses import refuse
+from regard.web.run_checks import report_run_errors, vet_config, vet_model, vet_texts
+from regard.web.workers import Ticket
 
 
 class LoadedModel(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from regard.datasets.bounds import get_bound
 from regard.inspect.recording import Recording
 from regard.inspect.recording.file import read_recording
-from regard.web.answers import refuse
+from regard.web.responses import refuse
 
 NOTES = get_bound("recording", "served notes")  # of a recording that are kept
 LETTER = 4  # bytes of a character, at most

@@ -7,17 +7,17 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from regard.datasets.bounds import get_bound
-from regard.datasets.cleaning import clean
+from regard.datasets.text import clean
 from regard.errors import wrong
 from regard.models.search import ROOT, BeamOptions, Branch, SamplingOptions, iterate_search
 from regard.tasks.data import END, UNKNOWN
-from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.translation import TranslationSearchOptions, Translator
-from regard.tasks.translation.looking import restore_hidden_positions, hide_positions
+from regard.tasks.translation.attention import hide_positions, restore_hidden_positions
 from regard.web.bodies import Fields
 from regard.web.events import Event
 from regard.web.limits import Limits
-from regard.web.work import Ticket
+from regard.web.workers import Ticket
 
 Masking = Literal["attention", "input"]
 DIGITS = 6  # of a weight on its way to the page
@@ -86,7 +86,9 @@ def encode_source(translator: Translator, source: SourceText, most: int) -> Enco
     return EncodedSource(row, masked)
 
 
-def stream_translation(translator: Translator, question: TranslationRequest, limits: Limits, ticket: Ticket) -> Iterator[Event]:
+def stream_translation(
+    translator: Translator, question: TranslationRequest, limits: Limits, ticket: Ticket
+) -> Iterator[Event]:
     """The events of one translation: the source, each step of the search, and what was found."""
     reading = encode_source(translator, question.source, limits.tokens)
     with torch.inference_mode():
@@ -97,7 +99,9 @@ def stream_translation(translator: Translator, question: TranslationRequest, lim
     longest = min(limits.tokens, translator.config.model.longest)
     room = min(2 * len(reading.row) + 30, longest - 1)
     branches: dict[int, Branch] = {}
-    for grown in iterate_search(translator.model.decoder, hide_positions(encoded, reading.hidden), SPECIAL_TOKENS, room, plan=question.plan):
+    for grown in iterate_search(
+        translator.model.decoder, hide_positions(encoded, reading.hidden), SPECIAL_TOKENS, room, plan=question.plan
+    ):
         ticket.check()
         branches |= {branch.number: branch for branch in grown}
         yield Event("step", {"branches": [describe_branch(branch, reading, translator) for branch in grown]})

@@ -13,7 +13,9 @@ from regard.algebra.pairs import Pairs
 def test_the_slopes_of_eight_heads_are_the_papers() -> None:
     """Press et al. 2022, §3: 1/2, 1/4, … 1/256; sixteen heads put a power of 2^0.5 between them."""
     assert compute_slopes(8).tolist() == [2.0**-n for n in range(1, 9)]
-    assert torch.allclose(compute_slopes(16), torch.tensor([2.0 ** (-n / 2) for n in range(1, 17)], dtype=torch.float64))
+    assert torch.allclose(
+        compute_slopes(16), torch.tensor([2.0 ** (-n / 2) for n in range(1, 17)], dtype=torch.float64)
+    )
     ratios = compute_slopes(5)[1:] / compute_slopes(5)[:-1]
     assert torch.allclose(ratios, torch.full((4,), 2.0 ** (-8 / 5), dtype=torch.float64))
 

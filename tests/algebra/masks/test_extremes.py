@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard import CenteredWindow, Causal, Documents, InputError, KindError, Lengths, Mask, Prefix, Window, attend
+from regard import Causal, CenteredWindow, Documents, InputError, KindError, Lengths, Mask, Prefix, Window, attend
 
 MANY = 2_000
 INTEGERS = [
@@ -70,7 +70,14 @@ def test_ten_thousand_masks_are_one_mask() -> None:
 
 def test_masks_that_are_joined_in_another_way_have_another_key() -> None:
     one, two = Causal(), Lengths(torch.tensor(2))
-    keys = [(one & two).plan_key, (one | two).plan_key, (~(one & two)).plan_key, (~one & two).plan_key, (one & ~two).plan_key, one.plan_key]
+    keys = [
+        (one & two).plan_key,
+        (one | two).plan_key,
+        (~(one & two)).plan_key,
+        (~one & two).plan_key,
+        (one & ~two).plan_key,
+        one.plan_key,
+    ]
     nested = [((one | two) & one | two).plan_key, ((one | two | one) & two).plan_key, (one | two & one | two).plan_key]
     assert len(set(keys + nested)) == len(keys) + len(nested)
     assert ((one & two) & one).plan_key == (one & (two & one)).plan_key
@@ -147,7 +154,9 @@ def test_a_center_far_from_all_keys_sees_none(center: float, backend: Any) -> No
     output = attend(x, x, x, mask=CenteredWindow(centers, 2), backend=backend).output
     assert (output[5] == 0).all()
     others = torch.arange(600) != 5
-    assert torch.allclose(output[others], attend(x, x, x, mask=CenteredWindow(torch.arange(600), 2)).output[others], atol=1e-5)
+    assert torch.allclose(
+        output[others], attend(x, x, x, mask=CenteredWindow(torch.arange(600), 2)).output[others], atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.int16, torch.uint8], ids=str)
@@ -155,7 +164,10 @@ def test_centers_of_any_dtype_count_all_keys(dtype: torch.dtype) -> None:
     centers = torch.tensor([0, 128, 3 * 64]).to(dtype)
     assert CenteredWindow(centers, 1).table(3, 5000).sum(-1).tolist() == [2, 3, 3]
     assert (
-        CenteredWindow(torch.tensor([4096]).to(dtype if dtype.is_floating_point else torch.int16), 0).table(1, 5000).sum() == 1
+        CenteredWindow(torch.tensor([4096]).to(dtype if dtype.is_floating_point else torch.int16), 0)
+        .table(1, 5000)
+        .sum()
+        == 1
     )
 
 

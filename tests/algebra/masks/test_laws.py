@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard import CenteredWindow, Causal, Documents, Full, KindError, Lengths, Mask, Prefix, Window
+from regard import Causal, CenteredWindow, Documents, Full, KindError, Lengths, Mask, Prefix, Window
 from regard.algebra.pairs import Pairs
 from regard.testing import check_mask
 

@@ -90,7 +90,9 @@ def test_a_decoder_steps_the_walk_and_looks_softly() -> None:
     for query in range(L):
         rows = slice(query, query + 1)
         walk = normalizer.walk.step(scores[:, rows], None, previous=walked)
-        assert torch.allclose(normalizer.attend_chunks(walk, scores[:, rows], None)[:, 0], whole[:, query], rtol=0, atol=1e-14)
+        assert torch.allclose(
+            normalizer.attend_chunks(walk, scores[:, rows], None)[:, 0], whole[:, query], rtol=0, atol=1e-14
+        )
         walked = walk[:, 0]
 
 

@@ -53,7 +53,9 @@ def test_a_folded_form_is_the_same_in_query_and_key_alone(form: DotForm) -> None
     whole = form.fold_offsets(keep_row=True)
     assert whole.row is None
     assert whole.column is None
-    assert torch.allclose(whole.compute_scores(), form.compute_scores().expand_as(whole.compute_scores()), rtol=0, atol=1e-10)
+    assert torch.allclose(
+        whole.compute_scores(), form.compute_scores().expand_as(whole.compute_scores()), rtol=0, atol=1e-10
+    )
 
 
 @given(forms())
@@ -71,7 +73,9 @@ def test_unscaled_moves_the_scale_into_the_queries(form: DotForm) -> None:
 @given(forms(), st.integers(0, 99))
 def test_a_column_is_added_to_every_row(form: DotForm, seed: int) -> None:
     column = drawn(B, S, seed=seed)
-    assert torch.allclose(form.add_column(column).compute_scores(), form.compute_scores() + column[:, None, :], rtol=0, atol=1e-10)
+    assert torch.allclose(
+        form.add_column(column).compute_scores(), form.compute_scores() + column[:, None, :], rtol=0, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)

@@ -7,8 +7,8 @@ import torch
 
 from regard import (
     Additive,
-    CenteredWindow,
     Causal,
+    CenteredWindow,
     FeatureDot,
     Gaussian,
     Laplacian,
@@ -24,10 +24,10 @@ from regard import (
     attend,
 )
 from regard.algebra.shapes import Tensor
-from regard.compute import verify
+from regard.compute import verification
 from regard.compute.kernels import blocks
 from regard.compute.planning import Backend, spans
-from regard.compute.verify import SMALL, CatalogCase, build_parts, compare_backends
+from regard.compute.verification import SMALL, CatalogCase, build_parts, compare_backends
 
 pytestmark = pytest.mark.usefixtures("as_installed")
 
@@ -43,15 +43,21 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_every_pair_of_parts_agrees_in_many_blocks(part: int) -> None:
     """Values, weights, log-probabilities and all gradients, which are computed anew in the backward pass."""
-    for case in verify.choose_pairwise_cases()[part::8]:
-        wrong = [error for error in compare_backends(case, build_parts(case, SMALL), SMALL) if not error.within_tolerance]
+    for case in verification.choose_pairwise_cases()[part::8]:
+        wrong = [
+            error for error in compare_backends(case, build_parts(case, SMALL), SMALL) if not error.within_tolerance
+        ]
         assert not wrong, wrong
 
 
 @pytest.mark.usefixtures("_small_blocks")
 def test_dropout_drops_the_same_pairs_in_many_blocks() -> None:
-    for case in verify.choose_pairwise_cases()[::5]:
-        wrong = [error for error in compare_backends(case, build_parts(case, SMALL), SMALL, dropout=0.4) if not error.within_tolerance]
+    for case in verification.choose_pairwise_cases()[::5]:
+        wrong = [
+            error
+            for error in compare_backends(case, build_parts(case, SMALL), SMALL, dropout=0.4)
+            if not error.within_tolerance
+        ]
         assert not wrong, wrong
 
 
@@ -67,7 +73,7 @@ def test_blocks_of_two_are_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.compute.backends.stream.blocked", spy)
     monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(2, queries))
     case = CatalogCase("additive", "none", "causal", "sparsemax", "sample")
-    verify.run_backend(build_parts(case, SMALL), verify.draw_inputs(SMALL), "stream")
+    verification.run_backend(build_parts(case, SMALL), verification.draw_inputs(SMALL), "stream")
     assert counted == [4]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from regard.compute.kernels import native
-from regard.compute.kernels.native import cache, compiler, loading
+from regard.compute.kernels.native import cache, compiler, loader
 
 SOURCE = 'extern "C" int regard_answer(long n) { return int(n) + %d; }\n'
 
@@ -28,17 +28,17 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "sources"
     folder.mkdir()
     (folder / "answer.cpp").write_text(SOURCE % 41)
-    monkeypatch.setattr(loading, "SOURCES", folder)
+    monkeypatch.setattr(loader, "SOURCES", folder)
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("REGARD_COMPILER", raising=False)
-    monkeypatch.setattr(loading, "_holder", loading._LoaderState())
+    monkeypatch.setattr(loader, "_holder", loader._LoaderState())
     return folder
 
 
 @pytest.fixture
 def again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Forget what this process has loaded, as a new process would."""
-    return lambda: monkeypatch.setattr(loading, "_holder", loading._LoaderState())
+    return lambda: monkeypatch.setattr(loader, "_holder", loader._LoaderState())
 
 
 def script(path: Path, body: str) -> Path:
@@ -98,7 +98,12 @@ def test_other_sources_are_another_library(sources: Path, again: Callable[[], No
 def test_every_fact_is_in_the_name(tmp_path: Path) -> None:
     file = tmp_path / "a.cpp"
     file.write_text("1")
-    names = {cache.compute_key([file]), cache.compute_key([file], "gcc 12"), cache.compute_key([file], "gcc 13"), cache.compute_key([])}
+    names = {
+        cache.compute_key([file]),
+        cache.compute_key([file], "gcc 12"),
+        cache.compute_key([file], "gcc 13"),
+        cache.compute_key([]),
+    }
     file.write_text("2")
     assert len(names | {cache.compute_key([file])}) == 5
     assert cache.describe_processor() == cache.describe_processor() != ""

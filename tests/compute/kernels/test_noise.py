@@ -63,7 +63,10 @@ def test_native_and_torch_give_the_same_bits(seed: int, monkeypatch: pytest.Monk
     if native.load_library() is None:
         pytest.skip("no compiler here")
     rows, columns = torch.randint(0, 10**6, (L,)), torch.randint(0, 10**6, (S,))
-    ours, kept = noise.draw_uniform(seed, (B, H), rows, columns), noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3)
+    ours, kept = (
+        noise.draw_uniform(seed, (B, H), rows, columns),
+        noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3),
+    )
     monkeypatch.setattr(noise, "_native", lambda *arguments: None)
     assert torch.equal(noise.draw_uniform(seed, (B, H), rows, columns), ours)
     assert torch.equal(noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3), kept)
@@ -90,7 +93,9 @@ def test_any_tile_is_a_part_of_the_whole(route: str, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(noise, "_native", lambda *arguments: None)
     rows, columns = torch.randperm(L)[:7], torch.arange(11, 97, 5)
     assert torch.equal(noise.draw_uniform(SEED, (B, H), rows, columns), whole()[..., rows, :][..., columns])
-    assert torch.equal(noise.draw_uniform(SEED, (B, H), rows[:1], columns[:1]), whole()[..., rows[:1], :][..., columns[:1]])
+    assert torch.equal(
+        noise.draw_uniform(SEED, (B, H), rows[:1], columns[:1]), whole()[..., rows[:1], :][..., columns[:1]]
+    )
     assert noise.draw_uniform(SEED, (B, H), rows[:0], columns).shape == (B, H, 0, len(columns))
 
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.compute.kernels import gates, native
+from regard.compute.kernels import native, recurrent_cells
 from regard.compute.kernels.recurrent import gru, lstm
 
 T, B, E, H = 7, 5, 3, 11
@@ -18,7 +18,7 @@ REAL = torch.arange(T)[:, None] < LENGTHS
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     kind: str = request.param
     if kind == "torch":
-        monkeypatch.setattr(gates, "usable", lambda *_: None)
+        monkeypatch.setattr(recurrent_cells, "usable", lambda *_: None)
     elif native.load_library() is None:
         pytest.skip("no compiler here")
     return kind

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from regard import Documents, Lengths, Mask, Softmax, Window, attend
 from regard.algebra.masks import Causal, Full
 from regard.algebra.shapes import Tensor
-from regard.compute.kernels.windows import BlockLayout, BlockGroup, window_attention
+from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
 from regard.compute.planning import windows as lowering
-from regard.compute.planning.windows import MaskSpec, cut_blocks, group_blocks, find_window
+from regard.compute.planning.windows import MaskSpec, cut_blocks, find_window, group_blocks
 
 SIZES = st.integers(1, 200)
 PLAIN = Softmax()
@@ -132,7 +132,9 @@ def test_half_precision_keeps_its_dtype() -> None:
 def test_a_table_of_zeros_reads_all_of_a_span() -> None:
     cut = BlockLayout(rows=2, blocks=2, first=0, span=2)
     query, key, value = drawn((), 4, 4)
-    output, total = window_attention(query, key, value, cut, [BlockGroup(0, 2, lambda: torch.zeros(1, 1, 2, 2).double())])
+    output, total = window_attention(
+        query, key, value, cut, [BlockGroup(0, 2, lambda: torch.zeros(1, 1, 2, 2).double())]
+    )
     table = (query @ key.T)[2:, 2:]
     assert torch.allclose(output[2:], table.softmax(-1) @ value[2:])
     assert total is not None

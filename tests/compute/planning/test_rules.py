@@ -12,6 +12,7 @@ from regard import (
     ALiBi,
     Argmax,
     Bilinear,
+    CallFacts,
     Capped,
     Causal,
     Concat,
@@ -20,7 +21,6 @@ from regard import (
     Documents,
     Dot,
     Entmax,
-    CallFacts,
     FeatureDot,
     Full,
     Gaussian,
@@ -57,7 +57,7 @@ from regard.compute import attend as operator
 from regard.compute import backends
 from regard.compute.planning import BACKENDS, Backend
 from regard.compute.planning.rules import LARGE_TABLE
-from regard.compute.verify import SMALL, CatalogCase, build_parts, choose_pairwise_cases
+from regard.compute.verification import SMALL, CatalogCase, build_parts, choose_pairwise_cases
 
 FACTS = CallFacts((2, 3), 9, 7, 11, 13)
 
@@ -69,7 +69,10 @@ def parts(**changes: Any) -> Parts:
 
 def test_the_same_parts_and_facts_give_the_same_plan() -> None:
     for case in choose_pairwise_cases():
-        first, second = build_parts(case, SMALL, seed=1), build_parts(case, SMALL, seed=2)  # other numbers in every tensor
+        first, second = (
+            build_parts(case, SMALL, seed=1),
+            build_parts(case, SMALL, seed=2),
+        )  # other numbers in every tensor
         for facts in (FACTS, FACTS._replace(dropout=True, grad=True), FACTS._replace(dtype=torch.float16)):
             assert make_plan(first, facts) == make_plan(second, facts), case
 
@@ -138,7 +141,11 @@ TABLE: dict[str, tuple[Parts, CallFacts, Backend]] = {
     "window": (parts(mask=Window(before=63, after=64)), FACTS._replace(queries=512, keys=512), "local"),
     "window of a short text": (parts(mask=Window(before=2, after=2)), FACTS._replace(queries=511, keys=511), "sdpa"),
     "wide window": (parts(mask=Window(before=64, after=64)), FACTS._replace(queries=512, keys=512), "sdpa"),
-    "features over their total": (parts(score=FeatureDot(), normalizer=RowTotal()), FACTS._replace(grad=True), "linear"),
+    "features over their total": (
+        parts(score=FeatureDot(), normalizer=RowTotal()),
+        FACTS._replace(grad=True),
+        "linear",
+    ),
     "causal features": (parts(score=FeatureDot(), normalizer=RowTotal(), mask=Causal()), FACTS, "linear"),
     "causal features with padding": (
         parts(score=FeatureDot(), normalizer=RowTotal(), mask=Causal() & Lengths(torch.tensor(3))),
@@ -208,7 +215,7 @@ def test_every_part_of_the_catalog_is_lowered_with_a_reason() -> None:
         pieces = [step.piece for step in plan.steps]
         assert pieces[0] == "score"
         assert ("bias" in pieces) == (case.bias != "none")
-        assert ("reading" in pieces) == (case.aggregate != "soft")
+        assert ("aggregate" in pieces) == (case.aggregate != "soft")
         assert all(step.becomes and step.because for step in plan.steps)
 
 

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from regard.inspect.draw.alignment import draw_alignment
-from regard.inspect.draw.colors import make_color_map, build_palette
+from regard.inspect.draw.colors import build_palette, make_color_map
 
 KINDS = [("weights", False, -1), ("weights", True, 1), ("difference", False, 1)]
 # How much of linear red, green and blue each kind of missing cone leaves (Viénot, Brettel and Mollon 1999).

@@ -10,8 +10,8 @@ from matplotlib.ft2font import FT2Font
 
 from regard.inspect.draw import fonts
 from regard.inspect.draw.alignment import draw_alignment
+from regard.inspect.draw.arcs import draw_arcs
 from regard.inspect.draw.fonts import FontSet, choose_fonts
-from regard.inspect.draw.lines import draw_arcs
 
 CHINESE = ["我", "喜欢", "注意力"]
 WEIGHTS = np.eye(3)

@@ -5,7 +5,7 @@ import pytest
 
 from regard.errors import InputError
 from regard.inspect.draw.glimpses import draw_glimpses
-from regard.inspect.draw.overlay import SHADOW, shade_image, draw_overlay
+from regard.inspect.draw.overlay import SHADOW, draw_overlay, shade_image
 
 IMAGE = np.full((6, 10, 3), 200, dtype=np.uint8)
 

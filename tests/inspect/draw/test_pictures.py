@@ -7,12 +7,12 @@ from matplotlib.figure import Figure
 
 from regard.errors import InputError
 from regard.inspect.draw.alignment import draw_alignment
+from regard.inspect.draw.arcs import draw_arcs
 from regard.inspect.draw.axes import MOST, pool_largest
-from regard.inspect.draw.beside import draw_spectrogram
-from regard.inspect.draw.heads import draw_head_grid
-from regard.inspect.draw.lines import draw_arcs
+from regard.inspect.draw.head_grid import draw_head_grid
 from regard.inspect.draw.overlay import draw_overlay
 from regard.inspect.draw.positions import draw_positions
+from regard.inspect.draw.spectrogram import draw_spectrogram
 
 
 def table(rows: int, columns: int, seed: int = 0) -> np.ndarray:

@@ -16,9 +16,9 @@ from PIL import Image
 from regard.errors import InputError
 from regard.inspect.draw.bundle import EXPORT, IMPORT, bundle_script, read_static
 from regard.inspect.draw.chapters import Chapter, Regions, ReportBuilder, shrink_weights
-from regard.inspect.draw.packing import pack, pack_within, encode_png, round_bits
+from regard.inspect.draw.compression import encode_png, pack, pack_within, round_bits
 from regard.inspect.draw.report import build_contents, render_report, save_report
-from regard.inspect.recording import Difference, Recording, Sketch, DenseMap
+from regard.inspect.recording import DenseMap, Difference, Recording, Sketch
 
 STATIC = Path(__file__).parents[2] / "src" / "regard" / "web" / "static"
 MODULES = sorted(path.name for path in STATIC.glob("*.js"))

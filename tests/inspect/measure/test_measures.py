@@ -10,17 +10,17 @@ from regard import InputError, Recording
 from regard.inspect.measure import (
     PATTERNS,
     agreement,
-    extract_alignment,
     alignment_error,
-    parse_pharaoh,
+    extract_alignment,
+    find_patterns,
     mean_distance,
     normalized_entropy,
-    score_patterns,
-    find_patterns,
+    parse_pharaoh,
     received_share,
     rollout,
+    score_patterns,
 )
-from regard.inspect.recording import Sketch, DenseMap
+from regard.inspect.recording import DenseMap, Sketch
 
 N = 7
 

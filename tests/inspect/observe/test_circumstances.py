@@ -17,7 +17,7 @@ from tests.observing.test_unseen import TOKENS, build
 from torch import Tensor, nn
 
 from regard import observe
-from regard.compute.watching import WATCHERS
+from regard.compute.watchers import WATCHERS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -10,8 +10,8 @@ from tests.observing.checking import close, functions, observed
 from torch import Tensor, nn
 
 from regard import InputError, KindError, observe
-from regard.compute.watching import WATCHERS
-from regard.inspect.recording import FactoredMap, Sketch, DenseMap
+from regard.compute.watchers import WATCHERS
+from regard.inspect.recording import DenseMap, FactoredMap, Sketch
 
 B, H, L, E = 2, 2, 5, 12
 NOTHING = "nothing was seen: no attention was computed in this thread outside of compiled graphs"

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from regard.inspect.recording import Difference, FactoredMap, Factors, PooledMap, Sketch, DenseMap
+from regard.inspect.recording import DenseMap, Difference, FactoredMap, Factors, PooledMap, Sketch
 
 H, G, L, S, D = 4, 2, 5, 7, 3
 

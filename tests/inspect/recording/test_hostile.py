@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from tests.recording.made import every_kind
 
 from regard import InputError, Recording
-from regard.inspect.observe.look import SoftmaxCall
+from regard.inspect.observe.calls import SoftmaxCall
 from regard.inspect.recording import FactoredMap
 
 ONE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

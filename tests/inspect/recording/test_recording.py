@@ -8,7 +8,7 @@ import torch
 from tests.recording.made import L, S, every_kind, weights
 
 from regard import InputError, Recording
-from regard.inspect.recording import TokenLabels, DenseMap
+from regard.inspect.recording import DenseMap, TokenLabels
 
 QUERIES, KEYS = [f"q{n}" for n in range(L)], [f"k{n}" for n in range(S)]
 
@@ -47,7 +47,9 @@ def test_an_empty_recording_has_a_file_too(tmp_path: Path) -> None:
 
 
 def test_arrays_become_recordings_in_one_line() -> None:
-    recording = Recording.from_weights({"a": np.eye(2), "b": [[1, 0], [0, 1]], "c": torch.eye(2, requires_grad=True)[None]})
+    recording = Recording.from_weights(
+        {"a": np.eye(2), "b": [[1, 0], [0, 1]], "c": torch.eye(2, requires_grad=True)[None]}
+    )
     assert {seen.shape for seen in recording.values()} == {(1, 2, 2)}
     assert recording["a"].dense().dtype == torch.float64
     assert not recording.labels
@@ -79,7 +81,9 @@ def test_calls_are_numbered_and_chosen_by_glob() -> None:
 
 def test_merging_keeps_both() -> None:
     one = Recording.from_weights({"a": np.eye(2)}, keys=["x", "y"], metadata={"run": 1, "only": 0})
-    other = Recording.from_weights({"a": np.ones((2, 3)) / 3, "b": np.eye(2)}, keys=None, metadata={"run": 2, "more": 3})
+    other = Recording.from_weights(
+        {"a": np.ones((2, 3)) / 3, "b": np.eye(2)}, keys=None, metadata={"run": 2, "more": 3}
+    )
     other.label(None, ["p", "q", "r"], sites="a")
     both = one.merge(other)
     assert list(both) == ["a", "a#2", "b"]

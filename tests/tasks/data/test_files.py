@@ -8,8 +8,8 @@ import pytest
 
 from regard.errors import InputError
 from regard.tasks.data import Corpus, SentencePair, load_parallel_files, load_parallel_folder, load_parallel_table
-from regard.tasks.data.reading import read_lines
-from regard.tasks.data.splitting import normalize_text, split_corpus
+from regard.tasks.data.splits import normalize_text, split_corpus
+from regard.tasks.data.text_files import read_lines
 
 SHARED = Path(os.environ.get("REGARD_DATA") or Path(__file__).parents[3].parent / "shared" / "data")
 

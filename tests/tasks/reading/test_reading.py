@@ -14,10 +14,10 @@ from walking import check_exact_resume, flags, walk
 
 from regard.errors import InputError
 from regard.tasks.reading.config import SpanReaderConfig
+from regard.tasks.reading.examples import encode_question
 from regard.tasks.reading.facts import PEOPLE, SYLLABLES, FactsDataset
 from regard.tasks.reading.lexicon import Lexicon
-from regard.tasks.reading.model import LOWEST, ReadingInputs, SpanScores, SpanReader, find_best_spans
-from regard.tasks.reading.pages import encode_question
+from regard.tasks.reading.model import LOWEST, ReadingInputs, SpanReader, SpanScores, find_best_spans
 from regard.tasks.reading.questions import Answer, PassageQuestion
 from regard.tasks.reading.squad import read_squad
 from regard.tasks.reading.vectors import read_vectors
@@ -239,6 +239,8 @@ def test_vectors_of_others_are_there_in_a_run_that_was_cut_off_before_its_first_
 
 
 def test_an_unknown_word_is_itself_wherever_it_stands() -> None:
-    page = encode_question(PassageQuestion("Who is Zork?", "Zork is here. Zork!", (Answer("here", 8),), "q"), Lexicon(["is"]))
+    page = encode_question(
+        PassageQuestion("Who is Zork?", "Zork is here. Zork!", (Answer("here", 8),), "q"), Lexicon(["is"])
+    )
     zork = page.question[2]
     assert [place for place, number in enumerate(page.passage) if number == zork] == [0, 4]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.tasks.speech.features import RANGE, SpectrogramConfig, resample, log_mel
+from regard.tasks.speech.features import RANGE, SpectrogramConfig, log_mel, resample
 
 SMALL = SpectrogramConfig(rate=1000, filters=5, window=11.0, hop=7.0)
 

@@ -132,7 +132,9 @@ def test_samples_whose_squares_are_no_numbers_are_refused() -> None:
     times = np.arange(900) / 9
     file = io.BytesIO()
     soundfile.write(file, (np.sin(times) * 1e7).astype(np.float32), RATE, format="WAV", subtype="FLOAT")
-    frames = features.log_mel(decode_sound(io.BytesIO(file.getvalue()), "a", RATE).samples, features.SpectrogramConfig())
+    frames = features.log_mel(
+        decode_sound(io.BytesIO(file.getvalue()), "a", RATE).samples, features.SpectrogramConfig()
+    )
     assert bool(torch.isfinite(frames).all())
 
 

@@ -15,11 +15,11 @@ from walking import flags, walk
 
 from regard.errors import InputError
 from regard.tasks import import_task
-from regard.tasks.speech.digits import SpokenDigits, DigitRecording
 from regard.tasks.speech.folder import read_folder
+from regard.tasks.speech.metrics import edit_distance
 from regard.tasks.speech.predictor import SpeechPredictor
-from regard.tasks.speech.scoring import edit_distance
 from regard.tasks.speech.sound import read_sound
+from regard.tasks.speech.spoken_digits import DigitRecording, SpokenDigits
 from regard.tasks.speech.tones import Tones
 from regard.training import DataShare
 

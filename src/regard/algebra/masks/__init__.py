@@ -1,7 +1,7 @@
 """Masks say which pairs may attend. True = may attend, always."""
 
 from regard.algebra.masks.base import Mask, Table, as_mask, differs_by_head, ensure_head_axis
-from regard.algebra.masks.convert import (
+from regard.algebra.masks.conversion import (
     from_huggingface,
     from_multihead,
     from_sdpa,
@@ -11,11 +11,11 @@ from regard.algebra.masks.convert import (
     to_sdpa,
     to_valid_lengths,
 )
-from regard.algebra.masks.kinds import CenteredWindow, Causal, Documents, Full, Lengths, Prefix, Window
+from regard.algebra.masks.patterns import Causal, CenteredWindow, Documents, Full, Lengths, Prefix, Window
 
 __all__ = [
-    "CenteredWindow",
     "Causal",
+    "CenteredWindow",
     "Documents",
     "Full",
     "Lengths",
@@ -25,11 +25,11 @@ __all__ = [
     "Window",
     "as_mask",
     "differs_by_head",
+    "ensure_head_axis",
     "from_huggingface",
     "from_multihead",
     "from_sdpa",
     "from_valid_lengths",
-    "ensure_head_axis",
     "to_huggingface",
     "to_multihead",
     "to_sdpa",

@@ -13,7 +13,7 @@ from regard.algebra.shapes import Allowed, Bool, Tensor, check_unambiguous_lead,
 from regard.algebra.terms import drop_claims, has_new_definition
 from regard.errors import wrong, wrong_kind
 
-CLAIMS = ("causal", "columnwise", "width", "free", "visible", "span")
+CLAIMS = ("causal", "columnwise", "width", "allows_all", "find_visible_keys", "span")
 
 
 class Mask(ABC):
@@ -30,7 +30,7 @@ class Mask(ABC):
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        if has_new_definition(cls, "allowed"):
+        if has_new_definition(cls, "allows"):
             drop_claims(cls, {name: vars(Mask)[name] for name in CLAIMS})
 
     @abstractmethod
@@ -190,7 +190,9 @@ class CompositeMask(Mask):
     @property
     def plan_key(self) -> Hashable:
         # Flat, with what joins them behind the parts: nested tuples are compared by recursion, which has an end.
-        return tuple(self._fold_lists(lambda part: part.plan_key, lambda joined, keys: [*keys, (type(joined), len(keys))]))
+        return tuple(
+            self._fold_lists(lambda part: part.plan_key, lambda joined, keys: [*keys, (type(joined), len(keys))])
+        )
 
     @property
     def causal(self) -> bool:
@@ -245,9 +247,7 @@ class CompositeMask(Mask):
         """It in words, given its parts in words."""
 
     def _fold_lists(self, leaf: Callable[[Mask], Any], last: Callable[["CompositeMask", Any], Any]) -> list[Any]:
-        found: list[Any] = self._fold(
-            lambda part: [leaf(part)], lambda joined, left, right: _extend(left, right), last
-        )
+        found: list[Any] = self._fold(lambda part: [leaf(part)], lambda joined, left, right: _extend(left, right), last)
         return found
 
     def _fold(

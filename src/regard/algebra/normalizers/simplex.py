@@ -8,7 +8,7 @@ from torch import nn
 from regard.algebra.normalizers.base import Normalizer, NormalizerForm
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor
-from regard.algebra.terms import check_setting, broadcast_per_head
+from regard.algebra.terms import broadcast_per_head, check_setting
 from regard.compute.kernels import simplex
 from regard.compute.kernels.simplex import widen
 from regard.errors import wrong

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import torch
 
 from regard.algebra.shapes import Float, Queries, Scores, Tensor, WideKeys
-from regard.algebra.terms import Term, check_setting, drop_claims, has_new_definition, broadcast_per_head
+from regard.algebra.terms import Term, broadcast_per_head, check_setting, drop_claims, has_new_definition
 from regard.errors import wrong
 
 Form = Literal["dot", "additive", "pointwise"]

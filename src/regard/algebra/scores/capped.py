@@ -7,7 +7,7 @@ import torch
 
 from regard.algebra.scores.base import Score
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
-from regard.algebra.terms import check_setting, broadcast_per_head
+from regard.algebra.terms import broadcast_per_head, check_setting
 from regard.errors import wrong
 
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
-from regard.algebra.terms import check_setting, broadcast_per_head
+from regard.algebra.terms import broadcast_per_head, check_setting
 
 SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.algebra.scores.base import Score
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
-from regard.algebra.terms import check_setting, broadcast_per_head
+from regard.algebra.terms import broadcast_per_head, check_setting
 from regard.compute.kernels.distance import compute_distances
 
 

@@ -1,13 +1,13 @@
 """Ways to compute an attention. Each has one `run`, and none imports another."""
 
-from regard.compute.backends import eager, few, flex, linear, local, sdpa, stream
-from regard.compute.backends.result import BackendResult, BackendFunction
+from regard.compute.backends import eager, few_queries, flex, linear, local, sdpa, stream
+from regard.compute.backends.result import BackendFunction, BackendResult
 from regard.compute.planning import Backend
 
 RUNS: dict[Backend, BackendFunction] = {
     "eager": eager.run,
     "sdpa": sdpa.run,
-    "few": few.run,
+    "few_queries": few_queries.run,
     "local": local.run,
     "linear": linear.run,
     "stream": stream.run,
@@ -15,4 +15,4 @@ RUNS: dict[Backend, BackendFunction] = {
     "flex": flex.run,
 }
 
-__all__ = ["RUNS", "BackendResult", "BackendFunction"]
+__all__ = ["RUNS", "BackendFunction", "BackendResult"]

@@ -9,7 +9,7 @@ from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Tensor
 from regard.compute.backends.result import BackendResult
 from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
-from regard.compute.planning.fuse import fuse, compute_dot_form
+from regard.compute.planning.fuse import compute_dot_form, fuse
 from regard.compute.planning.precision import is_traced, loses_digits
 from regard.compute.planning.spans import cut_fused_spans
 from regard.compute.planning.windows import fuse_window
@@ -22,7 +22,9 @@ def run(call: AttentionCall) -> BackendResult:
         output, form, total, raw = folded
         return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
     if call.parts.score.centers_keys and not is_traced():
-        raw, _ = compute_dot_form(call.parts, call.query, call.key, Pairs(call.queries, call.keys, device=call.query.device))
+        raw, _ = compute_dot_form(
+            call.parts, call.query, call.key, Pairs(call.queries, call.keys, device=call.query.device)
+        )
         if loses_digits(raw, None, call.dtype):
             return BackendResult(call.value, lost_digits=True)
     spans = cut_fused_spans(call.parts, call.queries, call.keys)

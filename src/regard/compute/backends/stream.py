@@ -26,7 +26,9 @@ def run(call: AttentionCall) -> BackendResult:
     return BackendResult(*run_blocks(block, spans, call.query, call.key, call.value, learned))
 
 
-def _run_block(call: AttentionCall, score: ScoreFunction, span: Span, query: Tensor, key: Tensor, value: Tensor) -> BlockOutput:
+def _run_block(
+    call: AttentionCall, score: ScoreFunction, span: Span, query: Tensor, key: Tensor, value: Tensor
+) -> BlockOutput:
     rows, columns = (span.start, span.stop), (span.first, span.last)
     pairs = Pairs(call.queries, call.keys, rows=rows, columns=columns, device=query.device)
     output, log_prob = average_values(call, score, query, key, value, pairs)

@@ -16,7 +16,7 @@ import torch
 from regard.algebra.shapes import Float, Keys, Queries, Scores, Tensor
 from regard.compute.kernels import additive_blocks, native
 from regard.compute.kernels.native import additive as compiled
-from regard.compute.kernels.native import gate
+from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong, wrong_kind
 
 LOAD = 2**16  # pairs of hidden units from which a library on disk is worth loading, some 20 ms once
@@ -39,7 +39,7 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
         run = _score_at_once  # an exported graph runs where our operators are not
     elif torch.compiler.is_compiling():
         run = _scores_operator
-    elif gate.is_forward_mode():
+    elif tensor_memory.is_forward_mode():
         run = _score_at_once  # which torch can differentiate forward
     elif _has_transforms():
         run = _MappedScores.apply
@@ -89,7 +89,7 @@ def _find_library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -
     """The compiled kernel, if this call is one for it."""
     global _small_calls
     found = native.get_loaded()
-    if not gate.is_reachable(query, key, weight, *others):
+    if not tensor_memory.is_reachable(query, key, weight, *others):
         return None  # tensors that only stand for numbers have no memory to point at
     if found is None and not native.get_failure():
         work = compiled.count_work(query, key, weight)

@@ -16,8 +16,8 @@ from torch.nn.functional import pad
 
 from regard.algebra.shapes import Float
 from regard.compute.kernels import native
-from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, find_library
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.kernels.native.dispatch import SUFFIX, find_library
 from regard.errors import wrong
 
 Table = Float[Tensor, "*lead L S"]
@@ -50,7 +50,14 @@ class _MonotonicAlignment(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, stop: Tensor, go_on: Tensor, previous: Tensor, library: native.Library) -> Tensor:
         weights = stop.new_empty(stop.shape)
-        _call(library, "forward", gate.make_contiguous(stop), gate.make_contiguous(go_on), gate.make_contiguous(previous), weights)
+        _call(
+            library,
+            "forward",
+            tensor_memory.make_contiguous(stop),
+            tensor_memory.make_contiguous(go_on),
+            tensor_memory.make_contiguous(previous),
+            weights,
+        )
         # As they came: a copy would not know where it came from, and a second derivative could not follow it.
         ctx.save_for_backward(stop, go_on, previous, weights)
         ctx.library = library
@@ -61,17 +68,19 @@ class _MonotonicAlignment(torch.autograd.Function):
         *inputs, weights = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted: torch has to see every step
             return *_compute_differentiable_gradients(inputs, grad, ctx.needs_input_grad), None
-        if not gate.is_reachable(*inputs, weights, grad):
+        if not tensor_memory.is_reachable(*inputs, weights, grad):
             with torch.enable_grad():
                 given = [tensor.detach().requires_grad_() for tensor in inputs]
                 return *torch.autograd.grad(_align_by_rows(*given), given, grad), None
-        kept = [gate.make_contiguous(tensor) for tensor in (*inputs, weights, grad)]
+        kept = [tensor_memory.make_contiguous(tensor) for tensor in (*inputs, weights, grad)]
         gradients = tuple(tensor.new_empty(tensor.shape) for tensor in inputs)
         _call(ctx.library, "backward", *kept, *gradients)
         return *gradients, None
 
 
-def _compute_differentiable_gradients(inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]) -> list[Tensor | None]:
+def _compute_differentiable_gradients(
+    inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]
+) -> list[Tensor | None]:
     """Gradients of the same function in torch's operations, for those inputs that want one."""
     # Views of their own: where one input was made from another, each gets its own part alone.
     inputs = [tensor.view_as(tensor) for tensor in inputs]
@@ -86,7 +95,7 @@ def _call(library: native.Library, name: str, *tensors: Tensor) -> None:
     sizes = (ctypes.c_int64 * 4)(torch.get_num_threads(), stop.numel() // (queries * keys), queries, keys)
     kinds = [native.POINTER] * (len(tensors) + 1)
     function = library.function(f"regard_alignment_{name}_{SUFFIX[stop.dtype]}", *kinds)
-    function(sizes, *map(gate.get_address, tensors))
+    function(sizes, *map(tensor_memory.get_address, tensors))
 
 
 def _align_by_rows(stop: Table, go_on: Table, previous: Row) -> Table:

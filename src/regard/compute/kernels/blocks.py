@@ -98,7 +98,9 @@ class _BlockAttention(torch.autograd.Function):
     def forward(ctx, run, spans, first, query, key, value, *extras):  # type: ignore[no-untyped-def]
         ctx.run, ctx.spans = run, spans
         ctx.save_for_backward(query, key, value, *extras)
-        return tuple(_join_outputs([first, *(run(span, *_slice_inputs(span, query, key, value)) for span in spans[1:])]))
+        return tuple(
+            _join_outputs([first, *(run(span, *_slice_inputs(span, query, key, value)) for span in spans[1:])])
+        )
 
     @staticmethod
     def backward(ctx, grad_output, grad_log_prob):  # type: ignore[no-untyped-def]
@@ -111,7 +113,8 @@ class _BlockAttention(torch.autograd.Function):
         extra_totals = [torch.zeros_like(t) if n else None for t, n in zip(extras, needed[3:], strict=True)]
         for span in ctx.spans:
             block = [
-                t.detach().requires_grad_(n) for t, n in zip(_slice_inputs(span, query, key, value), needed, strict=False)
+                t.detach().requires_grad_(n)
+                for t, n in zip(_slice_inputs(span, query, key, value), needed, strict=False)
             ]
             grads = _compute_block_gradients(ctx.run, span, block, extras, needed, grad_output, grad_log_prob)
             _accumulate(_slice_totals(span, totals), grads[:3])

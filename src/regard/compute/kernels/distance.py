@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.native import gate
+from regard.compute.kernels.native import tensor_memory
 
 Power = Literal[1, 2]
 
@@ -27,7 +27,7 @@ def compute_distances(
     query, key = query.double(), key.double()
     if torch.compiler.is_compiling():
         return _run_cdist(query, key, power)
-    if gate.is_mapped() or not _are_plain(query, key):
+    if tensor_memory.is_mapped() or not _are_plain(query, key):
         return _sum_differences(query, key, power)
     found: Tensor = _Distances.apply(query, key, power)  # type: ignore[no-untyped-call]
     return found

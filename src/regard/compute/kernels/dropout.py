@@ -17,8 +17,8 @@ import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels import native, noise
-from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, find_library
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.kernels.native.dispatch import SUFFIX, find_library
 from regard.errors import wrong
 
 COLUMNS = 4096  # numbers in a row of the noise, as in dropout.cpp
@@ -75,7 +75,7 @@ def _is_zero_rate(rate: float) -> bool:
 
 def _needs_torch(tensor: Tensor) -> bool:
     """Whether torch has to draw: no memory of ours to walk through."""
-    return tensor.dtype not in SUFFIX or not gate.is_reachable(tensor)
+    return tensor.dtype not in SUFFIX or not tensor_memory.is_reachable(tensor)
 
 
 class _Dropout(torch.autograd.Function):
@@ -119,25 +119,25 @@ class _ReluDropout(torch.autograd.Function):
 
 
 def _apply_dropout(numbers: Tensor, seed: Tensor, rate: float, base: Tensor | None = None) -> Tensor:
-    numbers = gate.make_contiguous(numbers)
-    base = None if base is None else gate.make_contiguous(base)
+    numbers = tensor_memory.make_contiguous(numbers)
+    base = None if base is None else tensor_memory.make_contiguous(base)
     run = _find_function("regard_dropout", numbers, pointers=3)
     if run is None:
         kept = numbers * _draw_factors(numbers, seed, rate)
         return kept if base is None else base + kept
     result = torch.empty_like(numbers)
-    places = gate.get_address(numbers), gate.get_address(base), gate.get_address(result)
+    places = tensor_memory.get_address(numbers), tensor_memory.get_address(base), tensor_memory.get_address(result)
     run(torch.get_num_threads(), int(seed), numbers.numel(), rate, 1 / (1 - rate), *places)
     return result
 
 
 def _apply_relu_dropout(numbers: Tensor, seed: Tensor, rate: float) -> Tensor:
-    numbers = gate.make_contiguous(numbers)
-    run = _find_function("regard_rectified", numbers, pointers=2)
+    numbers = tensor_memory.make_contiguous(numbers)
+    run = _find_function("regard_relu_dropout", numbers, pointers=2)
     if run is None:
         return numbers.relu() * _draw_factors(numbers, seed, rate)
     result = torch.empty_like(numbers)
-    places = gate.get_address(numbers), gate.get_address(result)
+    places = tensor_memory.get_address(numbers), tensor_memory.get_address(result)
     run(torch.get_num_threads(), int(seed), numbers.numel(), rate, 1 / (1 - rate), *places)
     return result
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from regard.algebra.shapes import Bool, Float, Tensor
-from regard.compute.kernels.native import gate
+from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong
 
 FlashQuery = Float[Tensor, "batch head query dim"]
@@ -30,11 +30,17 @@ def flash_attention(
     if 0 in query.shape or 0 in key.shape:
         return _attend_empty(query, key, value, scale, bias)
     output, total = _forward(
-        separate_rows(query), separate_rows(key), separate_rows(value), 0.0, causal, attn_mask=_match_dtype(bias, query), scale=scale
+        separate_rows(query),
+        separate_rows(key),
+        separate_rows(value),
+        0.0,
+        causal,
+        attn_mask=_match_dtype(bias, query),
+        scale=scale,
     )
     # A row whose scores are all NaN comes out as zeros with a total of 0, as if it were empty.
     doubtful = total == 0
-    known = gate.is_readable(total)
+    known = tensor_memory.is_readable(total)
     # What is exported runs elsewhere, where a softmax is another one and there are no totals.
     if bool(doubtful.any()) if known else not torch.compiler.is_exporting():
         broken = doubtful & _has_broken_scores(query, key, bias)
@@ -134,7 +140,9 @@ def _match_dtype(bias: Tensor | None, query: Tensor) -> Tensor | None:
     return bias if bias is None or bias.dtype == query.dtype else bias.to(query.dtype)
 
 
-def _attend_empty(query: FlashQuery, key: FlashKey, value: FlashKey, scale: float, bias: Tensor | None) -> tuple[FlashQuery, FlashTotal]:
+def _attend_empty(
+    query: FlashQuery, key: FlashKey, value: FlashKey, scale: float, bias: Tensor | None
+) -> tuple[FlashQuery, FlashTotal]:
     """By the definition, where there is nothing to sum over or nobody to ask."""
     scores = (query @ key.mT) * scale
     scores = scores if bias is None else scores + bias

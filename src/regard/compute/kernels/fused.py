@@ -7,7 +7,12 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.flash import explicit_attention, explicit_gradients, flash_attention, flash_attention_backward
+from regard.compute.kernels.flash import (
+    explicit_attention,
+    explicit_gradients,
+    flash_attention,
+    flash_attention_backward,
+)
 
 
 class KernelResult(NamedTuple):
@@ -37,7 +42,11 @@ def fused_attention(
         bias = bias if bias is None or bias.dim() == 4 else bias.reshape((1,) * (4 - bias.dim()) + bias.shape)
         return _attend_four_axes(query, key, value, scale, causal, bias)
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    query, key, value = reshape_to_four_axes(query, lead), reshape_to_four_axes(key, lead), reshape_to_four_axes(value, lead)
+    query, key, value = (
+        reshape_to_four_axes(query, lead),
+        reshape_to_four_axes(key, lead),
+        reshape_to_four_axes(value, lead),
+    )
     bias = None if bias is None else reshape_to_four_axes(bias, lead)
     output, total = _attend_four_axes(query, key, value, scale, causal, bias)
     total = None if total is None else total.reshape(*lead, total.shape[-1])
@@ -52,9 +61,13 @@ def reshape_to_four_axes(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
     return tensor.expand(*lead, *tensor.shape[-2:]).reshape(-1, lead[-1], *tensor.shape[-2:])
 
 
-def _attend_four_axes(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, bias: Tensor | None) -> KernelResult:
+def _attend_four_axes(
+    query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, bias: Tensor | None
+) -> KernelResult:
     if query.device.type != "cpu":
-        return KernelResult(F.scaled_dot_product_attention(query, key, value, bias, is_causal=causal, scale=scale), None)
+        return KernelResult(
+            F.scaled_dot_product_attention(query, key, value, bias, is_causal=causal, scale=scale), None
+        )
     width = value.shape[-1]
     query, key, value = _pad_to_equal_widths(query, key, value)
     if torch.is_grad_enabled() and not torch.compiler.is_compiling() and _needs_grad(query, key, value):
@@ -142,7 +155,11 @@ def fused_attention_with_total(
         query, scale = (query * scale).to(query.dtype), 1.0
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     width = value.shape[-1]
-    query, key, value = reshape_to_four_axes(query, lead), reshape_to_four_axes(key, lead), reshape_to_four_axes(value, lead)
+    query, key, value = (
+        reshape_to_four_axes(query, lead),
+        reshape_to_four_axes(key, lead),
+        reshape_to_four_axes(value, lead),
+    )
     four = _pad_to_equal_widths(query, key, value, room=1)
     bias = None if bias is None else reshape_to_four_axes(bias, lead)
     output, total = _FlashAttentionWithTotal.apply(*four, bias, scale)  # type: ignore[no-untyped-call]

@@ -127,7 +127,9 @@ def _run_causal(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def _apply_running_sums(query: Tensor, key: Tensor, value: Tensor, reverse: bool) -> Tensor:
-    sums: Tensor = (_RunningSums if torch.compiler.is_compiling() else _RunningSumsForward).apply(query, key, value, reverse)  # type: ignore[no-untyped-call]
+    sums: Tensor = (_RunningSums if torch.compiler.is_compiling() else _RunningSumsForward).apply(
+        query, key, value, reverse
+    )  # type: ignore[no-untyped-call]
     return sums
 
 

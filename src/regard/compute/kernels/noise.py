@@ -18,8 +18,8 @@ from torch import Tensor
 
 from regard.algebra.shapes import Float, Int
 from regard.compute.kernels import native
-from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import WORTH_COMPILING
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.kernels.native.dispatch import WORTH_COMPILING
 from regard.errors import wrong
 
 Seed = int | Int[Tensor, ""]
@@ -80,7 +80,9 @@ def _hash_pairs(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -
     return _mix(_mix(columns.to(torch.int32) ^ first[..., None]) + second[..., None])
 
 
-def _derive_row_keys(seed: Seed, lead: Sequence[int], rows: Rows) -> tuple[Int[Tensor, "*lead L"], Int[Tensor, "*lead L"]]:
+def _derive_row_keys(
+    seed: Seed, lead: Sequence[int], rows: Rows
+) -> tuple[Int[Tensor, "*lead L"], Int[Tensor, "*lead L"]]:
     """Two words for each row. Two rows share their noise only if both agree: once in 2⁶⁴ pairs."""
     whole = torch.as_tensor(seed, dtype=torch.int64, device=rows.device)
     low, high = whole.to(torch.int32), (whole >> 32).to(torch.int32)
@@ -100,7 +102,7 @@ def _mix(word: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
 
 def _draw_natively(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate: float) -> Noise | None:
     """The same by our own loop (noise.cpp), or None where torch has to. A rate below 0: uniform noise."""
-    if len(rows) * len(columns) == 0 or not gate.is_reachable(rows, columns):
+    if len(rows) * len(columns) == 0 or not tensor_memory.is_reachable(rows, columns):
         return None
     size = prod(lead) * len(rows) * len(columns)
     library = native.load_library(build=size >= WORTH_COMPILING)
@@ -120,8 +122,11 @@ def _draw_natively(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns
         pointer,
     )
     run = library.function("regard_noise", *kinds)
-    rows, columns = gate.make_contiguous(rows.to(torch.int64)), gate.make_contiguous(columns.to(torch.int64))
+    rows, columns = (
+        tensor_memory.make_contiguous(rows.to(torch.int64)),
+        tensor_memory.make_contiguous(columns.to(torch.int64)),
+    )
     noise = torch.empty(*lead, len(rows), len(columns), dtype=torch.float32, device=rows.device)
-    table = (prod(lead), len(rows), gate.get_address(rows), len(columns), gate.get_address(columns))
-    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), gate.get_address(noise))
+    table = (prod(lead), len(rows), tensor_memory.get_address(rows), len(columns), tensor_memory.get_address(columns))
+    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), tensor_memory.get_address(noise))
     return noise

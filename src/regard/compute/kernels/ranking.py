@@ -14,8 +14,8 @@ import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels import native
-from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, find_library
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.kernels.native.dispatch import SUFFIX, find_library
 from regard.errors import wrong
 
 MOST_RANKED = 64  # from which inserting one after another is no longer the fast way
@@ -78,9 +78,9 @@ def _rank_by_chunks(
     )
     largest, bias = (
         vectors.new_full((rows,), float("-inf")),
-        None if bias is None else gate.make_contiguous(bias.to(vectors.dtype)),
+        None if bias is None else tensor_memory.make_contiguous(bias.to(vectors.dtype)),
     )
-    excluded = gate.make_contiguous(excluded.to(torch.int64))
+    excluded = tensor_memory.make_contiguous(excluded.to(torch.int64))
     outside = excluded.tolist()
     kinds = (*(native.SIZE,) * 6, *(native.POINTER,) * 7)
     run = library.function(f"regard_rank_{SUFFIX[vectors.dtype]}", *kinds)
@@ -89,7 +89,7 @@ def _rank_by_chunks(
         scores = torch.mm(vectors, part.T, out=room[: rows * len(part)].view(rows, len(part)))
         added = None if bias is None else bias[first : first + size]
         places = (excluded, scores, added, ranked.scores, ranked.tokens, largest, ranked.totals)
-        pointers = [gate.get_address(tensor) for tensor in places]
+        pointers = [tensor_memory.get_address(tensor) for tensor in places]
         run(threads, *scores.shape, first, count, len(excluded), *pointers)
         for place, token in enumerate(outside):
             if first <= token < first + len(part):

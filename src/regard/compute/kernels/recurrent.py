@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.algebra.shapes import Bool, Float, Tensor
-from regard.compute.kernels import gates
-from regard.compute.kernels.native import gate
+from regard.compute.kernels import recurrent_cells
+from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong
 
 Inputs = Float[Tensor, "time batch gates"]
@@ -136,11 +136,15 @@ class _GRU(torch.autograd.Function):
         ctx: Any, inputs: Tensor, start: Tensor, weight: Tensor, bias: Tensor, real: Tensor | None, reverse: bool
     ) -> Tensor:
         steps, rows, size = inputs.shape[0], inputs.shape[1], start.shape[-1]
-        inputs, start = gate.make_contiguous(inputs), gate.make_contiguous(start)
-        real = None if real is None else gate.make_contiguous(real)
+        inputs, start = tensor_memory.make_contiguous(inputs), tensor_memory.make_contiguous(start)
+        real = None if real is None else tensor_memory.make_contiguous(real)
         states, hidden = inputs.new_empty(steps, rows, size), inputs.new_zeros(rows, 3 * size)
         kept = inputs.new_empty(steps, rows, 4 * size) if any(ctx.needs_input_grad) else None
-        run, turned, counts = _choose_cell("gru", gates.gru_cell, 6, inputs, start, real), weight.T, _count_rows(real, steps, rows)
+        run, turned, counts = (
+            _choose_cell("gru_cell", recurrent_cells.gru_cell, 6, inputs, start, real),
+            weight.T,
+            _count_rows(real, steps, rows),
+        )
         for time, last in _iterate_times(steps, reverse):
             before, count = start if last is None else states[last], counts[time]
             torch.addmm(bias, before[:count], turned, out=hidden[:count])
@@ -155,9 +159,9 @@ class _GRU(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         states, kept, start, weight, real = ctx.saved_tensors
         steps, rows, size = states.shape
-        upstream, carry = gate.make_contiguous(upstream), torch.zeros_like(start)
+        upstream, carry = tensor_memory.make_contiguous(upstream), torch.zeros_like(start)
         by_input, by_hidden = (states.new_empty(steps, rows, 3 * size) for _ in range(2))
-        run = _choose_cell("gru_back", gates.gru_cell_backward, 7, states, upstream)
+        run = _choose_cell("gru_cell_backward", recurrent_cells.gru_cell_backward, 7, states, upstream)
         for time, last in _iterate_times_backward(steps, ctx.reverse):
             before = start if last is None else states[last]
             grads = upstream[time], by_input[time], by_hidden[time], carry
@@ -181,13 +185,17 @@ class _LSTM(torch.autograd.Function):
         reverse: bool,
     ) -> tuple[Tensor, Tensor]:
         steps, rows, size = inputs.shape[0], inputs.shape[1], start.shape[-1]
-        inputs, start, cell_start = gate.make_contiguous(inputs), gate.make_contiguous(start), gate.make_contiguous(cell_start)
-        real = None if real is None else gate.make_contiguous(real)
+        inputs, start, cell_start = (
+            tensor_memory.make_contiguous(inputs),
+            tensor_memory.make_contiguous(start),
+            tensor_memory.make_contiguous(cell_start),
+        )
+        real = None if real is None else tensor_memory.make_contiguous(real)
         states, cells = (inputs.new_empty(steps, rows, size) for _ in range(2))
         hidden = inputs.new_zeros(rows, 4 * size)
         kept = inputs.new_empty(steps, rows, 5 * size) if any(ctx.needs_input_grad) else None
         run, turned, counts = (
-            _choose_cell("lstm", gates.lstm_cell, 8, inputs, start, cell_start, real),
+            _choose_cell("lstm_cell", recurrent_cells.lstm_cell, 8, inputs, start, cell_start, real),
             weight.T,
             _count_rows(real, steps, rows),
         )
@@ -195,7 +203,18 @@ class _LSTM(torch.autograd.Function):
             before, cell = (start, cell_start) if last is None else (states[last], cells[last])
             torch.addmm(bias, before[: counts[time]], turned, out=hidden[: counts[time]])
             saved = None if kept is None else kept[time]
-            run(rows, size, _select_time(real, time), inputs[time], hidden, before, cell, states[time], cells[time], saved)
+            run(
+                rows,
+                size,
+                _select_time(real, time),
+                inputs[time],
+                hidden,
+                before,
+                cell,
+                states[time],
+                cells[time],
+                saved,
+            )
         ctx.save_for_backward(states, cells, kept, start, cell_start, weight, real)
         ctx.reverse, ctx.counts = reverse, counts
         return states, cells[0 if reverse else steps - 1].clone()
@@ -205,10 +224,10 @@ class _LSTM(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor, by_cell: Tensor) -> tuple[Tensor | None, ...]:
         states, cells, kept, start, cell_start, weight, real = ctx.saved_tensors
         steps, rows, size = states.shape
-        upstream, carry = gate.make_contiguous(upstream), torch.zeros_like(start)
+        upstream, carry = tensor_memory.make_contiguous(upstream), torch.zeros_like(start)
         cell_carry = by_cell.clone(memory_format=torch.contiguous_format)
         by_gates = states.new_empty(steps, rows, 4 * size)
-        run = _choose_cell("lstm_back", gates.lstm_cell_backward, 7, states, upstream, by_cell)
+        run = _choose_cell("lstm_cell_backward", recurrent_cells.lstm_cell_backward, 7, states, upstream, by_cell)
         for time, last in _iterate_times_backward(steps, ctx.reverse):
             cell = cell_start if last is None else cells[last]
             grads = upstream[time], by_gates[time], carry, cell_carry
@@ -223,7 +242,7 @@ def _choose_cell(
     name: str, plain: Callable[..., None], pointers: int, like: Tensor, *others: Tensor | None
 ) -> Callable[..., None]:
     """One step's gates: ours where there is a compiler, else torch's."""
-    library = gates.find_cell_library(like, *others)
+    library = recurrent_cells.find_cell_library(like, *others)
     if library is None:
         return lambda rows, size, *tensors: plain(*tensors)
-    return gates.bind_function(library, name, like.dtype, pointers)
+    return recurrent_cells.bind_function(library, name, like.dtype, pointers)

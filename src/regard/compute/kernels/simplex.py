@@ -19,7 +19,7 @@ from torch import Tensor
 
 from regard.algebra.shapes import Bool, Float
 from regard.compute.kernels import simplex_rows
-from regard.compute.kernels.native import gate
+from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.simplex_gradients import compute_row_gradients, differentiate_by_alpha
 from regard.compute.kernels.threshold import SimplexRule
 
@@ -152,7 +152,7 @@ def _normalize(scores: Scores, allowed: Allowed | None, alpha: Tensor | None, ru
     if scores.numel() == 0:
         return scores.clone()
     compiling = torch.compiler.is_compiling()
-    transformed = not compiling and gate.is_mapped()
+    transformed = not compiling and tensor_memory.is_mapped()
     if not (compiling or transformed or torch.is_grad_enabled()):
         return _forward(scores, allowed, alpha, rule)
     function = _NormalizeTransformed if transformed else _Normalize

@@ -29,7 +29,9 @@ from regard.compute.kernels.threshold import Column, Rows, SimplexRule, choose_w
 LIMIT = 0.85  # how much of the range of exponents a slope may take, so that a sum of many stays finite
 
 
-def compute_row_gradients(weights: Rows, grad: Rows, alpha: Column | None, rule: SimplexRule) -> tuple[Rows, Column | None]:
+def compute_row_gradients(
+    weights: Rows, grad: Rows, alpha: Column | None, rule: SimplexRule
+) -> tuple[Rows, Column | None]:
     """Gradients by scores and by alpha."""
     live = weights != 0
     grad = torch.where(live, grad, 0.0)

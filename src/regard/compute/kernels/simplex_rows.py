@@ -9,8 +9,8 @@ from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 
 from regard.compute.kernels import native
-from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, find_library
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.kernels.native.dispatch import SUFFIX, find_library
 from regard.compute.kernels.simplex_gradients import compute_row_gradients
 from regard.compute.kernels.threshold import SimplexRule, compute_row_weights
 from regard.errors import wrong
@@ -26,14 +26,18 @@ def compute_weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None
     return _compute_weights(scores, allowed, alpha, rule)
 
 
-def compute_gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: SimplexRule) -> tuple[Tensor, Tensor | None]:
+def compute_gradients(
+    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: SimplexRule
+) -> tuple[Tensor, Tensor | None]:
     """Gradients by scores and, if there is an alpha, by alpha."""
     if _runs_as_operator(weights):
         by_scores, by_alpha = _gradients_operator(weights, grad, alpha, int(rule))
         return by_scores, None if alpha is None else by_alpha
     # With a graph of the gradient on its way (a second derivative), torch has to see every step.
     return (
-        compute_row_gradients(weights, grad, alpha, rule) if torch.is_grad_enabled() else _compute_gradients(weights, grad, alpha, rule)
+        compute_row_gradients(weights, grad, alpha, rule)
+        if torch.is_grad_enabled()
+        else _compute_gradients(weights, grad, alpha, rule)
     )
 
 
@@ -44,7 +48,7 @@ def _runs_as_operator(tensor: Tensor) -> bool:
     """
     if torch.compiler.is_compiling():
         return tensor.device.type == "cpu" and not torch.compiler.is_exporting()
-    return gate.has_only_shape(tensor)  # which the operator knows
+    return tensor_memory.has_only_shape(tensor)  # which the operator knows
 
 
 def _compute_weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule) -> Tensor:
@@ -52,20 +56,25 @@ def _compute_weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | Non
     library = find_library(scores, allowed, alpha)
     if library is None:
         return _compute_weights_in_torch(scores, allowed, alpha, rule)
-    scores, alpha = gate.make_contiguous(scores), None if alpha is None else gate.make_contiguous(alpha.to(scores.dtype))
-    allowed = None if allowed is None else gate.make_rows_contiguous(allowed)
+    scores, alpha = (
+        tensor_memory.make_contiguous(scores),
+        None if alpha is None else tensor_memory.make_contiguous(alpha.to(scores.dtype)),
+    )
+    allowed = None if allowed is None else tensor_memory.make_rows_contiguous(allowed)
     result = scores.new_empty(scores.shape)
     _call(library, "forward", rule, _pack_layout(scores, allowed), scores, allowed, alpha, result)
     return result
 
 
-def _compute_gradients(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: SimplexRule) -> tuple[Tensor, Tensor | None]:
+def _compute_gradients(
+    weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: SimplexRule
+) -> tuple[Tensor, Tensor | None]:
     _check(weights, grad, alpha)
     library = find_library(weights, grad, alpha)
     if library is None:
         return _compute_gradients_in_torch(weights, grad, alpha, rule)
-    weights, grad = gate.make_contiguous(weights), gate.make_contiguous(grad)
-    alpha = None if alpha is None else gate.make_contiguous(alpha.to(weights.dtype))
+    weights, grad = tensor_memory.make_contiguous(weights), tensor_memory.make_contiguous(grad)
+    alpha = None if alpha is None else tensor_memory.make_contiguous(alpha.to(weights.dtype))
     by_scores = weights.new_empty(weights.shape)
     by_alpha = None if alpha is None else weights.new_empty(alpha.shape)
     _call(library, "backward", rule, _pack_layout(weights, None), weights, grad, alpha, by_scores, by_alpha)
@@ -82,7 +91,9 @@ def _check(table: Tensor, other: Tensor | None, alpha: Tensor | None) -> None:
         raise wrong("scores", ", ".join(shapes), "a mask of their shape and an alpha for each row", "expand them")
 
 
-def _compute_weights_in_torch(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule) -> Tensor:
+def _compute_weights_in_torch(
+    scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule
+) -> Tensor:
     if not _exceeds_cache(scores):
         return compute_row_weights(scores, allowed, alpha, rule)
     result = scores.new_empty(scores.shape)
@@ -126,7 +137,9 @@ def _pack_layout(table: Tensor, mask: Tensor | None) -> tuple[int, ...]:
     return (threads, rows, size, 0) if mask is None else (threads, rows, size, len(lead), *lead, *mask.stride()[:-1])
 
 
-def _call(library: native.Library, name: str, rule: SimplexRule, layout: tuple[int, ...], *tensors: Tensor | None) -> None:
+def _call(
+    library: native.Library, name: str, rule: SimplexRule, layout: tuple[int, ...], *tensors: Tensor | None
+) -> None:
     dtype = next(tensor.dtype for tensor in tensors if tensor is not None)
     kinds = [native.POINTER] * (len(tensors) + 1)
     function = library.function(f"regard_simplex_{name}_{SUFFIX[dtype]}", ctypes.c_int32, *kinds)
@@ -135,7 +148,11 @@ def _call(library: native.Library, name: str, rule: SimplexRule, layout: tuple[i
 
 def _get_pointer(tensor: Tensor | None) -> int | None:
     """Numbers lie one after another; a mask is walked by its strides."""
-    return gate.get_strided_address(tensor) if tensor is not None and tensor.dtype == torch.bool else gate.get_address(tensor)
+    return (
+        tensor_memory.get_strided_address(tensor)
+        if tensor is not None and tensor.dtype == torch.bool
+        else tensor_memory.get_address(tensor)
+    )
 
 
 WEIGHTS = "(Tensor scores, Tensor? allowed, Tensor? alpha, int rule) -> Tensor"

@@ -8,8 +8,8 @@ import torch
 
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels import native
-from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.reach import SUFFIX, find_library
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.kernels.native.dispatch import SUFFIX, find_library
 from regard.errors import wrong
 
 
@@ -51,15 +51,15 @@ def summarize(
         hidden = scores if seen is None else scores.masked_fill(mask_unseen(scores, seen), -math.inf)
         return _summarize_in_torch(hidden, total, scale, k)
     *lead, rows, columns = scores.shape
-    given, scores = total is not None, gate.make_contiguous(scores)
-    total = scores.new_empty(*lead, rows) if total is None else gate.make_contiguous(total.to(scores.dtype))
+    given, scores = total is not None, tensor_memory.make_contiguous(scores)
+    total = scores.new_empty(*lead, rows) if total is None else tensor_memory.make_contiguous(total.to(scores.dtype))
     entropy, weights = scores.new_empty(*lead, rows), scores.new_empty(*lead, rows, k)
     places = scores.new_empty(*lead, rows, k, dtype=torch.int64)
     received = scores.new_zeros(*lead, columns, dtype=torch.float64)
     sizes = math.prod(lead), rows, columns, k, columns if seen is None else seen
     layout = (ctypes.c_int64 * 7)(torch.get_num_threads(), *sizes, given)
     number = ctypes.c_float if scores.dtype == torch.float32 else ctypes.c_double
-    pointers = [gate.get_address(tensor) for tensor in (scores, total, entropy, received, weights, places)]
+    pointers = [tensor_memory.get_address(tensor) for tensor in (scores, total, entropy, received, weights, places)]
     kinds = [native.POINTER] * len(pointers)
     library.function(f"regard_summary_{SUFFIX[scores.dtype]}", native.POINTER, number, *kinds)(layout, scale, *pointers)
     return RowSummary(entropy, received.to(scores.dtype), weights, places, total)

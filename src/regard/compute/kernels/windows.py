@@ -8,7 +8,12 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.flash import explicit_attention, explicit_gradients, flash_attention, flash_attention_backward
+from regard.compute.kernels.flash import (
+    explicit_attention,
+    explicit_gradients,
+    flash_attention,
+    flash_attention_backward,
+)
 from regard.compute.kernels.fused import KernelResult, _pad_to_equal_widths
 
 
@@ -79,13 +84,17 @@ def _pad_rows(tensor: Tensor, before: int, after: int) -> Tensor:
     return (F.pad(tensor, (0, 0, before, after)) if before or after else tensor).contiguous()
 
 
-def _view_blocks(tensor: Float[Tensor, "lead query dim"], cut: BlockLayout, group: BlockGroup) -> Float[Tensor, "block lead row dim"]:
+def _view_blocks(
+    tensor: Float[Tensor, "lead query dim"], cut: BlockLayout, group: BlockGroup
+) -> Float[Tensor, "block lead row dim"]:
     """A view of the queries of a group. Blocks come first: the kernel then writes each one in one piece."""
     blocks: Tensor = tensor.unflatten(-2, (cut.blocks, cut.rows))
     return blocks.transpose(0, 1)[group.start : group.stop]
 
 
-def _view_spans(tensor: Float[Tensor, "lead key dim"], cut: BlockLayout, group: BlockGroup) -> Float[Tensor, "block lead span dim"]:
+def _view_spans(
+    tensor: Float[Tensor, "lead key dim"], cut: BlockLayout, group: BlockGroup
+) -> Float[Tensor, "block lead span dim"]:
     """A view, in which blocks overlap, of the keys that each block of a group reads."""
     spans: Tensor = tensor.unfold(-2, cut.span, cut.rows)[:, group.start : group.stop]
     return spans.transpose(0, 1).transpose(-1, -2)

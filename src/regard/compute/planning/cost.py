@@ -62,6 +62,6 @@ def estimate_memory(facts: CallFacts, backend: Backend, pairs: int, table: int) 
     """Bytes beyond inputs and output."""
     if backend == "eager":
         return 2 * table
-    if backend in ("sdpa", "few", "flex"):
+    if backend in ("sdpa", "few_queries", "flex"):
         return math.prod(facts.lead) * facts.queries * 4
     return 3 * 4 * (pairs if pairs <= BLOCK else PIECE)

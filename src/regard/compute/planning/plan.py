@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple, get_args
 
 import torch
 
-Backend = Literal["eager", "sdpa", "few", "local", "linear", "stream", "rows", "flex"]
+Backend = Literal["eager", "sdpa", "few_queries", "local", "linear", "stream", "rows", "flex"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 

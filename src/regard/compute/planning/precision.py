@@ -10,7 +10,7 @@ import torch
 from regard.algebra.parts import NumericalHazard
 from regard.algebra.scores.base import DotForm
 from regard.algebra.shapes import Tensor
-from regard.compute.kernels.native import gate
+from regard.compute.kernels.native import tensor_memory
 
 # Measured on mixtures of offsets, widths and dimensions: below these, errors stay within the contract of DESIGN.md.
 RATIO = 4.0  # of the terms to the scores that count
@@ -20,7 +20,7 @@ LARGEST = 512.0  # above, the definition itself is so rough that chance decides 
 
 def is_traced() -> bool:
     """Return whether nothing may be decided by the content of a tensor: it is traced, or mapped by torch.func."""
-    return torch.compiler.is_compiling() or gate.is_mapped()
+    return torch.compiler.is_compiling() or tensor_memory.is_mapped()
 
 
 def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
@@ -32,7 +32,11 @@ def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
     """
     if form.row is None or form.column is None or not form.row.numel() or not form.column.numel():
         return False
-    if not gate.is_readable(form.query) or not gate.is_readable(form.key) or (total is not None and not total.numel()):
+    if (
+        not tensor_memory.is_readable(form.query)
+        or not tensor_memory.is_readable(form.key)
+        or (total is not None and not total.numel())
+    ):
         return False  # traced, where the plan was careful from the start, or nothing at all
     with torch.no_grad():
         share = torch.finfo(form.query.dtype).eps / torch.finfo(own).eps

@@ -17,7 +17,7 @@ SCORES = {
         "−‖q−k‖²/2 = q·k − ‖k‖²/2 − ‖q‖²/2, and keys are centered",
     ),
     "Location": ("a dot product with the rows of W as keys", "no key is read"),
-    "Features": ("a dot product of features", "the map acts on query and key alone"),
+    "FeatureDot": ("a dot product of features", "the map acts on query and key alone"),
     "Sum": ("coordinates side by side", "dot forms add"),
     "Multiple": ("a scale", "dot forms have multiples"),
 }
@@ -39,7 +39,9 @@ PRECISION = {
 }
 
 
-def build_steps(parts: Parts, facts: CallFacts, backend: Backend, precision: torch.dtype | None = None) -> tuple[PlanStep, ...]:
+def build_steps(
+    parts: Parts, facts: CallFacts, backend: Backend, precision: torch.dtype | None = None
+) -> tuple[PlanStep, ...]:
     """A step for each piece."""
     steps = [
         describe_score(parts, facts, backend),
@@ -49,9 +51,11 @@ def build_steps(parts: Parts, facts: CallFacts, backend: Backend, precision: tor
     if parts.bias is not None:
         steps.insert(1, describe_bias(parts, facts, backend))
     if parts.aggregate.form == "choice":
-        steps.append(PlanStep("reading", "a pick from the weights of each row", "a hard reading needs them"))
+        steps.append(PlanStep("aggregate", "a pick from the weights of each row", "a hard aggregate needs them"))
     if facts.dropout:
-        steps.append(PlanStep("dropout", "noise addressed by pair", "a block recomputes what it drew and stores nothing"))
+        steps.append(
+            PlanStep("dropout", "noise addressed by pair", "a block recomputes what it drew and stores nothing")
+        )
     if precision is not None:
         name, own = (str(dtype).removeprefix("torch.") for dtype in (precision, facts.dtype))
         steps.append(PlanStep("precision", name, PRECISION[facts.hazard].format(own=own)))
@@ -93,7 +97,9 @@ def describe_bias(parts: Parts, facts: CallFacts, backend: Backend) -> PlanStep:
     if backend in ("stream", "rows"):
         return PlanStep("bias", "added block by block", "the scores of a block are at hand")
     if form == "column":
-        return PlanStep("bias", "one more coordinate of the keys", "under this mask a number for each key says the same")
+        return PlanStep(
+            "bias", "one more coordinate of the keys", "under this mask a number for each key says the same"
+        )
     return PlanStep("bias", "a dense float mask", "it differs from pair to pair")
 
 
@@ -104,7 +110,7 @@ def describe_mask(parts: Parts, facts: CallFacts, backend: Backend) -> PlanStep:
         return PlanStep("mask", "none", "every pair is allowed")
     if backend in ("local", "stream", "rows"):
         return PlanStep("mask", "a range of keys for each block of queries", "keys outside it are never read")
-    if backend == "few":
+    if backend == "few_queries":
         return PlanStep("mask", "a list of keys for each query", "keys that are not in it are never read")
     if backend == "linear":
         return PlanStep("mask", "running sums over chunks" if mask.causal else "zeroed keys", "totals follow it")

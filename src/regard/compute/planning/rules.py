@@ -8,7 +8,7 @@ import torch
 from regard.algebra.masks import Causal, Full, Window
 from regard.algebra.masks.base import Intersection, Mask
 from regard.algebra.parts import CallFacts, Parts
-from regard.compute.kernels import few
+from regard.compute.kernels import few_queries
 from regard.compute.planning.plan import BACKENDS, Backend, Plan
 from regard.compute.planning.precision import choose_compute_dtype
 from regard.compute.planning.reasons import build_steps
@@ -25,7 +25,7 @@ UnsupportedReason = str | None
 def make_plan(parts: Parts, facts: CallFacts, *, backend: Backend | Literal["auto"] = "auto") -> Plan:
     """The plan for these parts. A backend that is asked for by name and cannot compute them raises."""
     if facts.traced and facts.hazard == "none" and parts.score.centers_keys:
-        facts = facts._replace(care="range")  # its content cannot be looked at, so that the worst must be expected
+        facts = facts._replace(hazard="range")  # its content cannot be looked at, so that the worst must be expected
     if backend == "auto":
         chosen, because = choose_backend(parts, facts)
     elif backend in BACKENDS:
@@ -37,7 +37,9 @@ def make_plan(parts: Parts, facts: CallFacts, *, backend: Backend | Literal["aut
     else:
         names = ", ".join(("auto", *BACKENDS))
         raise wrong("backend", repr(backend), f"one of {names}", 'use "auto"')
-    precision = None if facts.traced else choose_compute_dtype(facts.dtype, facts.hazard, cancels=parts.score.centers_keys)
+    precision = (
+        None if facts.traced else choose_compute_dtype(facts.dtype, facts.hazard, cancels=parts.score.centers_keys)
+    )
     return Plan(chosen, because, build_steps(parts, facts, chosen, precision), precision)
 
 
@@ -66,8 +68,12 @@ def choose_fused_backend(parts: Parts, facts: CallFacts) -> tuple[Backend, str]:
     large = SMALL_TABLE if is_dense_only_by_length(parts, facts) else LARGE_TABLE
     if needs_table(parts, facts) and facts.queries * facts.keys > large:
         return "local", "a mask of this size would not be linear in the length, blocks of it are"
-    if explain_unsupported_few_queries(parts, facts) is None and facts.queries <= few.MOST_QUERIES and not parts.mask.allows_all(facts.queries):
-        return "few", "a handful of queries wants no gradient, so that only the pairs that are allowed are read"
+    if (
+        explain_unsupported_few_queries(parts, facts) is None
+        and facts.queries <= few_queries.MOST_QUERIES
+        and not parts.mask.allows_all(facts.queries)
+    ):
+        return "few_queries", "a handful of queries wants no gradient, so that only the pairs that are allowed are read"
     if parts.normalizer.form == "local-p":
         return "sdpa", "it is two softmaxes of a dot product, with and without the Gaussian"
     return "sdpa", "it is a softmax of a dot product"
@@ -147,7 +153,7 @@ def explain_unsupported_few_queries(parts: Parts, facts: CallFacts) -> Unsupport
         return "the score centers the keys, the hidden ones too"
     if facts.grad or facts.traced or facts.mapped:
         return "it has no backward" if facts.grad else "a compiler cannot see into it"
-    there = few.supports(facts.dtype, facts.device) and facts.native == "loaded"
+    there = few_queries.supports(facts.dtype, facts.device) and facts.native == "loaded"
     return None if there else "no compiled library is there for it"
 
 
@@ -190,7 +196,7 @@ def explain_unsupported_flex(parts: Parts, facts: CallFacts) -> UnsupportedReaso
 UNSUPPORTED_REASONS: dict[Backend, Callable[[Parts, CallFacts], UnsupportedReason]] = {
     "eager": explain_unsupported_eager,
     "sdpa": explain_unsupported_sdpa,
-    "few": explain_unsupported_few_queries,
+    "few_queries": explain_unsupported_few_queries,
     "local": explain_unsupported_sdpa,
     "linear": explain_unsupported_linear,
     "stream": explain_unsupported_blocks,

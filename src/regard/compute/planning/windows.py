@@ -10,7 +10,7 @@ from regard.algebra.masks.base import Intersection
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.windows import BlockLayout, BlockGroup, window_attention
+from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
 from regard.compute.planning.fuse import FusedResult, compute_dot_form
 from regard.compute.planning.rules import needs_dense_bias
 
@@ -32,7 +32,11 @@ class MaskSpec(NamedTuple):
 def fuse_window(call: AttentionCall) -> FusedResult | None:
     """The output, where this is a plain softmax in a window on the CPU; otherwise None."""
     window = find_window(call.parts.mask)
-    if window is None or not _is_plain_softmax(call.parts, call.keys) or not _are_concrete(call.query, call.key, call.value):
+    if (
+        window is None
+        or not _is_plain_softmax(call.parts, call.keys)
+        or not _are_concrete(call.query, call.key, call.value)
+    ):
         return None
     pairs = Pairs(call.queries, call.keys, device=call.query.device)
     raw = compute_dot_form(call.parts, call.query, call.key, pairs)[0]
@@ -76,7 +80,9 @@ def group_blocks(sight: MaskSpec, window: Window, cut: BlockLayout, width: int) 
     if stop > start:
         table = _build_band(window, cut, sight)
         groups += [BlockGroup(*ends, lambda: table) for ends in _split_range(start, stop, shared)]
-    return groups + [BlockGroup(*ends, partial(_build_tables, sight, cut, *ends)) for ends in _split_range(stop, cut.blocks, own)]
+    return groups + [
+        BlockGroup(*ends, partial(_build_tables, sight, cut, *ends)) for ends in _split_range(stop, cut.blocks, own)
+    ]
 
 
 def _is_plain_softmax(parts: Parts, keys: int) -> bool:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
-from regard.inspect.draw.axes import MOST, Axis, check_table, add_title, label, draw_grid_lines, paint
+from regard.inspect.draw.axes import MOST, Axis, add_title, check_table, draw_grid_lines, label, paint
 from regard.inspect.draw.colors import Kind
 from regard.inspect.draw.fonts import choose_fonts
 
@@ -33,7 +33,10 @@ def draw_alignment(
     Positions without tokens are numbered. Of more than a thousand, each cell shows the largest of several weights.
     """
     table = check_table(weights)
-    rows, columns = Axis.from_tokens("target", target, table.shape[0]), Axis.from_tokens("source", source, table.shape[1])
+    rows, columns = (
+        Axis.from_tokens("target", target, table.shape[0]),
+        Axis.from_tokens("source", source, table.shape[1]),
+    )
     letters = choose_fonts([*rows.texts, *columns.texts, title])
     width, height = (min(LARGEST, 1.6 + measure_inches(axis)) for axis in (columns, rows))
     figure = Figure(figsize=(width + 0.6, height), layout="constrained")

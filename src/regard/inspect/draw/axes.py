@@ -86,7 +86,13 @@ def paint(axes: Axes, table: Table, kind: Kind = "weights", largest: float = 1.0
     bounds = (-0.5, columns - 0.5, rows - 0.5, -0.5)
     least = -largest if kind == "difference" else 0.0
     return axes.imshow(
-        small, cmap=make_color_map(kind), vmin=least, vmax=largest, aspect="auto", interpolation="nearest", extent=bounds
+        small,
+        cmap=make_color_map(kind),
+        vmin=least,
+        vmax=largest,
+        aspect="auto",
+        interpolation="nearest",
+        extent=bounds,
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Float32, UInt8
 
 from regard.errors import InputError
-from regard.inspect.draw.packing import pack, encode_png
-from regard.inspect.recording import Difference, TokenLabels, Recording, AttentionMap
+from regard.inspect.draw.compression import encode_png, pack
+from regard.inspect.recording import AttentionMap, Difference, Recording, TokenLabels
 
 MOST = 512  # queries or keys that are written one by one
 SMALL = 256  # cells that more of them are drawn in
@@ -123,7 +123,9 @@ def shrink_weights(attention: AttentionMap) -> Float32[np.ndarray, "head query k
         except InputError:
             pass  # a sketch: the picture below is all there is
     size = (min(SMALL, attention.queries), min(SMALL, attention.keys))
-    pictures = [attention.downsample(head, size=size, how="max").float().cpu().numpy() for head in range(attention.heads)]
+    pictures = [
+        attention.downsample(head, size=size, how="max").float().cpu().numpy() for head in range(attention.heads)
+    ]
     return np.stack(pictures)
 
 

@@ -47,7 +47,11 @@ def build_palette(kind: Kind = "weights", *, dark: bool = False) -> UInt8[np.nda
         return oklab_to_rgb(np.interp(amounts, [0, 1], SPREAD), VIVID * np.abs(2 * amounts - 1), hues)
     path = DARK if dark else LIGHT
     chroma = np.interp(amounts, [0, 0.5, 1], path.chroma)
-    return oklab_to_rgb(np.interp(amounts, [0, 1], path.lightness), chroma, path.hue[0] + np.ptp(path.hue) * amounts * hue_direction(path))
+    return oklab_to_rgb(
+        np.interp(amounts, [0, 1], path.lightness),
+        chroma,
+        path.hue[0] + np.ptp(path.hue) * amounts * hue_direction(path),
+    )
 
 
 def hue_direction(path: ColorPath) -> int:

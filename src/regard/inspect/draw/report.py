@@ -11,7 +11,7 @@ from typing import Any, Literal
 from regard.errors import wrong
 from regard.inspect.draw.bundle import bundle_script, read_static
 from regard.inspect.draw.chapters import Chapter, ReportBuilder
-from regard.inspect.draw.packing import pack_within
+from regard.inspect.draw.compression import pack_within
 
 BUDGET = 800_000  # bytes of weights; with the page around them, less than a megabyte
 PAGE = """<!doctype html>

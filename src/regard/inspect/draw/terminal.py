@@ -13,7 +13,9 @@ LONGEST = 20  # cells of a row's label
 BLANKS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 
 
-def render_heat_map(weights: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str], width: int) -> Text:
+def render_heat_map(
+    weights: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str], width: int
+) -> Text:
     """The map as text of at most `width` cells a line; where the columns do not fit, they go on below.
 
     >>> print(render_heat_map([[0.9, 0.1], [0.0, 1.0]], ["ab", "c"], ["x", "yz"], 20))

@@ -1,8 +1,8 @@
 """Numbers that say what an attention does: how spread, how far, on whom, how alike, to what end."""
 
-from regard.inspect.measure.alignments import AlignmentScores, Links, extract_alignment, alignment_error, parse_pharaoh
+from regard.inspect.measure.alignments import AlignmentScores, Links, alignment_error, extract_alignment, parse_pharaoh
 from regard.inspect.measure.heads import agreement, mean_distance, normalized_entropy, received_share
-from regard.inspect.measure.patterns import PATTERNS, HeadPattern, score_patterns, find_patterns
+from regard.inspect.measure.patterns import PATTERNS, HeadPattern, find_patterns, score_patterns
 from regard.inspect.measure.rollouts import rollout
 
 __all__ = [
@@ -11,13 +11,13 @@ __all__ = [
     "HeadPattern",
     "Links",
     "agreement",
-    "extract_alignment",
     "alignment_error",
-    "parse_pharaoh",
+    "extract_alignment",
+    "find_patterns",
     "mean_distance",
     "normalized_entropy",
-    "score_patterns",
-    "find_patterns",
+    "parse_pharaoh",
     "received_share",
     "rollout",
+    "score_patterns",
 ]

@@ -6,7 +6,7 @@ import torch
 
 from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
-from regard.inspect.recording import Recording, AttentionMap
+from regard.inspect.recording import AttentionMap, Recording
 
 
 def rollout(layers: Recording | Sequence[AttentionMap], *, residual: float = 0.5) -> Float[Tensor, "query key"]:

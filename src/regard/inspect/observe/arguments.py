@@ -8,12 +8,14 @@ import torch.nn.functional as F
 
 from regard.algebra.shapes import Tensor
 from regard.errors import wrong
-from regard.inspect.observe.look import SoftmaxCall
+from regard.inspect.observe.calls import SoftmaxCall
 
 HALF = (torch.float16, torch.bfloat16)
 
 
-def build_sdpa_call(item: int, query: Tensor, key: Tensor, mask: Tensor | None, *, causal: bool, scale: float | None) -> SoftmaxCall:
+def build_sdpa_call(
+    item: int, query: Tensor, key: Tensor, mask: Tensor | None, *, causal: bool, scale: float | None
+) -> SoftmaxCall:
     """The arguments of `F.scaled_dot_product_attention`: (…, heads, queries, dim), of three axes (batch, …)."""
     if query.dim() == 3:
         query, key, mask = query[:, None], key[:, None], mask[:, None] if mask is not None and mask.dim() == 3 else mask

@@ -12,7 +12,9 @@ from regard.compute.kernels.summary import RowSummary
 from regard.inspect.recording import PooledMap, Sketch
 
 BLOCK = 2**20  # weights looked at together: what a second cache can hold
-CAUSAL_ROWS = 256  # queries looked at together where later ones see more keys: what all of them do not see is not computed
+CAUSAL_ROWS = (
+    256  # queries looked at together where later ones see more keys: what all of them do not see is not computed
+)
 CELLS = 512  # of an overview, along an axis
 LONG = 2048  # positions from which on there is an overview: below, the largest weights are picture enough
 Shape = tuple[int, int, int]

@@ -4,8 +4,8 @@ import functools
 from typing import Any
 
 from regard.algebra.shapes import Tensor
-from regard.inspect.observe.swaps import Function, is_observed
-from regard.inspect.observe.told import find_observed_sites
+from regard.inspect.observe.hooks import find_observed_sites
+from regard.inspect.observe.patches import Function, is_observed
 
 
 def wrap_cache_update(original: Function) -> Function:

@@ -13,7 +13,7 @@ from torch import nn
 
 from regard.algebra.biases import Bias, Dense
 from regard.algebra.masks import Causal, Full, Mask
-from regard.algebra.masks.convert import from_sdpa
+from regard.algebra.masks.conversion import from_sdpa
 from regard.algebra.scores import Capped, ScaledDot, Score
 from regard.algebra.shapes import Tensor
 from regard.compute.attend import AttentionResult, attend

@@ -9,23 +9,25 @@ import torch
 from torch import nn
 
 from regard.algebra.shapes import Tensor, describe
-from regard.compute.watching import WATCHERS
+from regard.compute.watchers import WATCHERS
 from regard.compute.weights import Weights
 from regard.errors import wrong, wrong_kind
-from regard.inspect.observe import own
+from regard.inspect.observe import own_attention
 from regard.inspect.observe.caches import wrap_cache_update
-from regard.inspect.observe.look import RowwiseCall, SoftmaxCall
-from regard.inspect.observe.positions import KeyOffsets
+from regard.inspect.observe.calls import RowwiseCall, SoftmaxCall
+from regard.inspect.observe.hooks import HOOKS
+from regard.inspect.observe.key_offsets import KeyOffsets
+from regard.inspect.observe.patches import CALL, SOFTMAX, UPDATE, Replacer, patch_functions, wrap_with_hook
 from regard.inspect.observe.sites import Site, Sites
-from regard.inspect.observe.softmax import observe_softmax
-from regard.inspect.observe.swaps import CALL, SOFTMAX, UPDATE, Replacer, patch_functions, wrap_with_hook
-from regard.inspect.observe.told import HOOKS
-from regard.inspect.observe.unseen import wrap_module_call, describe_unseen
-from regard.inspect.recording import Recording, AttentionMap
+from regard.inspect.observe.softmax_hook import observe_softmax
+from regard.inspect.observe.unseen_modules import describe_unseen, wrap_module_call
+from regard.inspect.recording import AttentionMap, Recording
 
 Keep = Literal["weights", "tiles", "statistics"]
 KEEPS = ("weights", "tiles", "statistics")
-REPLACEMENTS: dict[str, Replacer] = {name: wrap_with_hook(told) for name, told in {**HOOKS, SOFTMAX: observe_softmax}.items()}
+REPLACEMENTS: dict[str, Replacer] = {
+    name: wrap_with_hook(told) for name, told in {**HOOKS, SOFTMAX: observe_softmax}.items()
+}
 REPLACEMENTS |= {CALL: wrap_module_call, UPDATE: wrap_cache_update}
 NOTHING = "no attention was computed in this thread outside of compiled graphs"
 COMPILED = 'torch.compile made a graph of it; run it inside torch.compiler.set_stance("force_eager")'
@@ -84,9 +86,9 @@ class Observer:
             return
         with torch.no_grad():
             if isinstance(weights, Tensor):
-                self.add(site.name, own.build_tensor_call(weights, self.item))
+                self.add(site.name, own_attention.build_tensor_call(weights, self.item))
             else:
-                self.add(site.name, own.build_handle_call(weights, site.module, self.item))
+                self.add(site.name, own_attention.build_handle_call(weights, site.module, self.item))
 
     def add(self, name: str, look: SoftmaxCall | RowwiseCall, first: Tensor | None = None) -> None:
         """Keep as much of it as is asked for and fits; `first` is its first key."""

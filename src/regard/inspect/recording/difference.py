@@ -9,7 +9,15 @@ import torch.nn.functional as F
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.weights import TopWeights
 from regard.errors import wrong
-from regard.inspect.recording.seen import BLOCK_WEIGHTS, EVERY, MAX_WEIGHTS, InterruptCheck, PoolMode, AttentionMap, never_interrupt
+from regard.inspect.recording.attention_map import (
+    BLOCK_WEIGHTS,
+    EVERY,
+    MAX_WEIGHTS,
+    AttentionMap,
+    InterruptCheck,
+    PoolMode,
+    never_interrupt,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +82,8 @@ class Difference(AttentionMap):
     ) -> Float[Tensor, "height width"]:
         """The change of the pictures: of each cell's mean, or of its largest weight."""
         both = [
-            seen.downsample(head, rows, columns, size=size, how=how, between=between) for seen in (self.first, self.second)
+            seen.downsample(head, rows, columns, size=size, how=how, between=between)
+            for seen in (self.first, self.second)
         ]
         finest = [max(sizes) for sizes in zip(*(one.shape for one in both), strict=True)]
         # An overview may have fewer cells than the other picture: each then stands for several.

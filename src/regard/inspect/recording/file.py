@@ -13,10 +13,10 @@ from safetensors.torch import save_file
 from regard.algebra.shapes import Tensor
 from regard.datasets.bounds import get_bound
 from regard.errors import InputError, RegardError, wrong
+from regard.inspect.recording.attention_map import AttentionMap, DenseMap, InterruptCheck, never_interrupt
 from regard.inspect.recording.difference import Difference
-from regard.inspect.recording.factored import FactoredMap, Factors
-from regard.inspect.recording.recording import TokenLabels, Recording
-from regard.inspect.recording.seen import InterruptCheck, AttentionMap, DenseMap, never_interrupt
+from regard.inspect.recording.factors import FactoredMap, Factors
+from regard.inspect.recording.recording import Recording, TokenLabels
 from regard.inspect.recording.sketch import PooledMap, Sketch
 
 FORMAT, VERSION = "regard", 1
@@ -25,7 +25,9 @@ HEADS = get_bound("recording", "heads")  # of a site: each head is a turn of a l
 SITES, TENSORS = get_bound("recording", "sites"), get_bound("recording", "tensors")  # of a file: each has its price
 NAME = get_bound("recording", "name")  # characters
 TEXT = get_bound("recording", "text share")  # its part of the limit, at most: JSON takes twenty times its length
-VALUES = get_bound("recording", "value share")  # the same of its values: an empty object of two characters takes 64 bytes
+VALUES = get_bound(
+    "recording", "value share"
+)  # the same of its values: an empty object of two characters takes 64 bytes
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # where JSON may hold half a surrogate pair
 DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}
 FIX = "use a file that Recording.save wrote, or restore it from a copy"
@@ -58,7 +60,9 @@ def write_recording(recording: Recording, path: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def read_recording(path: Path, limit: int, *, name: str | None = None, between: InterruptCheck = never_interrupt) -> Recording:
+def read_recording(
+    path: Path, limit: int, *, name: str | None = None, between: InterruptCheck = never_interrupt
+) -> Recording:
     """Read it. Shapes are checked on the header alone, before any tensor is.
 
     `name` is what messages call the file, its path if there is none. `between` is called between the sites: whoever
@@ -91,7 +95,10 @@ def _build_recording(file: Any, limit: int, between: InterruptCheck) -> Recordin
     between()
     shapes = {name: _make_meta_tensor(name, file.get_slice(name)) for name in names}
     claimed: set[str] = set()
-    empty = [_build_map(site, _SiteTensors(f"{n}/", shapes.__getitem__, shapes.keys(), claimed)) for n, site in enumerate(sites)]
+    empty = [
+        _build_map(site, _SiteTensors(f"{n}/", shapes.__getitem__, shapes.keys(), claimed))
+        for n, site in enumerate(sites)
+    ]
     between()
     extra = next((name for name in shapes if name not in claimed), None)
     if extra is not None:
@@ -173,7 +180,9 @@ def _build_map(site: Any, tensors: _SiteTensors, depth: int = 0) -> AttentionMap
         bias = tensors.get_floats("bias") if "bias" in tensors else None
         reach = site.get("reach")
         reach = None if reach is None else _expect_integer("reach", reach)
-        factors = Factors(tensors.get_floats("query"), tensors.get_floats("key"), tensors.get_floats("total"), bias, reach)
+        factors = Factors(
+            tensors.get_floats("query"), tensors.get_floats("key"), tensors.get_floats("total"), bias, reach
+        )
         return FactoredMap(_build_sketch(site, tensors), factors)
     if kind == "difference" and depth == 0:
         pair = (_build_map(site.get(part), tensors.nest(part), depth + 1) for part in ("first", "second"))
@@ -213,7 +222,9 @@ def _read_labels(site: Mapping[str, Any], attention: AttentionMap) -> TokenLabel
     if given is None:
         return None
     both = _expect_object("labels", given)
-    labels = TokenLabels(*(tuple(_expect_text(a, t) for t in _expect_list(a, both.get(a))) for a in ("queries", "keys")))
+    labels = TokenLabels(
+        *(tuple(_expect_text(a, t) for t in _expect_list(a, both.get(a))) for a in ("queries", "keys"))
+    )
     labels.check(_read_name(site), attention)
     return labels
 

@@ -10,9 +10,9 @@ import torch
 from regard.algebra.shapes import Tensor
 from regard.datasets.bounds import get_bound
 from regard.errors import find_nearest, wrong, wrong_kind
+from regard.inspect.recording.attention_map import AttentionMap, DenseMap
 from regard.inspect.recording.difference import Difference
-from regard.inspect.recording.seen import AttentionMap, DenseMap
-from regard.inspect.recording.stacking import stack
+from regard.inspect.recording.stack import stack
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -44,7 +44,9 @@ class Recording(Mapping[str, AttentionMap]):
     `offsets` has the absolute position of the first key where that is not 0: a cache with a sliding window has dropped
     the ones before it. None is a position that is not known.
 
-    >>> recording = Recording.from_weights({"alignment": [[0.9, 0.1], [0.2, 0.8]]}, queries=["le", "chat"], keys=["the", "cat"])
+    >>> recording = Recording.from_weights(
+    ...     {"alignment": [[0.9, 0.1], [0.2, 0.8]]}, queries=["le", "chat"], keys=["the", "cat"]
+    ... )
     >>> recording["alignment"].top(1).keys.flatten().tolist()
     [0, 1]
     """
@@ -127,7 +129,9 @@ class Recording(Mapping[str, AttentionMap]):
         """Give tokens to the sites that match; where one of the two is missing, its positions are numbered."""
         for name in self.find_sites(sites):
             seen = self[name]
-            both = TokenLabels(_make_labels(queries, seen.queries), _make_labels(keys, seen.keys, self.offsets.get(name) or 0))
+            both = TokenLabels(
+                _make_labels(queries, seen.queries), _make_labels(keys, seen.keys, self.offsets.get(name) or 0)
+            )
             both.check(name, seen)
             self.labels[name] = both
 

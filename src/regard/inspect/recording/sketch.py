@@ -8,7 +8,14 @@ import torch
 from regard.algebra.shapes import Float, Tensor, describe
 from regard.compute.weights import TopWeights
 from regard.errors import InputError, wrong
-from regard.inspect.recording.seen import EVERY, InterruptCheck, PoolMode, AttentionMap, pool_table, never_interrupt
+from regard.inspect.recording.attention_map import (
+    EVERY,
+    AttentionMap,
+    InterruptCheck,
+    PoolMode,
+    never_interrupt,
+    pool_table,
+)
 
 FIX = "observe with a larger limit, or fewer sites"
 

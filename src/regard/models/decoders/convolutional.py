@@ -14,10 +14,10 @@ from regard.layers.attention import Attention
 from regard.layers.memory import Memory
 from regard.layers.projections import build_linear
 from regard.models.convolution import ROOT_HALF, GatedConvolution
-from regard.models.decoders.parts import check_source_attention
-from regard.models.interface import DecoderStep, MeanAlignment, Decoder, EncoderOutput, TeacherForcingOutput
-from regard.models.selecting import SharedState
-from regard.models.words import TokenEmbedding
+from regard.models.decoders.attention_checks import check_source_attention
+from regard.models.embedding import TokenEmbedding
+from regard.models.interface import Decoder, DecoderStep, EncoderOutput, MeanAlignment, TeacherForcingOutput
+from regard.models.selection import SharedState
 
 
 class ConvolutionalSource(NamedTuple):
@@ -67,7 +67,13 @@ class ConvolutionalDecoder(Decoder[ConvolutionalState]):
     """
 
     def __init__(
-        self, words: TokenEmbedding, stages: Sequence[ConvolutionalStage], output: nn.Linear, *, size: int, dropout: float = 0.0
+        self,
+        words: TokenEmbedding,
+        stages: Sequence[ConvolutionalStage],
+        output: nn.Linear,
+        *,
+        size: int,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.words, self.output = words, output

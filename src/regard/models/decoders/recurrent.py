@@ -10,11 +10,11 @@ from torch import nn
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
 from regard.layers.projections import build_linear
-from regard.models.decoders.reading import AttentionSequence, DecoderAttention, DecoderAttentionState
-from regard.models.interface import DecoderStep, Decoder, EncoderOutput, StepwiseAlignment, TeacherForcingOutput
+from regard.models.decoders.decoder_attention import AttentionSequence, DecoderAttention, DecoderAttentionState
+from regard.models.embedding import TokenEmbedding
+from regard.models.interface import Decoder, DecoderStep, EncoderOutput, StepwiseAlignment, TeacherForcingOutput
 from regard.models.recurrence import Cells, HiddenState, run_cells, step_cells
-from regard.models.stretches import Segments
-from regard.models.words import TokenEmbedding
+from regard.models.segments import Segments
 
 
 class RecurrentState(NamedTuple):
@@ -46,7 +46,14 @@ class RecurrentDecoder(Decoder[RecurrentState]):
     """What the recurrent decoders share: words, cells, a reader, a start, and dropout before the output."""
 
     def __init__(
-        self, words: TokenEmbedding, cells: Cells, reader: DecoderAttention, output: nn.Linear, *, summary: int, dropout: float = 0.0
+        self,
+        words: TokenEmbedding,
+        cells: Cells,
+        reader: DecoderAttention,
+        output: nn.Linear,
+        *,
+        summary: int,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.words, self.cells, self.reader, self.output = words, cells, reader, output
@@ -60,7 +67,9 @@ class RecurrentDecoder(Decoder[RecurrentState]):
         return self.advance_from_embedding(self.words(token[:, None])[:, 0], state)
 
     @abstractmethod
-    def advance_from_embedding(self, word: Float[Tensor, "row width"], state: RecurrentState) -> DecoderStep[RecurrentState]:
+    def advance_from_embedding(
+        self, word: Float[Tensor, "row width"], state: RecurrentState
+    ) -> DecoderStep[RecurrentState]:
         """One step, given the vector of the last token."""
 
     def apply_dropout(self, vectors: Tensor) -> Tensor:
@@ -80,12 +89,21 @@ class BahdanauDecoder(RecurrentDecoder):
     """
 
     def __init__(
-        self, words: TokenEmbedding, cells: Cells, reader: DecoderAttention, output: nn.Linear, *, summary: int, dropout: float = 0.0
+        self,
+        words: TokenEmbedding,
+        cells: Cells,
+        reader: DecoderAttention,
+        output: nn.Linear,
+        *,
+        summary: int,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__(words, cells, reader, output, summary=summary, dropout=dropout)
         self.readout = build_linear(cells.hidden_size + reader.width + words.width, output.in_features)
 
-    def advance_from_embedding(self, word: Float[Tensor, "row width"], state: RecurrentState) -> DecoderStep[RecurrentState]:
+    def advance_from_embedding(
+        self, word: Float[Tensor, "row width"], state: RecurrentState
+    ) -> DecoderStep[RecurrentState]:
         context, seen, weights, _ = self.reader.attend_step(state.hidden.top, state.attention)
         hidden = step_cells(self.cells, torch.cat([word, context], dim=-1), state.hidden)
         return DecoderStep(self.compute_readout(hidden.top, context, word), RecurrentState(hidden, seen), weights)
@@ -105,7 +123,9 @@ class BahdanauDecoder(RecurrentDecoder):
             states = run_cells(self.cells, inputs, start=self.bridge(encoded.summary)).states
         else:
             states, overview = self.run_steps(words, encoded, Segments.from_lengths(lengths, *words.shape[:2]))
-        return TeacherForcingOutput(self.compute_readout(states, overview.contexts, words), overview.weights, overview.sample)
+        return TeacherForcingOutput(
+            self.compute_readout(states, overview.contexts, words), overview.weights, overview.sample
+        )
 
     def run_steps(
         self, words: Float[Tensor, "batch target width"], encoded: EncoderOutput, plan: Segments
@@ -125,7 +145,9 @@ class BahdanauDecoder(RecurrentDecoder):
                 contexts.append(looked.context)
                 weights.append(looked.weights)
                 draws.append(looked.sample)
-        overview = AttentionSequence(plan.stack_steps(contexts), plan.build_alignment(weights), plan.stack_samples(draws))
+        overview = AttentionSequence(
+            plan.stack_steps(contexts), plan.build_alignment(weights), plan.stack_samples(draws)
+        )
         return plan.stack_steps(tops), overview
 
 
@@ -139,12 +161,21 @@ class LuongDecoder(RecurrentDecoder):
     """
 
     def __init__(
-        self, words: TokenEmbedding, cells: Cells, reader: DecoderAttention, output: nn.Linear, *, summary: int, dropout: float = 0.0
+        self,
+        words: TokenEmbedding,
+        cells: Cells,
+        reader: DecoderAttention,
+        output: nn.Linear,
+        *,
+        summary: int,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__(words, cells, reader, output, summary=summary, dropout=dropout)
         self.combine = build_linear(reader.width + cells.hidden_size, output.in_features, bias=False)
 
-    def advance_from_embedding(self, word: Float[Tensor, "row width"], state: RecurrentState) -> DecoderStep[RecurrentState]:
+    def advance_from_embedding(
+        self, word: Float[Tensor, "row width"], state: RecurrentState
+    ) -> DecoderStep[RecurrentState]:
         hidden = step_cells(self.cells, word, state.hidden)
         context, seen, weights, _ = self.reader.attend_step(hidden.top, state.attention)
         return DecoderStep(self.compute_attentional_vector(context, hidden.top), RecurrentState(hidden, seen), weights)
@@ -162,7 +193,9 @@ class LuongDecoder(RecurrentDecoder):
             overview = self.reader.attend_all(states, encoded)
         else:
             overview = self.attend_steps(states, encoded)
-        return TeacherForcingOutput(self.compute_attentional_vector(overview.contexts, states), overview.weights, overview.sample)
+        return TeacherForcingOutput(
+            self.compute_attentional_vector(overview.contexts, states), overview.weights, overview.sample
+        )
 
     def attend_steps(self, states: Float[Tensor, "batch target size"], encoded: EncoderOutput) -> AttentionSequence:
         """One look after another, where each depends on those before."""
@@ -185,12 +218,14 @@ class InputFeedingDecoder(LuongDecoder):
 
     def begin(self, encoded: EncoderOutput) -> RecurrentState:
         nothing = encoded.states.new_zeros(encoded.states.shape[0], self.combine.out_features)
-        return super().begin(encoded)._replace(fed=nothing)
+        return super().begin(encoded)._replace(input_feed=nothing)
 
-    def advance_from_embedding(self, word: Float[Tensor, "row width"], state: RecurrentState) -> DecoderStep[RecurrentState]:
+    def advance_from_embedding(
+        self, word: Float[Tensor, "row width"], state: RecurrentState
+    ) -> DecoderStep[RecurrentState]:
         fed = word if state.input_feed is None else torch.cat([word, state.input_feed], dim=-1)
         taken = super().advance_from_embedding(fed, state)
-        return replace(taken, state=taken.state._replace(fed=taken.vector))
+        return replace(taken, state=taken.state._replace(input_feed=taken.vector))
 
     def teacher_force(
         self, tokens: Int[Tensor, "batch target"], encoded: EncoderOutput, lengths: Int[Tensor, " batch"] | None = None

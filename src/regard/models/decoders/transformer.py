@@ -10,11 +10,11 @@ from regard.algebra.shapes import Float, Int, Tensor
 from regard.layers.attention import Attention
 from regard.layers.blocks import DecoderBlock, DecoderBlockState
 from regard.layers.memory import Memory
-from regard.models.decoders.parts import check_source_attention
-from regard.models.interface import DecoderStep, Alignment, MeanAlignment, Decoder, EncoderOutput, TeacherForcingOutput
-from regard.models.past import AppendableTensor, KeyValueCache
-from regard.models.selecting import SharedState
-from regard.models.words import TokenEmbedding
+from regard.models.decoders.attention_checks import check_source_attention
+from regard.models.embedding import TokenEmbedding
+from regard.models.interface import Alignment, Decoder, DecoderStep, EncoderOutput, MeanAlignment, TeacherForcingOutput
+from regard.models.key_value_cache import AppendableTensor, KeyValueCache
+from regard.models.selection import SharedState
 
 
 class TransformerState(NamedTuple):
@@ -83,7 +83,10 @@ def counts_positions(attention: Attention) -> bool:
 
 
 def attend_self(
-    block: DecoderBlock, stream: Float[Tensor, "row size"], past: KeyValueCache, own: tuple[AppendableTensor, AppendableTensor]
+    block: DecoderBlock,
+    stream: Float[Tensor, "row size"],
+    past: KeyValueCache,
+    own: tuple[AppendableTensor, AppendableTensor],
 ) -> tuple[Float[Tensor, "row size"], tuple[AppendableTensor, AppendableTensor]]:
     """Self-attention of one step: the stream after it, and the layer's keys and values with those of this step.
 

@@ -10,7 +10,7 @@ from regard.algebra.shapes import Int, Tensor
 from regard.layers.memory import zero_padding
 from regard.layers.projections import build_linear
 from regard.models.convolution import ROOT_HALF, GatedConvolution
-from regard.models.interface import EncoderOutput, Encoder
+from regard.models.interface import Encoder, EncoderOutput
 from regard.models.pooling import mean_pool
 
 
@@ -23,7 +23,7 @@ class ConvolutionalEncoder(Encoder):
     what is read is $z + e$. Gehring et al. 2017, §3.2-3.3; sums of two streams are scaled by √½. The `summary` is the
     mean of what is read.
 
-    >>> from regard.models.words import Words
+    >>> from regard.models.embedding import Words
     >>> encoder = ConvolutionalEncoder(Words(nn.Embedding(7, 6)), [GatedConvolution(4, width=3)], words=6, size=4)
     >>> encoder(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1])).states.shape
     torch.Size([2, 2, 6])

@@ -8,7 +8,7 @@ from regard.compute.kernels.dropout import dropout
 from regard.layers.memory import zero_padding
 from regard.layers.positions import LearnedPositions
 from regard.layers.projections import build_linear
-from regard.models.interface import EncoderOutput, Encoder
+from regard.models.interface import Encoder, EncoderOutput
 from regard.models.pooling import mean_pool
 
 MIDDLE = 0.5  # of pixels that go from 0 to 1

@@ -9,7 +9,7 @@ from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
 from regard.errors import wrong
 from regard.layers.memory import zero_padding
-from regard.models.interface import EncoderOutput, Encoder
+from regard.models.interface import Encoder, EncoderOutput
 from regard.models.recurrence import Cells, run_cells
 
 

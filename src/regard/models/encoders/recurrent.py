@@ -4,7 +4,7 @@ from torch import nn
 
 from regard.algebra.shapes import Int, Tensor
 from regard.layers.memory import zero_padding
-from regard.models.interface import EncoderOutput, Encoder
+from regard.models.interface import Encoder, EncoderOutput
 from regard.models.recurrence import Cells, run_cells
 
 
@@ -17,7 +17,7 @@ class RecurrentEncoder(Encoder):
     Bahdanau et al. 2015, §3.2. `words` turns the source into vectors (any module may); the `summary` is where each
     direction ends.
 
-    >>> from regard.models.words import Words
+    >>> from regard.models.embedding import Words
     >>> cells = nn.GRU(3, 5, bidirectional=True)
     >>> encoder = RecurrentEncoder(Words(nn.Embedding(7, 3)), cells)
     >>> encoder(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1])).states.shape

@@ -6,7 +6,7 @@ from torch import nn
 
 from regard.algebra.shapes import Int, Tensor
 from regard.layers.blocks import EncoderBlock
-from regard.models.interface import EncoderOutput, Encoder
+from regard.models.interface import Encoder, EncoderOutput
 from regard.models.pooling import mean_pool
 
 
@@ -15,7 +15,7 @@ class TransformerEncoder(Encoder):
 
     `norm` comes after the last block, where the blocks have theirs before each part. The `summary` is the mean.
 
-    >>> from regard.models.words import Words
+    >>> from regard.models.embedding import Words
     >>> from regard.layers import Attention, FeedForward
     >>> block = EncoderBlock(6, attention=Attention(6, heads=2), feed_forward=FeedForward(6, 24))
     >>> encoder = TransformerEncoder(Words(nn.Embedding(7, 6)), [block], size=6)

@@ -115,7 +115,9 @@ class CompleteHypotheses(NamedTuple):
         return [[found for found in own if found.score > float("-inf")] for own in sentences]
 
 
-SearchSteps: TypeAlias = Generator[SearchStep, None, CompleteHypotheses]  # a search, step by step, and what it has found
+SearchSteps: TypeAlias = Generator[
+    SearchStep, None, CompleteHypotheses
+]  # a search, step by step, and what it has found
 
 
 def run_to_end(walk: SearchSteps) -> tuple[CompleteHypotheses, SearchTrace]:

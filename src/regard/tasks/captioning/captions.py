@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regard.errors import wrong
-from regard.tasks.data.reading import read_lines
+from regard.tasks.data.text_files import read_lines
 from regard.tasks.images import ImageFiles
 
 SPLITS = {"train": "train", "dev": "validation", "val": "validation", "validation": "validation", "test": "test"}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import ModelConfig, AttentionConfig, RecurrentConfig, check_positive, check_rate
+from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig, check_positive, check_rate
 from regard.tasks.data import VocabularyConfig
 from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
 from regard.training.settings import check_not_negative
@@ -139,7 +139,9 @@ def configure_for_photos(images: str) -> CaptioningConfig:
         vocabulary=VocabularyConfig("blank", 10_000, minimum=5, lowercase=True),
         model=CaptionerConfig(size=256, hidden=256, width=256, dropout=0.35),
         learning=CaptioningTraining(budget=1024, limit=30, smoothing=0.1, stochastic=0.05),
-        measure=CaptioningEvaluation(goal="bleu", beam=1, length=0.7, most=300),  # 0.7: the best on Flickr8k's validation set
+        measure=CaptioningEvaluation(
+            goal="bleu", beam=1, length=0.7, most=300
+        ),  # 0.7: the best on Flickr8k's validation set
         training=Training(
             folder=Path("runs") / Path(images).name,
             keep=5,

@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import torch
 
-from regard.algebra.aggregates import AggregateResult, Aggregate
+from regard.algebra.aggregates import Aggregate, AggregateResult
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Distribution, Float, Int, Tensor
 from regard.errors import wrong
-from regard.models import EncoderOutput, EncoderDecoder, TeacherForcingOutput
-from regard.models.decoders.glancing import RegionAttention
+from regard.models import EncoderDecoder, EncoderOutput, TeacherForcingOutput
+from regard.models.decoders.region_attention import RegionAttention
 from regard.models.encoders.grid import GridEncoder
-from regard.tasks.captioning.captioning import encode_images
+from regard.tasks.captioning.generation import encode_images
 
 MAX_PATHS = 5000  # ways of looking
 
@@ -46,7 +46,9 @@ def use_aggregate(model: EncoderDecoder[Any], aggregate: Aggregate) -> Iterator[
         reader.reading = before
 
 
-def compute_expected_log_likelihood(model: EncoderDecoder[Any], source: Tensor, tokens: Int[Tensor, "batch longer"]) -> Float[Tensor, " batch"]:
+def compute_expected_log_likelihood(
+    model: EncoderDecoder[Any], source: Tensor, tokens: Int[Tensor, "batch longer"]
+) -> Float[Tensor, " batch"]:
     r"""Of each image, the expected log-likelihood of its words, with a gradient.
 
     $$ \sum_s p(s \mid x) \log p(y \mid s, x), \qquad p(s \mid x) = \prod_t w_{t s_t} $$
@@ -68,7 +70,9 @@ def compute_expected_log_likelihood(model: EncoderDecoder[Any], source: Tensor, 
     return each
 
 
-def teacher_force_repeatedly(model: EncoderDecoder[Any], source: Tensor, tokens: Int[Tensor, "batch longer"], times: int) -> tuple[TeacherForcingOutput, Tensor]:
+def teacher_force_repeatedly(
+    model: EncoderDecoder[Any], source: Tensor, tokens: Int[Tensor, "batch longer"], times: int
+) -> tuple[TeacherForcingOutput, Tensor]:
     """The words of each image said so many times in a row, with looks of their own each time: what came of it, and how
     likely each word was."""
     wide = EncoderOutput(*(part.repeat_interleave(times, 0) for part in encode_images(model, source)[:3]))

@@ -11,18 +11,25 @@ from regard.algebra.shapes import Tensor
 from regard.errors import wrong
 from regard.inspect.draw.chapters import Regions
 from regard.models import BeamOptions, EncoderDecoder
-from regard.tasks.captioning.building import build_captioner
-from regard.tasks.captioning.captioning import Caption, build_search_options, generate_captions
-from regard.tasks.captioning.collections import CaptioningDataset, CaptionedImages, build_dataset, open_dataset
 from regard.tasks.captioning.config import CaptioningConfig
-from regard.tasks.captioning.scoring import compute_metrics, compute_sums
+from regard.tasks.captioning.datasets import CaptionedImages, CaptioningDataset, build_dataset, open_dataset
+from regard.tasks.captioning.generation import Caption, build_search_options, generate_captions
+from regard.tasks.captioning.metrics import compute_metrics, compute_sums
+from regard.tasks.captioning.model import build_captioner
 from regard.tasks.captioning.task import CAPTIONS, VOCABULARY, caption_images
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.vocabularies import load_vocabulary as load_vocabulary
-from regard.tasks.images import open_photo, make_thumbnail
+from regard.tasks.images import make_thumbnail, open_photo
 from regard.tasks.images.photos import import_pillow
 from regard.tasks.images.regions import get_grid_shape, name_regions
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
+from regard.tasks.prediction import (
+    EvaluationReport,
+    HeldOutSplit,
+    LabeledWeights,
+    Prediction,
+    load_model,
+    no_attention_error,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -34,7 +41,9 @@ NOTE = "BLEU against all captions of an image, lower case, without punctuation; 
 class CaptioningPredictor:
     """Says what is in images, and where it looked for each word."""
 
-    def __init__(self, config: CaptioningConfig, dataset: CaptioningDataset, vocabulary: Vocabulary, model: EncoderDecoder[Any]) -> None:
+    def __init__(
+        self, config: CaptioningConfig, dataset: CaptioningDataset, vocabulary: Vocabulary, model: EncoderDecoder[Any]
+    ) -> None:
         self.config, self.dataset, self.vocabulary, self.model = config, dataset, vocabulary, model
 
     @property
@@ -44,7 +53,9 @@ class CaptioningPredictor:
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         album = self.dataset if data is None else open_dataset(replace(self.config.data, images=data))
-        sets: Mapping[str, CaptionedImages] = album.get_test_sets() if split == "test" else {"validation": album.get_validation_set()}
+        sets: Mapping[str, CaptionedImages] = (
+            album.get_test_sets() if split == "test" else {"validation": album.get_validation_set()}
+        )
         return {name: self.evaluate_images(one) for name, one in sets.items()}
 
     def evaluate_images(self, collection: CaptionedImages) -> EvaluationReport:

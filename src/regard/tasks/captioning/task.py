@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.models import BeamOptions, EncoderDecoder
-from regard.tasks.captioning.building import build_captioner
-from regard.tasks.captioning.captioning import split_into_batches, build_search_options, generate_captions
-from regard.tasks.captioning.collections import CaptioningDataset, CaptionedImages, open_dataset
 from regard.tasks.captioning.config import CaptioningConfig
-from regard.tasks.captioning.learning import CaptioningBatch, compute_loss
-from regard.tasks.captioning.scoring import compute_metrics, compute_sums
-from regard.tasks.data import BEGIN, END, Vocabulary, make_batches, filter_by_length, pad
+from regard.tasks.captioning.datasets import CaptionedImages, CaptioningDataset, open_dataset
+from regard.tasks.captioning.generation import build_search_options, generate_captions, split_into_batches
+from regard.tasks.captioning.loss import CaptioningBatch, compute_loss
+from regard.tasks.captioning.metrics import compute_metrics, compute_sums
+from regard.tasks.captioning.model import build_captioner
+from regard.tasks.data import BEGIN, END, Vocabulary, filter_by_length, make_batches, pad
 from regard.tasks.data.fingerprints import check_fingerprint, digest, save_fingerprint
 from regard.tasks.data.vocabularies import build_vocabulary as build_vocabulary
 from regard.tasks.data.vocabularies import load_vocabulary as load_vocabulary
-from regard.training import LazyBatches, Goal, Loss, DataShare
+from regard.training import DataShare, Goal, LazyBatches, Loss
 
 VOCABULARY, CAPTIONS = "vocabulary", "captions"
 
@@ -85,7 +85,9 @@ class CaptioningTask:
         places = [place for place, image in enumerate(examples.images) if image in mine]
         for chosen in split_into_batches(len(places)):
             batch = examples.collate([places[number] for number in chosen])
-            lesson = compute_loss(model, CaptioningBatch(*(tensor.to(device) for tensor in batch)), self.config.learning)
+            lesson = compute_loss(
+                model, CaptioningBatch(*(tensor.to(device) for tensor in batch)), self.config.learning
+            )
             counted["surprise"] += float(lesson.negative_log_likelihood)
             counted["words"] += lesson.words
         return counted

@@ -7,7 +7,7 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from regard.errors import missing_package, wrong
-from regard.tasks.data.generated import GeneratedPairs
+from regard.tasks.data.generated_data import GeneratedPairs
 from regard.tasks.data.pairs import SentencePair
 
 Length = Literal["full", "long"]

@@ -5,7 +5,7 @@ from functools import lru_cache
 from random import Random
 
 from regard.errors import missing_package, wrong
-from regard.tasks.data.generated import GeneratedPairs
+from regard.tasks.data.generated_data import GeneratedPairs
 from regard.tasks.data.pairs import SentencePair
 
 DIGITS = "digits"  # as a language: 10001

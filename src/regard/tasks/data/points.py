@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.datasets.cleaning import decode_text, shorten
+from regard.datasets.text import decode_text, shorten
 from regard.errors import wrong
-from regard.tasks.data.reading import check_plain_file, read_decompressed
+from regard.tasks.data.text_files import check_plain_file, read_decompressed
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.datasets.cleaning import shorten
+from regard.datasets.text import shorten
 from regard.errors import wrong
 from regard.tasks.data.points import read_csv
-from regard.tasks.data.reading import check_plain_file
+from regard.tasks.data.text_files import check_plain_file
 
 Array = NDArray[np.float64]
 # What numpy raises at heads that it cannot read: they are lines of Python, and sizes of any length.

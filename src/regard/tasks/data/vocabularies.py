@@ -8,7 +8,13 @@ from regard.errors import wrong
 from regard.tasks.data.pairs import SentencePair
 from regard.tasks.data.pieces import SentencePieceVocabulary, train_pieces
 from regard.tasks.data.segmentation import SegmentKind
-from regard.tasks.data.vocabulary import TokenVocabulary, Vocabulary, VocabularyConfig, build_token_vocabulary, read_metadata
+from regard.tasks.data.vocabulary import (
+    TokenVocabulary,
+    Vocabulary,
+    VocabularyConfig,
+    build_token_vocabulary,
+    read_metadata,
+)
 
 JOINT = "joint"
 
@@ -26,10 +32,14 @@ class Vocabularies(NamedTuple):
 
 def build_vocabulary(texts: Sequence[str], config: VocabularyConfig) -> Vocabulary:
     """A vocabulary of any kind."""
-    return build_token_vocabulary(texts, config) if config.kind in get_args(SegmentKind) else train_pieces(texts, config)
+    return (
+        build_token_vocabulary(texts, config) if config.kind in get_args(SegmentKind) else train_pieces(texts, config)
+    )
 
 
-def build_vocabularies(pairs: Sequence[SentencePair], source: VocabularyConfig, target: VocabularyConfig | None = None) -> Vocabularies:
+def build_vocabularies(
+    pairs: Sequence[SentencePair], source: VocabularyConfig, target: VocabularyConfig | None = None
+) -> Vocabularies:
     """One for each side, or without `target` a joint one."""
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if target is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.errors import wrong
-from regard.tasks.data.segmentation import SPACE, SegmentKind, join_tokens, get_segmenter
+from regard.tasks.data.segmentation import SPACE, SegmentKind, get_segmenter, join_tokens
 
 PADDING, UNKNOWN, BEGIN, END = range(4)
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")

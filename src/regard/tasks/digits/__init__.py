@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from regard.tasks.configuration import apply_changes, choose_preset, resolve_data, set_run_folder
 from regard.tasks.digits.config import PRESETS, DigitsConfig, configure_for_files
 from regard.tasks.digits.predictor import load
-from regard.tasks.digits.task import get_goal, build_task
-from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
+from regard.tasks.digits.task import build_task, get_goal
 
 DEFAULT = DigitsConfig()
 DATA = (
@@ -22,4 +22,4 @@ def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]
     return apply_changes(set_run_folder(base, source, base.model.kind), values)
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "configure", "get_goal", "load", "build_task"]
+__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "build_task", "configure", "get_goal", "load"]

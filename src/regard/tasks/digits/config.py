@@ -93,7 +93,9 @@ def resize_model(model: DigitsModel, sizes: dict[str, tuple[tuple[int, int, int]
     return replace(model, channels=channels, heads=heads, hidden=hidden)
 
 
-PRESETS: dict[str, DigitsConfig] = {kind: DigitsConfig(model=resize_model(DigitsModel(kind=kind), SMALL)) for kind in KINDS}
+PRESETS: dict[str, DigitsConfig] = {
+    kind: DigitsConfig(model=resize_model(DigitsModel(kind=kind), SMALL)) for kind in KINDS
+}
 
 
 def configure_for_files(config: DigitsConfig) -> DigitsConfig:

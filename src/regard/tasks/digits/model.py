@@ -118,7 +118,12 @@ class PlainClassifier(nn.Module):
 
 def build_classifier(config: DigitsModel, side: int) -> nn.Module:
     """The network of this kind for pictures of this size."""
-    kinds = {"gated": GatedClassifier, "pooling": PoolingClassifier, "additive-pooling": PoolingClassifier, "plain": PlainClassifier}
+    kinds = {
+        "gated": GatedClassifier,
+        "pooling": PoolingClassifier,
+        "additive-pooling": PoolingClassifier,
+        "plain": PlainClassifier,
+    }
     built: nn.Module = kinds[config.kind](config, side)
     return built
 

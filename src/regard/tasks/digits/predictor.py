@@ -11,10 +11,17 @@ from torch import Tensor
 from regard.models import count_parameters
 from regard.tasks.digits.config import DigitsConfig
 from regard.tasks.digits.model import DigitsOutput
-from regard.tasks.digits.task import DigitsTask, load_splits, build_task
+from regard.tasks.digits.task import DigitsTask, build_task, load_splits
 from regard.tasks.images.photos import as_tensor, open_photo, resize_to_square
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
-from regard.tasks.tabular import parse_item_number
+from regard.tasks.prediction import (
+    EvaluationReport,
+    HeldOutSplit,
+    LabeledWeights,
+    Prediction,
+    load_model,
+    no_attention_error,
+)
+from regard.tasks.tensor_task import parse_item_number
 
 
 class DigitsPredictor:
@@ -25,7 +32,9 @@ class DigitsPredictor:
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         sets = self.task.sets if data is None else load_splits(replace(self.task.config.data, source=data))
-        return self.task.evaluate_sets(self.model, sets.get_held_out(split), [f"{count_parameters(self.model):,} parameters"])
+        return self.task.evaluate_sets(
+            self.model, sets.get_held_out(split), [f"{count_parameters(self.model):,} parameters"]
+        )
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """A picture of the test set by its number, or an image file."""

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import wrong
-from regard.tasks.data.pictures import load_digit_images, read_idx_folder
-from regard.tasks.data.reading import locate_data
-from regard.tasks.digits.config import DigitsData, DigitsConfig
-from regard.tasks.digits.model import jitter, build_classifier
-from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
+from regard.tasks.data.gray_images import load_digit_images, read_idx_folder
+from regard.tasks.data.text_files import locate_data
+from regard.tasks.digits.config import DigitsConfig, DigitsData
+from regard.tasks.digits.model import build_classifier, jitter
+from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
 from regard.training import Goal, Loss
 
 

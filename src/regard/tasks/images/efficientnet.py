@@ -68,7 +68,9 @@ class InvertedBottleneck(nn.Module):
     def __init__(self, before: int, stage: EfficientNetStage, stride: int) -> None:
         super().__init__()
         inner = before * stage.expansion
-        self.expand = append_batch_norm(SameConv2d(before, inner, filter_size=1), inner) if stage.expansion > 1 else nn.Identity()
+        self.expand = (
+            append_batch_norm(SameConv2d(before, inner, filter_size=1), inner) if stage.expansion > 1 else nn.Identity()
+        )
         depthwise = SameConv2d(inner, inner, filter_size=stage.kernel_size, stride=stride, groups=inner)
         self.depthwise = append_batch_norm(depthwise, inner)
         self.project = append_batch_norm(SameConv2d(inner, stage.channels, filter_size=1), stage.channels, active=False)
@@ -139,7 +141,11 @@ def map_weight_names(network: EfficientNetLite0) -> dict[str, str]:
 def translate_weight_name(name: str) -> str:
     """One of them.
 
-    >>> translate_weight_name("stem.0.weight"), translate_weight_name("blocks.3.depthwise.1.running_mean"), translate_weight_name("head.1.bias")
+    >>> (
+    ...     translate_weight_name("stem.0.weight"),
+    ...     translate_weight_name("blocks.3.depthwise.1.running_mean"),
+    ...     translate_weight_name("head.1.bias"),
+    ... )
     ('_conv_stem.weight', '_blocks.3._bn1.running_mean', '_bn1.bias')
     """
     *place, part, index, kind = name.rsplit(".", 3) if not name.startswith("classify") else ("_fc", "", name[9:])

@@ -20,9 +20,9 @@ from rich.progress import track
 
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels.native.cache import find_folder as cache_folder
-from regard.datasets.archives import read_member, open_archive, read_plain_file
+from regard.datasets.archives import open_archive, read_member, read_plain_file
 from regard.errors import InputError, wrong
-from regard.tasks.images.efficientnet import HEAD, OUTPUT_STRIDE, load_pretrained, hash_weights
+from regard.tasks.images.efficientnet import HEAD, OUTPUT_STRIDE, hash_weights, load_pretrained
 from regard.tasks.images.photos import as_tensor, open_photo, resize_to_square
 from regard.training.storage import lock_file
 
@@ -90,10 +90,14 @@ class FeatureGrids:
         return torch.from_numpy(np.asarray(self.table[np.asarray(numbers)])).float()
 
 
-def compute_grids(pictures: ImageFiles, names: Sequence[str], pixels: int, *, cache: Path | None = None) -> FeatureGrids:
+def compute_grids(
+    pictures: ImageFiles, names: Sequence[str], pixels: int, *, cache: Path | None = None
+) -> FeatureGrids:
     """The grids of these images at this size. What an earlier call has computed is not computed again."""
     if pixels < OUTPUT_STRIDE or pixels % OUTPUT_STRIDE:
-        raise wrong("pixels", pixels, f"a multiple of {OUTPUT_STRIDE}", f"use {max(1, pixels // OUTPUT_STRIDE) * OUTPUT_STRIDE}")
+        raise wrong(
+            "pixels", pixels, f"a multiple of {OUTPUT_STRIDE}", f"use {max(1, pixels // OUTPUT_STRIDE) * OUTPUT_STRIDE}"
+        )
     file = (cache or cache_folder() / "features") / f"{compute_cache_key(pictures, names, pixels)}.npy"
     shape = len(names), (pixels // OUTPUT_STRIDE) ** 2, HEAD
     if not is_complete(file, len(names)):
@@ -121,7 +125,9 @@ def describe_files(pictures: ImageFiles, names: Sequence[str]) -> str:
     return "".join(lines)
 
 
-def fill_cache(file: Path, shape: tuple[int, int, int], pictures: ImageFiles, names: Sequence[str], pixels: int) -> None:
+def fill_cache(
+    file: Path, shape: tuple[int, int, int], pictures: ImageFiles, names: Sequence[str], pixels: int
+) -> None:
     """Computes what is missing in the file, and writes down after each group how far it has come."""
     done = count_finished(file) if file.is_file() else 0
     mode = "r+" if done else "w+"

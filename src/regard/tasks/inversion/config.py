@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import ModelConfig, AttentionConfig, RecurrentConfig, check_positive
+from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig, check_positive
 from regard.training import StopCriteria, Training, configure_short_training
 from regard.training.settings import check_not_negative
 
@@ -41,16 +41,24 @@ class InversionConfig:
     task: Literal["inversion"] = "inversion"
     data: InversionData = field(default_factory=InversionData)
     model: ModelConfig = field(
-        default_factory=lambda: configure_small_model("bahdanau", AttentionConfig(score="additive", hidden=48), RecurrentConfig(hidden=48))
+        default_factory=lambda: configure_small_model(
+            "bahdanau", AttentionConfig(score="additive", hidden=48), RecurrentConfig(hidden=48)
+        )
     )
     batch: int = 64
-    training: Training = field(default_factory=lambda: configure_short_training("inversion", rate=6e-3, warmup=50, stop=StopCriteria(epochs=20)))
+    training: Training = field(
+        default_factory=lambda: configure_short_training(
+            "inversion", rate=6e-3, warmup=50, stop=StopCriteria(epochs=20)
+        )
+    )
 
     def __post_init__(self) -> None:
         check_positive("batch", self.batch)
 
 
-def configure_small_model(decoder: Literal["bahdanau", "luong", "plain"], reading: AttentionConfig, recurrent: RecurrentConfig) -> ModelConfig:
+def configure_small_model(
+    decoder: Literal["bahdanau", "luong", "plain"], reading: AttentionConfig, recurrent: RecurrentConfig
+) -> ModelConfig:
     """A model small enough to learn this in a minute or two."""
     return ModelConfig(
         encoder="recurrent", decoder=decoder, size=24, dropout=0.0, tied="none", recurrent=recurrent, attention=reading
@@ -60,7 +68,11 @@ def configure_small_model(decoder: Literal["bahdanau", "luong", "plain"], readin
 PRESETS = {
     "bahdanau": InversionConfig(),
     "luong": InversionConfig(
-        model=configure_small_model("luong", AttentionConfig(score="bilinear", hidden=48), RecurrentConfig(cell="lstm", hidden=48))
+        model=configure_small_model(
+            "luong", AttentionConfig(score="bilinear", hidden=48), RecurrentConfig(cell="lstm", hidden=48)
+        )
     ),
-    "no-attention": InversionConfig(model=configure_small_model("plain", AttentionConfig(hidden=48), RecurrentConfig(hidden=64))),
+    "no-attention": InversionConfig(
+        model=configure_small_model("plain", AttentionConfig(hidden=48), RecurrentConfig(hidden=64))
+    ),
 }

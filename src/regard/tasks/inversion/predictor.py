@@ -9,9 +9,16 @@ import torch
 
 from regard.errors import wrong
 from regard.tasks.inversion.config import RULES, InversionConfig
-from regard.tasks.inversion.sequences import encode_letters, apply_rule, generate_splits, decode_letters, to_tensors
-from regard.tasks.inversion.task import InversionTask, decode_greedily, build_task
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
+from regard.tasks.inversion.sequences import apply_rule, decode_letters, encode_letters, generate_splits, to_tensors
+from regard.tasks.inversion.task import InversionTask, build_task, decode_greedily
+from regard.tasks.prediction import (
+    EvaluationReport,
+    HeldOutSplit,
+    LabeledWeights,
+    Prediction,
+    load_model,
+    no_attention_error,
+)
 
 EXAMPLE = 8  # letters
 

@@ -7,9 +7,9 @@ import torch
 
 from regard.errors import wrong
 from regard.tasks.data import BEGIN, END, PADDING, pad
-from regard.tasks.data.generated import PATIENCE, Split, make_random, assign_split
+from regard.tasks.data.generated_data import PATIENCE, Split, assign_split, make_random
 from regard.tasks.inversion.config import InversionData, Rule
-from regard.tasks.tabular import DataSplits, Tensors
+from regard.tasks.tensor_task import DataSplits, Tensors
 
 FIRST = END + 1  # the number of the letter a
 
@@ -23,7 +23,9 @@ def apply_rule(numbers: Sequence[int], rule: Rule) -> list[int]:
     return {"invert": list(numbers)[::-1], "copy": list(numbers), "sort": sorted(numbers)}[rule]
 
 
-def draw_sequences(data: InversionData, split: Split, count: int, lengths: tuple[int, int], name: str) -> list[list[int]]:
+def draw_sequences(
+    data: InversionData, split: Split, count: int, lengths: tuple[int, int], name: str
+) -> list[list[int]]:
     """So many sequences of a split, of lengths from the first to the second.
 
     A sequence belongs to one split for ever, by its hash: a few letters make so few short ones that another seed alone
@@ -61,7 +63,10 @@ def generate_splits(data: InversionData) -> DataSplits:
     def draw_epoch(epoch: int) -> Tensors:
         return to_tensors(draw_sequences(data, "train", data.items, ranges[0], str(epoch)), data.rule)
 
-    tests = {name_lengths(*lengths): draw_sequences(data, "test", data.held_out, lengths, name_lengths(*lengths)) for lengths in ranges}
+    tests = {
+        name_lengths(*lengths): draw_sequences(data, "test", data.held_out, lengths, name_lengths(*lengths))
+        for lengths in ranges
+    }
     validation = draw_sequences(data, "validation", data.held_out, ranges[0], "")
     notes = [
         f"{name}: {len(rows)} sequences held out, not {data.held_out}: there are no more"

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from regard.models import EncoderDecoder, build_model
 from regard.models.search import Hypothesis, greedy_search
-from regard.tasks.data.marks import SPECIAL_TOKENS
+from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.inversion.config import InversionConfig
 from regard.tasks.inversion.sequences import FIRST, generate_splits
-from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
+from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
 from regard.training import Goal, Loss
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.errors import wrong
+from regard.tasks.configuration import apply_changes, choose_preset, set_run_folder
 from regard.tasks.memory.config import PRESETS, MemoryConfig
 from regard.tasks.memory.predictor import load
-from regard.tasks.memory.task import get_goal, build_task
-from regard.tasks.naming import apply_changes, choose_preset, set_run_folder
+from regard.tasks.memory.task import build_task, get_goal
 
 DEFAULT = MemoryConfig()
 DATA = "Stories are generated, with questions that need one, two or three of their facts; there is no DATA to name."
@@ -20,4 +20,4 @@ def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]
     return apply_changes(set_run_folder(choose_preset(PRESETS, preset), "memory", preset or ""), values)
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "configure", "get_goal", "load", "build_task"]
+__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "build_task", "configure", "get_goal", "load"]

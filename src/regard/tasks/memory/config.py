@@ -52,7 +52,9 @@ class MemoryConfig:
     model: MemoryModel = field(default_factory=MemoryModel)
     batch: int = 128
     training: Training = field(
-        default_factory=lambda: configure_short_training("memory", rate=1e-2, warmup=100, stop=StopCriteria(epochs=20), log=50)
+        default_factory=lambda: configure_short_training(
+            "memory", rate=1e-2, warmup=100, stop=StopCriteria(epochs=20), log=50
+        )
     )
 
     def __post_init__(self) -> None:

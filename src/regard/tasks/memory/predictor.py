@@ -8,9 +8,9 @@ import torch
 
 from regard.errors import wrong
 from regard.tasks.memory.config import MemoryConfig
-from regard.tasks.memory.stories import WORDS, parse_story, to_tensors, generate_stories
+from regard.tasks.memory.stories import WORDS, generate_stories, parse_story, to_tensors
 from regard.tasks.memory.task import MemoryTask, build_task
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, load_model
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, load_model
 
 
 class MemoryPredictor:

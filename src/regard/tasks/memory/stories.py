@@ -9,7 +9,7 @@ import torch
 from regard.errors import wrong
 from regard.tasks.data import pad
 from regard.tasks.memory.config import MemoryData
-from regard.tasks.tabular import DataSplits, Tensors
+from regard.tasks.tensor_task import DataSplits, Tensors
 
 PEOPLE = ("anna", "boris", "chen", "dalia", "emil", "farah")
 BOXES = ("crate", "basket", "suitcase", "barrel", "trunk", "jar")
@@ -107,9 +107,14 @@ def generate_stories(data: MemoryData, count: int, seed: Sequence[int], kind: in
 
 def generate_splits(data: MemoryData) -> DataSplits:
     """New stories in each epoch; tests by the number of facts that are needed."""
-    tests = {name: to_tensors(generate_stories(data, data.held_out, (2, place), place), data) for place, name in enumerate(KINDS)}
+    tests = {
+        name: to_tensors(generate_stories(data, data.held_out, (2, place), place), data)
+        for place, name in enumerate(KINDS)
+    }
     validation = to_tensors(generate_stories(data, data.held_out, (1,)), data)
-    return DataSplits(lambda epoch: to_tensors(generate_stories(data, data.items, (0, epoch)), data), validation, tests, endless=True)
+    return DataSplits(
+        lambda epoch: to_tensors(generate_stories(data, data.items, (0, epoch)), data), validation, tests, endless=True
+    )
 
 
 def parse_story(text: str, data: MemoryData) -> tuple[Story, Tensors]:

@@ -15,7 +15,7 @@ from regard.layers.memory import Memory as Facts
 from regard.tasks.mechanisms import build_catalog_mechanism
 from regard.tasks.memory.config import MemoryConfig, MemoryModel
 from regard.tasks.memory.stories import LONGEST, WORDS, generate_splits
-from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
+from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
 from regard.training import Goal, Loss
 
 

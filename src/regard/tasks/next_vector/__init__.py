@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
+from regard.tasks.configuration import apply_changes, choose_preset, resolve_data, set_run_folder
 from regard.tasks.next_vector.config import PRESETS, NextVectorConfig
 from regard.tasks.next_vector.predictor import load
-from regard.tasks.next_vector.task import get_goal, build_task
+from regard.tasks.next_vector.task import build_task, get_goal
 
 DEFAULT = NextVectorConfig()
 DATA = "DATA is a rule (retrieval, rotation, linear), or a .npy or CSV file: a row for each moment, or whole sequences."
@@ -18,4 +18,4 @@ def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]
     return apply_changes(set_run_folder(choose_preset(PRESETS, preset), "next-vector", source), values)
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "configure", "get_goal", "load", "build_task"]
+__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "build_task", "configure", "get_goal", "load"]

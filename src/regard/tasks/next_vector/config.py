@@ -57,7 +57,11 @@ class NextVectorConfig:
     data: NextVectorData = field(default_factory=NextVectorData)
     model: NextVectorModel = field(default_factory=NextVectorModel)
     batch: int = 128
-    training: Training = field(default_factory=lambda: configure_short_training("next-vector", rate=1e-2, warmup=20, stop=StopCriteria(epochs=60)))
+    training: Training = field(
+        default_factory=lambda: configure_short_training(
+            "next-vector", rate=1e-2, warmup=20, stop=StopCriteria(epochs=60)
+        )
+    )
 
     def __post_init__(self) -> None:
         check_positive("batch", self.batch)

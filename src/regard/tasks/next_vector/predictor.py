@@ -10,8 +10,8 @@ import torch
 from regard.errors import wrong
 from regard.tasks.next_vector.config import NextVectorConfig
 from regard.tasks.next_vector.task import NextVectorTask, build_sets, build_task
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, load_model
-from regard.tasks.tabular import parse_item_number
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, load_model
+from regard.tasks.tensor_task import parse_item_number
 
 SHOWN = 24  # sequences in the picture
 

@@ -14,8 +14,8 @@ from regard.compute.attend import AttentionResult
 from regard.layers.positions import SinusoidalPositions
 from regard.tasks.data.sequences import RULES, VectorSequences, read_sequences
 from regard.tasks.mechanisms import build_catalog_mechanism
-from regard.tasks.next_vector.config import NextVectorData, NextVectorModel, NextVectorConfig
-from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
+from regard.tasks.next_vector.config import NextVectorConfig, NextVectorData, NextVectorModel
+from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
 from regard.training import Goal, Loss
 
 BEST = Argmax()

@@ -1,10 +1,10 @@
 """Reading: attention flow between a passage and a question, from which an answer is pointed at."""
 
-from regard.tasks.naming import apply_changes
+from regard.tasks.configuration import apply_changes
 from regard.tasks.reading.config import ReadingConfig
 from regard.tasks.reading.predictor import ReadingPredictor, load
 from regard.tasks.reading.presets import DATA, READERS, configure
-from regard.tasks.reading.task import ReadingTask, get_goal, build_task
+from regard.tasks.reading.task import ReadingTask, build_task, get_goal
 
 DEFAULT = configure(None, (), {})
 PRESETS = READERS
@@ -13,12 +13,12 @@ __all__ = [
     "DATA",
     "DEFAULT",
     "PRESETS",
-    "ReadingTask",
     "ReadingConfig",
     "ReadingPredictor",
+    "ReadingTask",
     "apply_changes",
+    "build_task",
     "configure",
     "get_goal",
     "load",
-    "build_task",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from regard.tasks.data.generated import GeneratedData, Split, assign_split
+from regard.tasks.data.generated_data import GeneratedData, Split, assign_split
 from regard.tasks.reading.questions import Answer, PassageQuestion
 
 # Names are made of these, one of each: so many that nobody is known, and who is asked for is told by comparing.

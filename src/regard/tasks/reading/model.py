@@ -11,7 +11,7 @@ from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
 from regard.layers.bidirectional import AttentionFlow, AttentionFlowOutput
 from regard.layers.projections import build_linear
-from regard.models.build import build_score
+from regard.models.builder import build_score
 from regard.models.pooling import mean_pool
 from regard.models.recurrence import Cells, run_cells
 from regard.tasks.reading.config import SpanReaderConfig
@@ -86,7 +86,9 @@ class SpanReader(nn.Module):
         """Words in the light of their neighbors."""
         return run_cells(self.words, self.apply_dropout(self.table(numbers)), lengths).states
 
-    def combine(self, passage: Tensor, question: Tensor, inputs: ReadingInputs) -> tuple[AttentionFlowOutput | None, Tensor]:
+    def combine(
+        self, passage: Tensor, question: Tensor, inputs: ReadingInputs
+    ) -> tuple[AttentionFlowOutput | None, Tensor]:
         """What each word of the passage is, beside what it reads in the question."""
         if self.flow is None:
             both: Tensor = self.averages(passage, question, inputs.passage_lengths, inputs.question_lengths)

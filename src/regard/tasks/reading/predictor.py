@@ -7,21 +7,28 @@ from typing import Any, cast
 
 import torch
 
-from regard.datasets.cleaning import clean, decode_text
+from regard.datasets.text import clean, decode_text
 from regard.errors import wrong
 from regard.inspect.recording import Recording
 from regard.tasks.data.fingerprints import check_held_out
-from regard.tasks.data.reading import check_plain_file, locate_data, read_decompressed
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
-from regard.tasks.reading.answering import PredictedAnswer, answer_questions
+from regard.tasks.data.text_files import check_plain_file, locate_data, read_decompressed
+from regard.tasks.prediction import (
+    EvaluationReport,
+    HeldOutSplit,
+    LabeledWeights,
+    Prediction,
+    load_model,
+    no_attention_error,
+)
+from regard.tasks.reading.answers import PredictedAnswer, answer_questions
 from regard.tasks.reading.config import FACTS, ReadingConfig
+from regard.tasks.reading.examples import ReadingExample, encode_question
 from regard.tasks.reading.lexicon import Lexicon
+from regard.tasks.reading.metrics import compute_metrics, compute_sums
 from regard.tasks.reading.model import SpanReader
-from regard.tasks.reading.pages import ReadingExample, encode_question
 from regard.tasks.reading.questions import PassageQuestion, compute_fingerprint
-from regard.tasks.reading.scoring import compute_metrics, compute_sums
 from regard.tasks.reading.squad import join_articles, read_articles
-from regard.tasks.reading.task import open_questions, build_embedding
+from regard.tasks.reading.task import build_embedding, open_questions
 from regard.tasks.reading.words import split_words
 
 LONGEST = 5000  # words of a passage: more would take minutes
@@ -63,7 +70,9 @@ class ReadingPredictor:
         if len(words) != 2:
             fix = 'write the question in quotes: passage.txt "who …?"'
             raise wrong("question", f"{len(words)} names", "a file with the passage and a question", fix)
-        return self.build_prediction(PassageQuestion(clean(words[1], "question"), read_passage(Path(words[0])), (), words[0]))
+        return self.build_prediction(
+            PassageQuestion(clean(words[1], "question"), read_passage(Path(words[0])), (), words[0])
+        )
 
     def build_prediction(self, question: PassageQuestion) -> Prediction:
         self.check_question(question)
@@ -75,7 +84,13 @@ class ReadingPredictor:
             "begin": page.words[found.first].begin,
             "probability": found.probability,
         }
-        return Prediction(found.text, values, lambda: draw_attention(page, found), build_map(page, found), build_recording(page, found))
+        return Prediction(
+            found.text,
+            values,
+            lambda: draw_attention(page, found),
+            build_map(page, found),
+            build_recording(page, found),
+        )
 
     def check_question(self, question: PassageQuestion) -> None:
         """Raises where there is nothing to read, nothing to answer, or too much."""
@@ -108,7 +123,9 @@ def build_recording(example: ReadingExample, found: PredictedAnswer) -> Recordin
     if found.weights is None:
         return None
     asked = [word.text for word in split_words(example.source.text)]
-    return Recording.from_weights({"attention": found.weights}, queries=[word.text for word in example.words], keys=asked)
+    return Recording.from_weights(
+        {"attention": found.weights}, queries=[word.text for word in example.words], keys=asked
+    )
 
 
 def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights | None:

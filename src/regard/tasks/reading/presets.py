@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
-from regard.tasks.reading.config import FACTS, ReadingTraining, ReadingData, SpanReaderConfig, ReadingConfig
+from regard.tasks.configuration import apply_changes, choose_preset, resolve_data, set_run_folder
+from regard.tasks.reading.config import FACTS, ReadingConfig, ReadingData, ReadingTraining, SpanReaderConfig
 from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
 
 READERS: dict[str, SpanReaderConfig] = {
@@ -24,7 +24,9 @@ def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]
     """
     name = preset or next(iter(READERS))
     source, values = resolve_data(ReadingConfig(), "data.questions", data, values)
-    made = (configure_for_facts if source == FACTS else configure_for_squad)(choose_preset(READERS, name), ReadingData(source))
+    made = (configure_for_facts if source == FACTS else configure_for_squad)(
+        choose_preset(READERS, name), ReadingData(source)
+    )
     return apply_changes(set_run_folder(made, source, name), values)
 
 

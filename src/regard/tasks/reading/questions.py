@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.errors import wrong
 from regard.tasks.data.fingerprints import digest
-from regard.tasks.data.parts import describe_overlaps, describe_sizes
+from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
 
 
 class Answer(NamedTuple):
@@ -74,7 +74,9 @@ def describe_dataset(questions: ReadingDataset) -> list[str]:
     counts = {name: len(some) for name, some in tests.items()}
     notes = [describe_sizes("questions", len(learned), len(questions.validation), counts, endless=questions.endless)]
     if not questions.endless:
-        held_out = {"validation": collect_passages(questions.validation)} | {n: collect_passages(some) for n, some in tests.items()}
+        held_out = {"validation": collect_passages(questions.validation)} | {
+            n: collect_passages(some) for n, some in tests.items()
+        }
         notes += describe_overlaps("passages", collect_passages(learned), held_out)
     return notes
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import wrong
-from regard.tasks.data.reading import read_decompressed
-from regard.tasks.reading.questions import Answer, SquadDataset, PassageQuestion, check_answers
+from regard.tasks.data.text_files import read_decompressed
+from regard.tasks.reading.questions import Answer, PassageQuestion, SquadDataset, check_answers
 
 Article = list[PassageQuestion]
 

@@ -11,20 +11,27 @@ from torch import nn
 from regard.errors import wrong
 from regard.tasks.data import make_batches
 from regard.tasks.data.fingerprints import check_fingerprint, save_fingerprint
-from regard.tasks.data.reading import locate_data
-from regard.tasks.reading.answering import BUDGET, answer_questions
-from regard.tasks.reading.config import FACTS, ReadingData, ReadingConfig
+from regard.tasks.data.text_files import locate_data
+from regard.tasks.reading.answers import BUDGET, answer_questions
+from regard.tasks.reading.config import FACTS, ReadingConfig, ReadingData
+from regard.tasks.reading.examples import (
+    ReadingBatch,
+    ReadingExample,
+    collate_batch,
+    encode_question,
+    encode_short_questions,
+    move_batch,
+)
 from regard.tasks.reading.facts import FactsDataset
 from regard.tasks.reading.lexicon import PADDING, Lexicon
-from regard.tasks.reading.model import SpanScores, SpanReader
-from regard.tasks.reading.pages import ReadingBatch, ReadingExample, collate_batch, encode_question, encode_short_questions, move_batch
-from regard.tasks.reading.questions import ReadingDataset, describe_dataset, compute_fingerprint
-from regard.tasks.reading.scoring import compute_metrics, compute_sums
+from regard.tasks.reading.metrics import compute_metrics, compute_sums
+from regard.tasks.reading.model import SpanReader, SpanScores
+from regard.tasks.reading.questions import ReadingDataset, compute_fingerprint, describe_dataset
 from regard.tasks.reading.squad import read_squad
 from regard.tasks.reading.vectors import WordVectors, read_vectors
 from regard.tasks.reading.words import split_words
-from regard.tasks.translation.numbered import group_by_length
-from regard.training import LazyBatches, Goal, Loss, DataShare, find_checkpoints
+from regard.tasks.translation.encoded_pairs import group_by_length
+from regard.training import DataShare, Goal, LazyBatches, Loss, find_checkpoints
 
 
 class ReadingTask:
@@ -50,7 +57,9 @@ class ReadingTask:
 
     def encode_epoch(self, epoch: int) -> tuple[list[ReadingExample], list[str]]:
         learning = self.config.learning
-        return encode_short_questions(self.dataset.load_training(epoch), self.lexicon, learning.limit, learning.question)
+        return encode_short_questions(
+            self.dataset.load_training(epoch), self.lexicon, learning.limit, learning.question
+        )
 
     @cached_property
     def held_out(self) -> list[ReadingExample]:

@@ -9,9 +9,9 @@ import numpy
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.datasets.cleaning import shorten
+from regard.datasets.text import shorten
 from regard.errors import wrong
-from regard.tasks.data.reading import check_plain_file, locate_data
+from regard.tasks.data.text_files import check_plain_file, locate_data
 
 
 class WordVectors(NamedTuple):

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
+from regard.tasks.configuration import apply_changes, choose_preset, resolve_data, set_run_folder
 from regard.tasks.regression.config import PRESETS, RegressionConfig
 from regard.tasks.regression.predictor import load
-from regard.tasks.regression.task import get_goal, build_task
+from regard.tasks.regression.task import build_task, get_goal
 
 DEFAULT = RegressionConfig()
 DATA = "DATA is curve (the textbook's, noisy), diabetes (of scikit-learn), or a CSV file with a line of names."
@@ -18,4 +18,4 @@ def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]
     return apply_changes(set_run_folder(choose_preset(PRESETS, preset), "regression", source), values)
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "configure", "get_goal", "load", "build_task"]
+__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "build_task", "configure", "get_goal", "load"]

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.tasks.data.points import is_number
-from regard.tasks.predicting import Prediction, EvaluationReport, HeldOutSplit, load_model
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction, load_model
 from regard.tasks.regression.config import RegressionConfig
-from regard.tasks.regression.task import KernelRegression, RegressionTask, load_known_points, build_task
-from regard.tasks.tabular import DataSplits, Tensors
+from regard.tasks.regression.task import KernelRegression, RegressionTask, build_task, load_known_points
+from regard.tasks.tensor_task import DataSplits, Tensors
 
 
 class RegressionPredictor:
@@ -39,7 +39,11 @@ class RegressionPredictor:
 
         def convert(part: Tensors) -> Tensors:
             number, inputs, values = part
-            return number, own.inputs.normalize(known.inputs.denormalize(inputs)), own.values.normalize(known.values.denormalize(values))
+            return (
+                number,
+                own.inputs.normalize(known.inputs.denormalize(inputs)),
+                own.values.normalize(known.values.denormalize(values)),
+            )
 
         tests = {name: convert(part) for name, part in known.sets.tests.items()}
         return replace(known.sets, validation=convert(known.sets.validation), tests=tests)
@@ -48,7 +52,10 @@ class RegressionPredictor:
         known = self.task.known
         new = self.parse_inputs(words)
         with torch.no_grad():
-            found = {name: attended.output[0] for name, attended in self.model.attend_three_ways(known.inputs.normalize(new)).items()}
+            found = {
+                name: attended.output[0]
+                for name, attended in self.model.attend_three_ways(known.inputs.normalize(new)).items()
+            }
         values = {name: float(known.values.denormalize(value)) for name, value in found.items()}
         text = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
         given = dict(zip(known.names, new[0].tolist(), strict=True))
@@ -80,7 +87,10 @@ class RegressionPredictor:
         scale = known.inputs if len(known.names) == 1 else known.values
         points = to_array(scale.denormalize(own_place)), to_array(known.values.denormalize(own_values))
         fits = {
-            name: (to_array(known.values.denormalize(one.output[order])), one.weights.dense()[order].numpy().astype(np.float64))
+            name: (
+                to_array(known.values.denormalize(one.output[order])),
+                one.weights.dense()[order].numpy().astype(np.float64),
+            )
             for name, one in found.items()
         }
         truth = to_array(known.values.denormalize(values[order]))

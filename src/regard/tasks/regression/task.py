@@ -12,10 +12,10 @@ from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Full, Mask
 from regard.compute.attend import AttentionResult
 from regard.errors import wrong
-from regard.tasks.data.points import Points, sample_curve, evaluate_curve, load_diabetes_points, read_points
+from regard.tasks.data.points import Points, evaluate_curve, load_diabetes_points, read_points, sample_curve
 from regard.tasks.mechanisms import build_catalog_mechanism
-from regard.tasks.regression.config import RegressionData, RegressionModel, RegressionConfig
-from regard.tasks.tabular import DataSplits, TensorTask, Tensors, check_items
+from regard.tasks.regression.config import RegressionConfig, RegressionData, RegressionModel
+from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
 from regard.training import Goal, Loss
 
 
@@ -58,7 +58,9 @@ class KernelRegression(nn.Module):
         self.register_buffer("inputs", inputs)
         self.register_buffer("values", values)
         self.width = nn.Parameter(torch.full((size if config.widths == "each" else 1,), size**-0.5))
-        self.mechanism = build_catalog_mechanism(config.score, Sizes(size, size, 1, keys=len(inputs)), config.normalizer)
+        self.mechanism = build_catalog_mechanism(
+            config.score, Sizes(size, size, 1, keys=len(inputs)), config.normalizer
+        )
 
     def attend(self, new: Tensor, mask: Mask | None = None, width: Tensor | None = None) -> AttentionResult:
         """The attention of new points over the known ones, with the learned width or another."""
@@ -154,7 +156,9 @@ def fit_scale(values: Tensor) -> Scale:
     return Scale(values.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread)))
 
 
-def build_known_points(names: tuple[str, ...], training: Any, validation: Any, test: Any, scales: tuple[Scale, Scale]) -> KnownPoints:
+def build_known_points(
+    names: tuple[str, ...], training: Any, validation: Any, test: Any, scales: tuple[Scale, Scale]
+) -> KnownPoints:
     """Arrays as tensors with their numbers, in the units of these scales."""
 
     def to_tensors(part: Any) -> Tensors:
@@ -162,4 +166,6 @@ def build_known_points(names: tuple[str, ...], training: Any, validation: Any, t
         return torch.arange(len(values)), scales[0].normalize(inputs), scales[1].normalize(values)
 
     learned = to_tensors(training)
-    return KnownPoints(DataSplits(lambda _: learned, to_tensors(validation), {"test": to_tensors(test)}), names, *scales)
+    return KnownPoints(
+        DataSplits(lambda _: learned, to_tensors(validation), {"test": to_tensors(test)}), names, *scales
+    )

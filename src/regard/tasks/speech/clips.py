@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.algebra.shapes import Float, Tensor
 from regard.tasks.data.fingerprints import digest
-from regard.tasks.data.parts import describe_overlaps, describe_sizes
+from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
 
 
 class Clip(NamedTuple):
@@ -58,7 +58,9 @@ def describe_sounds(sounds: Sounds) -> list[str]:
     notes = [describe_sizes("clips", len(learned), len(sounds.validation), counts, endless=sounds.endless)]
     if not sounds.endless:
         held_out = {"validation": sounds.validation, **tests}
-        notes += describe_overlaps("clips", map(digest_clip, learned), {name: map(digest_clip, own) for name, own in held_out.items()})
+        notes += describe_overlaps(
+            "clips", map(digest_clip, learned), {name: map(digest_clip, own) for name, own in held_out.items()}
+        )
     return notes
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 from regard.models.config import AttentionConfig, check_positive, check_rate
 from regard.tasks.data import VocabularyConfig
 from regard.tasks.speech.features import SpectrogramConfig
-from regard.tasks.speech.opening import SoundConfig
+from regard.tasks.speech.sound_source import SoundConfig
 from regard.training import Training
 
 

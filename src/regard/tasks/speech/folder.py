@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from regard.errors import wrong
-from regard.tasks.data.reading import read_lines
+from regard.tasks.data.text_files import read_lines
 from regard.tasks.speech.clips import Clip, RecordedClips
 from regard.tasks.speech.sound import read_sound
 

@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 
 from regard.models import EncoderDecoder, ModelConfig
-from regard.models.build import build_decoder
+from regard.models.builder import build_decoder
 from regard.models.config import RecurrentConfig
 from regard.models.encoders import PyramidalEncoder
 from regard.tasks.speech.config import Listener, SpeechConfig, Speller

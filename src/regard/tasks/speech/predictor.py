@@ -13,17 +13,24 @@ from regard.models import EncoderDecoder
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.fingerprints import check_held_out
 from regard.tasks.data.vocabularies import load_vocabulary as load_vocabulary
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, no_attention_error, load_model
+from regard.tasks.prediction import (
+    EvaluationReport,
+    HeldOutSplit,
+    LabeledWeights,
+    Prediction,
+    load_model,
+    no_attention_error,
+)
 from regard.tasks.speech.clips import Clip, RecordedClips, compute_fingerprint
 from regard.tasks.speech.config import SpeechConfig
+from regard.tasks.speech.encoded_clips import Frames, describe_skipped
 from regard.tasks.speech.features import log_mel
-from regard.tasks.speech.heard import Frames, describe_skipped
+from regard.tasks.speech.metrics import compute_metrics, sum_errors
 from regard.tasks.speech.model import build_speech_model
-from regard.tasks.speech.opening import open_sounds
-from regard.tasks.speech.scoring import compute_metrics, sum_errors
 from regard.tasks.speech.sound import read_sound
+from regard.tasks.speech.sound_source import open_sounds
 from regard.tasks.speech.task import VOCABULARY
-from regard.tasks.speech.transcribing import SpeechSearchOptions, Transcript, transcribe
+from regard.tasks.speech.transcripts import SpeechSearchOptions, Transcript, transcribe
 
 NOTE = "error: insertions, deletions and replacements, in percent of the symbols"
 
@@ -53,7 +60,9 @@ class SpeechPredictor:
         short = [number for number, clip in enumerate(clips) if features.count_frames(len(clip.samples)) <= limit]
         found = self.transcribe_frames([self.compute_frames(clips[number].samples) for number in short])
         said = dict(zip(short, (one.text for one in found), strict=True))
-        metrics = compute_metrics(sum_errors([said.get(number, "") for number in range(len(clips))], [clip.text for clip in clips]))
+        metrics = compute_metrics(
+            sum_errors([said.get(number, "") for number in range(len(clips))], [clip.text for clip in clips])
+        )
         return EvaluationReport(len(clips), metrics, [NOTE, *describe_skipped(clips, features, limit)])
 
     def predict(self, words: Sequence[str]) -> Prediction:
@@ -102,7 +111,7 @@ class SpeechPredictor:
 
     def draw_attention(self, frames: Frames, found: Transcript) -> Any:
         """The spectrogram, and under it where each symbol was heard."""
-        from regard.inspect.draw.listening import draw_speech_attention
+        from regard.inspect.draw.speech import draw_speech_attention
 
         if found.weights is None:
             raise no_attention_error("model", "the sound", "location")

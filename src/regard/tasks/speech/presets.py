@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from regard.models.config import AttentionConfig
-from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
-from regard.tasks.speech.config import SpeechTraining, Listener, SpeechConfig, Speller
-from regard.tasks.speech.opening import TONES, SoundConfig
+from regard.tasks.configuration import apply_changes, choose_preset, resolve_data, set_run_folder
+from regard.tasks.speech.config import Listener, SpeechConfig, SpeechTraining, Speller
+from regard.tasks.speech.sound_source import TONES, SoundConfig
 from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
 
 # How the speller looks at what the listener heard.
@@ -31,7 +31,9 @@ def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]
     """
     name = preset or next(iter(SPELLERS))
     source, values = resolve_data(SpeechConfig(), "data.sounds", data, values)
-    made = (configure_for_tones if source == TONES else configure_for_recordings)(choose_preset(SPELLERS, name), SoundConfig(source))
+    made = (configure_for_tones if source == TONES else configure_for_recordings)(
+        choose_preset(SPELLERS, name), SoundConfig(source)
+    )
     return apply_changes(set_run_folder(made, source, name), values)
 
 
@@ -55,7 +57,7 @@ def configure_for_recordings(speller: Speller, data: SoundConfig) -> SpeechConfi
     return SpeechConfig(
         data=data,
         listener=Listener(hidden=96, dropout=0.2),
-        speller=replace(speller, reading=reading, dropout=0.2),
+        speller=replace(speller, attention=reading, dropout=0.2),
         learning=SpeechTraining(smoothing=0.05),
         training=Training(
             optimizer=Optimizer(rate=2e-3),

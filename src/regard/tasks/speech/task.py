@@ -10,15 +10,15 @@ from regard.tasks.data import Vocabulary, make_batches
 from regard.tasks.data.fingerprints import check_fingerprint, save_fingerprint
 from regard.tasks.data.vocabularies import build_vocabulary as build_vocabulary
 from regard.tasks.data.vocabularies import load_vocabulary
-from regard.tasks.speech.clips import Clip, Sounds, describe_sounds, compute_fingerprint
+from regard.tasks.speech.clips import Clip, Sounds, compute_fingerprint, describe_sounds
 from regard.tasks.speech.config import SpeechConfig
-from regard.tasks.speech.heard import SpeechBatch, EncodedClips, encode_clips, describe_skipped
+from regard.tasks.speech.encoded_clips import EncodedClips, SpeechBatch, describe_skipped, encode_clips
+from regard.tasks.speech.metrics import compute_metrics, sum_errors
 from regard.tasks.speech.model import build_speech_model
-from regard.tasks.speech.opening import open_sounds
-from regard.tasks.speech.scoring import compute_metrics, sum_errors
-from regard.tasks.speech.transcribing import SpeechSearchOptions, transcribe
-from regard.tasks.translation.numbered import group_by_length
-from regard.training import LazyBatches, Goal, Loss, DataShare
+from regard.tasks.speech.sound_source import open_sounds
+from regard.tasks.speech.transcripts import SpeechSearchOptions, transcribe
+from regard.tasks.translation.encoded_pairs import group_by_length
+from regard.training import DataShare, Goal, LazyBatches, Loss
 
 VOCABULARY = "symbols"
 
@@ -66,7 +66,9 @@ class SpeechTask:
     def epoch(self, number: int, part: DataShare) -> Sequence[SpeechBatch]:
         clips = self.get_encoded(number if self.sounds.endless else 0)
         seed, budget = self.config.training.seed, self.config.learning.budget
-        return LazyBatches(make_batches(clips.lengths, budget, seed, number, rank=part.rank, world=part.world), clips.collate)
+        return LazyBatches(
+            make_batches(clips.lengths, budget, seed, number, rank=part.rank, world=part.world), clips.collate
+        )
 
     def loss(self, model: Any, batch: SpeechBatch) -> Loss:
         losses = model.loss(*batch, smoothing=self.config.learning.smoothing)

@@ -8,7 +8,7 @@ import torch
 
 from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
-from regard.tasks.data.generated import GeneratedData, Split, assign_split
+from regard.tasks.data.generated_data import GeneratedData, Split, assign_split
 from regard.tasks.speech.clips import Clip
 
 SYMBOLS = "abcdefgh"

@@ -1,11 +1,16 @@
 """Translation: from parallel text to a model that translates and shows where it looked."""
 
+from regard.tasks.translation.arguments import DATA, configure
 from regard.tasks.translation.config import TranslationConfig, apply_changes, configure_text
-from regard.tasks.translation.configuring import DATA, configure
 from regard.tasks.translation.predictor import load
 from regard.tasks.translation.presets import PRESETS, build_preset
-from regard.tasks.translation.task import TranslationTask, get_goal, build_task
-from regard.tasks.translation.translating import TranslationHypothesis, TranslationSearchOptions, TranslationResult, translate
+from regard.tasks.translation.task import TranslationTask, build_task, get_goal
+from regard.tasks.translation.translations import (
+    TranslationHypothesis,
+    TranslationResult,
+    TranslationSearchOptions,
+    translate,
+)
 from regard.tasks.translation.translator import Translator
 
 DEFAULT = build_preset()
@@ -14,18 +19,18 @@ __all__ = [
     "DATA",
     "DEFAULT",
     "PRESETS",
-    "TranslationHypothesis",
-    "TranslationSearchOptions",
-    "TranslationResult",
-    "TranslationTask",
     "TranslationConfig",
+    "TranslationHypothesis",
+    "TranslationResult",
+    "TranslationSearchOptions",
+    "TranslationTask",
     "Translator",
     "apply_changes",
-    "configure",
-    "get_goal",
-    "load",
     "build_preset",
     "build_task",
+    "configure",
     "configure_text",
+    "get_goal",
+    "load",
     "translate",
 ]

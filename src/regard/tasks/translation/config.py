@@ -7,9 +7,9 @@ from typing import Any, Literal
 from regard.errors import wrong
 from regard.models import ModelConfig
 from regard.models.config import check_positive, check_rate
-from regard.tasks import naming
+from regard.tasks import configuration
 from regard.tasks.data import TextConfig, VocabularyConfig
-from regard.tasks.translation.scoring import Tokenizer
+from regard.tasks.translation.metrics import Tokenizer
 from regard.training import Training, configure
 from regard.training.config import walk_fields
 
@@ -105,4 +105,4 @@ def resolve_field(name: str, known: list[str]) -> list[str]:
     both = {f"vocabulary.{entry.name}" for entry in fields(VocabularyConfig)}
     if name in both:
         return [name.replace("vocabulary.", f"vocabulary.{side}.") for side in SIDES]
-    return naming.resolve_field(name, known)
+    return configuration.resolve_field(name, known)

@@ -5,16 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.cleaning import clean
+from regard.datasets.text import clean
 from regard.errors import wrong
 from regard.tasks.data import Corpus, SentencePair, compute_fingerprint, open_text
 from regard.tasks.data.fingerprints import check_held_out
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit
-from regard.tasks.translation import scoring
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
+from regard.tasks.translation.attention import missing_attention_error
 from regard.tasks.translation.config import TranslationConfig
-from regard.tasks.translation.looking import missing_attention_error
+from regard.tasks.translation.metrics import score_translations
 from regard.tasks.translation.text import load_test_sets
-from regard.tasks.translation.translating import TranslationHypothesis, TranslationSearchOptions
+from regard.tasks.translation.translations import TranslationHypothesis, TranslationSearchOptions
 from regard.tasks.translation.translator import Translator
 
 
@@ -33,9 +33,11 @@ class TranslationPredictor:
         found = self.translator.translate([pair.source for pair in pairs], TranslationSearchOptions())
         said = [one.best[0].text if one.best else "" for one in found]
         tokenizer = self.translator.config.measure.tokenizer
-        scored = scoring.score_translations(said, [pair.target for pair in pairs], tokenizer)
+        scored = score_translations(said, [pair.target for pair in pairs], tokenizer)
         metrics = {name: one.value for name, one in scored.scores.items()} | {"exact": scored.exact}
-        return EvaluationReport(scored.sentences, metrics, [f"{name} {one.signature}" for name, one in scored.scores.items()])
+        return EvaluationReport(
+            scored.sentences, metrics, [f"{name} {one.signature}" for name, one in scored.scores.items()]
+        )
 
     def predict(self, words: Sequence[str]) -> Prediction:
         text = clean(" ".join(words), "sentence") if words else read_first_source(self.translator.config)

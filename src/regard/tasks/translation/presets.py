@@ -4,10 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from regard.models import PRESETS, ModelConfig
+from regard.tasks.configuration import choose_preset, set_run_folder
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.data.numbers import get_number_formatter
-from regard.tasks.naming import choose_preset, set_run_folder
-from regard.tasks.translation.config import TranslationVocabulary, TranslationTraining, TranslationValidation, TranslationConfig
+from regard.tasks.translation.config import (
+    TranslationConfig,
+    TranslationTraining,
+    TranslationValidation,
+    TranslationVocabulary,
+)
 from regard.tasks.translation.text import ENDLESS
 from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
 
@@ -24,7 +29,9 @@ def build_preset(name: str | None = None, text: TextConfig | None = None) -> Tra
     'word'
     """
     name, text = name or next(iter(PRESETS)), text or TextConfig()
-    made = (configure_for_generated if text.text in ENDLESS else configure_for_files)(choose_preset(PRESETS, name), text)
+    made = (configure_for_generated if text.text in ENDLESS else configure_for_files)(
+        choose_preset(PRESETS, name), text
+    )
     return set_run_folder(made, text.text.partition(",")[0], name)
 
 
@@ -36,7 +43,7 @@ def configure_for_generated(model: ModelConfig, text: TextConfig) -> Translation
     return TranslationConfig(
         data=text,
         vocabulary=TranslationVocabulary(source=kind, target=kind, joint=model.tied == "all"),
-        model=replace(model, size=min(128, model.size), dropout=0.0, recurrent=shape, reading=reading),
+        model=replace(model, size=min(128, model.size), dropout=0.0, recurrent=shape, attention=reading),
         learning=TranslationTraining(budget=2048, smoothing=0.0),
         measure=TranslationValidation(goal="exact"),
         training=Training(
@@ -71,7 +78,11 @@ def configure_for_files(model: ModelConfig, text: TextConfig) -> TranslationConf
 def has_spaced_words(text: TextConfig) -> bool:
     """Whether both sides write their parts apart: dates do, numbers not always. German writes 234567 as one word.
 
-    >>> has_spaced_words(TextConfig("dates")), has_spaced_words(TextConfig()), has_spaced_words(TextConfig(source="en", target="de"))
+    >>> (
+    ...     has_spaced_words(TextConfig("dates")),
+    ...     has_spaced_words(TextConfig()),
+    ...     has_spaced_words(TextConfig(source="en", target="de")),
+    ... )
     (True, True, False)
     """
     languages = text.source or "en", text.target or "fr"

@@ -7,24 +7,24 @@ from typing import Any
 
 from regard.models import EncoderDecoder, build_model
 from regard.tasks.data import (
-    SentencePair,
     ParallelText,
+    SentencePair,
     Vocabularies,
-    make_batches,
     build_vocabularies,
     compute_fingerprint,
     load_vocabularies,
+    make_batches,
     open_text,
     save_vocabularies,
 )
 from regard.tasks.data.fingerprints import check_fingerprint, save_fingerprint
-from regard.tasks.data.parts import describe_sizes
+from regard.tasks.data.split_notes import describe_sizes
 from regard.tasks.translation.config import TranslationConfig
-from regard.tasks.translation.numbered import TranslationBatch, EncodedPairs, group_by_length, encode_pairs
-from regard.tasks.translation.scoring import compute_metrics, sum_matches
+from regard.tasks.translation.encoded_pairs import EncodedPairs, TranslationBatch, encode_pairs, group_by_length
+from regard.tasks.translation.metrics import compute_metrics, sum_matches
 from regard.tasks.translation.text import ENDLESS, collect_vocabulary_pairs
-from regard.tasks.translation.translating import TranslationSearchOptions, translate
-from regard.training import LazyBatches, Goal, Loss, DataShare
+from regard.tasks.translation.translations import TranslationSearchOptions, translate
+from regard.training import DataShare, Goal, LazyBatches, Loss
 
 
 class TranslationTask:
@@ -44,19 +44,26 @@ class TranslationTask:
         """What is worth knowing about the text."""
         tests = {name: len(pairs) for name, pairs in self.text.tests.items()}
         endless = self.config.data.text in ENDLESS
-        counted = describe_sizes("pairs", len(self.text.load_training(0)), len(self.text.validation), tests, endless=endless)
+        counted = describe_sizes(
+            "pairs", len(self.text.load_training(0)), len(self.text.validation), tests, endless=endless
+        )
         return (counted, *self.text.notes, *self.get_encoded(0).notes, *self.describe_lost_characters())
 
     def describe_lost_characters(self) -> Iterator[str]:
         """Notes on characters that the vocabularies do not give back."""
         pairs, both = self.text.load_training(0), self.vocabularies
-        lost = [{*both.source.find_lost_characters(pair.source), *both.target.find_lost_characters(pair.target)} for pair in pairs]
+        lost = [
+            {*both.source.find_lost_characters(pair.source), *both.target.find_lost_characters(pair.target)}
+            for pair in pairs
+        ]
         for character in sorted(set().union(*lost)):
             count = sum(character in some for some in lost)
             yield f"{count:,} of the {len(pairs):,} pairs have {character}, which stands for a blank: it is read as one"
 
     def model(self) -> EncoderDecoder[Any]:
-        return build_model(self.config.model, source=len(self.vocabularies.source), target=len(self.vocabularies.target))
+        return build_model(
+            self.config.model, source=len(self.vocabularies.source), target=len(self.vocabularies.target)
+        )
 
     def encode_epoch(self, epoch: int) -> EncodedPairs:
         """The training pairs of an epoch; files have the same in each."""
@@ -70,7 +77,9 @@ class TranslationTask:
     def epoch(self, number: int, part: DataShare) -> Sequence[TranslationBatch]:
         pairs = self.get_encoded(number if self.config.data.text in ENDLESS else 0)
         seed, budget = self.config.training.seed, self.config.learning.budget
-        return LazyBatches(make_batches(pairs.lengths, budget, seed, number, rank=part.rank, world=part.world), pairs.collate)
+        return LazyBatches(
+            make_batches(pairs.lengths, budget, seed, number, rank=part.rank, world=part.world), pairs.collate
+        )
 
     def loss(self, model: Any, batch: TranslationBatch) -> Loss:
         losses = model.loss(*batch, smoothing=self.config.learning.smoothing)
@@ -79,7 +88,9 @@ class TranslationTask:
     def measure(self, model: Any, part: DataShare) -> Mapping[str, float]:
         pairs = part.select(self.text.validation[: self.config.measure.most])
         # The share is of those within the limit: a share of all pairs might have none of them.
-        held_out = EncodedPairs(part.select(self.get_encoded_held_out().sources), part.select(self.get_encoded_held_out().targets))
+        held_out = EncodedPairs(
+            part.select(self.get_encoded_held_out().sources), part.select(self.get_encoded_held_out().targets)
+        )
         return self.measure_loss(model, held_out) | self.measure_quality(model, pairs)
 
     def measure_loss(self, model: Any, held_out: EncodedPairs) -> dict[str, float]:
@@ -100,7 +111,9 @@ class TranslationTask:
             longest=self.config.model.longest,
         )
         found = translate(model, self.vocabularies, [pair.source for pair in pairs], search)
-        return sum_matches([one.best[0].text for one in found], [pair.target for pair in pairs], self.config.measure.tokenizer)
+        return sum_matches(
+            [one.best[0].text for one in found], [pair.target for pair in pairs], self.config.measure.tokenizer
+        )
 
     def metrics(self, total: Mapping[str, float]) -> dict[str, float]:
         return {"loss": total["surprise"] / total["tokens"]} | compute_metrics(total)
@@ -118,7 +131,9 @@ def build_task(config: TranslationConfig, run: Path | None = None) -> Translatio
         return TranslationTask(config, text, load_vocabularies(run))
     cutting = config.vocabulary
     pairs = collect_vocabulary_pairs(text, config.data.text)
-    return TranslationTask(config, text, build_vocabularies(pairs, cutting.source, None if cutting.joint else cutting.target))
+    return TranslationTask(
+        config, text, build_vocabularies(pairs, cutting.source, None if cutting.joint else cutting.target)
+    )
 
 
 def get_goal(config: TranslationConfig) -> Goal:

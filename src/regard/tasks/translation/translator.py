@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import torch
 
-from regard.datasets.cleaning import clean
+from regard.datasets.text import clean
 from regard.models import EncoderDecoder, build_model
 from regard.tasks.data import Vocabularies, load_vocabularies
-from regard.tasks.predicting import load_model, find_weights
+from regard.tasks.prediction import find_weights, load_model
 from regard.tasks.translation.config import TranslationConfig
-from regard.tasks.translation.translating import TranslationSearchOptions, TranslationResult, translate
+from regard.tasks.translation.translations import TranslationResult, TranslationSearchOptions, translate
 
 
 class Translator:
@@ -34,7 +34,9 @@ class Translator:
         model = load_model(lambda: build_model(config.model, **words), config.training, run, weights)
         return cls(config, vocabularies, cast(EncoderDecoder[Any], model))
 
-    def translate(self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool = False) -> list[TranslationResult]:
+    def translate(
+        self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool = False
+    ) -> list[TranslationResult]:
         """Translations in the order of the texts, cleaned as those that were learned from.
 
         A text of nothing but blanks has a translation of nothing.
@@ -46,7 +48,9 @@ class Translator:
             found = iter(self.translate_nonblank(full, self.limit_length(search), attention=attention))
         return [TranslationResult([], [], ()) if place in blank else next(found) for place in range(len(texts))]
 
-    def translate_nonblank(self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool) -> list[TranslationResult]:
+    def translate_nonblank(
+        self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool
+    ) -> list[TranslationResult]:
         """Translations of texts that are not blank: what an engine does."""
         return translate(self.model, self.vocabularies, texts, search, attention=attention)
 

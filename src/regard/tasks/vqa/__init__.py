@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.tasks.naming import apply_changes, choose_preset, set_run_folder, resolve_data
+from regard.tasks.configuration import apply_changes, choose_preset, resolve_data, set_run_folder
 from regard.tasks.vqa.config import PRESETS, VqaConfig
 from regard.tasks.vqa.predictor import VqaPredictor, load
-from regard.tasks.vqa.task import VqaTask, get_goal, build_task
+from regard.tasks.vqa.task import VqaTask, build_task, get_goal
 
 DEFAULT = VqaConfig()
 DATA = """QUESTIONS is easy-vqa (in its package), or a folder with train and test, each with images/0.png, 1.png, … and
@@ -24,12 +24,12 @@ __all__ = [
     "DATA",
     "DEFAULT",
     "PRESETS",
+    "VqaConfig",
     "VqaPredictor",
     "VqaTask",
-    "VqaConfig",
     "apply_changes",
+    "build_task",
     "configure",
     "get_goal",
     "load",
-    "build_task",
 ]

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from regard.datasets.cleaning import clean
+from regard.datasets.text import clean
 from regard.errors import wrong
 from regard.inspect.draw.chapters import Regions
 from regard.tasks.data import Vocabulary
-from regard.tasks.images import as_tensor, open_photo, make_thumbnail, resize_to_square
+from regard.tasks.images import as_tensor, make_thumbnail, open_photo, resize_to_square
 from regard.tasks.images.photos import import_pillow
 from regard.tasks.images.regions import get_grid_shape, name_regions
-from regard.tasks.predicting import LabeledWeights, Prediction, EvaluationReport, HeldOutSplit, load_model
-from regard.tasks.vqa.answering import Answerer, VqaBatch
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, load_model
 from regard.tasks.vqa.config import VqaConfig
-from regard.tasks.vqa.questions import VqaDataset, open_questions, normalize_question
-from regard.tasks.vqa.task import VqaTask, build_answerer, load_vocabulary_and_answers, encode_questions
+from regard.tasks.vqa.model import Answerer, VqaBatch
+from regard.tasks.vqa.questions import VqaDataset, normalize_question, open_questions
+from regard.tasks.vqa.task import VqaTask, build_answerer, encode_questions, load_vocabulary_and_answers
 from regard.training import DataShare
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ class VqaPredictor:
         shown = LabeledWeights(looks.tolist(), name_regions(looks.shape[1]), rows)
         beside = Regions(make_thumbnail(photo), get_grid_shape(looks.shape[1]))
         title = f"{question} {answer}"
-        return Prediction(answer, values, lambda: draw_attention(photo, looks.numpy(), rows, title), shown, medium=beside)
+        return Prediction(
+            answer, values, lambda: draw_attention(photo, looks.numpy(), rows, title), shown, medium=beside
+        )
 
     def check_question(self, question: str) -> str:
         """The words of a question; raises where there are none, too many, or some that nobody has taught it."""

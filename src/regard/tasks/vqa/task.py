@@ -11,14 +11,14 @@ from torch import Tensor
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary, VocabularyConfig, pad
 from regard.tasks.data.fingerprints import check_fingerprint, digest, save_fingerprint
-from regard.tasks.data.parts import describe_overlaps, describe_sizes
-from regard.tasks.data.shuffling import shuffle_batches
+from regard.tasks.data.shuffle import shuffle_batches
+from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
 from regard.tasks.data.vocabularies import load_vocabulary as load_vocabulary
 from regard.tasks.data.vocabulary import build_token_vocabulary
-from regard.tasks.vqa.answering import Answerer, VqaBatch
 from regard.tasks.vqa.config import VqaConfig
+from regard.tasks.vqa.model import Answerer, VqaBatch
 from regard.tasks.vqa.questions import YES_NO, VqaDataset, VqaSplit, open_questions
-from regard.training import LazyBatches, Goal, Loss, DataShare
+from regard.training import DataShare, Goal, LazyBatches, Loss
 
 VOCABULARY, QUESTIONS, ANSWERS = "vocabulary", "questions", "answers.json"
 UNSEEN = -1  # an answer that was never learned, and is therefore always wrong
@@ -28,9 +28,7 @@ BATCH_SIZE = 100  # images that are measured at once
 class VqaTask:
     """Learns to answer. See `regard.training.Task` for what each method is."""
 
-    def __init__(
-        self, config: VqaConfig, dataset: VqaDataset, vocabulary: Vocabulary, answers: Sequence[str]
-    ) -> None:
+    def __init__(self, config: VqaConfig, dataset: VqaDataset, vocabulary: Vocabulary, answers: Sequence[str]) -> None:
         self.config, self.dataset, self.vocabulary, self.answers = config, dataset, vocabulary, list(answers)
 
     @property
@@ -42,7 +40,9 @@ class VqaTask:
         """What is worth knowing about the data."""
         known, checked, test = self.dataset
         learned = f"{len(known.names):,} images with {len(known.questions):,} questions to learn from"
-        counted = describe_sizes("questions", len(known.questions), len(checked.questions), {"test": len(test.questions)})
+        counted = describe_sizes(
+            "questions", len(known.questions), len(checked.questions), {"test": len(test.questions)}
+        )
         held_out = {"validation": hash_images(checked), "test": hash_images(test)}
         return (counted, learned, *describe_overlaps("images", hash_images(known), held_out))
 

@@ -1,11 +1,11 @@
 // Lines from the tokens that look, on the left, to what they look at, on the right; as thick as the weight.
 //
-//   const lines = arcs(element, { weights, rows, columns, scale, threshold, chosen, name, dark, language, onchoose(row) });
+//   const lines = createArcs(element, { weights, rows, columns, scale, threshold, chosen, name, dark, language, onchoose(row) });
 
-import { css, isDark, palette } from "./colors.js";
-import { count, labelAt, shortened } from "./labels.js";
-import { amountOf, hereSource } from "./source.js";
-import { speaker } from "./words.js";
+import { buildPalette, isDark, toCss } from "./colors.js";
+import { countLabels, labelAt, shorten } from "./labels.js";
+import { computeAmount, createLocalSource } from "./source.js";
+import { createFormatter } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const STEP = 20; // pixels from a token to the next
@@ -14,7 +14,7 @@ const EDGE = 170; // room for tokens on either side
 const MOST = 3000; // lines; the thinnest are left out
 const FAINTEST = 0.02; // thinner lines cannot be seen
 
-export function arcs(element, options) {
+export function createArcs(element, options) {
   const state = { scale: "none", threshold: 0, name: "", ...options };
   const picture = document.createElementNS(SVG, "svg");
   picture.setAttribute("class", "regard-arcs");
@@ -23,15 +23,15 @@ export function arcs(element, options) {
 
   function update(changes = {}) {
     Object.assign(state, changes);
-    const [rows, columns] = [count(state.rows), count(state.columns)];
+    const [rows, columns] = [countLabels(state.rows), countLabels(state.columns)];
     const height = Math.max(rows, columns) * STEP + 10;
     picture.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
-    picture.setAttribute("aria-label", speaker(state.language)("arcs", { name: state.name }));
-    const colors = palette("weights", state.dark ?? isDark());
-    const lines = kept(state, rows, columns).map((line) => drawLine(line, colors));
-    const left = Array.from({ length: rows }, (_, row) => token(state.rows, row, EDGE - 8, "end", true));
+    picture.setAttribute("aria-label", createFormatter(state.language)("arcs", { name: state.name }));
+    const colors = buildPalette("weights", state.dark ?? isDark());
+    const lines = selectLines(state, rows, columns).map((line) => drawLine(line, colors));
+    const left = Array.from({ length: rows }, (_, row) => drawToken(state.rows, row, EDGE - 8, "end", true));
     const edge = WIDTH - EDGE + 8;
-    const right = Array.from({ length: columns }, (_, column) => token(state.columns, column, edge, "start", false));
+    const right = Array.from({ length: columns }, (_, column) => drawToken(state.columns, column, edge, "start", false));
     picture.replaceChildren(...lines, ...left, ...right);
   }
 
@@ -41,16 +41,16 @@ export function arcs(element, options) {
     const middle = WIDTH / 2;
     line.setAttribute("d", `M${EDGE},${from} C${middle},${from} ${middle},${to} ${WIDTH - EDGE},${to}`);
     line.setAttribute("fill", "none");
-    line.setAttribute("stroke", css(colors, 0.35 + 0.65 * amount));
+    line.setAttribute("stroke", toCss(colors, 0.35 + 0.65 * amount));
     line.setAttribute("stroke-width", String(Math.max(0.5, 4 * amount)));
     line.setAttribute("opacity", state.chosen === undefined || state.chosen === row ? "1" : "0.12");
     return line;
   }
 
-  function token(labels, place, x, anchor, asks) {
+  function drawToken(labels, place, x, anchor, asks) {
     const text = document.createElementNS(SVG, "text");
     const label = labelAt(labels, place);
-    text.textContent = `\u2068${shortened(label, 22)}\u2069`;
+    text.textContent = `\u2068${shorten(label, 22)}\u2069`;
     text.setAttribute("x", String(x));
     text.setAttribute("y", String((place + 0.5) * STEP + 9));
     text.setAttribute("text-anchor", anchor);
@@ -66,13 +66,13 @@ export function arcs(element, options) {
 }
 
 // The thickest lines, drawn last so that they lie on top.
-function kept({ weights, scale, threshold }, rows, columns) {
-  const source = hereSource(weights, rows, columns);
+function selectLines({ weights, scale, threshold }, rows, columns) {
+  const source = createLocalSource(weights, rows, columns);
   const lines = [];
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1) {
       const value = Math.abs(weights[row * columns + column]);
-      const amount = Math.min(1, amountOf(value, scale, source.largest, source.largestOfRow(row)));
+      const amount = Math.min(1, computeAmount(value, scale, source.largest, source.largestOfRow(row)));
       if (amount >= Math.max(threshold, FAINTEST)) lines.push({ row, column, amount });
     }
   }

@@ -10,26 +10,26 @@ const DIFFERENCE = { lightness: [0.3, 0.93], hues: [262, 75], chroma: 0.13 };
 const STEPS = 256;
 
 /** 256 colors, red, green and blue of each in turn. `kind`: "weights" from 0 to 1, or "difference" from −1 to 1. */
-export function palette(kind = "weights", dark = false) {
+export function buildPalette(kind = "weights", dark = false) {
   const colors = new Uint8ClampedArray(STEPS * 3);
   for (let step = 0; step < STEPS; step += 1) {
     const amount = step / (STEPS - 1);
-    const color = kind === "difference" ? differing(amount) : weighing(amount, dark ? PALETTES.dark : PALETTES.light);
+    const color = kind === "difference" ? colorDifference(amount) : colorWeight(amount, dark ? PALETTES.dark : PALETTES.light);
     colors.set(color, step * 3);
   }
   return colors;
 }
 
-function weighing(amount, { lightness, hue, chroma }) {
+function colorWeight(amount, { lightness, hue, chroma }) {
   const [start, middle, end] = chroma;
   const bend = amount < 0.5 ? mix(start, middle, amount * 2) : mix(middle, end, amount * 2 - 1);
-  return rgb(mix(...lightness, amount), bend, mix(...hue, amount));
+  return toRgb(mix(...lightness, amount), bend, mix(...hue, amount));
 }
 
 // Dark blue is less, bright yellow is more, grey between them is the same: also where colors cannot be seen.
-function differing(amount) {
+function colorDifference(amount) {
   const { lightness, hues, chroma } = DIFFERENCE;
-  return rgb(mix(...lightness, amount), chroma * Math.abs(amount * 2 - 1), amount < 0.5 ? hues[0] : hues[1]);
+  return toRgb(mix(...lightness, amount), chroma * Math.abs(amount * 2 - 1), amount < 0.5 ? hues[0] : hues[1]);
 }
 
 function mix(from, to, amount) {
@@ -37,16 +37,16 @@ function mix(from, to, amount) {
 }
 
 // From lightness, chroma and hue of OKLab (Ottosson 2020) to bytes of sRGB; chroma shrinks until the color exists.
-function rgb(lightness, chroma, hue) {
+function toRgb(lightness, chroma, hue) {
   for (let left = chroma; ; left = Math.max(0, left - 0.004)) {
-    const linear = linearRgb(lightness, left, (hue * Math.PI) / 180);
+    const linear = toLinearRgb(lightness, left, (hue * Math.PI) / 180);
     if (left === 0 || linear.every((part) => part >= -1e-4 && part <= 1.0001)) {
-      return linear.map((part) => Math.round(255 * encoded(Math.min(1, Math.max(0, part)))));
+      return linear.map((part) => Math.round(255 * encodeSrgb(Math.min(1, Math.max(0, part)))));
     }
   }
 }
 
-function linearRgb(lightness, chroma, angle) {
+function toLinearRgb(lightness, chroma, angle) {
   const [a, b] = [chroma * Math.cos(angle), chroma * Math.sin(angle)];
   const long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
@@ -58,18 +58,18 @@ function linearRgb(lightness, chroma, angle) {
   ];
 }
 
-function encoded(linear) {
+function encodeSrgb(linear) {
   return linear <= 0.0031308 ? 12.92 * linear : 1.055 * linear ** (1 / 2.4) - 0.055;
 }
 
 /** A number of 0 … 1 as a color of CSS. */
-export function css(colors, amount) {
+export function toCss(colors, amount) {
   const place = 3 * Math.round(Math.min(1, Math.max(0, amount)) * (STEPS - 1));
   return `rgb(${colors[place]} ${colors[place + 1]} ${colors[place + 2]})`;
 }
 
 /** Black or white, whichever can be read on that color. */
-export function readableOn(colors, amount) {
+export function chooseTextColor(colors, amount) {
   const place = 3 * Math.round(Math.min(1, Math.max(0, amount)) * (STEPS - 1));
   const parts = [0, 1, 2].map((part) => (colors[place + part] / 255) ** 2.2);
   return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] > 0.18 ? "#000" : "#fff";

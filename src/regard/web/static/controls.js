@@ -9,7 +9,7 @@ export function make(tag, properties = {}, ...children) {
 }
 
 /** A list to choose from: { element, set(options, chosen), label(text) }. Options are [value, text]. */
-export function choice(onchange) {
+export function createChoice(onchange) {
   const [name, list] = [make("span"), make("select")];
   list.addEventListener("change", () => onchange(list.value));
   return {
@@ -28,7 +28,7 @@ export function choice(onchange) {
 }
 
 /** A number from 0 to 1: { element, set(value), label(text) }. */
-export function slider(onchange) {
+export function createSlider(onchange) {
   const [name, shown] = [make("span"), make("span", { className: "regard-number" })];
   const range = make("input", { type: "range", min: "0", max: "1", step: "0.01", value: "0" });
   range.addEventListener("input", () => onchange(Number(range.value)));
@@ -46,7 +46,7 @@ export function slider(onchange) {
 }
 
 /** Which color means what: { element, set(paint, least, most) }; paints as in tiles.js. */
-export function legend() {
+export function createLegend() {
   const [low, high] = [make("span"), make("span")];
   const bar = make("canvas", { width: 256, height: 1 });
   const element = make("span", { className: "regard-legend" }, low, bar, high);
@@ -63,7 +63,7 @@ export function legend() {
 }
 
 /** Buttons of which one is pressed: { element, set(options, chosen), label(text) }. */
-export function toggle(onchange) {
+export function createToggle(onchange) {
   const group = make("div", { className: "regard-toggle" });
   group.setAttribute("role", "group");
   return {

@@ -1,6 +1,6 @@
 // Small pictures of every head, layer by layer; one of them is chosen.
 //
-//   const grid = headGrid(element, {
+//   const grid = createHeadGrid(element, {
 //     sites: [{ name, heads: [source, …] }],   // a row each; sources as in source.js, of weights that are here
 //     chosen: { site: 0, head: 1 },            // head −1 is the mean
 //     mean: [source, …],                       // of each site, where its heads have one
@@ -8,12 +8,12 @@
 //   });
 
 import { isDark } from "./colors.js";
-import { paintOf, thumbnail } from "./tiles.js";
-import { speaker } from "./words.js";
+import { createPaint, drawThumbnail } from "./tiles.js";
+import { createFormatter } from "./words.js";
 
 const PIXELS = 72;
 
-export function headGrid(element, options) {
+export function createHeadGrid(element, options) {
   const state = { ...options };
   const table = document.createElement("div");
   table.className = "regard-grid";
@@ -40,40 +40,40 @@ export function headGrid(element, options) {
 
   function update(changes = {}) {
     Object.assign(state, changes);
-    const say = speaker(state.language);
+    const say = createFormatter(state.language);
     const language = say("mean");
     if (shown?.sites !== state.sites || shown.language !== language) build(say);
     shown = { sites: state.sites, language };
-    const paint = paintOf({ ...state, dark: state.dark ?? isDark() });
+    const paint = createPaint({ ...state, dark: state.dark ?? isDark() });
     for (const [name, button] of buttons) {
       const chosen = name === `${state.chosen.site}/${state.chosen.head}`;
       button.tabIndex = chosen ? 0 : -1;
       button.setAttribute("aria-pressed", String(chosen));
       if (button.paint === paint.name) continue;
-      thumbnail(button.firstChild, button.source, paint, PIXELS);
+      drawThumbnail(button.firstChild, button.source, paint, PIXELS);
       button.paint = paint.name;
     }
   }
 
   function build(say) {
     buttons = new Map();
-    table.replaceChildren(...state.sites.map((site, place) => siteRow(site, place, say)));
+    table.replaceChildren(...state.sites.map((site, place) => createSiteRow(site, place, say)));
     table.setAttribute("aria-label", say("heads"));
   }
 
-  function siteRow(site, place, say) {
+  function createSiteRow(site, place, say) {
     const row = document.createElement("div");
     row.className = "regard-grid-row";
     row.setAttribute("role", "row");
     const name = Object.assign(document.createElement("span"), { className: "regard-grid-name", textContent: site.name });
     name.setAttribute("role", "rowheader");
-    const heads = site.heads.map((source, head) => thumbnailButton(source, place, head, say));
-    if (site.heads.length > 1 && state.mean) heads.unshift(thumbnailButton(state.mean[place], place, -1, say));
+    const heads = site.heads.map((source, head) => createThumbnail(source, place, head, say));
+    if (site.heads.length > 1 && state.mean) heads.unshift(createThumbnail(state.mean[place], place, -1, say));
     row.append(name, ...heads);
     return row;
   }
 
-  function thumbnailButton(source, site, head, say) {
+  function createThumbnail(source, site, head, say) {
     const cell = Object.assign(document.createElement("span"), { className: "regard-grid-cell" });
     cell.setAttribute("role", "gridcell");
     const button = Object.assign(document.createElement("button"), { type: "button", source });

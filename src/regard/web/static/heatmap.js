@@ -1,6 +1,6 @@
 // A heat map on a canvas: queries down, keys across; zoom, pan, exact weights under the pointer and by keyboard.
 //
-//   const map = heatmap(element, {
+//   const map = createHeatMap(element, {
 //     weights,              // Float32Array, row by row; or `source` (source.js) for tables too large to be sent
 //     rows, columns,        // labels, or how many there are
 //     scale: "none",        // colors: "none" as they are (0 … 1), "row" by the row's largest, "global" by the largest
@@ -12,18 +12,18 @@
 //   map.update({ threshold: 0.1 });  map.fit();  map.zoom(2);  map.view = …;  map.canvas;  map.destroy();
 
 import { isDark } from "./colors.js";
-import { drawFrame } from "./frame.js";
+import { mapFrame } from "./frame.js";
 import { listen } from "./gestures.js";
-import { count, exactly, labelAt } from "./labels.js";
-import { hereSource } from "./source.js";
-import { drawTiles, paintOf, tileStore } from "./tiles.js";
-import { chosenLanguage, speaker } from "./words.js";
+import { countLabels, formatExactly, labelAt } from "./labels.js";
+import { createLocalSource } from "./source.js";
+import { createPaint, createTileStore, drawTiles } from "./tiles.js";
+import { chooseLanguage, createFormatter } from "./words.js";
 
 const DEFAULTS = { scale: "none", threshold: 0, kind: "weights", name: "", height: 0 };
 const LARGEST_CELL = 30; // pixels, before anyone zooms
 const DEEPEST = 96; // pixels of a cell, zoomed in
 
-export function heatmap(element, options) {
+export function createHeatMap(element, options) {
   return new HeatMap(element, options);
 }
 
@@ -53,12 +53,12 @@ class HeatMap {
     this.frame.append(this.canvas, this.tip);
     this.element.append(this.frame, this.readout);
     listen(this.canvas, {
-      hover: (x, y) => this.point(this.cellAt(x, y), x, y),
-      leave: () => this.point(undefined),
+      hover: (x, y) => this.moveCursor(this.cellAt(x, y), x, y),
+      leave: () => this.moveCursor(undefined),
       choose: (x, y) => this.choose(this.cellAt(x, y)),
       pan: (x, y) => this.move(x, y),
       zoom: (factor, x, y) => this.zoom(factor, x, y),
-      key: (name, shift) => this.key(name, shift),
+      key: (name, shift) => this.handleKey(name, shift),
     });
   }
 
@@ -66,26 +66,26 @@ class HeatMap {
   update(changes = {}) {
     Object.assign(this.options, changes);
     const { rows, columns } = this.options;
-    if (changes.weights) this.show(hereSource(changes.weights, count(rows), count(columns)));
-    else if (changes.source) this.show(changes.source);
+    if (changes.weights) this.setSource(createLocalSource(changes.weights, countLabels(rows), countLabels(columns)));
+    else if (changes.source) this.setSource(changes.source);
     const { scale, threshold, kind } = this.options;
     this.dark = this.options.dark ?? isDark();
-    this.language = chosenLanguage(this.options.language);
-    this.say = speaker(this.language);
-    this.paint = paintOf({ scale, threshold, kind, dark: this.dark });
+    this.language = chooseLanguage(this.options.language);
+    this.say = createFormatter(this.language);
+    this.paint = createPaint({ scale, threshold, kind, dark: this.dark });
     const names = { name: this.options.name, rows: this.source.rows, columns: this.source.columns };
     this.canvas.setAttribute("aria-label", `${this.say("heatMap", names)}. ${this.say("heatMapHelp")}`);
     if (this.cursor && (this.cursor.row >= this.source.rows || this.cursor.column >= this.source.columns)) {
       this.cursor = undefined;
     }
     this.resize();
-    if (this.cursor) this.tell();
+    if (this.cursor) this.showWeight();
   }
 
-  show(source) {
+  setSource(source) {
     const sameSize = this.source?.rows === source.rows && this.source?.columns === source.columns;
     this.source = source;
-    this.tiles = tileStore(source, () => this.redraw());
+    this.tiles = createTileStore(source, () => this.redraw());
     if (!sameSize) this.view = undefined;
   }
 
@@ -93,7 +93,7 @@ class HeatMap {
     const width = Math.max(120, this.frame.clientWidth);
     const { rows, columns } = this.source;
     const context = this.canvas.getContext("2d");
-    this.margins = drawFrame.margins(context, this.options, width);
+    this.margins = mapFrame.measureMargins(context, this.options, width);
     const across = width - this.margins.left - 1;
     const cell = Math.min(LARGEST_CELL, across / Math.max(1, columns));
     const wanted = Math.max(cell, Math.min(24, 400 / Math.max(1, rows))) * rows;
@@ -110,13 +110,13 @@ class HeatMap {
 
   /** All of the table in sight. */
   fit() {
-    this.position = { x: 0, y: 0, ...this.fitted() };
+    this.position = { x: 0, y: 0, ...this.computeFit() };
     this.whole = true; // until somebody zooms, it stays so when the page changes its width
-    this.changed();
+    this.notifyView();
   }
 
   // Cells are square where that wastes little; a few queries over thousands of frames are not.
-  fitted() {
+  computeFit() {
     const { rows, columns } = this.source;
     const width = Math.min(LARGEST_CELL, this.plot.width / Math.max(1, columns));
     const height = Math.min(LARGEST_CELL, this.plot.height / Math.max(1, rows));
@@ -140,7 +140,7 @@ class HeatMap {
   zoom(factor, x = this.margins.left + this.plot.width / 2, y = this.margins.top + this.plot.height / 2) {
     const old = this.position;
     this.whole = false;
-    const least = this.fitted();
+    const least = this.computeFit();
     const most = Math.max(DEEPEST, least.width, least.height);
     const bounded = (size, low) => Math.min(most, Math.max(low, size * factor));
     const width = bounded(old.width, least.width);
@@ -159,10 +159,10 @@ class HeatMap {
     const held = (at, size, cells, room) => Math.min(0, Math.max(at, Math.min(0, room - cells * size)));
     position.x = held(position.x + x, position.width, source.columns, plot.width);
     position.y = held(position.y + y, position.height, source.rows, plot.height);
-    this.changed();
+    this.notifyView();
   }
 
-  changed() {
+  notifyView() {
     this.options.onview?.(this.view);
     this.redraw();
   }
@@ -177,16 +177,16 @@ class HeatMap {
   draw() {
     const context = this.canvas.getContext("2d");
     context.setTransform(this.pixels, 0, 0, this.pixels, 0, 0);
-    drawFrame.clear(context, this);
+    mapFrame.clear(context, this);
     context.save();
     context.beginPath();
     context.rect(this.margins.left, this.margins.top, this.plot.width + 1, this.plot.height + 1);
     context.clip();
     drawTiles(context, this);
-    drawFrame.lines(context, this);
+    mapFrame.drawLines(context, this);
     context.restore();
-    drawFrame.labels(context, this);
-    drawFrame.cursor(context, this);
+    mapFrame.drawLabels(context, this);
+    mapFrame.drawCursor(context, this);
   }
 
   /** The cell at a place of the canvas, or undefined. */
@@ -199,16 +199,16 @@ class HeatMap {
   }
 
   /** The middle of a cell on the canvas: where a pointer would be. */
-  placeOf(row, column) {
+  centerOf(row, column) {
     const { x, y, width, height } = this.position;
     return [this.margins.left + x + (column + 0.5) * width, this.margins.top + y + (row + 0.5) * height];
   }
 
-  point(cell, x, y) {
+  moveCursor(cell, x, y) {
     const same = cell?.row === this.cursor?.row && cell?.column === this.cursor?.column;
     this.cursor = cell;
     this.tip.hidden = !cell;
-    if (cell && !same) this.tell();
+    if (cell && !same) this.showWeight();
     if (cell) this.placeTip(x, y);
     if (!same) this.redraw();
   }
@@ -219,13 +219,13 @@ class HeatMap {
     this.tip.style.top = `${y + 18}px`;
   }
 
-  async tell() {
+  async showWeight() {
     const { row, column } = this.cursor;
     const answer = this.source.weight(row, column);
     const weight = typeof answer?.then === "function" ? await answer.catch(() => undefined) : answer;
     if (weight === undefined || this.cursor?.row !== row || this.cursor?.column !== column) return;
     const names = { row: labelAt(this.options.rows, row), column: labelAt(this.options.columns, column) };
-    const text = this.say("cell", { ...names, weight: exactly(weight) });
+    const text = this.say("cell", { ...names, weight: formatExactly(weight) });
     this.tip.textContent = text;
     this.readout.textContent = text;
     this.options.onhover?.({ row, column, weight });
@@ -237,28 +237,28 @@ class HeatMap {
     if (cell) this.options.onchoose?.(cell);
   }
 
-  key(name, shift) {
+  handleKey(name, shift) {
     const [x, y] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[name] ?? [0, 0];
-    if (x || y) shift ? this.move(-x * 60, -y * 60) : this.step(x, y);
+    if (x || y) shift ? this.move(-x * 60, -y * 60) : this.stepCursor(x, y);
     else if (name === "+" || name === "=") this.zoom(1.5);
     else if (name === "-") this.zoom(1 / 1.5);
     else if (name === "0") this.fit();
     else if (name === "Enter" && this.cursor) this.choose(this.cursor);
-    else if (name === "Escape") this.point(undefined);
+    else if (name === "Escape") this.moveCursor(undefined);
     else return false;
     return true;
   }
 
-  step(x, y) {
+  stepCursor(x, y) {
     const held = (value, most) => Math.min(most - 1, Math.max(0, value));
     const from = this.cursor ?? { row: -y, column: -x };
     const cell = { row: held(from.row + y, this.source.rows), column: held(from.column + x, this.source.columns) };
     if (cell.row < 0 || cell.column < 0) return;
-    const [left, top] = this.placeOf(cell.row, cell.column);
+    const [left, top] = this.centerOf(cell.row, cell.column);
     const { margins, plot } = this;
     const inward = (at, low, high) => (at < low ? low - at + 20 : at > high ? high - at - 20 : 0);
     this.move(inward(left, margins.left, margins.left + plot.width), inward(top, margins.top, margins.top + plot.height));
-    this.point(cell, ...this.placeOf(cell.row, cell.column));
+    this.moveCursor(cell, ...this.centerOf(cell.row, cell.column));
   }
 
   destroy() {

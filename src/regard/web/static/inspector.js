@@ -1,25 +1,25 @@
 // A recording to look through: hypotheses, layers, heads; heat map or lines; tokens; picture or sound beside it.
 //
-//   inspector(element, recording, { language, theme });
+//   createInspector(element, recording, { language, theme });
 //
 // `recording` is what regard.draw.report writes:
 //   { title, exact, notes: [], labels: [[token, …]], tables: [packed],
 //     chapters: [{ name, score, beside, sites: [{ name, kind, rows, columns, heads, height, width, step, table }] }] }
 // where rows and columns are places in `labels`, or null for numbers, and `table` is a place in `tables`.
 
-import { arcs } from "./arcs.js";
-import { besideView } from "./beside.js";
+import { createArcs } from "./arcs.js";
+import { createMediaView } from "./media.js";
 import { isDark } from "./colors.js";
-import { choice, legend, make, slider, toggle } from "./controls.js";
-import { headGrid } from "./grid.js";
-import { heatmap } from "./heatmap.js";
-import { exactly } from "./labels.js";
-import { siteSources, written } from "./tables.js";
-import { paintOf } from "./tiles.js";
-import { tokenPair, tokensOf } from "./tokens.js";
-import { chosenLanguage, siteName, speaker, teach } from "./words.js";
+import { createChoice, createLegend, createSlider, createToggle, make } from "./controls.js";
+import { createHeadGrid } from "./grid.js";
+import { createHeatMap } from "./heatmap.js";
+import { formatExactly } from "./labels.js";
+import { loadSiteSources, readWeights } from "./tables.js";
+import { createPaint } from "./tiles.js";
+import { createTokenPair, listTokens } from "./tokens.js";
+import { addWords, chooseLanguage, createFormatter, formatSiteName } from "./words.js";
 
-teach({
+addWords({
   en: {
     hypotheses: "Hypotheses", layer: "Layer", headName: "Head", colors: "Colors", threshold: "Hide below",
     none: "0 to 1", row: "by row", global: "by largest", map: "Map", lines: "Lines", drawing: "Drawing",
@@ -42,9 +42,9 @@ teach({
   },
 });
 
-export async function inspector(element, recording, { language, theme } = {}) {
-  const page = new Inspector(element, recording, { language: chosenLanguage(language), theme });
-  await page.choose({ chapter: 0, site: page.firstSite(0), head: -1 });
+export async function createInspector(element, recording, { language, theme } = {}) {
+  const page = new Inspector(element, recording, { language: chooseLanguage(language), theme });
+  await page.choose({ chapter: 0, site: page.findFirstSite(0), head: -1 });
   return page;
 }
 
@@ -57,7 +57,7 @@ class Inspector {
   }
 
   /** The last layer that looks from one text at another, where there is one: an alignment says the most. */
-  firstSite(chapter) {
+  findFirstSite(chapter) {
     const { sites } = this.recording.chapters[chapter];
     const across = sites.map((site) => site.rows !== site.columns || site.height !== site.width);
     return Math.max(0, across.lastIndexOf(true));
@@ -66,27 +66,27 @@ class Inspector {
   build(element) {
     const change = (name) => (value) => this.choose({ [name]: value });
     this.controls = {
-      chapter: toggle((value) => this.choose({ chapter: Number(value), picked: undefined })),
-      site: choice((value) => this.choose({ site: Number(value), head: -1, picked: undefined })),
-      head: choice((value) => this.choose({ head: Number(value) })),
-      scale: choice(change("scale")),
-      threshold: slider(change("threshold")),
-      drawing: toggle(change("drawing")),
-      language: toggle(change("language")),
-      theme: toggle(change("theme")),
+      chapter: createToggle((value) => this.choose({ chapter: Number(value), picked: undefined })),
+      site: createChoice((value) => this.choose({ site: Number(value), head: -1, picked: undefined })),
+      head: createChoice((value) => this.choose({ head: Number(value) })),
+      scale: createChoice(change("scale")),
+      threshold: createSlider(change("threshold")),
+      drawing: createToggle(change("drawing")),
+      language: createToggle(change("language")),
+      theme: createToggle(change("theme")),
     };
     const { chapter, site, head, scale, threshold, drawing, language, theme } = this.controls;
     this.parts = Object.fromEntries(["map", "lines", "grid", "said", "read", "beside"].map((name) => [name, make("div")]));
     this.headings = Object.fromEntries(["heads", "tokens"].map((name) => [name, make("h2")]));
-    this.legend = legend();
+    this.legend = createLegend();
     this.looked = make("p", { className: "regard-looked" });
     this.foot = make("footer", { className: "regard-foot" });
     this.fitButton = make("button", { type: "button", className: "regard-fit" });
     this.fitButton.addEventListener("click", () => this.map?.fit());
     chapter.element.classList.add("regard-chapters");
     const { said, read } = this.parts;
-    this.pair = tokenPair({ said, read, looked: this.looked }, { onpick: (axis, place) => this.pick(axis, place) });
-    this.beside = besideView(this.parts.beside, { onchoose: (row) => this.pick("row", row) });
+    this.pair = createTokenPair({ said, read, looked: this.looked }, { onpick: (axis, place) => this.pick(axis, place) });
+    this.beside = createMediaView(this.parts.beside, { onchoose: (row) => this.pick("row", row) });
     const tokens = make("section", { className: "regard-tokens" }, this.headings.tokens, said, this.looked, read);
     element.append(
       make("header", { className: "regard-head" }, make("h1", { textContent: this.recording.title }),
@@ -113,15 +113,15 @@ class Inspector {
     return { scale, threshold, language, dark: isDark(), kind: this.site.kind };
   }
 
-  labels(axis) {
+  getLabels(axis) {
     const place = this.site[axis];
     return place === null ? this.site[axis === "rows" ? "height" : "width"] : this.recording.labels[place];
   }
 
-  sources(site) {
+  loadSources(site) {
     const name = [site.table, site.heads].join();
     if (!this.known.has(name)) {
-      this.known.set(name, siteSources({ ...site, table: this.recording.tables[site.table] }));
+      this.known.set(name, loadSiteSources({ ...site, table: this.recording.tables[site.table] }));
     }
     return this.known.get(name);
   }
@@ -135,16 +135,16 @@ class Inspector {
     if (this.state.theme) document.documentElement.dataset.theme = this.state.theme;
     document.documentElement.lang = this.state.language;
     const turn = (this.turn = (this.turn ?? 0) + 1);
-    const all = await Promise.all(this.chapter.sites.map((site) => this.sources(site)));
+    const all = await Promise.all(this.chapter.sites.map((site) => this.loadSources(site)));
     if (turn === this.turn) this.render(all);
   }
 
   render(all) {
-    this.say = speaker(this.state.language);
+    this.say = createFormatter(this.state.language);
     const { heads, mean } = all[this.state.site];
     this.source = this.state.head < 0 ? mean : heads[this.state.head];
     const label = this.state.head < 0 ? this.say("mean") : this.say("head", { head: this.state.head + 1 });
-    const site = siteName(this.site.name, this.say);
+    const site = formatSiteName(this.site.name, this.say);
     this.name = this.site.heads > 1 ? this.say("headOf", { site, head: label }) : site;
     this.renderControls();
     this.renderDrawing();
@@ -158,10 +158,10 @@ class Inspector {
     const named = { chapter: "hypotheses", site: "layer", head: "headName", scale: "colors", threshold: "threshold",
       drawing: "drawing", language: "language", theme: "theme" };
     for (const [name, word] of Object.entries(named)) controls[name].label(say(word));
-    const chapters = this.recording.chapters.map(({ name, score }, place) => [place, this.chapterName(name, score)]);
+    const chapters = this.recording.chapters.map(({ name, score }, place) => [place, this.formatChapterName(name, score)]);
     controls.chapter.set(chapters, state.chapter);
     controls.chapter.element.hidden = chapters.length < 2 && chapter.score === null;
-    controls.site.set(chapter.sites.map(({ name }, place) => [place, siteName(name, say)]), state.site);
+    controls.site.set(chapter.sites.map(({ name }, place) => [place, formatSiteName(name, say)]), state.site);
     controls.site.element.hidden = chapter.sites.length < 2;
     const heads = Array.from({ length: this.site.heads }, (_, head) => [head, String(head + 1)]);
     controls.head.set(this.site.heads > 1 ? [[-1, say("mean")], ...heads] : heads, state.head);
@@ -172,27 +172,27 @@ class Inspector {
     controls.language.set([["en", "English"], ["zh", "中文"]], state.language);
     controls.theme.set([["light", "☀"], ["dark", "☾"]], isDark() ? "dark" : "light");
     this.fitButton.textContent = say("fit");
-    const most = { none: "1", row: say("rowLargest"), global: exactly(this.source.largest) }[this.scale];
-    this.legend.set(paintOf(this.options), this.site.kind === "difference" ? `−${most}` : "0", most);
+    const most = { none: "1", row: say("rowLargest"), global: formatExactly(this.source.largest) }[this.scale];
+    this.legend.set(createPaint(this.options), this.site.kind === "difference" ? `−${most}` : "0", most);
   }
 
-  chapterName(name, score) {
+  formatChapterName(name, score) {
     return score === null ? name : `${name}  (${this.say("score", { score: score.toFixed(2).replace("-", "−") })})`;
   }
 
   renderDrawing() {
     const { state, parts, source } = this;
-    const shared = { ...this.options, name: this.name, rows: this.labels("rows"), columns: this.labels("columns") };
+    const shared = { ...this.options, name: this.name, rows: this.getLabels("rows"), columns: this.getLabels("columns") };
     parts.map.hidden = state.drawing !== "map";
     parts.lines.hidden = state.drawing !== "lines";
     const onchoose = ({ row }) => this.pick("row", row);
     if (this.map) this.map.update({ ...shared, source });
-    else this.map = heatmap(parts.map, { ...shared, source, onchoose });
+    else this.map = createHeatMap(parts.map, { ...shared, source, onchoose });
     this.map.chosen = state.picked?.axis === "row" ? { row: state.picked.place } : undefined;
     if (state.drawing !== "lines") return;
-    const lines = { ...shared, weights: written(source), chosen: this.map.chosen?.row };
+    const lines = { ...shared, weights: readWeights(source), chosen: this.map.chosen?.row };
     if (this.lines) this.lines.update(lines);
-    else this.lines = arcs(parts.lines, { ...lines, onchoose: (row) => this.pick("row", row) });
+    else this.lines = createArcs(parts.lines, { ...lines, onchoose: (row) => this.pick("row", row) });
   }
 
   renderGrid(all) {
@@ -203,14 +203,14 @@ class Inspector {
     const { site, head, chapter } = this.state;
     const shown = [chapter, this.state.language].join();
     if (this.gridShown !== shown) {
-      this.gridSites = this.chapter.sites.map(({ name }, place) => ({ name: siteName(name, this.say), heads: all[place].heads }));
+      this.gridSites = this.chapter.sites.map(({ name }, place) => ({ name: formatSiteName(name, this.say), heads: all[place].heads }));
       this.gridShown = shown;
     }
     const options = { ...this.options, sites: this.gridSites, mean: all.map(({ mean }) => mean), chosen: { site, head } };
     if (this.grid) this.grid.update(options);
     else {
       const onchoose = (chosen) => this.choose({ picked: undefined, ...chosen });
-      this.grid = headGrid(this.parts.grid, { ...options, onchoose });
+      this.grid = createHeadGrid(this.parts.grid, { ...options, onchoose });
     }
   }
 
@@ -222,7 +222,7 @@ class Inspector {
 
   renderTokens() {
     const { state: { picked }, say, source } = this;
-    const [rows, columns] = [tokensOf(this.labels("rows")), tokensOf(this.labels("columns"))];
+    const [rows, columns] = [listTokens(this.getLabels("rows")), listTokens(this.getLabels("columns"))];
     this.headings.tokens.textContent = say("tokens");
     this.pair.show({ ...this.options, source, rows, columns, picked, names: ["said", "read"], say });
     this.beside.show(this.chapter.beside, { ...this.options, name: this.name, source, rows, picked });

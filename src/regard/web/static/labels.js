@@ -5,7 +5,7 @@ const BLANKS = { " ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍" };
 const SIGNS = new Intl.Segmenter();
 
 /** A token with its blanks, control characters and turns of direction made visible. Always text, never markup. */
-export function visible(token) {
+export function makeVisible(token) {
   if (token === "") return "∅";
   // Controls of direction would reorder what stands beside the token, so they are spelled.
   return token.replace(/[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069 ]/gu, (sign) => {
@@ -14,7 +14,7 @@ export function visible(token) {
 }
 
 /** At most so many signs, the last of them an ellipsis where some are left out; no sign is cut in two. */
-export function shortened(text, most) {
+export function shorten(text, most) {
   if (text.length <= most) return text; // a sign is one unit or more
   const signs = [...SIGNS.segment(text)].map((part) => part.segment);
   return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
@@ -22,26 +22,26 @@ export function shortened(text, most) {
 
 /** The label of a place on an axis; an axis without labels counts from 1. */
 export function labelAt(labels, place) {
-  return typeof labels === "number" || labels[place] === undefined ? String(place + 1) : visible(labels[place]);
+  return typeof labels === "number" || labels[place] === undefined ? String(place + 1) : makeVisible(labels[place]);
 }
 
 /** How many places an axis has. */
-export function count(labels) {
+export function countLabels(labels) {
   return typeof labels === "number" ? labels : labels.length;
 }
 
 /** The shortest decimal that is this float32 and no other: exact, and no digit too many. */
-export function exactly(value) {
+export function formatExactly(value) {
   if (!Number.isFinite(value)) return String(value);
   const single = Math.fround(value);
   for (let digits = 1; digits < 9; digits += 1) {
     const text = single.toPrecision(digits);
-    if (Math.fround(Number(text)) === single) return plain(text);
+    if (Math.fround(Number(text)) === single) return formatPlain(text);
   }
-  return plain(single.toPrecision(9));
+  return formatPlain(single.toPrecision(9));
 }
 
-function plain(text) {
+function formatPlain(text) {
   const number = Number(text);
   const small = number !== 0 && Math.abs(number) < 1e-6;
   if (small) return text.replace(/\.?0+e/, "e").replace("-", (sign, place) => (place === 0 ? "−" : sign));

@@ -1,19 +1,19 @@
 // Attention over a picture or over a sound: what was looked at stands out.
 //
-//   const seen = overlay(element, { image: url, grid: [rows, columns], amounts, name, dark, language });
-//   const heard = spectrogram(element, { values, bins, frames, seconds, amounts, name, dark, language });
+//   const seen = createOverlay(element, { image: url, grid: [rows, columns], amounts, name, dark, language });
+//   const heard = createSpectrogram(element, { values, bins, frames, seconds, amounts, name, dark, language });
 //
 // `amounts` are 0 … 1 for each region, or each stretch of time; stretches are equally long.
 
-import { css, isDark, palette } from "./colors.js";
-import { speaker } from "./words.js";
+import { buildPalette, isDark, toCss } from "./colors.js";
+import { createFormatter } from "./words.js";
 
 const HIDDEN = 0.78; // how much of a region that got nothing is covered
 const BAND = 46; // pixels of the curve under a spectrogram
 
-export function overlay(element, options) {
+export function createOverlay(element, options) {
   const state = { ...options };
-  const canvas = canvasIn(element, "regard-overlay");
+  const canvas = addCanvas(element, "regard-overlay");
   const picture = new Image();
   picture.addEventListener("load", draw);
   picture.src = state.image;
@@ -27,21 +27,21 @@ export function overlay(element, options) {
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = larger === 1;
     context.drawImage(picture, 0, 0, canvas.width, canvas.height);
-    if (state.amounts) regions(context);
+    if (state.amounts) drawRegions(context);
   }
 
-  function regions(context) {
+  function drawRegions(context) {
     const [rows, columns] = state.grid;
     const [width, height] = [canvas.width / columns, canvas.height / rows];
     for (let region = 0; region < rows * columns; region += 1) {
-      context.fillStyle = `rgb(12 12 16 / ${HIDDEN * (1 - bounded(state.amounts[region]))})`;
+      context.fillStyle = `rgb(12 12 16 / ${HIDDEN * (1 - clamp(state.amounts[region]))})`;
       context.fillRect((region % columns) * width, Math.floor(region / columns) * height, width, height);
     }
   }
 
   function update(changes = {}) {
     Object.assign(state, changes);
-    canvas.setAttribute("aria-label", speaker(state.language)("overlay", { name: state.name ?? "" }));
+    canvas.setAttribute("aria-label", createFormatter(state.language)("overlay", { name: state.name ?? "" }));
     if (changes.image) picture.src = changes.image;
     else draw();
   }
@@ -50,36 +50,36 @@ export function overlay(element, options) {
   return { update, element: canvas, destroy: () => canvas.remove() };
 }
 
-export function spectrogram(element, options) {
+export function createSpectrogram(element, options) {
   const state = { ...options };
-  const canvas = canvasIn(element, "regard-spectrogram");
+  const canvas = addCanvas(element, "regard-spectrogram");
 
   function update(changes = {}) {
     Object.assign(state, changes);
-    const say = speaker(state.language);
+    const say = createFormatter(state.language);
     canvas.setAttribute("aria-label", say("spectrogram", { name: state.name ?? "" }));
     const dark = state.dark ?? isDark();
     canvas.width = Math.max(960, Math.min(1600, state.frames));
     canvas.height = 120 + BAND + 22;
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = false;
-    context.drawImage(soundPicture(state, dark), 0, 0, canvas.width, 120);
-    if (state.amounts) looks(context, dark);
-    axis(context, say, dark);
+    context.drawImage(drawSound(state, dark), 0, 0, canvas.width, 120);
+    if (state.amounts) drawWeights(context, dark);
+    drawAxis(context, say, dark);
   }
 
-  function looks(context, dark) {
-    const colors = palette("weights", dark);
+  function drawWeights(context, dark) {
+    const colors = buildPalette("weights", dark);
     const width = canvas.width / state.amounts.length;
     state.amounts.forEach((amount, stretch) => {
-      context.fillStyle = `rgb(12 12 16 / ${0.6 * (1 - bounded(amount))})`;
+      context.fillStyle = `rgb(12 12 16 / ${0.6 * (1 - clamp(amount))})`;
       context.fillRect(stretch * width, 0, width, 120);
-      context.fillStyle = css(colors, 0.25 + 0.75 * bounded(amount));
-      context.fillRect(stretch * width, 124 + BAND * (1 - bounded(amount)), Math.max(1, width - 0.3), BAND * bounded(amount));
+      context.fillStyle = toCss(colors, 0.25 + 0.75 * clamp(amount));
+      context.fillRect(stretch * width, 124 + BAND * (1 - clamp(amount)), Math.max(1, width - 0.3), BAND * clamp(amount));
     });
   }
 
-  function axis(context, say, dark) {
+  function drawAxis(context, say, dark) {
     context.fillStyle = dark ? "#a0a4a8" : "#5f6368";
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "bottom";
@@ -98,7 +98,7 @@ export function spectrogram(element, options) {
 }
 
 // Low frequencies at the bottom, as everywhere.
-function soundPicture({ values, bins, frames }, dark) {
+function drawSound({ values, bins, frames }, dark) {
   const picture = Object.assign(document.createElement("canvas"), { width: frames, height: bins });
   const context = picture.getContext("2d");
   const bytes = context.createImageData(frames, bins);
@@ -115,13 +115,13 @@ function soundPicture({ values, bins, frames }, dark) {
   return picture;
 }
 
-function canvasIn(element, name) {
+function addCanvas(element, name) {
   const canvas = Object.assign(document.createElement("canvas"), { className: name });
   canvas.setAttribute("role", "img");
   element.append(canvas);
   return canvas;
 }
 
-function bounded(amount) {
+function clamp(amount) {
   return Math.min(1, Math.max(0, amount || 0));
 }

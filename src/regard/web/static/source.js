@@ -11,20 +11,20 @@
 export const SIZE = 256;
 
 /** Weights that are here: an array of rows × columns numbers, row by row. */
-export function hereSource(values, rows, columns) {
+export function createLocalSource(values, rows, columns) {
   const tables = new Map([["0/0", { values, rows, columns }]]);
-  const largestOfRows = rowsLargest(values, rows, columns);
+  const largestOfRows = findRowMaxima(values, rows, columns);
   return {
     rows,
     columns,
     largest: largestOfRows.reduce((most, one) => Math.max(most, one), 0),
     largestOfRow: (row) => largestOfRows[row],
     weight: (row, column) => values[row * columns + column],
-    tile: (up, across, row, column) => cut(pooledTable(tables, up, across), row, column),
+    tile: (up, across, row, column) => cutTile(poolTable(tables, up, across), row, column),
   };
 }
 
-function rowsLargest(values, rows, columns) {
+function findRowMaxima(values, rows, columns) {
   const found = new Float32Array(rows);
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1) {
@@ -35,17 +35,17 @@ function rowsLargest(values, rows, columns) {
   return found;
 }
 
-function pooledTable(tables, up, across) {
+function poolTable(tables, up, across) {
   const name = `${up}/${across}`;
   if (!tables.has(name)) {
-    const finer = up > 0 ? pooledTable(tables, up - 1, across) : pooledTable(tables, up, across - 1);
-    tables.set(name, halved(finer, up > 0 ? 2 : 1, up > 0 ? 1 : 2));
+    const finer = up > 0 ? poolTable(tables, up - 1, across) : poolTable(tables, up, across - 1);
+    tables.set(name, halveTable(finer, up > 0 ? 2 : 1, up > 0 ? 1 : 2));
   }
   return tables.get(name);
 }
 
 // The largest, not the mean: a single sharp weight among thousands stays visible.
-function halved(table, down, right) {
+function halveTable(table, down, right) {
   const rows = Math.ceil(table.rows / down);
   const columns = Math.ceil(table.columns / right);
   const values = new Float32Array(rows * columns);
@@ -59,7 +59,7 @@ function halved(table, down, right) {
   return { values, rows, columns };
 }
 
-function cut(table, row, column) {
+function cutTile(table, row, column) {
   const [top, left] = [row * SIZE, column * SIZE];
   const rows = Math.min(SIZE, table.rows - top);
   const columns = Math.min(SIZE, table.columns - left);
@@ -72,14 +72,14 @@ function cut(table, row, column) {
 }
 
 /** How dark a weight is drawn, 0 … 1: as it is, against the largest of its row, or against the largest of all. */
-export function amountOf(value, scale, largest, largestOfRow, difference = false) {
+export function computeAmount(value, scale, largest, largestOfRow, difference = false) {
   const whole = scale === "row" ? largestOfRow : scale === "global" ? largest : 1;
   const share = Number.isFinite(value) && whole > 0 ? value / whole : 0;
   return difference ? (share + 1) / 2 : share;
 }
 
 /** The mean over the first axis of heads × rows × columns weights. */
-export function meanOfHeads(values, heads, cells) {
+export function averageHeads(values, heads, cells) {
   const mean = new Float32Array(cells);
   for (let cell = 0; cell < cells; cell += 1) {
     let total = 0;

@@ -1,15 +1,15 @@
 // A line of tokens, each as dark as the weight it got; one of them can be chosen.
 //
-//   const strip = tokenStrip(element, {
+//   const strip = createTokenStrip(element, {
 //     tokens: ["…"], amounts: [0 … 1], weights: [exact],   // amounts color, weights are told; both may be left out
 //     chosen: 2, name, dark, language, onchoose(place), onhover(place or undefined),
 //   });
 
-import { css, isDark, palette, readableOn } from "./colors.js";
-import { exactly, visible } from "./labels.js";
-import { speaker } from "./words.js";
+import { buildPalette, chooseTextColor, isDark, toCss } from "./colors.js";
+import { formatExactly, makeVisible } from "./labels.js";
+import { createFormatter } from "./words.js";
 
-export function tokenStrip(element, options) {
+export function createTokenStrip(element, options) {
   const state = { ...options };
   const strip = document.createElement("div");
   strip.className = "regard-strip";
@@ -20,19 +20,19 @@ export function tokenStrip(element, options) {
 
   function update(changes = {}) {
     Object.assign(state, changes);
-    strip.setAttribute("aria-label", speaker(state.language)("strip", { name: state.name ?? "" }));
+    strip.setAttribute("aria-label", createFormatter(state.language)("strip", { name: state.name ?? "" }));
     if (tokens !== state.tokens) {
       tokens = state.tokens;
-      strip.replaceChildren(...tokens.map(tokenButton));
+      strip.replaceChildren(...tokens.map(createTokenButton));
     }
-    const colors = palette(state.kind, state.dark ?? isDark());
-    [...strip.children].forEach((button, place) => shade(button, place, colors));
+    const colors = buildPalette(state.kind, state.dark ?? isDark());
+    [...strip.children].forEach((button, place) => shadeToken(button, place, colors));
   }
 
-  function tokenButton(token, place) {
+  function createTokenButton(token, place) {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "regard-token" });
     const text = document.createElement("bdi");
-    text.textContent = visible(token);
+    text.textContent = makeVisible(token);
     button.append(text);
     button.addEventListener("click", () => state.onchoose?.(place));
     button.addEventListener("pointerenter", () => state.onhover?.(place));
@@ -40,15 +40,15 @@ export function tokenStrip(element, options) {
     return button;
   }
 
-  function shade(button, place, colors) {
+  function shadeToken(button, place, colors) {
     const amount = state.amounts?.[place];
-    button.style.background = amount === undefined ? "" : css(colors, amount);
-    button.style.color = amount === undefined ? "" : readableOn(colors, amount);
+    button.style.background = amount === undefined ? "" : toCss(colors, amount);
+    button.style.color = amount === undefined ? "" : chooseTextColor(colors, amount);
     button.setAttribute("aria-pressed", String(place === state.chosen));
     const weight = state.weights?.[place];
-    button.title = weight === undefined ? "" : exactly(weight);
+    button.title = weight === undefined ? "" : formatExactly(weight);
     if (weight === undefined) button.removeAttribute("aria-label");
-    else button.setAttribute("aria-label", `${visible(tokens[place])} ${exactly(weight)}`);
+    else button.setAttribute("aria-label", `${makeVisible(tokens[place])} ${formatExactly(weight)}`);
   }
 
   update();

@@ -1,10 +1,10 @@
 // Weights as they are packed in a report: the bytes of float32 numbers, first bytes first, deflated, in base64.
 // regard.draw.packing writes them.
 
-import { hereSource, meanOfHeads } from "./source.js";
+import { averageHeads, createLocalSource } from "./source.js";
 
 /** The numbers of a packed table. */
-export async function unpacked(text) {
+export async function unpackNumbers(text) {
   const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer());
@@ -17,25 +17,25 @@ export async function unpacked(text) {
 }
 
 /** All heads of a site and their mean, as sources: { heads: [source, …], mean: source }. */
-export async function siteSources({ table, heads, height, width }) {
-  const weights = await unpacked(table);
+export async function loadSiteSources({ table, heads, height, width }) {
+  const weights = await unpackNumbers(table);
   const cells = height * width;
-  const head = (place) => hereSource(weights.subarray(place * cells, (place + 1) * cells), height, width);
+  const head = (place) => createLocalSource(weights.subarray(place * cells, (place + 1) * cells), height, width);
   return {
     heads: Array.from({ length: heads }, (_, place) => head(place)),
-    mean: heads > 1 ? hereSource(meanOfHeads(weights, heads, cells), height, width) : head(0),
+    mean: heads > 1 ? createLocalSource(averageHeads(weights, heads, cells), height, width) : head(0),
   };
 }
 
 /** One row of a source that is here, or one column of it. */
-export function line(source, axis, place) {
+export function readLine(source, axis, place) {
   const length = axis === "row" ? source.columns : source.rows;
   const at = (other) => (axis === "row" ? source.weight(place, other) : source.weight(other, place));
   return Float32Array.from({ length }, (_, other) => at(other));
 }
 
 /** The mean over rows: how much each column is looked at. */
-export function received(source) {
+export function averageRows(source) {
   return Float32Array.from({ length: source.columns }, (_, column) => {
     let total = 0;
     for (let row = 0; row < source.rows; row += 1) total += source.weight(row, column);
@@ -44,7 +44,7 @@ export function received(source) {
 }
 
 /** All weights of a source that is here, row by row. */
-export function written(source) {
+export function readWeights(source) {
   const weights = new Float32Array(source.rows * source.columns);
   for (let row = 0; row < source.rows; row += 1) {
     for (let column = 0; column < source.columns; column += 1) {

@@ -1,12 +1,12 @@
 // Tiles of a source as painted canvases, kept while they are of use.
 
-import { palette } from "./colors.js";
-import { amountOf, SIZE } from "./source.js";
+import { buildPalette } from "./colors.js";
+import { computeAmount, SIZE } from "./source.js";
 
 const KEPT = 400; // painted tiles: 100 MB at most
 
 /** A store of tiles. `arrived` is called when one that was missing has come. */
-export function tileStore(source, arrived) {
+export function createTileStore(source, arrived) {
   const found = new Map(); // name → { values, canvas, paint } or "asked"
   return { get, nearest, forget };
 
@@ -18,7 +18,7 @@ export function tileStore(source, arrived) {
     if (tile === "asked" || tile === "missing") return undefined;
     found.delete(name);
     found.set(name, tile); // the last one used is the last one to go
-    if (tile.paint !== paint.name) painted(tile, paint, row * SIZE * 2 ** up, 2 ** up);
+    if (tile.paint !== paint.name) paintTile(tile, paint, row * SIZE * 2 ** up, 2 ** up);
     return tile.canvas;
   }
 
@@ -59,15 +59,15 @@ export function tileStore(source, arrived) {
     for (const [name, tile] of found) if (tile === "missing") found.delete(name);
   }
 
-  function painted(tile, paint, firstRow, rowsOfCell) {
+  function paintTile(tile, paint, firstRow, rowsOfCell) {
     tile.canvas ??= document.createElement("canvas");
-    const whole = (row) => rowLargest(source, firstRow + row * rowsOfCell, rowsOfCell);
+    const whole = (row) => findRowLargest(source, firstRow + row * rowsOfCell, rowsOfCell);
     colorTable(tile.canvas, tile, paint, source.largest, whole);
     tile.paint = paint.name;
   }
 }
 
-function rowLargest(source, first, rows) {
+function findRowLargest(source, first, rows) {
   let most = 0;
   for (let row = first; row < Math.min(first + rows, source.rows); row += 1) {
     most = Math.max(most, source.largestOfRow(row));
@@ -76,13 +76,13 @@ function rowLargest(source, first, rows) {
 }
 
 /** How a table is colored: `scale`, `threshold` and `kind` as in heatmap.js. Paints of one name are alike. */
-export function paintOf({ scale = "none", threshold = 0, kind = "weights", dark = false }) {
+export function createPaint({ scale = "none", threshold = 0, kind = "weights", dark = false }) {
   const name = [scale, threshold, kind, dark].join();
-  return { scale, threshold, difference: kind === "difference", pixels: pixelsOf(palette(kind, dark)), name };
+  return { scale, threshold, difference: kind === "difference", pixels: packPixels(buildPalette(kind, dark)), name };
 }
 
 // A number for each color: pixels that are written byte by byte take many times as long, and tiles have 65,536 of them.
-function pixelsOf(colors) {
+function packPixels(colors) {
   const bytes = new Uint8ClampedArray((colors.length / 3) * 4).fill(255);
   for (let step = 0; step < colors.length / 3; step += 1) bytes.set(colors.subarray(3 * step, 3 * step + 3), 4 * step);
   return new Uint32Array(bytes.buffer);
@@ -98,33 +98,33 @@ export function colorTable(canvas, table, paint, largest, largestOfRow) {
     const whole = paint.scale === "row" ? largestOfRow(row) : 1;
     for (let column = 0; column < table.columns; column += 1) {
       const cell = row * table.columns + column;
-      pixels[cell] = paint.pixels[Math.round(255 * shade(table.values[cell], paint, largest, whole))];
+      pixels[cell] = paint.pixels[Math.round(255 * computeShade(table.values[cell], paint, largest, whole))];
     }
   }
   context.putImageData(picture, 0, 0);
 }
 
-function shade(value, paint, largest, whole) {
-  const amount = amountOf(value, paint.scale, largest, whole, paint.difference);
+function computeShade(value, paint, largest, whole) {
+  const amount = computeAmount(value, paint.scale, largest, whole, paint.difference);
   const size = paint.difference ? Math.abs(amount * 2 - 1) : amount;
   if (size < paint.threshold) return paint.difference ? 0.5 : 0;
   return Math.min(1, Math.max(0, amount));
 }
 
 /** Paints all of a table in at most `most` pixels each way, as a small picture of it. */
-export function thumbnail(canvas, source, paint, most) {
+export function drawThumbnail(canvas, source, paint, most) {
   const level = (cells) => Math.max(0, Math.ceil(Math.log2(cells / Math.min(most, SIZE))));
   const [up, across] = [level(source.rows), level(source.columns)];
   const table = source.tile(up, across, 0, 0);
-  colorTable(canvas, table, paint, source.largest, (row) => rowLargest(source, row * 2 ** up, 2 ** up));
+  colorTable(canvas, table, paint, source.largest, (row) => findRowLargest(source, row * 2 ** up, 2 ** up));
 }
 
 /** Draws the tiles in sight of a map: `position`, `plot`, `margins`, `source`, `tiles`, `paint`, `pixels`. */
 export function drawTiles(context, map) {
   const { position, plot, source } = map;
-  const [up, across] = levels(map);
-  const rows = inSight(position.y, position.height * 2 ** up * SIZE, plot.height, source.rows * position.height);
-  const columns = inSight(position.x, position.width * 2 ** across * SIZE, plot.width, source.columns * position.width);
+  const [up, across] = chooseLevels(map);
+  const rows = findVisible(position.y, position.height * 2 ** up * SIZE, plot.height, source.rows * position.height);
+  const columns = findVisible(position.x, position.width * 2 ** across * SIZE, plot.width, source.columns * position.width);
   context.imageSmoothingEnabled = false;
   for (let row = rows.first; row <= rows.last; row += 1) {
     for (let column = columns.first; column <= columns.last; column += 1) {
@@ -134,13 +134,13 @@ export function drawTiles(context, map) {
 }
 
 // Weights are pooled until a cell has at least a pixel of the screen.
-function levels({ position, pixels, source }) {
+function chooseLevels({ position, pixels, source }) {
   const level = (size) => Math.max(0, Math.ceil(Math.log2(1 / (size * pixels)) - 0.01));
   const [up, across] = [level(position.height), level(position.width)];
   return source.square ? [Math.max(up, across), Math.max(up, across)] : [up, across];
 }
 
-function inSight(offset, size, room, end) {
+function findVisible(offset, size, room, end) {
   return { first: Math.floor(-offset / size), last: Math.floor((Math.min(end, room - offset) - 1e-6) / size) };
 }
 

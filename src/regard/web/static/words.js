@@ -63,30 +63,30 @@ const WORDS = {
   },
 };
 
-/** Adds words: `teach({ en: { open: "Open" }, zh: { open: "打开" } })`. */
-export function teach(more) {
+/** Adds words: `addWords({ en: { open: "Open" }, zh: { open: "打开" } })`. */
+export function addWords(more) {
   for (const [language, words] of Object.entries(more)) Object.assign(WORDS[language], words);
 }
 
 /** A function from a word's name, and values for its {places}, to the word. Unknown languages speak English. */
-export function speaker(language) {
-  const words = WORDS[chosenLanguage(language)];
+export function createFormatter(language) {
+  const words = WORDS[chooseLanguage(language)];
   return (name, values = {}) => (words[name] ?? WORDS.en[name]).replace(/\{(\w+)\}/g, (_, place) => values[place]);
 }
 
 /** A site in the reader's language, where it is named as regard.tasks.translation.looking names it. */
-export function siteName(name, say) {
+export function formatSiteName(name, say) {
   const [, side, layer = "", itself] = /^(encoder|decoder)( \d+)?(, itself)?$/.exec(name) ?? [];
   if (!side) return name;
   return itself ? say("itself", { site: say(side, { layer }) }) : say(side, { layer });
 }
 
 /** "en" or "zh", whichever is nearer to what was asked for, or to what the browser is set to. */
-export function chosenLanguage(language) {
+export function chooseLanguage(language) {
   return (language ?? navigator.language ?? "en").toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
 /** The names of all words in each language, so that a test can see that none is missing. */
-export function vocabulary() {
+export function listWords() {
   return Object.fromEntries(Object.entries(WORDS).map(([language, words]) => [language, Object.keys(words).sort()]));
 }

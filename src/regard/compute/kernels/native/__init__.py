@@ -13,9 +13,9 @@ named by what it was made from: sources, flags, compiler and processor.
 
 import ctypes
 
-from regard.compute.kernels.native.loading import Library, get_failure, load_library, get_loaded, describe_state
+from regard.compute.kernels.native.loader import Library, describe_state, get_failure, get_loaded, load_library
 
 POINTER = ctypes.c_void_p
 SIZE = ctypes.c_int64
 
-__all__ = ["POINTER", "SIZE", "Library", "get_failure", "load_library", "get_loaded", "describe_state"]
+__all__ = ["POINTER", "SIZE", "Library", "describe_state", "get_failure", "get_loaded", "load_library"]

@@ -66,7 +66,7 @@ template <> struct Limits<double> {
 };
 
 // `reach` is the largest |2 q| or |2 k| of a block.
-template <class T> Form form_for(bool small, T query_reach, T key_reach) {
+template <class T> Form choose_form(bool small, T query_reach, T key_reach) {
     if (small) return Form::small;
     if (query_reach + key_reach <= Limits<T>::exponent) return Form::plain;
     const T limit = Lanes<T>::exponent_limit;
@@ -74,8 +74,8 @@ template <class T> Form form_for(bool small, T query_reach, T key_reach) {
 }
 template <class T> bool is_small(T reach) { return reach <= T(1); }
 
-constexpr int64_t rounded_up(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
-constexpr int64_t pieces(int64_t number, int64_t size) { return (number + size - 1) / size; }
+constexpr int64_t round_up(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
+constexpr int64_t ceil_divide(int64_t number, int64_t size) { return (number + size - 1) / size; }
 
 template <class T> T largest(const T* row, int64_t hidden) {
     constexpr int width = Lanes<T>::count;
@@ -122,7 +122,7 @@ template <class T> inline Vector<T> factor(Vector<T> x, bool small) {
 
 // exp(2 x) - 1, relatively exact near zero, with |x| cut off at half the limit. An error in the exponent grows with |x|
 // but tanh forgets it faster, so that one multiplication by 2 / log 2 is exact enough here, unlike in a factor.
-template <class T> inline Vector<T> less_one(Vector<T> x, T limit) {
+template <class T> inline Vector<T> exp_minus_one(Vector<T> x, T limit) {
     using L = Lanes<T>;
     constexpr T rounding = L::rounding + L::bias, slope = T(2.88539008177792681472);
     const Vector<T> cut = at_least<T>(-limit / 2, at_most<T>(limit / 2, x));

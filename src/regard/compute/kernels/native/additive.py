@@ -6,8 +6,8 @@ import struct
 import torch
 
 from regard.algebra.shapes import Tensor
-from regard.compute.kernels.native import gate
-from regard.compute.kernels.native.loading import Library
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.kernels.native.loader import Library
 
 _PROBLEM = struct.Struct("15q")  # sizes, strides and threads, as additive.hpp reads them
 _SCORES = {
@@ -27,7 +27,12 @@ def compute_scores(library: Library, query: Tensor, key: Tensor, weight: Tensor)
     lead, query, key, weight = _align(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
     run = library.function(_SCORES[query.dtype], *_SCORES_TAKE)
-    pointers = gate.get_strided_address(query), gate.get_strided_address(key), gate.get_strided_address(weight), gate.get_unchecked_address(result)
+    pointers = (
+        tensor_memory.get_strided_address(query),
+        tensor_memory.get_strided_address(key),
+        tensor_memory.get_strided_address(weight),
+        tensor_memory.get_unchecked_address(result),
+    )
     _raise_on_failure(run(*pointers, _pack_problem(query, key, weight)))
     return result
 
@@ -40,15 +45,20 @@ def compute_gradients(
     if not upstream.numel() or not shapes[0][-1]:
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(weight)
     lead, query, key, weight = _align(query, key, weight)
-    upstream = gate.make_contiguous(upstream)
+    upstream = tensor_memory.make_contiguous(upstream)
     made = (
         query.new_empty((*lead, *query.shape[-2:])),
         key.new_empty((*lead, *key.shape[-2:])),
         weight.new_empty(weight.shape if weight.dim() == 1 else (*lead, weight.shape[-1])),
     )
     run = library.function(_GRADIENTS[query.dtype], *_GRADIENTS_TAKE)
-    given = gate.get_strided_address(query), gate.get_strided_address(key), gate.get_strided_address(weight), gate.get_address(upstream)
-    _raise_on_failure(run(*given, *map(gate.get_unchecked_address, made), _pack_problem(query, key, weight)))
+    given = (
+        tensor_memory.get_strided_address(query),
+        tensor_memory.get_strided_address(key),
+        tensor_memory.get_strided_address(weight),
+        tensor_memory.get_address(upstream),
+    )
+    _raise_on_failure(run(*given, *map(tensor_memory.get_unchecked_address, made), _pack_problem(query, key, weight)))
     return _sum_to_shape(made[0], shapes[0]), _sum_to_shape(made[1], shapes[1]), _sum_to_shape(made[2], shapes[2])
 
 
@@ -65,7 +75,12 @@ def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tens
     if len(lead) > 2:
         query, key = query.flatten(0, -4), key.flatten(0, -4)
         weight = weight.flatten(0, -3) if weight.dim() > 1 else weight
-    return lead, gate.make_rows_contiguous(query), gate.make_rows_contiguous(key), gate.make_rows_contiguous(weight)
+    return (
+        lead,
+        tensor_memory.make_rows_contiguous(query),
+        tensor_memory.make_rows_contiguous(key),
+        tensor_memory.make_rows_contiguous(weight),
+    )
 
 
 def _pack_problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:

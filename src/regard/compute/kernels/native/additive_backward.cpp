@@ -1,6 +1,6 @@
 // Gradients of additive scores: one pass over the pairs gives those of queries, keys and weight.
 
-#include "additive_slopes.hpp"
+#include "additive_gradients.hpp"
 #include "threads.hpp"
 
 namespace regard::additive {
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t tile = 32;   // columns whose factors and gradients stay in the first cache
 constexpr int64_t chunk = 32;  // rows that meet a tile before the next
-constexpr int64_t few = 3;     // with fewer rows or columns the factors cost more than they save
+constexpr int64_t fewest_factored = 3;     // with fewer rows or columns the factors cost more than they save
 
 // One of the two inputs, with the place of its gradient and the stride of the upstream gradient along it.
 template <class T> struct Side {
@@ -21,11 +21,11 @@ template <class T> class Backward {
   public:
     Backward(Side<T> row, Side<T> column, const T* weight, const T* upstream, T* weight_gradient, const Problem& p)
         : p(p), row(row), column(column), weights(weight_rows(weight, p)), upstream(upstream),
-          weight_gradient(weight_gradient), batch(p.batch()), padded(rounded_up(p.hidden, width)),
-          threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)), parts(parts_for()),
-          part_rows(rounded_up(pieces(row.count, parts), rows_in_quad)), tiles(pieces(column.count, tile)),
-          chunks(pieces(part_rows, chunk)),
-          direct(std::min(p.queries, p.keys) < few), alone(parts == 1), entry(column.count * padded),
+          weight_gradient(weight_gradient), batch(p.batch()), padded(round_up(p.hidden, width)),
+          threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)), parts(choose_parts()),
+          part_rows(round_up(ceil_divide(row.count, parts), rows_in_quad)), tiles(ceil_divide(column.count, tile)),
+          chunks(ceil_divide(part_rows, chunk)),
+          direct(std::min(p.queries, p.keys) < fewest_factored), alone(parts == 1), entry(column.count * padded),
           packed(direct ? 0 : (alone ? threads : batch) * entry),
           column_sums((alone ? threads : batch * parts) * entry), weight_sums(batch * parts * padded),
           column_reach(batch * tiles), row_reach(batch * parts * chunks), scratch(threads * Scratch::size(padded)) {}
@@ -69,11 +69,11 @@ template <class T> class Backward {
     const Buffer<T> column_reach, row_reach, scratch;
 
     // Rows are cut into as many parts as even work needs. Each part has column sums of its own, which cost memory.
-    int64_t parts_for() const {
+    int64_t choose_parts() const {
         int64_t count = 1;
         if (batch < 4 * threads)
             while (batch * count % threads) ++count;
-        return std::min(count, pieces(row.count, rows_in_quad));
+        return std::min(count, ceil_divide(row.count, rows_in_quad));
     }
 
     int64_t tile_count(int64_t n) const { return std::min(tile, column.count - n * tile); }
@@ -147,12 +147,12 @@ template <class T> class Backward {
         const bool is_small = !direct && small(b), fresh = c == 0;
         const T reached = direct ? T(0) : row_reach[u * chunks + c];
         std::memset(own.sums, 0, size_t(chunk * padded) * sizeof(T));
-        for (int64_t i = first; !direct && i < rounded_up(last, rows_in_quad); ++i)
+        for (int64_t i = first; !direct && i < round_up(last, rows_in_quad); ++i)
             factors<T>(row.rows.at(b, std::min(i, last - 1)), p.hidden, padded, is_small,
                        own.factors + (i - first) * padded, width);
         for (int64_t n = 0; n < tiles; ++n) {
             const int64_t size = tile_count(n) * padded;
-            const Form form = direct ? Form::direct : form_for<T>(is_small, reached, column_reach[b * tiles + n]);
+            const Form form = direct ? Form::direct : choose_form<T>(is_small, reached, column_reach[b * tiles + n]);
             std::memset(own.column_sums, 0, size_t(size) * sizeof(T));
             std::memset(own.weight_sums, 0, size_t(padded) * sizeof(T));
             add_tile(b, first, last, n, form, columns + n * tile * padded, own);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int group = 4;             // ratios that share a division
 constexpr int rows_at_once = 2;      // queries that share the loads of a key's factors
-constexpr int64_t few = 3;           // with fewer queries the factors of the keys cost more than they save
+constexpr int64_t fewest_factored = 3;           // with fewer queries the factors of the keys cost more than they save
 constexpr int64_t direct_keys = 32;  // keys that a thread takes at once where there are few queries
 
 // sum_h (slope F + shift) / (scale F + 1) for `rows_at_once` queries and a vector of keys. A row holds its scales,
@@ -48,7 +48,7 @@ inline void ratios(const T* rows, int64_t padded, const T* panel, int64_t hidden
 template <class T> struct Ratio {
     Vector<T> top, bottom;
     inline Ratio(Vector<T> query, Vector<T> key, Vector<T> weight) {
-        const Vector<T> more = less_one<T>(query + key, Limits<T>::exponent);
+        const Vector<T> more = exp_minus_one<T>(query + key, Limits<T>::exponent);
         top = weight * more;
         bottom = more + T(2);
     }
@@ -83,10 +83,10 @@ template <class T> class Forward {
   public:
     Forward(const T* query, const T* key, const T* weight, T* scores, const Problem& problem)
         : p(problem), queries(query_rows(query, p)), keys(key_rows(key, p)), weights(weight_rows(weight, p)),
-          scores(scores), batch(p.batch()), padded(rounded_up(p.hidden, std::max(group, width))),
-          grouped(rounded_up(p.hidden, group)), threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)),
-          chunk(chunk_for()), chunks(pieces(p.queries, chunk)), panels(pieces(p.keys, width)),
-          direct(p.queries < few), alone(batch % threads == 0 || batch >= 4 * threads),
+          scores(scores), batch(p.batch()), padded(round_up(p.hidden, std::max(group, width))),
+          grouped(round_up(p.hidden, group)), threads(threads_for(batch * p.queries * p.keys * p.hidden, p.threads)),
+          chunk(choose_chunk()), chunks(ceil_divide(p.queries, chunk)), panels(ceil_divide(p.keys, width)),
+          direct(p.queries < fewest_factored), alone(batch % threads == 0 || batch >= 4 * threads),
           packed(direct ? 0 : (alone ? threads : batch) * panels * padded * width), key_reach(batch * panels),
           query_reach(batch * p.queries), scratch(threads * scratch_size()) {}
 
@@ -111,9 +111,9 @@ template <class T> class Forward {
     const bool direct, alone;
     const Buffer<T> packed, key_reach, query_reach, scratch;
 
-    int64_t chunk_for() const {
+    int64_t choose_chunk() const {
         int64_t size = 32;
-        while (size > rows_at_once && batch * pieces(p.queries, size) < 2 * threads) size /= 2;
+        while (size > rows_at_once && batch * ceil_divide(p.queries, size) < 2 * threads) size /= 2;
         return size;
     }
     int64_t scratch_size() const { return padded * (1 + std::max<int64_t>(3 * chunk, width)); }
@@ -194,7 +194,7 @@ template <class T> class Forward {
         const int64_t first = c * chunk, last = std::min(first + chunk, p.queries);
         const bool is_small = small(b);
         const T unit = normal_weights(b, weight);
-        for (int64_t i = first; i < rounded_up(last, rows_at_once); ++i)
+        for (int64_t i = first; i < round_up(last, rows_at_once); ++i)
             prepare_row(b, std::min(i, last - 1), is_small, weight, rows + (i - first) * 3 * padded);
         for (int64_t n = 0; n < panels; ++n)
             for (int64_t i = first; i < last; i += rows_at_once) {
@@ -222,7 +222,7 @@ template <class T> class Forward {
     // Of a few rows and a panel, not of all that a thread takes: so the numbers do not depend on the threads.
     Form form_of(int64_t b, int64_t i, int64_t end, int64_t n, bool is_small) const {
         const T* reached = query_reach + b * p.queries;
-        return form_for<T>(is_small, *std::max_element(reached + i, reached + end), key_reach[b * panels + n]);
+        return choose_form<T>(is_small, *std::max_element(reached + i, reached + end), key_reach[b * panels + n]);
     }
 
     void score_direct(
@@ -236,7 +236,7 @@ template <class T> class Forward {
     }
 
     void run_direct(T* own) {
-        const int64_t blocks = pieces(p.keys, direct_keys);
+        const int64_t blocks = ceil_divide(p.keys, direct_keys);
 #pragma omp for schedule(dynamic)
         for (int64_t u = 0; u < batch * blocks; ++u) {
             const int64_t b = u / blocks, start = u % blocks * direct_keys;

@@ -14,7 +14,7 @@ struct Sizes {
 };
 
 // How likely the query is to get as far as each key.
-template <class T> void arrivals(int64_t keys, const T* go_on, const T* before, T* arrived) {
+template <class T> void compute_arrivals(int64_t keys, const T* go_on, const T* before, T* arrived) {
     T so_far = 0;
     for (int64_t key = 0; key < keys; ++key) {
         so_far = before[key] + (key ? go_on[key - 1] * so_far : T(0));
@@ -27,7 +27,7 @@ template <class T> int forward(Sizes sizes, const T* stop, const T* go_on, const
     for (int64_t table = 0; table < sizes.tables; ++table) {
         const T* before = previous + table * sizes.keys;
         for (int64_t row = table * sizes.table(); row < (table + 1) * sizes.table(); row += sizes.keys) {
-            arrivals<T>(sizes.keys, go_on + row, before, weights + row);
+            compute_arrivals<T>(sizes.keys, go_on + row, before, weights + row);
             for (int64_t key = 0; key < sizes.keys; ++key) weights[row + key] *= stop[row + key];
             before = weights + row;
         }
@@ -48,7 +48,7 @@ int backward(Sizes sizes, const T* stop, const T* go_on, const T* previous, cons
         for (int64_t key = 0; key < keys; ++key) later[key] = 0;
         for (int64_t query = sizes.queries - 1; query >= 0; --query) {
             const int64_t row = table * sizes.table() + query * keys;
-            arrivals<T>(keys, go_on + row, query ? weights + row - keys : previous + table * keys, arrived.data());
+            compute_arrivals<T>(keys, go_on + row, query ? weights + row - keys : previous + table * keys, arrived.data());
             T beyond = 0;  // the gradient by having arrived at the next key
             for (int64_t key = keys - 1; key >= 0; --key) {
                 const T own = grad[row + key] + later[key];

@@ -13,7 +13,7 @@ using namespace regard;
 constexpr int64_t columns = 4096;  // numbers in a row of the noise
 
 // What becomes of `count` numbers that lie in one row of noise.
-template <class T, class Body> void rows(int64_t threads, int64_t seed, int64_t count, Body body) {
+template <class T, class Body> void for_each_row(int64_t threads, int64_t seed, int64_t count, Body body) {
     const int64_t all = (count + columns - 1) / columns;
 #pragma omp parallel for num_threads(threads_for(count, threads)) schedule(static)
     for (int64_t row = 0; row < all; ++row) {
@@ -26,9 +26,9 @@ template <class T, class Body> void rows(int64_t threads, int64_t seed, int64_t 
 template <class T>
 int dropout(int64_t threads, int64_t seed, int64_t count, float rate, double scale, const T* from, const T* base,
             T* to) {
-    const uint32_t limit = limit_of(rate);
+    const uint32_t limit = compute_limit(rate);
     const T factor = T(scale);
-    rows<T>(threads, seed, count, [=](RowKeys keys, int64_t start, int64_t size) {
+    for_each_row<T>(threads, seed, count, [=](RowKeys keys, int64_t start, int64_t size) {
         const T* in = from + start;
         T* out = to + start;
         if (base) {
@@ -48,10 +48,10 @@ int dropout(int64_t threads, int64_t seed, int64_t count, float rate, double sca
 }
 
 template <class T>
-int rectified(int64_t threads, int64_t seed, int64_t count, float rate, double scale, const T* from, T* to) {
-    const uint32_t limit = limit_of(rate);
+int relu_dropout(int64_t threads, int64_t seed, int64_t count, float rate, double scale, const T* from, T* to) {
+    const uint32_t limit = compute_limit(rate);
     const T factor = T(scale);
-    rows<T>(threads, seed, count, [=](RowKeys keys, int64_t start, int64_t size) {
+    for_each_row<T>(threads, seed, count, [=](RowKeys keys, int64_t start, int64_t size) {
         const T* in = from + start;
         T* out = to + start;
         for (int64_t j = 0; j < size; ++j) {
@@ -69,9 +69,9 @@ int rectified(int64_t threads, int64_t seed, int64_t count, float rate, double s
                                       const T* from, const T* base, T* to) {                                          \
         return dropout<T>(threads, seed, count, rate, scale, from, base, to);                                         \
     }                                                                                                                 \
-    extern "C" int regard_rectified_##T(int64_t threads, int64_t seed, int64_t count, float rate, double scale,       \
+    extern "C" int regard_relu_dropout_##T(int64_t threads, int64_t seed, int64_t count, float rate, double scale,       \
                                         const T* from, T* to) {                                                       \
-        return rectified<T>(threads, seed, count, rate, scale, from, to);                                             \
+        return relu_dropout<T>(threads, seed, count, rate, scale, from, to);                                             \
     }
 
 REGARD_DROPOUT(float)

@@ -9,19 +9,19 @@ namespace regard {
 template <class T> using Integers = typename Lanes<T>::integers;
 
 // A bit for each lane that a comparison found true.
-template <class T> inline unsigned which(Integers<T> mask) {
+template <class T> inline unsigned lane_bits(Integers<T> mask) {
     unsigned bits = 0;
     for (int lane = 0; lane < Lanes<T>::count; ++lane) bits |= unsigned(mask[lane] != 0) << lane;
     return bits;
 }
 #if defined(__AVX512DQ__)
-template <> inline unsigned which<float>(Integers<float> mask) { return _mm512_movepi32_mask((__m512i)mask); }
-template <> inline unsigned which<double>(Integers<double> mask) { return _mm512_movepi64_mask((__m512i)mask); }
+template <> inline unsigned lane_bits<float>(Integers<float> mask) { return _mm512_movepi32_mask((__m512i)mask); }
+template <> inline unsigned lane_bits<double>(Integers<double> mask) { return _mm512_movepi64_mask((__m512i)mask); }
 #elif defined(__AVX__) && !defined(__AVX512F__)
-template <> inline unsigned which<float>(Integers<float> mask) { return _mm256_movemask_ps((__m256)mask); }
-template <> inline unsigned which<double>(Integers<double> mask) { return _mm256_movemask_pd((__m256d)mask); }
+template <> inline unsigned lane_bits<float>(Integers<float> mask) { return _mm256_movemask_ps((__m256)mask); }
+template <> inline unsigned lane_bits<double>(Integers<double> mask) { return _mm256_movemask_pd((__m256d)mask); }
 #endif
-template <class T> inline bool any(Integers<T> mask) { return which<T>(mask) != 0; }
+template <class T> inline bool any(Integers<T> mask) { return lane_bits<T>(mask) != 0; }
 
 // e^x, 0 where it would not be a normal number, and capped where it would be infinite.
 template <class T> inline Vector<T> exponential(Vector<T> x) {

@@ -26,7 +26,7 @@ struct RowKeys {
 inline float midpoint(uint32_t bits) { return (float(int32_t(bits >> 9)) + 0.5f) * 0x1p-23f; }
 
 // A word is at least this, after a shift by 9, iff its midpoint is at least the rate: dropout without floats.
-inline uint32_t limit_of(float rate) {
+inline uint32_t compute_limit(float rate) {
     uint32_t low = 0, high = 1u << 23;
     while (low < high) {
         const uint32_t middle = (low + high) / 2;

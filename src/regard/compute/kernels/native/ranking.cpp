@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "best.hpp"
+#include "top_k.hpp"
 #include "gates.hpp"
 #include "logarithm.hpp"
 #include "threads.hpp"
@@ -14,14 +14,14 @@ namespace {
 
 using namespace regard;
 
-inline bool among(int64_t place, int64_t count, const int64_t* excluded) {
+inline bool is_excluded(int64_t place, int64_t count, const int64_t* excluded) {
     for (int64_t i = 0; i < count; ++i)
         if (excluded[i] == place) return true;
     return false;
 }
 
 // A stretch of one row of scores, from place `first` of the row on. A bias that is not there is nowhere.
-template <class T> struct Stretch {
+template <class T> struct ScoreChunk {
     const T *scores, *bias;
     int64_t size, first;
     T at(int64_t place) const { return bias ? scores[place] + bias[place] : scores[place]; }
@@ -32,7 +32,7 @@ template <class T> struct Stretch {
 };
 
 // Offers what is larger than the least of the best; the largest of all, and of what was there.
-template <class T> T offered(const Stretch<T>& own, Best<T>& best, int64_t count, const int64_t* excluded, T largest) {
+template <class T> T update_best(const ScoreChunk<T>& own, TopK<T>& best, int64_t count, const int64_t* excluded, T largest) {
     constexpr int width = Lanes<T>::count;
     Vector<T> top = fill<T>(largest);
     for (int64_t at = 0; at < own.size; at += width) {
@@ -45,8 +45,8 @@ template <class T> T offered(const Stretch<T>& own, Best<T>& best, int64_t count
         for (int64_t place = at; place < (whole ? at + width : own.size); ++place) {
             const T score = own.at(place);
             largest = score > largest ? score : largest;
-            if (score > best.least() && !among(own.first + place, count, excluded))
-                best.offer(score, own.first + place);
+            if (score > best.least() && !is_excluded(own.first + place, count, excluded))
+                best.insert(score, own.first + place);
         }
     }
     T lanes[width];
@@ -56,7 +56,7 @@ template <class T> T offered(const Stretch<T>& own, Best<T>& best, int64_t count
 }
 
 // The sum of exponentials, each divided by that of the largest.
-template <class T> T total(const Stretch<T>& own, T largest) {
+template <class T> T sum_exponentials(const ScoreChunk<T>& own, T largest) {
     constexpr int width = Lanes<T>::count;
     Vector<T> sums = fill<T>(0);
     T rest = 0;
@@ -74,11 +74,11 @@ int rank(int64_t threads, int64_t rows, int64_t size, int64_t first, int64_t cou
     constexpr T nothing = -std::numeric_limits<T>::infinity();
 #pragma omp parallel for num_threads(threads_for(rows * size * 2, threads)) schedule(static)
     for (int64_t row = 0; row < rows; ++row) {
-        const Stretch<T> own{scores + row * size, bias, size, first};
-        Best<T> best{count, best_scores + row * count, best_places + row * count};
-        const T before = largest[row], now = offered(own, best, excluded_count, excluded, before);
+        const ScoreChunk<T> own{scores + row * size, bias, size, first};
+        TopK<T> best{count, best_scores + row * count, best_places + row * count};
+        const T before = largest[row], now = update_best(own, best, excluded_count, excluded, before);
         if (now == nothing) continue;
-        totals[row] = totals[row] * std::exp(before - now) + total(own, now);
+        totals[row] = totals[row] * std::exp(before - now) + sum_exponentials(own, now);
         largest[row] = now;
     }
     return 0;

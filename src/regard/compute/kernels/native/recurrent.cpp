@@ -12,30 +12,30 @@ namespace {
 
 using namespace regard;
 
-template <class Body> void each_row(int64_t threads, int64_t rows, int64_t work, const uint8_t* real, Body body) {
+template <class Body> void for_each_row(int64_t threads, int64_t rows, int64_t work, const uint8_t* real, Body body) {
 #pragma omp parallel for num_threads(threads_for(rows * work, threads)) schedule(static)
     for (int64_t row = 0; row < rows; ++row) body(row, !real || real[row]);
 }
 
 // kept: reset, update, candidate, and the candidate's share of the hidden product; may be null.
 template <class T>
-int gru(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input, const T* hidden,
+int gru_cell(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input, const T* hidden,
         const T* before, T* state, T* kept) {
-    each_row(threads, rows, 16 * size, real, [=](int64_t row, bool is_real) {
+    for_each_row(threads, rows, 16 * size, real, [=](int64_t row, bool is_real) {
         const T *x = input + row * 3 * size, *h = hidden + row * 3 * size, *old = before + row * size;
         T *to = state + row * size, *keep = kept ? kept + row * 4 * size : nullptr;
         if (!is_real) return (void)std::copy(old, old + size, to);
-        walk<T>(size, [=](Part<T> part) {
-            const Vector<T> reset = sigmoid<T>(part.take(x) + part.take(h));
-            const Vector<T> update = sigmoid<T>(part.take(x + size) + part.take(h + size));
-            const Vector<T> share = part.take(h + 2 * size);
-            const Vector<T> candidate = tangent<T>(part.take(x + 2 * size) + reset * share);
-            part.put(to, candidate + update * (part.take(old) - candidate));
+        for_each_part<T>(size, [=](LaneRange<T> part) {
+            const Vector<T> reset = sigmoid<T>(part.load_lanes(x) + part.load_lanes(h));
+            const Vector<T> update = sigmoid<T>(part.load_lanes(x + size) + part.load_lanes(h + size));
+            const Vector<T> share = part.load_lanes(h + 2 * size);
+            const Vector<T> candidate = vector_tanh<T>(part.load_lanes(x + 2 * size) + reset * share);
+            part.store_lanes(to, candidate + update * (part.load_lanes(old) - candidate));
             if (!keep) return;
-            part.put(keep, reset);
-            part.put(keep + size, update);
-            part.put(keep + 2 * size, candidate);
-            part.put(keep + 3 * size, share);
+            part.store_lanes(keep, reset);
+            part.store_lanes(keep + size, update);
+            part.store_lanes(keep + 2 * size, candidate);
+            part.store_lanes(keep + 3 * size, share);
         });
     });
     return 0;
@@ -43,9 +43,9 @@ int gru(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const 
 
 // `carry` comes in as the gradient from the next step and goes out as the direct one to the step before.
 template <class T>
-int gru_back(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* kept, const T* before,
+int gru_cell_backward(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* kept, const T* before,
              const T* upstream, T* by_input, T* by_hidden, T* carry) {
-    each_row(threads, rows, 8 * size, real, [=](int64_t row, bool is_real) {
+    for_each_row(threads, rows, 8 * size, real, [=](int64_t row, bool is_real) {
         const T *keep = kept + row * 4 * size, *old = before + row * size, *up = upstream + row * size;
         T *x = by_input + row * 3 * size, *h = by_hidden + row * 3 * size, *on = carry + row * size;
         if (!is_real) {
@@ -54,20 +54,20 @@ int gru_back(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, c
             for (int64_t j = 0; j < size; ++j) on[j] += up[j];
             return;
         }
-        walk<T>(size, [=](Part<T> part) {
-            const Vector<T> grad = part.take(up) + part.take(on);
-            const Vector<T> reset = part.take(keep), update = part.take(keep + size);
-            const Vector<T> candidate = part.take(keep + 2 * size), share = part.take(keep + 3 * size);
+        for_each_part<T>(size, [=](LaneRange<T> part) {
+            const Vector<T> grad = part.load_lanes(up) + part.load_lanes(on);
+            const Vector<T> reset = part.load_lanes(keep), update = part.load_lanes(keep + size);
+            const Vector<T> candidate = part.load_lanes(keep + 2 * size), share = part.load_lanes(keep + 3 * size);
             const Vector<T> by_candidate = grad * (T(1) - update) * (T(1) - candidate * candidate);
-            const Vector<T> by_update = grad * (part.take(old) - candidate) * update * (T(1) - update);
+            const Vector<T> by_update = grad * (part.load_lanes(old) - candidate) * update * (T(1) - update);
             const Vector<T> by_reset = by_candidate * share * reset * (T(1) - reset);
-            part.put(x, by_reset);
-            part.put(h, by_reset);
-            part.put(x + size, by_update);
-            part.put(h + size, by_update);
-            part.put(x + 2 * size, by_candidate);
-            part.put(h + 2 * size, by_candidate * reset);
-            part.put(on, grad * update);
+            part.store_lanes(x, by_reset);
+            part.store_lanes(h, by_reset);
+            part.store_lanes(x + size, by_update);
+            part.store_lanes(h + size, by_update);
+            part.store_lanes(x + 2 * size, by_candidate);
+            part.store_lanes(h + 2 * size, by_candidate * reset);
+            part.store_lanes(on, grad * update);
         });
     });
     return 0;
@@ -75,9 +75,9 @@ int gru_back(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, c
 
 // kept: input, forget, candidate and output gates, and the tangent of the cell; may be null.
 template <class T>
-int lstm(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input, const T* hidden,
+int lstm_cell(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input, const T* hidden,
          const T* before, const T* cell_before, T* state, T* cell, T* kept) {
-    each_row(threads, rows, 20 * size, real, [=](int64_t row, bool is_real) {
+    for_each_row(threads, rows, 20 * size, real, [=](int64_t row, bool is_real) {
         const T *x = input + row * 4 * size, *h = hidden + row * 4 * size;
         const T *old = before + row * size, *old_cell = cell_before + row * size;
         T *to = state + row * size, *to_cell = cell + row * size, *keep = kept ? kept + row * 5 * size : nullptr;
@@ -86,20 +86,20 @@ int lstm(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const
             std::copy(old_cell, old_cell + size, to_cell);
             return;
         }
-        walk<T>(size, [=](Part<T> part) {
-            const Vector<T> in = sigmoid<T>(part.take(x) + part.take(h));
-            const Vector<T> forget = sigmoid<T>(part.take(x + size) + part.take(h + size));
-            const Vector<T> candidate = tangent<T>(part.take(x + 2 * size) + part.take(h + 2 * size));
-            const Vector<T> out = sigmoid<T>(part.take(x + 3 * size) + part.take(h + 3 * size));
-            const Vector<T> now = forget * part.take(old_cell) + in * candidate, seen = tangent<T>(now);
-            part.put(to_cell, now);
-            part.put(to, out * seen);
+        for_each_part<T>(size, [=](LaneRange<T> part) {
+            const Vector<T> in = sigmoid<T>(part.load_lanes(x) + part.load_lanes(h));
+            const Vector<T> forget = sigmoid<T>(part.load_lanes(x + size) + part.load_lanes(h + size));
+            const Vector<T> candidate = vector_tanh<T>(part.load_lanes(x + 2 * size) + part.load_lanes(h + 2 * size));
+            const Vector<T> out = sigmoid<T>(part.load_lanes(x + 3 * size) + part.load_lanes(h + 3 * size));
+            const Vector<T> now = forget * part.load_lanes(old_cell) + in * candidate, seen = vector_tanh<T>(now);
+            part.store_lanes(to_cell, now);
+            part.store_lanes(to, out * seen);
             if (!keep) return;
-            part.put(keep, in);
-            part.put(keep + size, forget);
-            part.put(keep + 2 * size, candidate);
-            part.put(keep + 3 * size, out);
-            part.put(keep + 4 * size, seen);
+            part.store_lanes(keep, in);
+            part.store_lanes(keep + size, forget);
+            part.store_lanes(keep + 2 * size, candidate);
+            part.store_lanes(keep + 3 * size, out);
+            part.store_lanes(keep + 4 * size, seen);
         });
     });
     return 0;
@@ -107,9 +107,9 @@ int lstm(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const
 
 // `carry` goes out as 0 where the row is real: all of the state's gradient goes through the gates.
 template <class T>
-int lstm_back(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* kept, const T* cell_before,
+int lstm_cell_backward(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* kept, const T* cell_before,
               const T* upstream, T* by_gates, T* carry, T* cell_carry) {
-    each_row(threads, rows, 8 * size, real, [=](int64_t row, bool is_real) {
+    for_each_row(threads, rows, 8 * size, real, [=](int64_t row, bool is_real) {
         const T *keep = kept + row * 5 * size, *old_cell = cell_before + row * size, *up = upstream + row * size;
         T *gates = by_gates + row * 4 * size, *on = carry + row * size, *cell = cell_carry + row * size;
         if (!is_real) {
@@ -117,18 +117,18 @@ int lstm_back(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, 
             for (int64_t j = 0; j < size; ++j) on[j] += up[j];
             return;
         }
-        walk<T>(size, [=](Part<T> part) {
-            const Vector<T> grad = part.take(up) + part.take(on);
-            const Vector<T> in = part.take(keep), forget = part.take(keep + size);
-            const Vector<T> candidate = part.take(keep + 2 * size), out = part.take(keep + 3 * size);
-            const Vector<T> seen = part.take(keep + 4 * size);
-            const Vector<T> by_cell = part.take(cell) + grad * out * (T(1) - seen * seen);
-            part.put(gates, by_cell * candidate * in * (T(1) - in));
-            part.put(gates + size, by_cell * part.take(old_cell) * forget * (T(1) - forget));
-            part.put(gates + 2 * size, by_cell * in * (T(1) - candidate * candidate));
-            part.put(gates + 3 * size, grad * seen * out * (T(1) - out));
-            part.put(cell, by_cell * forget);
-            part.put(on, fill<T>(0));
+        for_each_part<T>(size, [=](LaneRange<T> part) {
+            const Vector<T> grad = part.load_lanes(up) + part.load_lanes(on);
+            const Vector<T> in = part.load_lanes(keep), forget = part.load_lanes(keep + size);
+            const Vector<T> candidate = part.load_lanes(keep + 2 * size), out = part.load_lanes(keep + 3 * size);
+            const Vector<T> seen = part.load_lanes(keep + 4 * size);
+            const Vector<T> by_cell = part.load_lanes(cell) + grad * out * (T(1) - seen * seen);
+            part.store_lanes(gates, by_cell * candidate * in * (T(1) - in));
+            part.store_lanes(gates + size, by_cell * part.load_lanes(old_cell) * forget * (T(1) - forget));
+            part.store_lanes(gates + 2 * size, by_cell * in * (T(1) - candidate * candidate));
+            part.store_lanes(gates + 3 * size, grad * seen * out * (T(1) - out));
+            part.store_lanes(cell, by_cell * forget);
+            part.store_lanes(on, fill<T>(0));
         });
     });
     return 0;
@@ -137,24 +137,24 @@ int lstm_back(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, 
 }  // namespace
 
 #define REGARD_RECURRENT(T)                                                                                           \
-    extern "C" int regard_gru_##T(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input,   \
+    extern "C" int regard_gru_cell_##T(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input,   \
                                   const T* hidden, const T* before, T* state, T* kept) {                              \
-        return gru<T>(threads, rows, size, real, input, hidden, before, state, kept);                                 \
+        return gru_cell<T>(threads, rows, size, real, input, hidden, before, state, kept);                                 \
     }                                                                                                                 \
-    extern "C" int regard_gru_back_##T(int64_t threads, int64_t rows, int64_t size, const uint8_t* real,              \
+    extern "C" int regard_gru_cell_backward_##T(int64_t threads, int64_t rows, int64_t size, const uint8_t* real,              \
                                        const T* kept, const T* before, const T* upstream, T* by_input, T* by_hidden,  \
                                        T* carry) {                                                                    \
-        return gru_back<T>(threads, rows, size, real, kept, before, upstream, by_input, by_hidden, carry);            \
+        return gru_cell_backward<T>(threads, rows, size, real, kept, before, upstream, by_input, by_hidden, carry);            \
     }                                                                                                                 \
-    extern "C" int regard_lstm_##T(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input,  \
+    extern "C" int regard_lstm_cell_##T(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input,  \
                                    const T* hidden, const T* before, const T* cell_before, T* state, T* cell,         \
                                    T* kept) {                                                                         \
-        return lstm<T>(threads, rows, size, real, input, hidden, before, cell_before, state, cell, kept);             \
+        return lstm_cell<T>(threads, rows, size, real, input, hidden, before, cell_before, state, cell, kept);             \
     }                                                                                                                 \
-    extern "C" int regard_lstm_back_##T(int64_t threads, int64_t rows, int64_t size, const uint8_t* real,             \
+    extern "C" int regard_lstm_cell_backward_##T(int64_t threads, int64_t rows, int64_t size, const uint8_t* real,             \
                                         const T* kept, const T* cell_before, const T* upstream, T* by_gates,          \
                                         T* carry, T* cell_carry) {                                                    \
-        return lstm_back<T>(threads, rows, size, real, kept, cell_before, upstream, by_gates, carry, cell_carry);     \
+        return lstm_cell_backward<T>(threads, rows, size, real, kept, cell_before, upstream, by_gates, carry, cell_carry);     \
     }
 
 REGARD_RECURRENT(float)

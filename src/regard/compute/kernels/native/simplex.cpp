@@ -38,7 +38,7 @@ template <class T> struct Work {  // one thread's row in hand, padded with -inf 
 };
 
 // Reads what is allowed; answers the largest score, or NaN if a NaN or +inf is among them.
-template <class T> T read(Work<T>& work, const T* scores, const uint8_t* allowed) {
+template <class T> T read_row(Work<T>& work, const T* scores, const uint8_t* allowed) {
     constexpr int width = Lanes<T>::count;
     const T nothing = -std::numeric_limits<T>::infinity();
     Vector<T> top = fill<T>(nothing);
@@ -64,7 +64,7 @@ template <class T> T read(Work<T>& work, const T* scores, const uint8_t* allowed
 }
 
 // The row in hand times a factor, where it is wanted.
-template <class T> void scaled_copy(Work<T>& work, T scale, T* to) {
+template <class T> void copy_scaled(Work<T>& work, T scale, T* to) {
     constexpr int width = Lanes<T>::count;
     int64_t j = 0;
     for (; j + width <= work.size; j += width) store<T>(to + j, load<T>(&work.row[j]) * scale);
@@ -72,7 +72,7 @@ template <class T> void scaled_copy(Work<T>& work, T scale, T* to) {
 }
 
 // Copies what lies above `floor` close together: the candidates for the support.
-template <class T> int64_t gather(Work<T>& work, T floor) {
+template <class T> int64_t gather_candidates(Work<T>& work, T floor) {
     constexpr int width = Lanes<T>::count;
     int64_t count = 0;
     for (int64_t j = 0; j < work.padded; j += width) {
@@ -94,10 +94,10 @@ template <class T> int64_t gather(Work<T>& work, T floor) {
 
 // Sums of weights and slopes at one value of the unknown.
 template <class T> struct Sums { T weights, slopes; };
-template <class T, class R, class P> Sums<T> sums_at(const T* scores, int64_t count, const R& rule, const P& unknown) {
+template <class T, class R, class P> Sums<T> sum_at(const T* scores, int64_t count, const R& rule, const P& unknown) {
     Total<T> weights;
     Vector<T> slopes = {};
-    in_blocks<T>(count, [&](int64_t from, int64_t to) {
+    for_each_block<T>(count, [&](int64_t from, int64_t to) {
         Vector<T> part = {}, part_slopes = {}, slope;
         for (int64_t j = from; j < to; j += Lanes<T>::count) {
             part += rule.weight(load<T>(scores + j), unknown, slope);
@@ -110,10 +110,10 @@ template <class T, class R, class P> Sums<T> sums_at(const T* scores, int64_t co
 }
 
 // The weights at that value, divided by their sum.
-template <class T, class R, class P> void finish(Work<T>& work, const R& rule, const P& unknown, T* weights) {
+template <class T, class R, class P> void write_weights(Work<T>& work, const R& rule, const P& unknown, T* weights) {
     constexpr int width = Lanes<T>::count;
     Total<T> total;
-    in_blocks<T>(work.padded, [&](int64_t from, int64_t to) {
+    for_each_block<T>(work.padded, [&](int64_t from, int64_t to) {
         Vector<T> part = {}, slope;
         for (int64_t j = from; j < to; j += width) {
             const Vector<T> weight = rule.weight(load<T>(&work.row[j]), unknown, slope);
@@ -122,7 +122,7 @@ template <class T, class R, class P> void finish(Work<T>& work, const R& rule, c
         }
         total.add(part);
     });
-    scaled_copy<T>(work, T(1) / total.value(), weights);
+    copy_scaled<T>(work, T(1) / total.value(), weights);
 }
 
 template <class T> void subtract(Work<T>& work, T top) {
@@ -135,12 +135,12 @@ template <class T, class R> void power_row(Work<T>& work, T top, const R& rule, 
     const T close = 2 * std::numeric_limits<T>::epsilon(), least = rule.least(work.size);
     T b = 1;
     for (int turn = 0; turn < 100; ++turn) {
-        const Sums<T> sums = sums_at<T>(work.row.data(), work.padded, rule, b);
+        const Sums<T> sums = sum_at<T>(work.row.data(), work.padded, rule, b);
         const T step = rule.step(sums.weights, sums.slopes);
         b = std::max(b - step, least);
         if (std::abs(step) <= close * b) break;
     }
-    finish<T>(work, rule, b, weights);
+    write_weights<T>(work, rule, b, weights);
 }
 
 // The unknown of alpha-entmax between two values: at `low` the weights sum to at least one, at `high` to at most one.
@@ -151,7 +151,7 @@ template <class T> Bracket<T> solve(const T* scores, int64_t count, const Entmax
     const T unit = std::numeric_limits<T>::epsilon();
     T m = 0, low = 0, high = std::log(T(count)) * (1 + 4 * unit), last = std::numeric_limits<T>::infinity();
     for (int turn = 0; turn < 200; ++turn) {
-        const Sums<T> sums = sums_at<T>(scores, count, rule, rule.place(m));
+        const Sums<T> sums = sum_at<T>(scores, count, rule, rule.place(m));
         const T excess = std::log(sums.weights);
         (excess >= 0 ? low : high) = m;
         // An end far away would bring back, however small its part, scores that are not in the support.
@@ -171,8 +171,8 @@ template <class T> void entmax_row(Work<T>& work, T top, T a, T* weights) {
     const Entmax<T> rule{a};
     subtract<T>(work, top);
     const T floor = a > 0 ? T(-1) / a : std::numeric_limits<T>::lowest();  // a < 0: all in the support
-    const int64_t count = gather<T>(work, floor);
-    finish<T>(work, rule, rule.place(solve<T>(work.kept.data(), count, rule).m), weights);
+    const int64_t count = gather_candidates<T>(work, floor);
+    write_weights<T>(work, rule, rule.place(solve<T>(work.kept.data(), count, rule).m), weights);
 }
 
 // Alpha above 2, in double. A score on the edge of the support may weigh much and yet, one unit in the last place
@@ -188,8 +188,8 @@ template <class T> void sharp_row(Work<T>& work, T top, double a, T* weights) {
     const Entmax<double> rule{a};
     const Bracket<double> ends = solve<double>(work.wide.data(), count, rule);
     const auto low = rule.place(ends.low), high = rule.place(ends.high);
-    const double most = sums_at<double>(work.wide.data(), count, rule, low).weights;
-    const double least = sums_at<double>(work.wide.data(), count, rule, high).weights;
+    const double most = sum_at<double>(work.wide.data(), count, rule, low).weights;
+    const double least = sum_at<double>(work.wide.data(), count, rule, high).weights;
     const double share = most > least ? std::min(std::max((1 - least) / (most - least), 0.0), 1.0) : 1;
     Total<double> total;
     Vector<double> slope;
@@ -208,7 +208,7 @@ template <class T> void sharp_row(Work<T>& work, T top, double a, T* weights) {
 template <class T> void softmax_row(Work<T>& work, T top, T extra, T* weights) {
     const T shift = extra > 0 ? std::max(top, T(0)) : top;
     Total<T> total;
-    in_blocks<T>(work.padded, [&](int64_t from, int64_t to) {
+    for_each_block<T>(work.padded, [&](int64_t from, int64_t to) {
         Vector<T> part = {};
         for (int64_t j = from; j < to; j += Lanes<T>::count) {
             const Vector<T> power = exponential<T>(load<T>(&work.row[j]) - shift);
@@ -217,12 +217,12 @@ template <class T> void softmax_row(Work<T>& work, T top, T extra, T* weights) {
         }
         total.add(part);
     });
-    scaled_copy<T>(work, T(1) / (total.value() + (extra > 0 ? std::exp(-shift) : T(0))), weights);
+    copy_scaled<T>(work, T(1) / (total.value() + (extra > 0 ? std::exp(-shift) : T(0))), weights);
 }
 
 template <class T>
 void forward_row(Work<T>& work, int32_t rule, T alpha, const T* scores, const uint8_t* allowed, T* weights) {
-    const T top = read<T>(work, scores, allowed), nothing = -std::numeric_limits<T>::infinity();
+    const T top = read_row<T>(work, scores, allowed), nothing = -std::numeric_limits<T>::infinity();
     if (top == nothing) return std::fill(weights, weights + work.size, T(0)), void();
     if (std::isnan(top)) {
         for (int64_t j = 0; j < work.size; ++j) weights[j] = work.row[j] == nothing ? T(0) : top;
@@ -244,7 +244,7 @@ template <class T> Vector<T> second_order(Vector<T> y) {
     return y < T(0.5) ? near * T(0.5) : (less_one - y) / (y < T(0.5) ? fill<T>(1) : y * y);
 }
 
-template <class T> Vector<T> slope_of(int32_t rule, T alpha, Vector<T> weight, Vector<T> log_weight) {
+template <class T> Vector<T> compute_slope(int32_t rule, T alpha, Vector<T> weight, Vector<T> log_weight) {
     if (rule == SPARSEMAX) return fill<T>(1);
     if (rule == ENTMAX15) {
         for (int lane = 0; lane < Lanes<T>::count; ++lane) weight[lane] = std::sqrt(weight[lane]);
@@ -254,7 +254,7 @@ template <class T> Vector<T> slope_of(int32_t rule, T alpha, Vector<T> weight, V
 }
 
 // Reads weights and gradient up to the row's end and 0 beyond; a gradient where the weight is 0 counts as 0.
-template <class T> inline void pair(const T* weights, const T* grad, int64_t left, Vector<T>& p, Vector<T>& g) {
+template <class T> inline void load_pair(const T* weights, const T* grad, int64_t left, Vector<T>& p, Vector<T>& g) {
     if (left >= Lanes<T>::count) {  // the compiler makes one load of a copy whose length it knows
         p = load<T>(weights), g = load<T>(grad);
     } else {
@@ -269,15 +269,15 @@ template <class T> inline void pair(const T* weights, const T* grad, int64_t lef
 template <class T>
 T backward_row(Work<T>& work, int32_t rule, T alpha, const T* weights, const T* grad, T* scores, bool by_alpha) {
     Total<T> slopes, products, change;
-    in_blocks<T>(work.padded, [&](int64_t from, int64_t to) {
+    for_each_block<T>(work.padded, [&](int64_t from, int64_t to) {
         Vector<T> p, g, part_slopes = {}, part_products = {};
         for (int64_t j = from; j < to; j += Lanes<T>::count) {
-            pair<T>(weights + j, grad + j, work.size - j, p, g);
+            load_pair<T>(weights + j, grad + j, work.size - j, p, g);
             const Integers<T> live = p != T(0);
             Vector<T> slope = fill<T>(0);
             if (any<T>(live)) {
                 const Vector<T> log_weight = rule == ENTMAX ? logarithm<T>(live ? p : fill<T>(1)) : fill<T>(0);
-                slope = live ? slope_of<T>(rule, alpha, p, log_weight) : slope;
+                slope = live ? compute_slope<T>(rule, alpha, p, log_weight) : slope;
                 if (by_alpha)
                     store<T>(&work.kept[j], p * log_weight * log_weight * second_order<T>(log_weight * (T(1) - alpha)));
             } else if (by_alpha) {
@@ -292,7 +292,7 @@ T backward_row(Work<T>& work, int32_t rule, T alpha, const T* weights, const T* 
     const T total = rule <= SOFTMAX_PLUS_ONE ? T(1) : slopes.value(), mean = total ? products.value() / total : T(0);
     for (int64_t j = 0; j < work.padded; j += Lanes<T>::count) {
         Vector<T> p, g;
-        pair<T>(weights + j, grad + j, work.size - j, p, g);
+        load_pair<T>(weights + j, grad + j, work.size - j, p, g);
         if (by_alpha) change.add(load<T>(&work.kept[j]) * (g - mean));
         store<T>(&work.row[j], load<T>(&work.row[j]) * (g - mean));
     }
@@ -333,7 +333,7 @@ T sharp_backward_row(Work<T>& work, double alpha, const T* weights, const T* gra
 }
 
 // Where the mask of a row starts: the row's number, written in the digits of the leading axes, along their strides.
-int64_t mask_offset(int64_t row, int64_t rank, const int64_t* sizes, const int64_t* strides) {
+int64_t compute_mask_offset(int64_t row, int64_t rank, const int64_t* sizes, const int64_t* strides) {
     int64_t offset = 0;
     for (int64_t axis = rank - 1; axis >= 0; --axis) {
         offset += row % sizes[axis] * strides[axis];
@@ -365,7 +365,7 @@ int forward(int32_t rule, const int64_t* from, const T* scores, const uint8_t* a
     const Layout layout(from);
     layout.run<T>([&](Work<T>& work, int64_t row) {
         const int64_t at = row * layout.size;
-        const uint8_t* mask = allowed ? allowed + mask_offset(row, layout.rank, layout.sizes, layout.strides) : nullptr;
+        const uint8_t* mask = allowed ? allowed + compute_mask_offset(row, layout.rank, layout.sizes, layout.strides) : nullptr;
         forward_row<T>(work, rule, alpha ? alpha[row] : T(0), scores + at, mask, weights + at);
     });
     return 0;

@@ -8,7 +8,7 @@
 
 namespace regard {
 
-template <class T> inline int64_t padded(int64_t size) {
+template <class T> inline int64_t round_up_to_lanes(int64_t size) {
     return (size + Lanes<T>::count - 1) / Lanes<T>::count * Lanes<T>::count;
 }
 
@@ -70,7 +70,7 @@ inline void product(int64_t rows, int64_t width, int64_t count, Factors<T> facto
 
 // The rows themselves where they are whole numbers of lanes, else a copy in `space` with zeros behind them.
 template <class T> Rows<const T> whole_rows(int64_t rows, int64_t width, Rows<const T> from, T* space) {
-    const int64_t wide = padded<T>(width);
+    const int64_t wide = round_up_to_lanes<T>(width);
     if (wide == width) return from;
     for (int64_t r = 0; r < rows; ++r) {
         std::copy(from.row(r), from.row(r) + width, space + r * wide);
@@ -81,7 +81,7 @@ template <class T> Rows<const T> whole_rows(int64_t rows, int64_t width, Rows<co
 
 // Columns as rows of a whole number of lanes, with zeros behind them.
 template <class T> Rows<const T> turned(int64_t rows, int64_t width, Rows<const T> from, T* space) {
-    const int64_t wide = padded<T>(rows);
+    const int64_t wide = round_up_to_lanes<T>(rows);
     for (int64_t c = 0; c < width; ++c) {
         T* row = space + c * wide;
         for (int64_t r = 0; r < rows; ++r) row[r] = from.row(r)[c];

@@ -25,7 +25,7 @@ template <class T> class Total {
 };
 
 // Calls `each(from, to)` for the blocks of `count` numbers, a multiple of the lanes.
-template <class T, class Each> inline void in_blocks(int64_t count, Each each) {
+template <class T, class Each> inline void for_each_block(int64_t count, Each each) {
     constexpr int64_t size = block_vectors * Lanes<T>::count;
     int64_t from = 0;
     for (; from + size <= count; from += size) each(from, from + size);

@@ -18,19 +18,19 @@ export function onConnection(listener) {
   watchers.add(listener);
 }
 
-function noticed(gone) {
+function noticeConnection(gone) {
   if (gone === lost) return;
   lost = gone;
   for (const watcher of watchers) watcher(gone);
-  if (gone) wait();
+  if (gone) waitForServer();
 }
 
-async function wait() {
+async function waitForServer() {
   while (lost) {
     await pause(700);
     try {
-      const answer = await fetch("api/state", { headers: headers() });
-      if (answer.ok) noticed(false);
+      const answer = await fetch("api/state", { headers: buildHeaders() });
+      if (answer.ok) noticeConnection(false);
     } catch { /* still gone */ }
   }
 }
@@ -39,40 +39,40 @@ export function pause(milliseconds) {
   return new Promise((done) => { setTimeout(done, milliseconds); });
 }
 
-function headers(kind) {
+function buildHeaders(kind) {
   const token = sessionStorage.getItem(TOKEN);
   return { ...(token && { Authorization: `Bearer ${token}` }), ...(kind && { "Content-Type": kind }) };
 }
 
 /** An error with the server's own sentence. `status` 0 means that it did not answer. */
-export class Trouble extends Error {
+export class ServerError extends Error {
   constructor(text, status = 0) {
     super(text);
     this.status = status;
   }
 }
 
-async function ask(path, { body, kind = "application/json", signal } = {}) {
+async function request(path, { body, kind = "application/json", signal } = {}) {
   let answer;
   try {
-    const options = body === undefined ? { headers: headers() } : { method: "POST", body, headers: headers(kind) };
+    const options = body === undefined ? { headers: buildHeaders() } : { method: "POST", body, headers: buildHeaders(kind) };
     answer = await fetch(`api/${path}`, { ...options, signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    noticed(true);
-    throw new Trouble("server: got no answer, expected one; fix: start it again with regard serve");
+    noticeConnection(true);
+    throw new ServerError("server: got no answer, expected one; fix: start it again with regard serve");
   }
-  noticed(false);
+  noticeConnection(false);
   if (answer.ok) return answer;
   const text = await answer.json().then(({ error }) => error, () => `server: got status ${answer.status}`);
-  throw new Trouble(text, answer.status);
+  throw new ServerError(text, answer.status);
 }
 
 /** A busy server (503) is asked again a few times. */
-async function patiently(path, options) {
+async function requestWithRetry(path, options) {
   for (let turn = 0; ; turn += 1) {
     try {
-      return await ask(path, options);
+      return await request(path, options);
     } catch (error) {
       if (error.status !== 503 || turn === 4) throw error;
       await pause(400 * 2 ** turn);
@@ -81,26 +81,26 @@ async function patiently(path, options) {
 }
 
 export async function getJson(path, options) {
-  return (await patiently(path, options)).json();
+  return (await requestWithRetry(path, options)).json();
 }
 
 export async function postJson(path, values, options) {
-  return (await patiently(path, { ...options, body: JSON.stringify(values) })).json();
+  return (await requestWithRetry(path, { ...options, body: JSON.stringify(values) })).json();
 }
 
 export async function postFile(path, file, options) {
-  return (await ask(path, { ...options, body: file, kind: "application/octet-stream" })).json();
+  return (await request(path, { ...options, body: file, kind: "application/octet-stream" })).json();
 }
 
 /** Float32 numbers. */
 export async function getNumbers(path, options) {
-  return new Float32Array(await (await patiently(path, options)).arrayBuffer());
+  return new Float32Array(await (await requestWithRetry(path, options)).arrayBuffer());
 }
 
-/** Events of an answer while it comes: `for await (const { name, data } of events("translate", { … }))`. */
-export async function* events(path, values, options = {}) {
+/** Events of an answer while it comes: `for await (const { name, data } of streamEvents("translate", { … }))`. */
+export async function* streamEvents(path, values, options = {}) {
   const body = values && JSON.stringify(values);
-  const answer = await patiently(path, { ...options, body });
+  const answer = await requestWithRetry(path, { ...options, body });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   let ended = false;
@@ -108,8 +108,8 @@ export async function* events(path, values, options = {}) {
     for (;;) {
       const { value, done } = await reader.read().catch((error) => {
         if (error.name === "AbortError") throw error;
-        noticed(true);
-        throw new Trouble("server: got half an answer, expected all of it; fix: ask again when it is back");
+        noticeConnection(true);
+        throw new ServerError("server: got half an answer, expected all of it; fix: ask again when it is back");
       });
       ended = done;
       if (done) return;
@@ -117,7 +117,7 @@ export async function* events(path, values, options = {}) {
       rest = parts.pop();
       for (const part of parts) {
         const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(part);
-        if (name === "error") throw new Trouble(JSON.parse(data).error, 500);
+        if (name === "error") throw new ServerError(JSON.parse(data).error, 500);
         yield { name, data: JSON.parse(data) };
       }
     }

@@ -1,34 +1,34 @@
 // Ask a run about an image, a sound or a passage, and see where it looked for each word.
 
-import { choice, make } from "../controls.js";
-import { speaker } from "../words.js";
+import { createChoice, make } from "../controls.js";
+import { createFormatter } from "../words.js";
 import { postFile } from "./api.js";
-import { attentionPanel, button } from "./attention.js";
-import { fileChooser, tooLarge } from "./dropping.js";
-import { recordingSites } from "./sources.js";
+import { createAttentionPanel, createButton } from "./attention.js";
+import { createFileChooser, findSizeError } from "./files.js";
+import { createSites } from "./sources.js";
 
 const ACCEPTED = { image: "image/*", sound: "audio/*,.wav,.flac,.ogg,.mp3" };
 const NAMES = { image: ["said", "regions"], sound: ["said", "stretches"], passage: ["passage", "question"] };
 
 /** The runs that can be asked, of all that are served. */
-export function askable({ runs }) {
+export function findAskable({ runs }) {
   return runs.filter(({ takes, ready }) => takes && ready);
 }
 
-export function askView(element, context) {
-  return new Ask(element, context);
+export function createAskView(element, context) {
+  return new AskView(element, context);
 }
 
-class Ask {
+class AskView {
   constructor(element, { state, language, server, report, session }) {
-    Object.assign(this, { state, language, server, report, session, say: speaker(language) });
+    Object.assign(this, { state, language, server, report, session, say: createFormatter(language) });
     this.run = this.runs.find(({ name }) => name === state.get("run")) ?? this.runs[0];
     this.build(element);
     this.start();
   }
 
   get runs() {
-    return askable(this.server);
+    return findAskable(this.server);
   }
 
   build(element) {
@@ -40,33 +40,33 @@ class Ask {
     this.seen = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("attention") }), this.nothing);
     if (run) element.append(this.buildForm());
     element.append(this.result, this.seen);
-    this.panel = attentionPanel(this.seen, { state, language, report, names: NAMES[run?.takes] });
+    this.panel = createAttentionPanel(this.seen, { state, language, report, names: NAMES[run?.takes] });
   }
 
   buildForm() {
     const { say, state, run } = this;
-    this.form = make("form", { className: "card ask drop" }, make("div", { className: "controls" }, this.runChoice()));
+    this.form = make("form", { className: "card ask drop" }, make("div", { className: "controls" }, this.buildRunChoice()));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.send();
     });
-    if (run.takes === "passage") this.form.append(this.typed("passage", this.server.limits.passage, 5));
+    if (run.takes === "passage") this.form.append(this.buildTextArea("passage", this.server.limits.passage, 5));
     else {
       const name = say(run.takes === "image" ? "chooseImage" : "chooseSound");
-      this.chooser = fileChooser(this.form, { name, hint: say("dropHere"), accept: ACCEPTED[run.takes], onfile: (file) => this.take(file) });
+      this.chooser = createFileChooser(this.form, { name, hint: say("dropHere"), accept: ACCEPTED[run.takes], onfile: (file) => this.takeFile(file) });
       this.form.append(this.chooser.element);
     }
-    if (run.questioned) this.form.append(this.typed("question", this.server.limits.characters, 1));
+    if (run.questioned) this.form.append(this.buildTextArea("question", this.server.limits.characters, 1));
     const buttons = [];
     if (run.questioned) buttons.push(make("button", { type: "submit", className: "primary", textContent: say("ask") }));
-    if (run.example) buttons.push(button(say("example"), () => this.anew({ example: true })));
+    if (run.example) buttons.push(createButton(say("example"), () => this.askAnew({ example: true })));
     if (buttons.length) this.form.append(make("p", { className: "controls" }, ...buttons));
     this.form.append(make("p", { className: "note", textContent: say(`${run.takes}Help`) }));
     return this.form;
   }
 
-  runChoice() {
-    const list = choice((name) => {
+  buildRunChoice() {
+    const list = createChoice((name) => {
       this.state.set({ run: name, site: -1, head: -1, pick: "", look: "" });
       this.session.redraw(); // another kind of run has another form
     });
@@ -75,7 +75,7 @@ class Ask {
     return list.element;
   }
 
-  typed(name, most, rows) {
+  buildTextArea(name, most, rows) {
     const text = make("textarea", { rows, maxLength: most, value: this.state.get(name), placeholder: this.say(`${name}Hint`), dir: "auto" });
     text.setAttribute("aria-label", this.say(name));
     text.addEventListener("input", () => this.state.set({ [name]: text.value }));
@@ -99,8 +99,8 @@ class Ask {
     } else if (state.get("example")) this.ask({ example: true });
   }
 
-  take(file) {
-    const error = tooLarge(file, this.server.limits.file, this.say("smallerFile"));
+  takeFile(file) {
+    const error = findSizeError(file, this.server.limits.file, this.say("smallerFile"));
     if (error) return this.report(error);
     this.session.file = file;
     return this.send();
@@ -110,13 +110,13 @@ class Ask {
     const { run, state, session } = this;
     const content = run.takes === "passage" ? new Blob([state.get("passage")]) : session.file;
     const missing = (run.takes === "passage" ? !state.get("passage").trim() : !content) || (run.questioned && !state.get("question").trim());
-    if (!missing) return this.anew({ content });
+    if (!missing) return this.askAnew({ content });
     const first = [...this.form.querySelectorAll("textarea")].find(({ value }) => !value.trim());
     return (first ?? this.form.querySelector("button.primary")).focus();
   }
 
   /** Something else, of which nothing is picked yet. */
-  anew(question) {
+  askAnew(question) {
     this.state.set({ example: question.example ? "yes" : "", pick: "", look: "", site: -1, head: -1 });
     return this.ask(question);
   }
@@ -149,7 +149,7 @@ class Ask {
       ...lines.map((line) => make("p", { className: "note", dir: "auto", textContent: line })));
     this.result.hidden = this.seen.hidden = false;
     this.nothing.hidden = Boolean(looked);
-    if (looked) await this.panel.show(recordingSites(looked), { beside: beside ?? undefined });
+    if (looked) await this.panel.show(createSites(looked), { beside: beside ?? undefined });
     else this.panel.hide();
   }
 

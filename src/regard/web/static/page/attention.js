@@ -1,33 +1,33 @@
 // One attention to look through: layer, head, colors; heat map or lines; all heads; tokens; saving.
 //
-//   const panel = attentionPanel(element, { state, language, report(error), mask: { places(), length(), toggle(place), clear() }, onshown(panel) });
+//   const panel = createAttentionPanel(element, { state, language, report(error), mask: { places(), length(), createToggle(place), clear() }, onshown(panel) });
 //   panel.show(sites, { beside });   // of sources.js; the picture or sound that the keys are parts of
 //   panel.update({ language }); // or nothing, when the theme has changed
 
-import { arcs } from "../arcs.js";
-import { besideView } from "../beside.js";
+import { createArcs } from "../arcs.js";
+import { createMediaView } from "../media.js";
 import { isDark } from "../colors.js";
-import { choice, make, slider, toggle } from "../controls.js";
-import { headGrid } from "../grid.js";
-import { heatmap } from "../heatmap.js";
-import { count, visible } from "../labels.js";
-import { written } from "../tables.js";
-import { tokenPair, tokensOf } from "../tokens.js";
-import { siteName, speaker } from "../words.js";
-import { cellsOf, FORMATS, MOST, save } from "./saving.js";
-import { firstSite, MEAN } from "./sources.js";
+import { createChoice, createSlider, createToggle, make } from "../controls.js";
+import { createHeadGrid } from "../grid.js";
+import { createHeatMap } from "../heatmap.js";
+import { countLabels, makeVisible } from "../labels.js";
+import { readWeights } from "../tables.js";
+import { createTokenPair, listTokens } from "../tokens.js";
+import { createFormatter, formatSiteName } from "../words.js";
+import { countCells, FORMATS, MOST, saveFile } from "./export.js";
+import { findFirstSite, MEAN } from "./sources.js";
 
 const GRIDDED = 96; // heads that are shown side by side, at most
 const LINED = 40_000; // weights that lines are drawn for, at most
 
-export function attentionPanel(element, options) {
-  return new Panel(element, options);
+export function createAttentionPanel(element, options) {
+  return new AttentionPanel(element, options);
 }
 
-class Panel {
+class AttentionPanel {
   constructor(element, { state, language, report, mask, onshown, names = ["target", "source"] }) {
     Object.assign(this, { state, language, report, mask, onshown, names });
-    this.say = speaker(language);
+    this.say = createFormatter(language);
     this.turn = 0;
     this.build(element);
   }
@@ -35,11 +35,11 @@ class Panel {
   build(element) {
     const set = (name) => (value) => this.change({ [name]: value });
     this.controls = {
-      site: choice((value) => this.change({ site: Number(value), head: MEAN, pick: "", look: "" })),
-      head: choice((value) => this.change({ head: Number(value) })),
-      scale: choice(set("scale")),
-      threshold: slider(set("threshold")),
-      drawing: toggle(set("drawing")),
+      site: createChoice((value) => this.change({ site: Number(value), head: MEAN, pick: "", look: "" })),
+      head: createChoice((value) => this.change({ head: Number(value) })),
+      scale: createChoice(set("scale")),
+      threshold: createSlider(set("threshold")),
+      drawing: createToggle(set("drawing")),
     };
     const names = ["beside", "map", "lines", "grid", "said", "read", "saving", "zooming"];
     this.parts = Object.fromEntries(names.map((name) => [name, make("div", { className: `part-${name}` })]));
@@ -48,8 +48,8 @@ class Panel {
     this.note = make("p", { className: "note" });
     this.masks = make("p", { className: "masks" });
     const { said, read, beside } = this.parts;
-    this.pair = tokenPair({ said, read, looked: this.looked }, { onpick: (axis, place) => this.pick(axis, place) });
-    this.pictured = besideView(beside, { onchoose: (row) => this.pick("row", row) });
+    this.pair = createTokenPair({ said, read, looked: this.looked }, { onpick: (axis, place) => this.pick(axis, place) });
+    this.pictured = createMediaView(beside, { onchoose: (row) => this.pick("row", row) });
     const controls = Object.values(this.controls).map((control) => control.element);
     this.element = make("div", { className: "attention", hidden: true }, beside,
       make("div", { className: "controls" }, ...controls, this.parts.zooming),
@@ -84,7 +84,7 @@ class Panel {
   update({ language } = {}) {
     if (language) {
       this.language = language;
-      this.say = speaker(language);
+      this.say = createFormatter(language);
       this.gridSites = undefined;
       this.renderButtons();
     }
@@ -94,7 +94,7 @@ class Panel {
   /** The place of the chosen site and head, held within what there is. */
   get chosen() {
     const asked = this.state.get("site");
-    const site = asked >= 0 && asked < this.sites.length && !this.passing ? asked : firstSite(this.sites);
+    const site = asked >= 0 && asked < this.sites.length && !this.passing ? asked : findFirstSite(this.sites);
     const { heads } = this.sites[site];
     return { site, head: heads === 1 ? 0 : Math.min(this.state.get("head"), heads - 1) };
   }
@@ -104,7 +104,7 @@ class Panel {
     const { site: place, head } = this.chosen;
     const site = this.sites[place];
     try {
-      const [labels, source, grid] = await Promise.all([site.labels(), site.source(head), this.gridOf()]);
+      const [labels, source, grid] = await Promise.all([site.labels(), site.source(head), this.loadGrid()]);
       if (turn !== this.turn) return;
       Object.assign(this, { site, labels, source, place, head });
       this.element.hidden = false;
@@ -127,7 +127,7 @@ class Panel {
   get name() {
     const { say, site, head } = this;
     const label = head < 0 ? say("mean") : say("head", { head: head + 1 });
-    const name = siteName(site.name, say);
+    const name = formatSiteName(site.name, say);
     return site.heads > 1 ? say("headOf", { site: name, head: label }) : name;
   }
 
@@ -159,7 +159,7 @@ class Panel {
     const { controls, say, state, sites, site } = this;
     const named = { site: "layer", head: "headName", scale: "colors", threshold: "threshold", drawing: "drawing" };
     for (const [name, word] of Object.entries(named)) controls[name].label(say(word));
-    controls.site.set(sites.map(({ name }, place) => [place, siteName(name, say)]), this.place);
+    controls.site.set(sites.map(({ name }, place) => [place, formatSiteName(name, say)]), this.place);
     controls.site.element.hidden = sites.length < 2;
     const heads = Array.from({ length: site.heads }, (_, head) => [head, String(head + 1)]);
     controls.head.set(site.heads > 1 ? [[MEAN, say("mean")], ...heads] : heads, this.head);
@@ -167,11 +167,11 @@ class Panel {
     controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), this.scale);
     controls.threshold.set(state.get("threshold"));
     controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), this.drawing);
-    controls.drawing.element.hidden = this.source.tiled || cellsOf(this.source) > LINED;
+    controls.drawing.element.hidden = this.source.tiled || countCells(this.source) > LINED;
   }
 
   get drawing() {
-    const small = !this.source.tiled && cellsOf(this.source) <= LINED;
+    const small = !this.source.tiled && countCells(this.source) <= LINED;
     return small ? this.state.get("drawing") : "map";
   }
 
@@ -180,21 +180,21 @@ class Panel {
     const shared = { ...this.options, name: this.name, rows, columns };
     parts.map.hidden = this.drawing !== "map";
     parts.lines.hidden = this.drawing !== "lines";
-    this.map ??= heatmap(parts.map, { ...shared, source, onchoose: ({ row }) => this.pick("row", row), onview: (view) => this.viewed(view) });
+    this.map ??= createHeatMap(parts.map, { ...shared, source, onchoose: ({ row }) => this.pick("row", row), onview: (view) => this.rememberView(view) });
     this.map.chosen = picked?.axis === "row" ? { row: picked.place } : undefined;
     this.map.update({ ...shared, source });
     this.restoreView();
     if (this.drawing !== "lines") return;
-    const lines = { ...shared, weights: written(source), chosen: this.map.chosen?.row };
-    this.lines ??= arcs(parts.lines, { ...lines, onchoose: (row) => this.pick("row", row) });
+    const lines = { ...shared, weights: readWeights(source), chosen: this.map.chosen?.row };
+    this.lines ??= createArcs(parts.lines, { ...lines, onchoose: (row) => this.pick("row", row) });
     this.lines.update(lines);
   }
 
-  viewed(view) {
+  rememberView(view) {
     if (!this.map || this.restoring || this.passing) return;
     clearTimeout(this.viewing);
     this.viewing = setTimeout(() => {
-      const fitted = this.map.fitted();
+      const fitted = this.map.computeFit();
       const all = Math.abs(view.width - fitted.width) < 1e-6 && Math.abs(view.height - fitted.height) < 1e-6;
       const numbers = [view.row, view.column, view.width, view.height];
       this.state.set({ look: all ? "" : numbers.map((number) => Number(number.toPrecision(6))).join(",") });
@@ -212,12 +212,12 @@ class Panel {
   }
 
   /** The heads of all small sites, for the grid; undefined where there is nothing to choose from. */
-  async gridOf() {
+  async loadGrid() {
     const small = this.sites.filter(({ whole, rows, columns }) => whole && rows * columns <= LINED);
     const heads = small.reduce((total, site) => total + site.heads, 0);
     if (small.length !== this.sites.length || heads < 2 || heads > GRIDDED) return undefined;
     this.gridSites ??= Promise.all(this.sites.map(async (site) => ({
-      name: siteName(site.name, this.say),
+      name: formatSiteName(site.name, this.say),
       heads: await Promise.all(Array.from({ length: site.heads }, (_, head) => site.source(head))),
       mean: await site.source(site.heads > 1 ? MEAN : 0),
     })));
@@ -230,16 +230,16 @@ class Panel {
     if (!sites) return;
     const chosen = { site: this.place, head: this.head };
     const options = { ...this.options, sites, mean: sites.map(({ mean }) => mean), chosen };
-    this.grid ??= headGrid(this.parts.grid, { ...options, onchoose: ({ site, head }) => this.change({ site, head, ...(site === this.place ? {} : { pick: "", look: "" }) }) });
+    this.grid ??= createHeadGrid(this.parts.grid, { ...options, onchoose: ({ site, head }) => this.change({ site, head, ...(site === this.place ? {} : { pick: "", look: "" }) }) });
     this.grid.update(options);
   }
 
   renderTokens() {
     const { say, source, picked, labels } = this;
-    const strips = !source.tiled && count(labels.rows) + count(labels.columns) <= 2000;
+    const strips = !source.tiled && countLabels(labels.rows) + countLabels(labels.columns) <= 2000;
     this.parts.said.parentElement.hidden = !strips;
     if (!strips) return void this.pictured.show(undefined, { source });
-    const [rows, columns] = [tokensOf(labels.rows), tokensOf(labels.columns)];
+    const [rows, columns] = [listTokens(labels.rows), listTokens(labels.columns)];
     this.parts.read.hidden = Boolean(this.beside); // a picture or a sound says more than numbers of its parts
     this.headings.tokens.textContent = say("tokens");
     this.pair.show({ ...this.options, source, rows, columns, picked, names: this.names, say });
@@ -257,9 +257,9 @@ class Panel {
     const { picked } = this;
     if (crossed && picked?.axis === "column" && picked.place < columns.length - 1) {
       const word = masked.includes(picked.place) ? "unmaskWord" : "maskWord";
-      buttons.push(button(this.say(word, { token: visible(columns[picked.place]) }), () => this.mask.toggle(picked.place)));
+      buttons.push(createButton(this.say(word, { token: makeVisible(columns[picked.place]) }), () => this.mask.toggle(picked.place)));
     }
-    if (masked.length) buttons.push(button(this.say("unmaskAll"), () => this.mask.clear()));
+    if (masked.length) buttons.push(createButton(this.say("unmaskAll"), () => this.mask.clear()));
     this.masks.replaceChildren(...buttons);
   }
 
@@ -267,32 +267,32 @@ class Panel {
     const { say, parts } = this;
     const zooms = [["−", "zoomOut", () => this.map?.zoom(1 / 1.5)], ["+", "zoomIn", () => this.map?.zoom(1.5)]];
     const buttons = zooms.map(([sign, word, act]) => {
-      const one = button(sign, act);
+      const one = createButton(sign, act);
       one.setAttribute("aria-label", say(word));
       one.title = say(word);
       return one;
     });
-    parts.zooming.replaceChildren(...buttons, button(say("fit"), () => this.map?.fit()));
+    parts.zooming.replaceChildren(...buttons, createButton(say("fit"), () => this.map?.fit()));
     const saves = Object.keys(FORMATS).map((format) => {
-      const one = button(format, () => this.saved(format));
+      const one = createButton(format, () => this.saveAs(format));
       one.setAttribute("aria-label", `${say("save")} ${format}`);
       return one;
     });
     parts.saving.replaceChildren(make("span", { textContent: say("save") }), ...saves);
   }
 
-  async saved(format) {
-    const cells = cellsOf(this.source);
+  async saveAs(format) {
+    const cells = countCells(this.source);
     if (format !== "PNG" && (this.source.tiled || cells > MOST)) {
       this.report(new Error(this.say("tooLarge", { cells: cells.toLocaleString(), most: MOST.toLocaleString() })));
       return;
     }
     const { map, source, labels: { rows, columns }, name } = this;
-    await save(format, { ...this.options, map, source, rows, columns, name });
+    await saveFile(format, { ...this.options, map, source, rows, columns, name });
   }
 }
 
-export function button(text, onclick, properties = {}) {
+export function createButton(text, onclick, properties = {}) {
   const made = make("button", { type: "button", textContent: text, ...properties });
   made.addEventListener("click", onclick);
   return made;

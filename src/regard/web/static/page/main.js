@@ -2,20 +2,20 @@
 
 import "./words.js";
 import { isDark } from "../colors.js";
-import { make, toggle } from "../controls.js";
-import { chosenLanguage, speaker } from "../words.js";
+import { createToggle, make } from "../controls.js";
+import { chooseLanguage, createFormatter } from "../words.js";
 import { getJson, onConnection, pause, takeToken } from "./api.js";
-import { askable, askView } from "./ask.js";
-import { button } from "./attention.js";
-import { recordingView } from "./recordings.js";
-import { hashState } from "./state.js";
-import { trainingView } from "./training.js";
-import { translateView, translators } from "./translate.js";
+import { createAskView, findAskable } from "./ask.js";
+import { createButton } from "./attention.js";
+import { createRecordingView } from "./recordings.js";
+import { createHashState } from "./state.js";
+import { createTrainingView } from "./training.js";
+import { createTranslateView, findTranslators } from "./translate.js";
 
-const VIEWS = { translate: translateView, ask: askView, recording: recordingView, training: trainingView };
+const VIEWS = { translate: createTranslateView, ask: createAskView, recording: createRecordingView, training: createTrainingView };
 
 takeToken();
-const state = hashState();
+const state = createHashState();
 const session = { redraw: render }; // what was answered, kept while language and view change
 const content = make("main", { id: "content", tabIndex: -1 });
 const header = make("header", { className: "top" });
@@ -26,14 +26,14 @@ trouble.setAttribute("role", "alert");
 let view;
 let server;
 
-function language() {
-  return chosenLanguage(state.get("lang") || undefined);
+function getLanguage() {
+  return chooseLanguage(state.get("lang") || undefined);
 }
 
 function report(error) {
   if (error.status === 0) return; // the banner says so
-  const say = speaker(language());
-  const close = button("×", () => { trouble.hidden = true; });
+  const say = createFormatter(getLanguage());
+  const close = createButton("×", () => { trouble.hidden = true; });
   close.setAttribute("aria-label", say("close"));
   trouble.replaceChildren(make("span", { textContent: error.message }), close);
   trouble.hidden = false;
@@ -43,40 +43,40 @@ function render() {
   const theme = state.get("theme");
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
-  document.documentElement.lang = language();
+  document.documentElement.lang = getLanguage();
   renderHeader();
   view?.destroy();
   content.replaceChildren();
   trouble.hidden = true;
-  view = VIEWS[chosenView()](content, { state, language: language(), server, report, session });
+  view = VIEWS[chooseView()](content, { state, language: getLanguage(), server, report, session });
 }
 
 /** Where to begin: with what can be done with what is served. */
-function chosenView() {
+function chooseView() {
   if (state.get("view") in VIEWS) return state.get("view");
-  if (!server || translators(server).length) return "translate";
-  if (askable(server).length) return "ask";
+  if (!server || findTranslators(server).length) return "translate";
+  if (findAskable(server).length) return "ask";
   if (server.files.length) return "recording";
   return server.runs.length ? "training" : "translate";
 }
 
 function renderHeader() {
-  const say = speaker(language());
+  const say = createFormatter(getLanguage());
   const tabs = make("nav");
   tabs.setAttribute("aria-label", say("views"));
   for (const name of Object.keys(VIEWS)) {
-    if (name === "ask" && !(server && askable(server).length)) continue;
-    const tab = button(say(`${name}View`), () => { state.set({ view: name, site: -1, head: -1, pick: "", look: "" }); render(); });
-    if (name === chosenView()) tab.setAttribute("aria-current", "page");
+    if (name === "ask" && !(server && findAskable(server).length)) continue;
+    const tab = createButton(say(`${name}View`), () => { state.set({ view: name, site: -1, head: -1, pick: "", look: "" }); render(); });
+    if (name === chooseView()) tab.setAttribute("aria-current", "page");
     tabs.append(tab);
   }
-  const languages = toggle((value) => { state.set({ lang: value }); render(); header.querySelector(".tools button[aria-pressed=true]")?.focus(); });
+  const languages = createToggle((value) => { state.set({ lang: value }); render(); header.querySelector(".tools button[aria-pressed=true]")?.focus(); });
   languages.label(say("language"));
-  languages.set([["en", "English"], ["zh", "中文"]], language());
-  const themes = toggle((value) => { state.set({ theme: value }); document.documentElement.dataset.theme = value; renderHeader(); view.update(); });
+  languages.set([["en", "English"], ["zh", "中文"]], getLanguage());
+  const themes = createToggle((value) => { state.set({ theme: value }); document.documentElement.dataset.theme = value; renderHeader(); view.update(); });
   themes.label(say("theme"));
   themes.set([["light", "☀"], ["dark", "☾"]], isDark() ? "dark" : "light");
-  const link = button(say("copyLink"), () => copy(link, say), { title: say("linked") });
+  const link = createButton(say("copyLink"), () => copy(link, say), { title: say("linked") });
   const skip = make("a", { className: "skip", href: "#content", textContent: say("skip") });
   skip.addEventListener("click", (event) => { event.preventDefault(); content.focus(); });
   const logo = make("img", { src: "static/icon.svg", alt: "", width: 24, height: 24 });
@@ -92,7 +92,7 @@ async function copy(link, say) {
 }
 
 onConnection(async (gone) => {
-  const say = speaker(language());
+  const say = createFormatter(getLanguage());
   banner.hidden = false;
   banner.classList.toggle("gone", gone);
   banner.textContent = say(gone ? "lost" : "back");

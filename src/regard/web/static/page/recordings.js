@@ -1,14 +1,14 @@
 // Recordings: those that are served, and files that are opened or dropped here.
 
 import { make } from "../controls.js";
-import { speaker } from "../words.js";
+import { createFormatter } from "../words.js";
 import { postFile, postJson } from "./api.js";
-import { attentionPanel, button } from "./attention.js";
-import { fileChooser, tooLarge } from "./dropping.js";
-import { recordingSites } from "./sources.js";
+import { createAttentionPanel, createButton } from "./attention.js";
+import { createFileChooser, findSizeError } from "./files.js";
+import { createSites } from "./sources.js";
 
-export function recordingView(element, { state, language, server, report, session }) {
-  const say = speaker(language);
+export function createRecordingView(element, { state, language, server, report, session }) {
+  const say = createFormatter(language);
   const title = make("h2", { className: "name" });
   const notes = make("ul", { className: "note" });
   const card = make("section", { className: "card", hidden: true }, title, notes);
@@ -16,16 +16,16 @@ export function recordingView(element, { state, language, server, report, sessio
   files.setAttribute("role", "group");
   files.setAttribute("aria-label", say("servedFiles"));
   const drop = make("section", { className: "card drop" }, files);
-  const chooser = fileChooser(drop, { name: say("openRecording"), hint: say("dropHere"), accept: ".safetensors,.regard", onfile: send });
+  const chooser = createFileChooser(drop, { name: say("openRecording"), hint: say("dropHere"), accept: ".safetensors,.regard", onfile: send });
   drop.append(chooser.element, make("p", { className: "note", textContent: say("noRecording") }));
   element.append(drop, card);
-  const panel = attentionPanel(card, { state, language, report });
+  const panel = createAttentionPanel(card, { state, language, report });
 
-  function list() {
+  function renderFiles() {
     files.replaceChildren(...server.files.map((name) => {
-      const one = button(name, () => {
+      const one = createButton(name, () => {
         state.set({ file: name, site: -1, head: -1, pick: "", look: "" });
-        served(name);
+        openServed(name);
       }, { className: "hypothesis" });
       one.setAttribute("aria-pressed", String(name === state.get("file")));
       return one;
@@ -33,20 +33,20 @@ export function recordingView(element, { state, language, server, report, sessio
     files.hidden = !server.files.length;
   }
 
-  async function served(name) {
-    list();
-    await answered(postJson(`files/${encodeURIComponent(name)}`, {}), name);
+  async function openServed(name) {
+    renderFiles();
+    await showAnswer(postJson(`files/${encodeURIComponent(name)}`, {}), name);
   }
 
   async function send(file) {
-    const error = tooLarge(file, server.limits.upload, `regard serve ${file.name}`);
+    const error = findSizeError(file, server.limits.upload, `regard serve ${file.name}`);
     if (error) return report(error);
     state.set({ file: "", site: -1, head: -1, pick: "", look: "" });
-    list();
-    return answered(postFile("recordings", file), file.name);
+    renderFiles();
+    return showAnswer(postFile("recordings", file), file.name);
   }
 
-  async function answered(answer, name) {
+  async function showAnswer(answer, name) {
     try {
       session.recording = { ...(await answer), title: name };
       await show();
@@ -60,11 +60,11 @@ export function recordingView(element, { state, language, server, report, sessio
     card.hidden = false;
     title.textContent = recording.title;
     notes.replaceChildren(...recording.notes.map((text) => make("li", { textContent: text })));
-    await panel.show(recordingSites(recording));
+    await panel.show(createSites(recording));
   }
 
-  list();
-  if (state.get("file")) served(state.get("file"));
+  renderFiles();
+  if (state.get("file")) openServed(state.get("file"));
   else if (session.recording) show();
   return { update: () => panel.update(), destroy: () => chooser.destroy() };
 }

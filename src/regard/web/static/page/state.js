@@ -8,18 +8,18 @@ const DEFAULTS = {
 };
 
 /** A state that knows its address: `state.get(name)`, `state.set({ … })`, `state.on(listener)`. */
-export function hashState() {
+export function createHashState() {
   const values = { ...DEFAULTS };
   const listeners = new Set();
-  read();
+  readHash();
   window.addEventListener("hashchange", () => {
-    if (location.hash.slice(1) === written()) return;
+    if (location.hash.slice(1) === writeHash()) return;
     Object.assign(values, DEFAULTS);
-    read();
+    readHash();
     for (const listener of listeners) listener("address");
   });
 
-  function read() {
+  function readHash() {
     for (const [name, text] of new URLSearchParams(location.hash.slice(1))) {
       if (!(name in DEFAULTS)) continue;
       const number = Number(text);
@@ -28,7 +28,7 @@ export function hashState() {
     }
   }
 
-  function written() {
+  function writeHash() {
     const changed = Object.entries(values).filter(([name, value]) => value !== DEFAULTS[name]);
     return new URLSearchParams(changed.map(([name, value]) => [name, String(value)])).toString();
   }
@@ -37,13 +37,13 @@ export function hashState() {
     get: (name) => values[name],
     set(changes) {
       Object.assign(values, changes);
-      history.replaceState(null, "", `#${written()}`);
+      history.replaceState(null, "", `#${writeHash()}`);
     },
     on: (listener) => listeners.add(listener),
   };
 }
 
 /** Places as text and back: "3,5". */
-export function placesOf(text) {
+export function parsePlaces(text) {
   return text.split(",").filter((part) => /^\d+$/.test(part)).map(Number);
 }

@@ -1,16 +1,16 @@
 // The curves of a run, while it trains.
 
-import { choice, make } from "../controls.js";
-import { speaker } from "../words.js";
-import { events, pause } from "./api.js";
-import { curves } from "./curves.js";
+import { createChoice, make } from "../controls.js";
+import { createFormatter } from "../words.js";
+import { pause, streamEvents } from "./api.js";
+import { createCurves } from "./curves.js";
 
 const QUIET = 60_000; // milliseconds without news after which a run is not called live
 
-export function trainingView(element, { state, language, server, report }) {
-  const say = speaker(language);
+export function createTrainingView(element, { state, language, server, report }) {
+  const say = createFormatter(language);
   const names = server.runs.map(({ name }) => name);
-  const run = choice((value) => { state.set({ run: value }); follow(); });
+  const run = createChoice((value) => { state.set({ run: value }); follow(); });
   run.label(say("run"));
   const status = make("p", { className: "note" });
   status.setAttribute("role", "status");
@@ -19,7 +19,7 @@ export function trainingView(element, { state, language, server, report }) {
   let following;
   let series;
 
-  const chosen = () => (names.includes(state.get("run")) ? state.get("run") : names[0]);
+  const chooseRun = () => (names.includes(state.get("run")) ? state.get("run") : names[0]);
 
   async function follow() {
     following?.abort();
@@ -30,10 +30,10 @@ export function trainingView(element, { state, language, server, report }) {
     let start = 0;
     while (!mine.signal.aborted) {
       try {
-        const path = `runs/${encodeURIComponent(chosen())}/metrics?start=${start}`;
-        for await (const { name, data } of events(path, undefined, { signal: mine.signal })) {
+        const path = `runs/${encodeURIComponent(chooseRun())}/metrics?start=${start}`;
+        for await (const { name, data } of streamEvents(path, undefined, { signal: mine.signal })) {
           if (name === "again") { series.clear(); figures.replaceChildren(); start = 0; }
-          if (name === "points") { start = data.end; take(data.points); }
+          if (name === "points") { start = data.end; addPoints(data.points); }
           if (series.size) status.textContent = performance.now() - (series.news ?? -QUIET) < QUIET ? `● ${say("live")}` : say("ended");
         }
       } catch (error) {
@@ -44,12 +44,12 @@ export function trainingView(element, { state, language, server, report }) {
     }
   }
 
-  function take(points) {
+  function addPoints(points) {
     if (series.size) series.news = performance.now();
     for (const { step, loss, rate, metrics } of points) {
-      if (loss !== undefined) add("loss", say("training"), step, loss);
-      if (rate !== undefined) add("rate", say("rate"), step, rate);
-      for (const [name, value] of Object.entries(metrics ?? {})) add(name, say("validation"), step, value);
+      if (loss !== undefined) addPoint("loss", say("training"), step, loss);
+      if (rate !== undefined) addPoint("rate", say("rate"), step, rate);
+      for (const [name, value] of Object.entries(metrics ?? {})) addPoint(name, say("validation"), step, value);
     }
     for (const [name, { chart, lines }] of series) {
       void name;
@@ -57,10 +57,10 @@ export function trainingView(element, { state, language, server, report }) {
     }
   }
 
-  function add(name, line, step, value) {
+  function addPoint(name, line, step, value) {
     if (!series.has(name)) {
       const title = name === "loss" || name === "rate" ? say(name) : name;
-      series.set(name, { chart: curves(figures, { name: title, language }), lines: new Map() });
+      series.set(name, { chart: createCurves(figures, { name: title, language }), lines: new Map() });
     }
     const { lines } = series.get(name);
     if (!lines.has(line)) lines.set(line, []);
@@ -69,7 +69,7 @@ export function trainingView(element, { state, language, server, report }) {
 
   if (!names.length) status.textContent = say("noRuns");
   else {
-    run.set(names.map((name) => [name, name]), chosen());
+    run.set(names.map((name) => [name, name]), chooseRun());
     follow();
   }
   return { update() {}, destroy: () => following?.abort() };

@@ -1,35 +1,35 @@
 // Type a sentence: its translation comes token by token, with where the model looked.
 
-import { choice, make } from "../controls.js";
-import { visible } from "../labels.js";
-import { speaker } from "../words.js";
-import { events, postJson } from "./api.js";
-import { attentionPanel, button } from "./attention.js";
-import { comparison } from "./compare.js";
-import { hereSite, recordingSites } from "./sources.js";
-import { placesOf } from "./state.js";
-import { beamTree } from "./tree.js";
+import { createChoice, make } from "../controls.js";
+import { makeVisible } from "../labels.js";
+import { createFormatter } from "../words.js";
+import { postJson, streamEvents } from "./api.js";
+import { createAttentionPanel, createButton } from "./attention.js";
+import { createComparison } from "./comparison.js";
+import { createLocalSite, createSites } from "./sources.js";
+import { parsePlaces } from "./state.js";
+import { createBeamTree } from "./tree.js";
 
 const PAUSE = 350; // milliseconds after the last change of an option
 
 /** The runs that translate, of all that are served. */
-export function translators({ runs }) {
+export function findTranslators({ runs }) {
   return runs.filter(({ task, ready }) => task === "translation" && ready);
 }
 
-export function translateView(element, context) {
-  return new Translate(element, context);
+export function createTranslateView(element, context) {
+  return new TranslateView(element, context);
 }
 
-class Translate {
+class TranslateView {
   constructor(element, { state, language, server, report, session }) {
-    Object.assign(this, { state, language, server, report, session, say: speaker(language) });
+    Object.assign(this, { state, language, server, report, session, say: createFormatter(language) });
     this.build(element);
     this.start();
   }
 
   get runs() {
-    return translators(this.server);
+    return findTranslators(this.server);
   }
 
   build(element) {
@@ -50,34 +50,34 @@ class Translate {
     this.result = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("translation") }), this.answer, this.others);
     element.append(this.form, this.result, this.seen, this.compared, this.treeCard);
     const { state, language, report } = this;
-    this.panel = attentionPanel(this.seen, { state, language, report, mask: this.masking(), onshown: (panel) => this.comparison.shown(panel) });
-    this.tree = beamTree(grown, { language, onchoose: (number) => this.chooseNode(number) });
-    this.comparison = comparison(this.compared, { state, language, report });
+    this.panel = createAttentionPanel(this.seen, { state, language, report, mask: this.createMask(), onshown: (panel) => this.comparison.showPanel(panel) });
+    this.tree = createBeamTree(grown, { language, onchoose: (number) => this.chooseNode(number) });
+    this.comparison = createComparison(this.compared, { state, language, report });
   }
 
   buildForm() {
     const { say, state, server } = this;
-    const names = this.runs.map(({ name, about }) => [name, described(name, about)]);
-    this.run = choice((value) => {
+    const names = this.runs.map(({ name, about }) => [name, describeRun(name, about)]);
+    this.run = createChoice((value) => {
       this.change({ run: value, hypothesis: 0, site: -1, head: -1, pick: "", masked: "" });
-      this.text.placeholder = this.hint();
-      this.sample.hidden = !this.chosenRun().sample;
+      this.text.placeholder = this.chooseHint();
+      this.sample.hidden = !this.findRun().sample;
     });
     this.run.label(say("run"));
-    this.run.set(names, this.chosenRun()?.name ?? "");
-    this.against = choice((value) => { this.state.set({ with: value }); this.compare(); });
+    this.run.set(names, this.findRun()?.name ?? "");
+    this.against = createChoice((value) => { this.state.set({ with: value }); this.compare(); });
     this.against.label(say("against"));
     this.against.set([["", say("nobody")], ...names], names.some(([name]) => name === state.get("with")) ? state.get("with") : "");
     this.against.element.hidden = names.length < 2;
-    this.text = make("textarea", { rows: 2, maxLength: server.limits.characters, placeholder: this.hint(), value: state.get("text"), dir: "auto" });
+    this.text = make("textarea", { rows: 2, maxLength: server.limits.characters, placeholder: this.chooseHint(), value: state.get("text"), dir: "auto" });
     this.text.setAttribute("aria-label", say("text"));
     this.text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       this.send();
     });
-    this.sample = button(say("example"), () => { this.text.value = this.chosenRun().sample; this.send(); });
-    this.sample.hidden = !this.chosenRun()?.sample;
+    this.sample = createButton(say("example"), () => { this.text.value = this.findRun().sample; this.send(); });
+    this.sample.hidden = !this.findRun()?.sample;
     this.go = make("button", { type: "submit", className: "primary", textContent: say("translate") });
     const form = make("form", { className: "card ask" },
       make("div", { className: "controls" }, this.run.element, this.against.element, this.sample),
@@ -90,8 +90,8 @@ class Translate {
     return form;
   }
 
-  hint() {
-    const { sample } = this.chosenRun() ?? {};
+  chooseHint() {
+    const { sample } = this.findRun() ?? {};
     return sample ? this.say("writeLike", { sample }) : this.say("write");
   }
 
@@ -105,25 +105,25 @@ class Translate {
       });
       return make("label", { className: "regard-control" }, make("span", { textContent: say(name) }), input);
     };
-    this.mode = choice((value) => this.change({ masking: value, hypothesis: 0 }, placesOf(state.get("masked")).length > 0));
+    this.mode = createChoice((value) => this.change({ masking: value, hypothesis: 0 }, parsePlaces(state.get("masked")).length > 0));
     this.mode.label(say("masking"));
     this.mode.set([["attention", say("maskAttention")], ["input", say("maskInput")]], state.get("masking"));
     return make("div", { className: "controls options" }, number("beam", server.limits.beam, 1), number("temperature", 5, 0.1, say("greedyHint")),
       number("seed", 2147483647, 1), number("length", 5, 0.1), this.mode.element);
   }
 
-  chosenRun() {
+  findRun() {
     return this.runs.find(({ name }) => name === this.state.get("run")) ?? this.runs[0];
   }
 
-  masking() {
+  createMask() {
     const { state } = this;
     const set = (places) => this.change({ masked: [...places].sort((a, b) => a - b).join(), hypothesis: 0 }, true, 0);
     return {
-      places: () => placesOf(state.get("masked")),
+      places: () => parsePlaces(state.get("masked")),
       length: () => this.session.answer?.tokens.length,
       toggle(place) {
-        const places = new Set(placesOf(state.get("masked")));
+        const places = new Set(parsePlaces(state.get("masked")));
         if (!places.delete(place)) places.add(place);
         set(places);
       },
@@ -147,44 +147,44 @@ class Translate {
   }
 
   start() {
-    const run = this.chosenRun();
+    const run = this.findRun();
     if (!run) {
       this.form.hidden = true;
       this.result.hidden = false;
       this.answer.textContent = this.say(this.server.runs.length ? "notReady" : "noRuns");
       return;
     }
-    if (this.session.answer?.key === this.key()) this.finish();
+    if (this.session.answer?.key === this.encodeQuestion()) this.finish();
     else if (this.state.get("text").trim()) this.ask();
   }
 
-  question() {
+  readQuestion() {
     const get = this.state.get;
     return {
-      run: this.chosenRun().name, text: get("text"), masked: placesOf(get("masked")), masking: get("masking"),
+      run: this.findRun().name, text: get("text"), masked: parsePlaces(get("masked")), masking: get("masking"),
       beam: get("beam"), temperature: get("temperature"), seed: get("seed"), length: get("length"),
     };
   }
 
-  key() {
-    return JSON.stringify(this.question());
+  encodeQuestion() {
+    return JSON.stringify(this.readQuestion());
   }
 
   async ask() {
     this.asking?.abort();
     const asking = (this.asking = new AbortController());
     const before = this.session.answer;
-    const answer = { key: this.key(), tokens: [], unknown: [], branches: new Map(), hypotheses: [], before: undefined };
+    const answer = { key: this.encodeQuestion(), tokens: [], unknown: [], branches: new Map(), hypotheses: [], before: undefined };
     if (before?.hypotheses.length && JSON.parse(before.key).text === this.state.get("text")) answer.before = before.hypotheses[0].text;
-    this.busy(true);
+    this.setBusy(true);
     if (!before) {
       this.result.hidden = false;
       this.answer.replaceChildren(make("p", { className: "note", textContent: this.say("working") }));
     }
     try {
-      for await (const { name, data } of events("translate", this.question(), { signal: asking.signal })) {
+      for await (const { name, data } of streamEvents("translate", this.readQuestion(), { signal: asking.signal })) {
         if (asking !== this.asking) return;
-        this.take(answer, name, data);
+        this.applyEvent(answer, name, data);
       }
       this.session.answer = answer;
       await this.finish();
@@ -194,25 +194,25 @@ class Translate {
     } finally {
       if (asking === this.asking) {
         this.asking = undefined;
-        this.busy(false);
+        this.setBusy(false);
       }
     }
   }
 
-  take(answer, name, data) {
+  applyEvent(answer, name, data) {
     if (name === "source") Object.assign(answer, data);
     if (name === "done") answer.hypotheses = data.hypotheses;
     if (name !== "step") return;
     for (const branch of data.branches) answer.branches.set(branch.number, branch);
     const newest = data.branches.filter(({ score }) => score === null);
     const best = newest.reduce((most, one) => (!most || one.log_prob > most.log_prob ? one : most), undefined);
-    if (best) this.passing(answer, pathTo(answer.branches, best.number));
+    if (best) this.showPartial(answer, findPath(answer.branches, best.number));
   }
 
   /** The best so far, while the search goes on. */
-  passing(answer, path) {
+  showPartial(answer, path) {
     this.result.hidden = false;
-    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: spoken(answer.branches, path) }));
+    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: joinWords(answer.branches, path) }));
     this.others.replaceChildren();
     this.showPath(answer, path, true);
   }
@@ -222,10 +222,10 @@ class Translate {
     if (!steps.length || !steps[0].looked) return;
     this.seen.hidden = false;
     this.nothing.hidden = true;
-    this.panel.show([hereSite("decoder", steps.map(({ looked }) => looked), steps.map(({ word }) => word), answer.tokens)], { passing });
+    this.panel.show([createLocalSite("decoder", steps.map(({ looked }) => looked), steps.map(({ word }) => word), answer.tokens)], { passing });
   }
 
-  busy(now) {
+  setBusy(now) {
     this.go.textContent = this.say(now ? "stop" : "translate");
     this.form.toggleAttribute("aria-busy", now);
   }
@@ -245,30 +245,30 @@ class Translate {
     this.state.set({ hypothesis: place });
     const notes = [];
     if (answer.before !== undefined && answer.before !== answer.hypotheses[0].text) notes.push(say("before", { text: answer.before }));
-    if (answer.unknown.length) notes.push(say("unknown", { words: answer.unknown.map(visible).join(", ") }));
+    if (answer.unknown.length) notes.push(say("unknown", { words: answer.unknown.map(makeVisible).join(", ") }));
     this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: hypothesis.text || "∅" }),
       ...notes.map((text) => make("p", { className: "note", dir: "auto", textContent: text })));
     this.others.replaceChildren(...answer.hypotheses.map(({ text, score }, other) => {
-      const one = button("", () => this.choose(other), { className: "hypothesis" });
+      const one = createButton("", () => this.choose(other), { className: "hypothesis" });
       one.append(make("span", { className: "score", textContent: say("score", { score: score.toFixed(2) }) }), make("bdi", { textContent: text || "∅" }));
       one.setAttribute("aria-pressed", String(other === place));
       return one;
     }));
     this.others.hidden = answer.hypotheses.length < 2;
     this.tree.show(answer.branches, { best: answer.hypotheses[0].path, chosen: hypothesis.path });
-    await this.look(hypothesis);
+    await this.showAttention(hypothesis);
   }
 
   /** All layers and heads of a hypothesis. */
-  async look(hypothesis) {
-    const { run, text, masked, masking } = this.question();
+  async showAttention(hypothesis) {
+    const { run, text, masked, masking } = this.readQuestion();
     const turn = (this.looking = {});
     try {
       const found = await postJson("attention", { run, text, masked, masking, tokens: hypothesis.tokens });
       if (turn !== this.looking) return;
       this.seen.hidden = false;
       this.nothing.hidden = true;
-      await this.panel.show(recordingSites(found));
+      await this.panel.show(createSites(found));
       this.compare();
     } catch (error) {
       if (turn !== this.looking) return;
@@ -285,10 +285,10 @@ class Translate {
     const { answer } = this.session;
     const place = answer.hypotheses.findIndex(({ path }) => path.at(-1) === number);
     if (place >= 0) return this.choose(place);
-    const path = pathTo(answer.branches, number);
+    const path = findPath(answer.branches, number);
     this.looking = {};
     this.tree.show(answer.branches, { best: answer.hypotheses[0].path, chosen: path });
-    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: `${spoken(answer.branches, path)} …` }));
+    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: `${joinWords(answer.branches, path)} …` }));
     this.showPath(answer, path, false);
     return undefined;
   }
@@ -298,7 +298,7 @@ class Translate {
     const other = this.state.get("with");
     const hypothesis = answer?.hypotheses[this.state.get("hypothesis")];
     if (!other || !hypothesis) return this.comparison.hide();
-    return this.comparison.start(this.panel, { ...this.question(), run: other }, hypothesis.text, this.question().run);
+    return this.comparison.start(this.panel, { ...this.readQuestion(), run: other }, hypothesis.text, this.readQuestion().run);
   }
 
   update() {
@@ -312,20 +312,20 @@ class Translate {
   }
 }
 
-function described(name, { encoder, decoder, score, source, target } = {}) {
+function describeRun(name, { encoder, decoder, score, source, target } = {}) {
   const parts = [encoder === decoder ? decoder : `${encoder} → ${decoder}`, score].filter(Boolean);
   const sides = source && target ? `${source} → ${target}` : "";
   return [name, sides, parts.join(", ")].filter(Boolean).join(" · ");
 }
 
-export function pathTo(branches, number) {
+export function findPath(branches, number) {
   const path = [];
   for (let at = number; at !== -1; at = branches.get(at).parent) path.unshift(at);
   return path;
 }
 
 /** Words as they are read: ▁ begins a word. */
-function spoken(branches, path) {
+function joinWords(branches, path) {
   const words = path.map((number) => branches.get(number)).filter(({ score }) => score === null).map(({ word }) => word);
   const text = words.join("");
   return text.includes("▁") ? text.replaceAll("▁", " ").trim() : words.join("");

@@ -1,15 +1,15 @@
 // The hypotheses of a search as a tree: words from left to right, one line for each that was kept or given up.
 //
-//   const tree = beamTree(element, { language, onchoose(number) });
+//   const tree = createBeamTree(element, { language, onchoose(number) });
 //   tree.show(branches, { best, chosen });   // branches: Map from number to { number, parent, word, log_prob, score }
 
-import { shortened, visible } from "../labels.js";
-import { speaker } from "../words.js";
+import { makeVisible, shorten } from "../labels.js";
+import { createFormatter } from "../words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const [ACROSS, DOWN] = [92, 26];
 
-export function beamTree(element, { language, onchoose }) {
+export function createBeamTree(element, { language, onchoose }) {
   const picture = document.createElementNS(SVG, "svg");
   picture.setAttribute("class", "tree");
   picture.setAttribute("role", "group");
@@ -48,8 +48,8 @@ export function beamTree(element, { language, onchoose }) {
 
   function show(branches, { best = [], chosen = [] } = {}) {
     shown = { branches, best, chosen };
-    places = laidOut(branches, new Set(best));
-    const say = speaker(language);
+    places = layOutTree(branches, new Set(best));
+    const say = createFormatter(language);
     picture.setAttribute("aria-label", say("tree"));
     const [width, height] = [...places.values()].reduce(([right, low], { x, y }) => [Math.max(right, x), Math.max(low, y)], [0, 0]);
     picture.setAttribute("width", String((width + 1) * ACROSS + 20));
@@ -60,17 +60,17 @@ export function beamTree(element, { language, onchoose }) {
     const edges = [];
     const nodes = [];
     for (const node of places.values()) {
-      edges.push(edge(node, chosenOnes));
+      edges.push(drawEdge(node, chosenOnes));
       nodes.push(drawNode(node, { bestOnes, chosenOnes, parents, last: chosen.at(-1), say }));
     }
     picture.replaceChildren(...edges, ...nodes);
     (picture.querySelector(`[data-number="${chosen.at(-1)}"]`) ?? nodes[0])?.setAttribute("tabindex", "0");
   }
 
-  function edge({ x, y, parent, number }, chosen) {
+  function drawEdge({ x, y, parent, number }, chosen) {
     const from = places.get(parent);
     const path = document.createElementNS(SVG, "path");
-    const [x1, y1, x2, y2] = [((from?.x ?? -1) + 1) * ACROSS - 4, middle(from?.y ?? 0), x * ACROSS + 8, middle(y)];
+    const [x1, y1, x2, y2] = [((from?.x ?? -1) + 1) * ACROSS - 4, computeRowCenter(from?.y ?? 0), x * ACROSS + 8, computeRowCenter(y)];
     path.setAttribute("d", `M${Math.max(0, x1)},${y1} C${x1 + 8},${y1} ${x2 - 10},${y2} ${x2},${y2}`);
     path.setAttribute("class", chosen.has(number) ? "edge chosen" : "edge");
     return path;
@@ -88,7 +88,7 @@ export function beamTree(element, { language, onchoose }) {
     group.setAttribute("tabindex", "-1");
     group.setAttribute("aria-pressed", String(number === last));
     const percent = `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-    const name = ended ? say("nodeEnd", { score: score.toFixed(2) }) : say("node", { word: shownWord(word), share: percent });
+    const name = ended ? say("nodeEnd", { score: score.toFixed(2) }) : say("node", { word: formatWord(word), share: percent });
     group.setAttribute("aria-label", dead ? `${name}, ${say("given")}` : name);
     group.setAttribute("transform", `translate(${x * ACROSS + 8} ${y * DOWN + 4})`);
     const box = document.createElementNS(SVG, "rect");
@@ -103,7 +103,7 @@ export function beamTree(element, { language, onchoose }) {
     const text = document.createElementNS(SVG, "text");
     text.setAttribute("x", "6");
     text.setAttribute("y", "14");
-    text.textContent = ended ? `■ ${score.toFixed(2)}` : shortened(shownWord(word), 10);
+    text.textContent = ended ? `■ ${score.toFixed(2)}` : shorten(formatWord(word), 10);
     const title = document.createElementNS(SVG, "title");
     title.textContent = group.getAttribute("aria-label");
     group.append(title, box, bar, text);
@@ -119,16 +119,16 @@ export function beamTree(element, { language, onchoose }) {
   };
 }
 
-function middle(row) {
+function computeRowCenter(row) {
   return row * DOWN + DOWN / 2 + 2;
 }
 
-function shownWord(word) {
-  return visible(word.replace(/^▁(?=.)/u, ""));
+function formatWord(word) {
+  return makeVisible(word.replace(/^▁(?=.)/u, ""));
 }
 
 /** Places in columns (steps) and rows (one for each leaf; the best hypothesis is on the first). */
-function laidOut(branches, best) {
+function layOutTree(branches, best) {
   const children = new Map();
   for (const branch of branches.values()) {
     if (!children.has(branch.parent)) children.set(branch.parent, []);

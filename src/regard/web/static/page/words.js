@@ -1,8 +1,8 @@
 // What the page says, in English and in Chinese; the words of the drawings are in ../words.js.
 
-import { teach } from "../words.js";
+import { addWords } from "../words.js";
 
-teach({
+addWords({
   en: {
     translateView: "Translate", askView: "Ask", recordingView: "Recordings", trainingView: "Training", views: "Views",
     language: "Language", theme: "Dark or light", skip: "Skip to the content",

@@ -1,0 +1,65 @@
+"""Run folders that commands work with."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from regard.errors import wrong
+
+if TYPE_CHECKING:
+    from regard.tasks.prediction import Predictor
+    from regard.tasks.translation import Translator
+
+
+def check_task(run: Path, name: str, how: str) -> None:
+    """Raises unless the run is one of the task of this name, which is made by this command."""
+    from regard.tasks import read_task_name
+
+    own = read_task_name(run)
+    if own != name:
+        raise wrong("run", f"{run}, a run of {own}", f"one of {name}", f"name another, or make one with {how}")
+
+
+@dataclass
+class LoadOptions:
+    """How a run folder is opened."""
+
+    weights: Path | None = None
+    "Other weights: a file, or its name in the run folder."
+    threads: int = 0
+    "How many torch may use; 0: as the run was told."
+
+    engine: Literal["torch", "ct2"] = "torch"
+    "ct2: by CTranslate2, for Transformers; what it needs is kept in the run folder."
+
+    def load_translator(self, run: Path) -> "Translator":
+        """The translator of a run folder."""
+        from regard.tasks.translation import Translator
+
+        check_task(run, "translation", "regard train translation")
+        translator = Translator.load(self.load_config(run), run, self.weights)
+        if self.engine == "torch":
+            return translator
+        from regard.export import open_translator
+
+        return open_translator(translator, run, self.weights)
+
+    def load_predictor(self, run: Path) -> "Predictor":
+        """What was trained in a run folder, whatever the task."""
+        from regard.tasks import import_task
+
+        config = self.load_config(run)
+        if self.engine != "torch":
+            raise wrong("engine", self.engine, f"torch for a run of {config.task}", "leave --engine out")
+        return import_task(config.task).load(config, run, self.weights)
+
+    def load_config(self, run: Path) -> Any:
+        """The configuration of a run folder; from now on torch has as many threads as it says."""
+        import torch
+
+        from regard.tasks import read_config
+
+        config = read_config(run)
+        if self.threads or config.training.threads:
+            torch.set_num_threads(self.threads or config.training.threads)
+        return config

@@ -1,0 +1,85 @@
+"""What `train` and `resume` have in common: a task runs in one process or several, and its events are shown."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from regard.errors import wrong
+
+STOPPED = 130  # what a shell reports after Ctrl-C
+
+
+def run_training(config: Any, *, resume: Path | None, options: dict[str, str]) -> None:
+    """Trains to the end or until it is interrupted; with `nproc` above 1, in so many new processes."""
+    from regard.training.lock import check_free
+
+    check_free(resume or config.training.folder)  # before anything is read that may take a while
+    processes = parse_number(options, "nproc", 1, least=1)
+    restarts = parse_number(options, "restarts", 0, least=0)
+    board = options.get("tensorboard") == "true"
+    config = choose_parallel(config, processes * int(os.environ.get("WORLD_SIZE", "1")))
+    if processes == 1:
+        finished = train_and_show(config, resume, board) != "interrupted"
+    else:
+        from regard.training import launch
+
+        finished = launch(train_in_process, config, resume, board, processes=processes, restarts=restarts)
+    if not finished:
+        sys.exit(STOPPED)
+
+
+def train_in_process(config: Any, resume: Path | None, board: bool) -> None:
+    """The same in each of several processes, which have no exit code of their own."""
+    train_and_show(config, resume, board)
+
+
+def train_and_show(config: Any, resume: Path | None, board: bool) -> str:
+    """Trains; returns why it ended. Only the first process shows what happens."""
+    from regard.tasks import build_task
+    from regard.training import Finished, train
+
+    task, reason = build_task(config, resume), ""
+    events = train(task, config, resume=resume)
+    for event in show_events(events, task.notes, board, config.task) if os.environ.get("RANK", "0") == "0" else events:
+        if isinstance(event, Finished):
+            reason = event.reason
+    return reason
+
+
+def show_events(events: Any, notes: Any, board: bool, task: str) -> Any:
+    """Passes the events on and shows them; at the end, says what can be done with the run."""
+    from regard.tasks import TASKS
+    from regard.training import Finished
+    from regard.training.display import display_events
+
+    console = Console(highlight=False, soft_wrap=True)
+    for note in notes:
+        console.print(f"note: {note}", markup=False)
+    if board:
+        from regard.training.tensorboard import write_tensorboard
+
+        events = write_tensorboard(events)
+    for event in display_events(events, console):
+        yield event
+        if isinstance(event, Finished) and event.reason != "interrupted":
+            use = TASKS[task].use
+            console.print(f"now: regard evaluate {event.folder}, or: regard {use} {event.folder}", markup=False)
+
+
+def choose_parallel(config: Any, processes: int) -> Any:
+    """Several processes need a way to share gradients; DDP where none was chosen."""
+    if processes == 1 or config.training.parallel != "none":
+        return config
+    return replace(config, training=replace(config.training, parallel="ddp"))
+
+
+def parse_number(options: dict[str, str], name: str, default: int, *, least: int) -> int:
+    """A whole number among the options."""
+    text = options.get(name, str(default))
+    if not text.isdecimal() or int(text) < least:
+        raise wrong(f"--{name}", text, f"a whole number, {least} or more", f"write --{name} {max(least, default)}")
+    return int(text)

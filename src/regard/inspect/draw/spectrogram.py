@@ -1,0 +1,44 @@
+"""Attention over the time of a sound."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from regard.errors import wrong
+from regard.inspect.draw.axes import add_title, check_table
+from regard.inspect.draw.colors import make_color_map
+from regard.inspect.draw.fonts import choose_fonts, shorten
+
+
+def draw_spectrogram(
+    values: Float[np.ndarray, "bin frame"],
+    weights: Float[np.ndarray, "query stretch"],
+    queries: Sequence[str],
+    seconds: float | None = None,
+    title: str = "",
+) -> Figure:
+    """The spectrogram above, low frequencies at the bottom, and under it where in time each query looked."""
+    table = check_table(weights)
+    if len(queries) != table.shape[0]:
+        raise wrong("queries", f"{len(queries)} labels", str(table.shape[0]), "give one for each query")
+    end = float(values.shape[1]) if seconds is None else seconds
+    letters = choose_fonts([*queries, title])
+    height = min(40.0, 0.22 * len(queries) + 0.6)
+    figure = Figure(figsize=(9.0, 1.8 + height), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, height])
+    above.imshow(values, origin="lower", aspect="auto", cmap="gray_r", extent=(0, end, 0, values.shape[0]))
+    above.set_ylabel("band")
+    bounds = (0, end, len(queries) - 0.5, -0.5)
+    picture = below.imshow(
+        table, cmap=make_color_map(), vmin=0, vmax=1, aspect="auto", extent=bounds, interpolation="nearest"
+    )
+    ticks = letters.make_ticks([shorten(query) for query in queries])
+    below.set_yticks(range(len(queries)), labels=ticks.ticks)
+    for text in below.get_yticklabels():
+        text.set(fontfamily=list(letters.families), parse_math=False)
+    below.set_xlabel("frame" if seconds is None else "time (s)")
+    figure.colorbar(picture, ax=[above, below], shrink=0.6, label="weight")
+    add_title(figure, title, letters, [", ".join(ticks.legend)] if ticks.legend else [])
+    return figure

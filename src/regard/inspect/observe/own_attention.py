@@ -1,0 +1,91 @@
+"""The attention of this library: any score, mask and normalizer, seen through its handle on the weights."""
+
+import math
+
+import torch
+from torch import nn
+
+from regard.algebra.aggregates import Soft
+from regard.algebra.masks import Causal, Full
+from regard.algebra.normalizers import Softmax
+from regard.algebra.pairs import Pairs
+from regard.algebra.scores import DotForm
+from regard.algebra.shapes import Tensor
+from regard.compute.planning.fuse import build_dense_bias, build_mask_bias, compute_dot_form
+from regard.compute.planning.rules import needs_dense_bias
+from regard.compute.weights import Weights
+from regard.inspect.observe.arguments import check_item, select_item, unravel_index, upcast_half
+from regard.inspect.observe.calls import RowwiseCall, SoftmaxCall
+from regard.layers import Attention
+
+LARGEST_TABLE = 2**22  # numbers of a mask or bias that are written out to be looked at
+
+
+def count_head_axes(site: nn.Module, lead: tuple[int, ...]) -> int:
+    """How many of the lead axes are heads: the last, and in a layer of grouped heads the one before it too."""
+    if isinstance(site, Attention):
+        groups, heads = site.projections.groups, site.projections.heads
+        return 2 if site.projections.grouped and lead[-2:] == (groups, heads // groups) else 1
+    return 1 if len(lead) > 1 else 0
+
+
+def build_tensor_call(weights: Tensor, item: int) -> RowwiseCall:
+    """Weights (…, heads, queries, keys) that are there already."""
+    own = upcast_half(select_item(weights, weights.shape[:-3], item))
+    return RowwiseCall((own.shape[0], own.shape[1], own.shape[2]), lambda start, stop: own[:, start:stop])
+
+
+def build_handle_call(weights: Weights, site: nn.Module, item: int) -> SoftmaxCall | RowwiseCall:
+    """The weights of one `attend`."""
+    heads = count_head_axes(site, weights.shape[:-2])
+    form = _find_dot_form(weights)
+    look = None if form is None else _build_softmax_call(weights, form, heads, item)
+    if look is not None:
+        return look
+    *lead, queries, keys = weights.shape
+    batch = lead[: len(lead) - heads]
+
+    def rows(start: int, stop: int) -> Tensor:
+        return upcast_half(_select_item(weights.tile(slice(start, stop), slice(None)), weights.shape[:-2], batch, item))
+
+    sequential = weights.call.parts.normalizer.form == "sequential"
+    return RowwiseCall((math.prod(lead[len(batch) :]), queries, keys), rows, queries if sequential else None)
+
+
+def _find_dot_form(weights: Weights) -> DotForm | None:
+    """The dot form of a plain softmax, whichever way it was computed; None where it is something else."""
+    if weights.totals is not None:
+        return weights.totals.form.fold_scale()
+    call = weights.call
+    parts = call.parts
+    plain = type(parts.normalizer) is Softmax and type(parts.aggregate) is Soft and parts.score.form == "dot"
+    if not plain:
+        return None
+    form, _ = compute_dot_form(parts, call.query, call.key, Pairs(call.queries, call.keys, device=call.query.device))
+    return form.fold_offsets(keep_row=False).fold_scale()
+
+
+def _build_softmax_call(weights: Weights, form: DotForm, heads: int, item: int) -> SoftmaxCall | None:
+    """The same as what it was computed from; None where a mask is too large to be written out."""
+    call = weights.call
+    lead = weights.shape[:-2]
+    batch = lead[: len(lead) - heads]
+    query, key = (upcast_half(_select_item(tensor.detach(), lead, batch, item)) for tensor in (form.query, form.key))
+    mask = call.parts.mask
+    if type(mask) in (Full, Causal) and (call.parts.bias is None or not needs_dense_bias(call.parts, call.keys)):
+        return SoftmaxCall(query, key, None, call.keys - call.queries if type(mask) is Causal else None)
+    if call.queries * call.keys > LARGEST_TABLE:
+        return None
+    pairs = Pairs(call.queries, call.keys, device=query.device)
+    with torch.no_grad():
+        bias = build_mask_bias(call.parts, build_dense_bias(call.parts, query, pairs), query, pairs)
+    if bias is None:
+        return SoftmaxCall(query, key)
+    bias = bias.expand(*bias.shape[:-2], bias.shape[-2], call.keys)
+    return SoftmaxCall(query, key, _select_item(bias, lead, batch, item))
+
+
+def _select_item(tensor: Tensor, lead: tuple[int, ...], batch: list[int] | tuple[int, ...], item: int) -> Tensor:
+    """One item of the batch, all its heads on one axis."""
+    place = tuple(unravel_index(batch, check_item(item, math.prod(batch))))
+    return tensor.expand(*lead, *tensor.shape[-2:])[place].reshape(-1, *tensor.shape[-2:])

@@ -1,0 +1,107 @@
+"""Readers that choose: all of the source softly, or one place of it, drawn or the best, and how much of it counts."""
+
+import torch
+
+from regard.algebra.aggregates import Aggregate, Argmax, Gumbel, Sample, Soft, StraightThroughGumbel
+from regard.algebra.definition import weigh
+from regard.algebra.pairs import Pairs
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.kernels import noise
+from regard.compute.watchers import notify_watchers
+from regard.layers.attention import Attention
+from regard.layers.memory import Memory
+from regard.layers.projections import build_linear
+from regard.models.decoders.attention_checks import build_parts, check_single_head, check_source_attention, drop_weights
+from regard.models.decoders.decoder_attention import (
+    AttentionSequence,
+    AttentionStep,
+    DecoderAttention,
+    DecoderAttentionState,
+)
+from regard.models.interface import AttentionSample, EncoderOutput, StoredAlignment
+from regard.models.selection import SharedState
+
+BEST = Argmax()
+
+
+class RegionAttention(DecoderAttention):
+    r"""The attention of *Show, Attend and Tell*: soft, or hard by any reading, behind a gate.
+
+    $$ \hat z_t = \beta_t \sum_i \hat w_{ti} a_i, \qquad \beta_t = \sigma(f_\beta(s_{t-1})), \qquad \hat w_t =
+    \mathrm{reading}(w_t) $$
+
+    with $a$ = the regions, $w$ = the weights of `attention`, $f_\beta$ = `gate` (None: $\beta = 1$) and $s$ = the
+    query. Xu et al. 2015, §4 and §4.2.1. While it trains, a random `aggregate` draws; otherwise hard attention looks at
+    the best region. What was drawn, and from what, is given back with the look: a loss needs both.
+
+    >>> from regard.layers.projections import Projections
+    >>> reader = RegionAttention(Attention(Projections()), query=3, width=3)
+    >>> encoded = EncoderOutput(torch.ones(2, 5, 3), torch.tensor([5, 5]), torch.ones(2, 3))
+    >>> reader.attend_step(torch.ones(2, 3), reader.begin(encoded)).weights.build_linear()[0]
+    tensor([0.2000, 0.2000, 0.2000, 0.2000, 0.2000])
+    """
+
+    def __init__(
+        self, attention: Attention, *, query: int, width: int, aggregate: Aggregate | None = None, gated: bool = True
+    ) -> None:
+        super().__init__()
+        check_source_attention(attention)
+        check_single_head(attention, "give it as `reading`")
+        self.attention, self.width = attention, width
+        self.reading = Soft() if aggregate is None else aggregate
+        self.gate = build_linear(query, 1) if gated else None
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether it looks at one place."""
+        return self.reading.form == "choice"
+
+    def begin(self, encoded: EncoderOutput) -> DecoderAttentionState:
+        memory = self.attention.remember(encoded.states, encoded.content, mask=encoded.mask)
+        return DecoderAttentionState(SharedState(memory, encoded.states.shape[0]))
+
+    def attend_step(self, query: Float[Tensor, "row size"], seen: DecoderAttentionState) -> AttentionStep:
+        contexts, weights, draw = self.attend_regions(seen.source.fold(query), seen.source.part)
+        if draw is not None:
+            draw = AttentionSample(
+                draw.soft_weights.flatten(0, 1), None if draw.log_prob is None else draw.log_prob.flatten(0, 1)
+            )
+        later = seen._replace(steps=seen.steps + 1)
+        return AttentionStep(contexts.flatten(0, 1), later, StoredAlignment(weights.flatten(0, 1)), draw)
+
+    def attend_all(self, queries: Float[Tensor, "batch target size"], encoded: EncoderOutput) -> AttentionSequence:
+        contexts, weights, draw = self.attend_regions(queries, self.begin(encoded).source.part)
+        return AttentionSequence(contexts, StoredAlignment(weights), draw)
+
+    def attend_regions(
+        self, queries: Float[Tensor, "batch query size"], memory: Memory
+    ) -> tuple[Float[Tensor, "batch query width"], Float[Tensor, "batch query source"], AttentionSample | None]:
+        """What queries see, the weights that they see it with, and how those were chosen."""
+        pairs = Pairs(queries.shape[1], memory.length, device=queries.device)
+        odds = self.compute_soft_weights(queries, memory, pairs)
+        reading = self.reading if self.training or not self.is_hard else BEST
+        weights, log_prob = reading(odds, pairs, noise.draw_seed(queries.device) if reading.random else None)
+        notify_watchers(weights)
+        contexts = self.attention.projections.merge(drop_weights(self.attention, weights, pairs) @ memory.value)
+        if self.gate is not None:
+            contexts = contexts * torch.sigmoid(self.gate(queries))
+        draw = AttentionSample(odds[:, 0], None if log_prob is None else log_prob[:, 0]) if self.is_hard else None
+        return contexts, weights[:, 0], draw
+
+    def compute_soft_weights(
+        self, queries: Tensor, memory: Memory, pairs: Pairs
+    ) -> Float[Tensor, "batch 1 query source"]:
+        """The weights before anything is chosen. Regions are few: a table of them is cheap, and losses want it."""
+        asked = self.attention.projections.project_queries(queries)
+        parts = build_parts(self.attention, asked, memory)
+        return weigh(parts, parts.score.stream, asked, memory.key, pairs, seed=None).weights
+
+
+# What a reader can do with its weights, by the name of the way it learns.
+AGGREGATES: dict[str, type[Aggregate]] = {
+    "soft": Soft,
+    "reinforce": Sample,
+    "gumbel": Gumbel,
+    "gumbel-straight": StraightThroughGumbel,
+    "straight-through": Argmax,
+}

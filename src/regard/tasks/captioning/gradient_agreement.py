@@ -1,0 +1,78 @@
+"""Every way to learn where to look, against what it estimates: the gradient of the expectation over all ways to look.
+
+On the first words of two scenes, with a captioner in float64 so small that all ways can be written out.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+from regard.models.decoders.region_attention import AGGREGATES
+from regard.tasks.captioning.config import CaptionerConfig, CaptioningData, CaptioningTraining, configure_for_scenes
+from regard.tasks.captioning.expectation import compute_expected_log_likelihood, teacher_force_repeatedly, use_aggregate
+from regard.tasks.captioning.loss import compute_reinforce_loss
+from regard.tasks.captioning.task import build_task
+from regard.training import DataShare
+
+SMALL = CaptionerConfig("reinforce", "scaled-dot", size=7, hidden=11, width=13, channels=(5, 6, 7))
+INIT_STD = 0.6  # from zero, so that looks differ
+DRAWS = 20_000  # of each scene
+ATTENTION_PREFIX = "decoder.reader.attention."  # the parameters that decide on nothing but where to look
+
+
+class GradientCase(NamedTuple):
+    """A captioner, two scenes, and the first two words of each behind a start token."""
+
+    model: Any
+    source: Tensor
+    tokens: Tensor
+
+    @property
+    def attention_parameters(self) -> list[Tensor]:
+        """What decides where to look."""
+        return [own for name, own in self.model.named_parameters() if name.startswith(ATTENTION_PREFIX)]
+
+
+def build_case(seed: int) -> GradientCase:
+    """One of this seed."""
+    config = replace(configure_for_scenes(), data=CaptioningData(scenes=30, held_out=1, seed=seed), model=SMALL)
+    captioning = build_task(config)
+    torch.manual_seed(seed)
+    model = captioning.model().double().train()
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=INIT_STD)
+    batch = captioning.epoch(0, DataShare())[0]
+    return GradientCase(model, batch.source[:2].double(), batch.target[:2, :3])
+
+
+def compute_exact_objective(case: GradientCase) -> Tensor:
+    """The expected log-likelihood of the words of both scenes."""
+    return compute_expected_log_likelihood(case.model, case.source, case.tokens).sum()
+
+
+def estimate_objective(case: GradientCase, draws: int) -> Tensor:
+    """Of so many draws of each scene, the mean of what is made large: its gradient is the estimate."""
+    taught, logs = teacher_force_repeatedly(case.model, case.source, case.tokens, draws)
+    everywhere = torch.ones_like(logs, dtype=torch.bool)
+    mean: Tensor = (
+        logs.sum() - compute_reinforce_loss(taught, logs.detach(), everywhere, CaptioningTraining(bonus=0.0))
+    ) / draws
+    return mean
+
+
+def agreement(name: str, seed: int) -> float:
+    """The cosine between the gradient that a way of learning follows and that of the exact expectation."""
+    own = build_case(seed)
+    wanted = flatten_tensors(torch.autograd.grad(compute_exact_objective(own), own.attention_parameters))
+    torch.manual_seed(seed)
+    with use_aggregate(own.model, AGGREGATES[name]()):
+        found = flatten_tensors(torch.autograd.grad(estimate_objective(own, DRAWS), own.attention_parameters))
+    return float(cosine_similarity(found, wanted, dim=0))
+
+
+def flatten_tensors(tensors: tuple[Tensor, ...]) -> Tensor:
+    return torch.cat([tensor.flatten() for tensor in tensors])

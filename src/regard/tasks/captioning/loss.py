@@ -1,0 +1,99 @@
+"""What a captioner is taught by: the words, that it should look everywhere, and where it pays to look."""
+
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.algebra.aggregates import Baseline, reinforce
+from regard.algebra.shapes import Bool, Float, Int, Tensor
+from regard.compute.kernels.cross_entropy import cross_entropy
+from regard.models import EncoderDecoder, TeacherForcingOutput
+from regard.tasks.captioning.config import CaptioningTraining
+from regard.tasks.captioning.generation import encode_images
+
+
+class CaptioningBatch(NamedTuple):
+    """Images side by side, and a caption of each, with BEGIN before it and END behind."""
+
+    source: Tensor
+    target: Int[Tensor, "batch longest"]
+    target_lengths: Int[Tensor, " batch"]
+
+
+class CaptioningLoss(NamedTuple):
+    """Sums over the words: all that is learned from, which has a gradient; and the words alone."""
+
+    total: Float[Tensor, ""]
+    negative_log_likelihood: Float[Tensor, ""]
+    words: int
+
+
+def compute_loss(model: EncoderDecoder[Any], batch: CaptioningBatch, learning: CaptioningTraining) -> CaptioningLoss:
+    r"""The loss of *Show, Attend and Tell*.
+
+    $$ L = -\log p(y \mid x) + \lambda \sum_i \Bigl(1 - \sum_t w_{ti}\Bigr)^2 $$
+
+    with $w$ = the weights before anything is chosen and $\lambda$ = `learning.stochastic`. Xu et al. 2015, eq. 14.
+    Where attention is drawn, REINFORCE's term is added: `compute_reinforce_loss`.
+    """
+    said, steps = batch.target[:, :-1], batch.target_lengths - 1
+    taught = model.decoder.teacher_force(said, encode_images(model, batch.source), steps)
+    real = torch.arange(said.shape[1], device=said.device) < steps[:, None]
+    output, wanted, vectors = model.decoder.output, batch.target[:, 1:][real], taught.vectors[real]
+    words = cross_entropy(vectors, output.weight, output.bias, wanted, smoothing=learning.smoothing)
+    total = words.total
+    looked = get_soft_weights(taught)
+    if looked is not None and learning.stochastic:
+        total = total + learning.stochastic * doubly_stochastic_penalty(looked, real)
+    if taught.sample is not None and taught.sample.log_prob is not None and model.training:
+        with torch.no_grad():
+            scores = torch.nn.functional.linear(vectors, output.weight, output.bias)
+            logs = scores.log_softmax(-1).gather(-1, wanted[:, None])[:, 0]
+            table = logs.new_zeros(said.shape).masked_scatter(real, logs)
+        total = total + compute_reinforce_loss(taught, table, real, learning)
+    return CaptioningLoss(total, words.negative_log_likelihood, len(wanted))
+
+
+def get_soft_weights(taught: TeacherForcingOutput) -> Float[Tensor, "batch target source"] | None:
+    """The weights before anything was chosen."""
+    if taught.sample is not None:
+        return taught.sample.soft_weights
+    return None if taught.weights is None else taught.weights.dense()
+
+
+def doubly_stochastic_penalty(
+    weights: Float[Tensor, "batch target source"], real: Bool[Tensor, "batch target"]
+) -> Float[Tensor, ""]:
+    """How far the regions are from being looked at once each."""
+    received = (weights * real[..., None].to(weights.dtype)).sum(1)
+    return (1 - received).square().sum()
+
+
+def compute_reinforce_loss(
+    taught: TeacherForcingOutput,
+    logs: Float[Tensor, "batch target"],
+    real: Bool[Tensor, "batch target"],
+    learning: CaptioningTraining,
+) -> Float[Tensor, ""]:
+    r"""REINFORCE for each look: what was said from it on, against what the other captions of the batch say there.
+
+    $$ -\sum_t (R_t - b_t) \log p(s_t), \qquad R_t = \sum_{t' \ge t} \log p(y_{t'} \mid s_{\le t'}) $$
+
+    with $b_t$ the mean of $R_t$ over the *other* captions that are as long: no look changes its own baseline, so that
+    the gradient is that of the expectation. Xu et al. 2015, eq. 11-12, with the batch in the place of their moving
+    average: nothing has to be remembered between steps. `bonus` times the entropy keeps looks from settling early.
+    """
+    if taught.sample is None or taught.sample.log_prob is None:
+        return logs.new_zeros(())
+    rewards = logs.flip(1).cumsum(1).flip(1)
+    inside = real.to(logs.dtype)
+    others = (inside.sum(0) - 1).clamp_min(1)
+    baseline = ((rewards * inside).sum(0) - rewards) / others
+    alone = inside.sum(0) < 2
+    advantage = torch.where(alone, 0.0, rewards - baseline)[real]
+    choice = taught.sample.soft_weights[real]
+    spread = -(choice * torch.where(choice > 0, choice, 1.0).log()).sum(-1)
+    mean, _ = reinforce(
+        taught.sample.log_prob[real], advantage, Baseline(batches=1), entropy=spread, bonus=learning.bonus
+    )
+    return mean * len(advantage)

@@ -1,0 +1,120 @@
+"""Batches of like lengths within a budget of tokens, the same whenever they are asked for."""
+
+from collections.abc import Sequence
+
+import numpy
+import torch
+from torch import Tensor
+
+from regard.errors import InputError, wrong
+
+Lengths = Sequence[int] | Sequence[tuple[int, ...]]
+
+
+def make_batches(
+    lengths: Lengths, budget: int, seed: int, epoch: int, start: int = 0, rank: int = 0, world: int = 1
+) -> list[list[int]]:
+    """The items of an epoch in batches, from batch `start` on, as far as they are those of process `rank`.
+
+    A batch has at most `budget` tokens with its padding: rows × the longest in it. With several lengths an item
+    (target, source) the longest of any side counts, and all sides are alike within a batch. The batches depend on
+    `seed` and `epoch` alone; each process has every `world`-th row of every one of them, so the place in an epoch
+    means the same for any number of processes.
+    """
+    if not lengths:
+        raise wrong("data", "no items", "at least one", "check the data, or raise the limit on lengths")
+    table = numpy.array(lengths, dtype=numpy.int64).reshape(len(lengths), -1)
+    check_budget(table, budget, world)
+    # Two words, because seeds and epochs that are added up would meet.
+    random = numpy.random.default_rng([seed, epoch])
+    groups = cut_groups(
+        sort_by_length(table, random), table.max(axis=1), budget, draw_first_budget(table, budget, random)
+    )
+    if min(map(len, groups)) < world:
+        raise too_few_rows_error(min(map(len, groups)), world)
+    order = random.permutation(len(groups))[start:]
+    return [groups[index][rank::world] for index in order]
+
+
+def check_budget(table: numpy.ndarray, budget: int, world: int) -> None:
+    """Raises where some epoch could not be cut: now, rather than in the middle of a run."""
+    longest = int(table.max())
+    if longest > budget:
+        fix = f"raise the budget, or leave out what is longer than {budget}"
+        raise wrong("budget", budget, f"at least {longest}, the longest item", fix)
+    least = world * longest * (2 if world > 1 and table.max() > table.min() else 1)
+    if budget < least:
+        fix = f"raise the budget to {least}, or use fewer processes"
+        raise wrong("budget", budget, f"room for the longest item ({longest}) in each of {world} processes", fix)
+
+
+def too_few_rows_error(rows: int, world: int) -> InputError:
+    fix = "use fewer processes, or more data"
+    return wrong("data", f"a batch of {rows}", f"at least {world}, one for each process", fix)
+
+
+def sort_by_length(table: numpy.ndarray, random: numpy.random.Generator) -> list[int]:
+    """The items by their longest side, then by how the sides differ, equals in random order.
+
+    The difference goes up and down in turns, so that it does not jump where the length grows. On 29,000 pairs of
+    Multi30k and 4,096 tokens this leaves 2.9 % of padding; by target and then source it were 4.2 %.
+    """
+    longest, difference = table.max(axis=1), table[:, 0] - table[:, -1]
+    turning = numpy.where(longest % 2 == 0, difference, -difference)
+    return [int(index) for index in numpy.lexsort((random.random(len(table)), turning, longest))]
+
+
+def draw_first_budget(table: numpy.ndarray, budget: int, random: numpy.random.Generator) -> int:
+    """A smaller first batch shifts all that follow: otherwise rare lengths would always meet the same others."""
+    return budget if table.max() == table.min() else int(random.integers(budget // 2, budget + 1))
+
+
+def cut_groups(order: list[int], longest: numpy.ndarray, budget: int, first: int) -> list[list[int]]:
+    """Groups of neighbors, each as large as the budget allows; the last two share what they have."""
+    groups: list[list[int]] = [[]]
+    length, room = 0, max(first, int(longest[order[0]]))
+    for index in order:
+        length = max(length, int(longest[index]))
+        if groups[-1] and length * (len(groups[-1]) + 1) > room:
+            groups.append([])
+            length, room = int(longest[index]), budget
+        groups[-1].append(index)
+    if len(groups) > 1:
+        even_out(groups[-2], groups[-1], longest, budget)
+    return groups
+
+
+def even_out(before: list[int], last: list[int], longest: numpy.ndarray, budget: int) -> None:
+    """Moves items to the last batch, which may be tiny, while they fit."""
+    length = int(longest[last].max())
+    while len(before) > len(last) + 1:
+        length = max(length, int(longest[before[-1]]))
+        if length * (len(last) + 1) > budget:
+            return
+        last.insert(0, before.pop())
+
+
+def filter_by_length(lengths: Lengths, limit: int, what: str = "pairs") -> tuple[list[int], list[str]]:
+    """The numbers of the items no longer than `limit`, and a note on the others."""
+    longest = [max(item) if isinstance(item, tuple) else item for item in lengths]
+    kept = [index for index, length in enumerate(longest) if length <= limit]
+    if not kept and longest:
+        fix = f"raise the limit to {min(longest)} or more"
+        raise wrong("limit", limit, f"at least {min(longest)}, the shortest of the {what}", fix)
+    dropped = len(longest) - len(kept)
+    note = f"left out {dropped} of {len(longest)} {what}, longer than {limit} tokens"
+    return kept, [note] if dropped else []
+
+
+def pad(rows: Sequence[Sequence[int]], filler: int = 0) -> Tensor:
+    """Rows of numbers as one tensor, filled up on the right.
+
+    >>> pad([[5, 6, 7], [8]])
+    tensor([[5, 6, 7],
+            [8, 0, 0]])
+    """
+    width = max(map(len, rows), default=0)
+    table = numpy.full((len(rows), width), filler, dtype=numpy.int64)
+    for place, row in enumerate(rows):
+        table[place, : len(row)] = row
+    return torch.from_numpy(table)

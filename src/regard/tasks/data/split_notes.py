@@ -1,0 +1,38 @@
+"""What is said of the parts of any data before training: how large each is, and what two of them share."""
+
+from collections.abc import Hashable, Iterable, Mapping
+
+
+def describe_sizes(
+    noun: str, training: int, validation: int, tests: Mapping[str, int], *, endless: bool = False
+) -> str:
+    """How many there are of each part, in one sentence.
+
+    >>> describe_sizes("pairs", 1900, 50, {"test": 50})
+    '1,900 pairs for training, 50 for validation, 50 for test'
+    >>> describe_sizes("clips", 400, 10, {"alone": 30}, endless=True)
+    '400 clips for training in each epoch, 10 for validation, 30 for test (alone)'
+    """
+    first = f"{training:,} {noun} for training" + (" in each epoch" if endless else "")
+    held_out = {"validation": validation} | {label_test(name): count for name, count in tests.items()}
+    return ", ".join([first, *(f"{count:,} for {name}" for name, count in held_out.items())])
+
+
+def label_test(test: str) -> str:
+    return test if test.startswith("test") else f"test ({test})"
+
+
+def describe_overlaps(noun: str, trained: Iterable[Hashable], held_out: Mapping[str, Iterable[Hashable]]) -> list[str]:
+    """A note for each part of which some is trained on as well: what is measured there is partly memory.
+
+    >>> describe_overlaps("pairs", ["a", "b"], {"validation": ["c"], "test": ["a", "d", "a"]})
+    ['2 of the 3 pairs for test are trained on too']
+    """
+    known, notes = set(trained), []
+    for name, items in held_out.items():
+        own = list(items)
+        count = sum(item in known for item in own)
+        if count:
+            part = name if name == "validation" else label_test(name)
+            notes.append(f"{count:,} of the {len(own):,} {noun} for {part} are trained on too")
+    return notes

@@ -1,0 +1,115 @@
+"""What was trained, ready to be asked: how good it is, what it says to one thing, and where it looks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import nn
+
+from regard.errors import InputError, wrong
+from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
+from regard.inspect.recording import Recording
+from regard.training import Training, read_safetensors, restore_weights
+from regard.training.run_folder import format_resume_command
+from regard.training.runtime import choose_device
+from regard.training.tensors import check_shapes
+
+WEIGHTS = "weights.safetensors"
+HeldOutSplit = Literal["test", "validation"]
+
+
+class EvaluationReport(NamedTuple):
+    """How good it is on one set: how many things there were, the metrics by name, and what else to say."""
+
+    items: int
+    metrics: Mapping[str, float]
+    notes: Sequence[str] = ()
+
+
+class LabeledWeights(NamedTuple):
+    """Weights with a name for each row and column, for a terminal."""
+
+    weights: Sequence[Sequence[float]]
+    columns: Sequence[str]
+    rows: Sequence[str]
+
+    def draw(self, title: str = "") -> Any:
+        """The same as a figure."""
+        from regard.inspect.draw.alignment import draw_alignment
+
+        return draw_alignment(np.array(self.weights), self.columns, self.rows, title)
+
+
+class Prediction(NamedTuple):
+    """What it says to one thing.
+
+    `text` is for people, `values` the same for JSON; `map` shows in a terminal where it looked, and `draw` makes a
+    matplotlib figure of it when somebody wants one. A page shows all that it `recording` at, which is `map` where that is
+    all, `medium` the picture or sound that the columns are parts of.
+    """
+
+    text: str
+    values: Mapping[str, Any]
+    draw: Callable[[], Any]
+    map: LabeledWeights | None = None
+    recording: Recording | None = None
+    medium: Regions | Spectrogram | None = None
+
+    def build_chapter(self) -> Chapter | None:
+        """What a page shows of it; none where it looked at nothing that could be written down."""
+        recording = self.recording
+        if recording is None and self.map is not None:
+            weights, columns, rows = self.map
+            recording = Recording.from_weights({"attention": weights}, queries=rows, keys=columns)
+        return None if recording is None else Chapter(self.text, recording, medium=self.medium)
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """What `load` gives back."""
+
+    def evaluate(self, data: str | None, split: HeldOutSplit) -> Mapping[str, EvaluationReport]:
+        """A report for each held-out set: of other data where some is named, else of the run's own."""
+
+    def predict(self, words: Sequence[str]) -> Prediction:
+        """The answer to what was typed (a text, a file, a file and a question); to an example where nothing was."""
+
+
+def no_attention_error(what: str, at: str, preset: str) -> InputError:
+    """What is said where somebody wants to see the attention of a model that has none, and a preset that has some.
+
+    >>> str(no_attention_error("reader", "its question", "bidaf")).partition("; ")[0]
+    'show: got a reader without attention, expected one that looks at its question'
+    """
+    fix = f"choose a run of another preset, such as {preset}"
+    return wrong("show", f"a {what} without attention", f"one that looks at {at}", fix)
+
+
+def load_model(build: Callable[[], nn.Module], training: Training, run: Path, weights: Path | None) -> nn.Module:
+    """The model that `build` makes with the best weights of a run or others, on its device, ready to be asked.
+
+    A configuration can ask for a model of any size, so it is built without memory first and compared with the file.
+    """
+    file = find_weights(run, weights)
+    with torch.device("meta"):
+        check_shapes(build(), file)
+    model = build()
+    restore_weights(model, read_safetensors(file), file)
+    return model.to(choose_device(training.device)).eval()
+
+
+def find_weights(run: Path, weights: Path | None) -> Path:
+    """The best weights of a run; or others, by their path or their name in the run folder, ending or not."""
+    if weights is None:
+        if not (run / WEIGHTS).is_file():
+            raise wrong(
+                "run", f"{run}, which has no weights yet", "at least one checkpoint", format_resume_command(run)
+            )
+        return run / WEIGHTS
+    for path in (weights, run / weights, run / f"{weights}.safetensors"):
+        if path.is_file():
+            return path
+    there = ", ".join(sorted(path.stem for path in run.glob("*.safetensors"))) or "none"
+    raise wrong("weights", f"no {weights}", f"a file, or one of those in {run}: {there}", "check the name")

@@ -1,0 +1,47 @@
+"""From questions to answers."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from regard.tasks.reading.examples import ReadingExample, collate_inputs
+from regard.tasks.reading.model import ReadingInputs, SpanReader, find_best_spans
+from regard.tasks.translation.encoded_pairs import group_by_length
+
+BUDGET = 12_000  # words of passages at once
+
+
+class PredictedAnswer(NamedTuple):
+    """The words of the passage that answer, how probable the model holds them, and what each passage word read.
+
+    `weights` has a row for each word of the passage and a column for each of the question; none where the model has
+    no attention, or where nobody asked.
+    """
+
+    text: str
+    first: int
+    last: int
+    probability: float
+    weights: Tensor | None
+
+
+def answer_questions(
+    model: SpanReader, examples: Sequence[ReadingExample], longest: int, *, attention: bool = False
+) -> list[PredictedAnswer]:
+    """Answers in the order of the questions, those with passages of like length together."""
+    found: dict[int, PredictedAnswer] = {}
+    device = next(model.parameters()).device
+    for chosen in group_by_length([len(page.passage) for page in examples], BUDGET):
+        some = [examples[index] for index in chosen]
+        batch = ReadingInputs(*(tensor.to(device) for tensor in collate_inputs(some)))
+        pointed = model(batch)
+        flow = pointed.flow if attention else None
+        weights = None if flow is None else flow.question.weights.dense()
+        spans = zip(*(part.tolist() for part in find_best_spans(pointed, longest)), strict=True)
+        for row, (index, page, (first, last, score)) in enumerate(zip(chosen, some, spans, strict=True)):
+            own = None if weights is None else weights[row, : len(page.passage), : len(page.question)]
+            text = page.extract_text(first, last) if page.words else ""
+            found[index] = PredictedAnswer(text, first, last, math.exp(score), own)
+    return [found[index] for index in range(len(examples))]

@@ -1,0 +1,80 @@
+"""From sounds to what is said in them, whatever the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from regard.errors import wrong
+from regard.models import EncoderDecoder
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search, take_best
+from regard.tasks.data import END, Vocabulary
+from regard.tasks.data.special_tokens import SPECIAL_TOKENS
+from regard.tasks.speech.encoded_clips import Frames, pad_frames
+from regard.tasks.translation.encoded_pairs import group_by_length
+
+
+class Transcript(NamedTuple):
+    """What is said in a clip.
+
+    `weights` has a row for each token and one for the end, a column for each position of the encoder; none where the
+    model looks at nothing, or where nobody asked.
+    """
+
+    text: str
+    score: float
+    tokens: list[str]
+    weights: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechSearchOptions:
+    """How a text is looked for."""
+
+    beam: int = 5
+    length_penalty: float = 0.5  # help for long ones (Wu et al. 2016, eq. 14)
+    budget: int = 12_000  # frames at once, padding included
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise wrong("beam", self.beam, "at least 1", "use 1 for greedy search, 5 for speech")
+
+
+def transcribe(
+    model: EncoderDecoder[Any],
+    vocabulary: Vocabulary,
+    clips: Sequence[Frames],
+    search: SpeechSearchOptions,
+    *,
+    attention: bool = False,
+) -> list[Transcript]:
+    """The texts of clips, alike ones together, in the order they came."""
+    found: dict[int, Transcript] = {}
+    for chosen in group_by_length([len(clip) for clip in clips], search.budget):
+        best = search_batch(model, [clips[index] for index in chosen], search, attention=attention)
+        found |= {index: decode_transcript(one, vocabulary) for index, one in zip(chosen, best, strict=True)}
+    return [found[index] for index in range(len(clips))]
+
+
+def search_batch(
+    model: EncoderDecoder[Any], clips: Sequence[Frames], search: SpeechSearchOptions, *, attention: bool
+) -> list[Hypothesis]:
+    """The best hypothesis of each of some clips of about the same length."""
+    device = next(model.parameters()).device
+    frames, lengths = (tensor.to(device) for tensor in pad_frames(clips))
+    encoded = model.encode(frames, lengths)
+    # Nobody says more symbols than the encoder has positions, but a short clip may come close.
+    room = encoded.lengths + 10
+    if search.beam == 1:
+        return greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)
+    plan = BeamOptions(search.beam, 1, "exact", HypothesisScorer("wu", search.length_penalty))
+    return take_best(beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=plan, attention=attention))
+
+
+def decode_transcript(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcript:
+    """A hypothesis in letters."""
+    tokens = hypothesis.tokens
+    return Transcript(
+        vocabulary.decode(tokens), hypothesis.score, vocabulary.get_tokens([*tokens, END]), hypothesis.weights
+    )

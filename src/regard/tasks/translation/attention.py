@@ -1,0 +1,121 @@
+"""Where every layer and head of a translator looks while it says a given translation."""
+
+import re
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.errors import InputError
+from regard.inspect.observe import observe
+from regard.inspect.recording import AttentionMap, DenseMap, Recording
+from regard.models import EncoderOutput
+from regard.tasks.data import BEGIN, END
+from regard.tasks.prediction import no_attention_error
+from regard.tasks.translation.translator import Translator
+
+BLOCK = re.compile(r"(encoder|decoder)\.(?:blocks|stages)\.(\d+)\.(attention|source)")
+
+
+def record_translation(
+    translator: Translator,
+    source: Sequence[int],
+    translation: Sequence[int],
+    *,
+    hidden: Sequence[int] = (),
+    limit: int = 2**28,
+) -> Recording:
+    """All attention while the model reads `source`, END behind it, and is made to say `translation` and END.
+
+    Rows are the tokens that are said, columns those of the source; where a text looks at itself, both are its own. The
+    decoder cannot see the `hidden` places of the source, and the recording takes at most `limit` bytes.
+    """
+    model = translator.model
+    device = next(model.parameters()).device
+    row = torch.tensor([list(source)], device=device)
+    with torch.inference_mode(), observe(model, limit=limit) as seen:
+        encoded = hide_positions(model.encode(row, torch.tensor([len(source)], device=device)), hidden)
+        model.decoder.teacher_force(torch.tensor([[BEGIN, *translation]], device=device), encoded)
+    if not seen:
+        raise missing_attention_error()
+    return label_recording(merge_steps(seen), translator, source, translation, hidden)
+
+
+def missing_attention_error() -> InputError:
+    """What is said where somebody wants to see the attention of a translator that has none."""
+    return no_attention_error("model", "its source", "bahdanau")
+
+
+def hide_positions(encoded: EncoderOutput, hidden: Sequence[int]) -> EncoderOutput:
+    """What is left to look at: the hidden states were read with the others, and cannot be found."""
+    if not hidden:
+        return encoded
+    seen = torch.tensor(list_visible_positions(encoded.states.shape[1], hidden), device=encoded.states.device)
+    content = None if encoded.content is None else encoded.content[:, seen]
+    return EncoderOutput(encoded.states[:, seen], encoded.lengths - len(hidden), encoded.summary, content)
+
+
+def restore_hidden_positions(weights: Tensor, size: int, hidden: Sequence[int]) -> Tensor:
+    """Weights over all keys, 0 where nobody could look."""
+    if weights.shape[-1] == size:
+        return weights
+    places = torch.tensor(list_visible_positions(size, hidden), device=weights.device)
+    return weights.new_zeros(*weights.shape[:-1], size).index_copy(-1, places, weights)
+
+
+def list_visible_positions(size: int, hidden: Sequence[int]) -> list[int]:
+    return [place for place in range(size) if place not in hidden]
+
+
+def label_recording(
+    seen: Recording, translator: Translator, source: Sequence[int], translation: Sequence[int], hidden: Sequence[int]
+) -> Recording:
+    """The same with names for people and the tokens beside it."""
+    read = translator.vocabularies.source.get_tokens(source)
+    answers, before = (
+        translator.vocabularies.target.get_tokens(row) for row in ([*translation, END], [BEGIN, *translation])
+    )
+    named = Recording(notes=seen.notes, metadata=seen.metadata)
+    for name, one in seen.items():
+        if name.startswith("encoder"):
+            named.label(read, read, sites=named.add(name_site(name), one))
+        elif is_self_attention(name):
+            named.label(before, before, sites=named.add(name_site(name), one))
+        else:
+            whole = DenseMap(restore_hidden_positions(one.dense(), len(source), hidden)) if hidden else one
+            named.label(answers, read, sites=named.add(name_site(name), whole))
+    return named
+
+
+def is_self_attention(site: str) -> bool:
+    """Whether a site of a decoder looks at what was said: Transformer blocks name the source apart."""
+    return re.fullmatch(r"decoder\.blocks\.\d+\.attention", site) is not None
+
+
+def name_site(site: str) -> str:
+    """A site as people name it.
+
+    >>> [
+    ...     name_site(f"{part}.0.{kind}")
+    ...     for part, kind in (("encoder.blocks", "attention"), ("decoder.blocks", "source"))
+    ... ]
+    ['encoder 1', 'decoder 1']
+    >>> name_site("decoder.blocks.1.attention"), name_site("decoder.reader.gaze.attention")
+    ('decoder 2, itself', 'decoder')
+    """
+    found = BLOCK.fullmatch(site)
+    if found is None:
+        return site.partition(".")[0]
+    return f"{found[1]} {int(found[2]) + 1}" + (", itself" if is_self_attention(site) else "")
+
+
+def merge_steps(seen: Recording) -> Recording:
+    """One table for each site: a recurrent decoder attends step by step, which is a row at a time."""
+    steps: dict[str, list[AttentionMap]] = {}
+    for name, one in seen.items():
+        steps.setdefault(name.partition("#")[0], []).append(one)
+    tables = {
+        name: rows[0] if len(rows) == 1 else DenseMap(torch.cat([row.dense() for row in rows], dim=1))
+        for name, rows in steps.items()
+    }
+    return Recording(tables, notes=seen.notes)

@@ -1,0 +1,107 @@
+"""How good translations are: BLEU (Papineni et al. 2002) and chrF (Popović 2015) by sacrebleu, and exact matches."""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any, Literal, NamedTuple
+
+from regard.errors import missing_package, wrong
+
+Tokenizer = Literal["13a", "none", "intl", "zh", "char"]
+ORDERS = range(1, 5)  # n-grams of one to four words
+
+
+class MetricScore(NamedTuple):
+    """A number, and how it was computed, so that others can compute the same."""
+
+    value: float
+    signature: str
+
+
+class TranslationReport(NamedTuple):
+    """What there is to say about the translations of one test set."""
+
+    sentences: int
+    exact: float  # percent
+    scores: Mapping[str, MetricScore]
+
+
+def score_translations(
+    hypotheses: Sequence[str], references: Sequence[str], tokenizer: Tokenizer, language: str | None = None
+) -> TranslationReport:
+    """All scores of a test set, with sacrebleu's signatures.
+
+    A `language` means that both are Moses tokens of that language. BLEU of text that was put together from them
+    then stands beside BLEU of the tokens, because only the former can be compared with what others report.
+    """
+    sacrebleu = import_package("sacrebleu")
+    exact = 100 * count_matches(hypotheses, references) / max(1, len(references))
+    bleu = sacrebleu.BLEU(tokenize=tokenizer, force=True)
+    figures = {
+        "BLEU": compute_score(bleu, hypotheses, references),
+        "chrF": compute_score(sacrebleu.CHRF(), hypotheses, references),
+    }
+    if language:
+        texts = [detokenize_lines(lines, language) for lines in (hypotheses, references)]
+        score, signature = compute_score(sacrebleu.BLEU(), *texts)
+        figures["BLEU detokenized"] = MetricScore(
+            score, f"{signature}|detok:{language}.sacremoses.{version('sacremoses')}"
+        )
+    return TranslationReport(len(references), exact, figures)
+
+
+def detokenize_lines(lines: Sequence[str], language: str) -> list[str]:
+    """Text from Moses tokens.
+
+    >>> detokenize_lines(["der hund &apos; rex &apos; , groß ."], "de")
+    ["der hund 'rex', groß."]
+    """
+    if not re.fullmatch("[a-z]{2,3}", language):  # the detokenizer takes any word for a language without exceptions
+        raise wrong("detokenize", language, "the code of a language", "write en, de, fr or another")
+    detokenizer = import_package("sacremoses").MosesDetokenizer(lang=language)
+    return [str(detokenizer.detokenize(line.split())) for line in lines]
+
+
+def compute_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> MetricScore:
+    score = metric.corpus_score(list(hypotheses), [list(references)]).score
+    return MetricScore(float(score), str(metric.get_signature()))
+
+
+def count_matches(hypotheses: Sequence[str], references: Sequence[str]) -> int:
+    """How many translations are, letter by letter, what was expected."""
+    return sum(map(str.__eq__, hypotheses, references))
+
+
+def sum_matches(hypotheses: Sequence[str], references: Sequence[str], tokenizer: Tokenizer) -> dict[str, float]:
+    """What BLEU and exact match are made of. Such sums add over parts of a test set; scores do not."""
+    counted = {"sentences": float(len(references)), "matches": float(count_matches(hypotheses, references))}
+    if not references:
+        return counted
+    bleu = import_package("sacrebleu").BLEU(tokenize=tokenizer, force=True)
+    score = bleu.corpus_score(list(hypotheses), [list(references)])
+    grams = zip(ORDERS, score.counts, score.totals, strict=True)
+    for order, right, total in grams:
+        counted |= {f"right {order}": float(right), f"total {order}": float(total)}
+    return counted | {"length": float(score.sys_len), "reference length": float(score.ref_len)}
+
+
+def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
+    """BLEU and the percentage of exact matches, of such sums."""
+    values = {order: (int(total[f"right {order}"]), int(total[f"total {order}"])) for order in ORDERS}
+    bleu = import_package("sacrebleu").BLEU.compute_bleu(
+        correct=[right for right, _ in values.values()],
+        total=[count for _, count in values.values()],
+        sys_len=int(total["length"]),
+        ref_len=int(total["reference length"]),
+        smooth_method="exp",
+    )
+    return {"bleu": float(bleu.score), "exact": 100 * total["matches"] / total["sentences"]}
+
+
+def import_package(name: str) -> Any:
+    """A package of the extra that this needs."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise missing_package(name, "text") from None

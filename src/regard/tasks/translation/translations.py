@@ -1,0 +1,118 @@
+"""From texts to their translations, whatever the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from torch import Tensor
+
+from regard.errors import wrong
+from regard.models import EncoderDecoder
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search
+from regard.tasks.data import END, Vocabularies
+from regard.tasks.data.special_tokens import SPECIAL_TOKENS
+from regard.tasks.translation.encoded_pairs import encode_texts, group_by_length, pad_rows
+
+
+class TranslationHypothesis(NamedTuple):
+    """One translation of a text.
+
+    `weights` has a row for each token and one for the end, a column for each source token and one for its end; none
+    where the model looks at nothing, or where nobody asked.
+    """
+
+    text: str
+    score: float
+    log_prob: float
+    tokens: list[str]
+    weights: Tensor | None
+    ids: tuple[int, ...]  # of the tokens without the end
+
+
+class TranslationResult(NamedTuple):
+    """A text in tokens, its end included, and its translations, the best first."""
+
+    source: list[str]
+    best: list[TranslationHypothesis]
+    ids: tuple[int, ...]  # of the source, its end included
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationSearchOptions:
+    """How translations are looked for."""
+
+    beam: int = 5
+    best: int = 1  # how many translations of each text
+    length_penalty: float = 1.0  # help for long ones (Wu et al. 2016, eq. 14)
+    coverage: float = 0.0  # penalty for what was not looked at
+    # exact: when none can become better; full: when as many are found as the beam is wide; none: what the engine can
+    stop: Literal["exact", "full"] | None = None
+    budget: int = 4096  # source tokens at once, padding included
+    longest: int = 512  # tokens of a text, and of its translation
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise wrong("beam", self.beam, "at least 1", "use 1 for greedy search, 5 for translation")
+        if not 1 <= self.best <= self.beam:
+            raise wrong("n-best", self.best, f"1 to {self.beam}, the width of the beam", f"use --beam {self.best}")
+
+    @property
+    def beam_options(self) -> BeamOptions:
+        """The same for the search itself."""
+        return BeamOptions(
+            self.beam, self.best, self.stop or "exact", HypothesisScorer("wu", self.length_penalty, self.coverage)
+        )
+
+
+def translate(
+    model: EncoderDecoder[Any],
+    vocabularies: Vocabularies,
+    texts: Sequence[str],
+    search: TranslationSearchOptions,
+    *,
+    attention: bool = False,
+) -> list[TranslationResult]:
+    """Translates texts, alike ones together, and gives them back in the order they came.
+
+    Of a text that has more tokens than `search.longest`, its end included, the beginning is translated.
+    """
+    rows = encode_texts(texts, vocabularies.source, search.longest - 1)
+    found: dict[int, TranslationResult] = {}
+    for chosen in group_by_length([len(row) for row in rows], search.budget):
+        some = [rows[index] for index in chosen]
+        best = search_batch(model, some, search, attention=attention)
+        for index, row, own in zip(chosen, some, best, strict=True):
+            translations = [decode_hypothesis(one, vocabularies) for one in own]
+            found[index] = TranslationResult(vocabularies.source.get_tokens(row), translations, tuple(row))
+    return [found[index] for index in range(len(texts))]
+
+
+def search_batch(
+    model: EncoderDecoder[Any], rows: Sequence[list[int]], search: TranslationSearchOptions, *, attention: bool
+) -> list[list[Hypothesis]]:
+    """The best hypotheses of sentences of about the same length."""
+    device = next(model.parameters()).device
+    source, lengths = (tensor.to(device) for tensor in pad_rows(rows))
+    encoded = model.encode(source, lengths)
+    room = compute_max_lengths(lengths, search)
+    if search.beam == 1 and not search.coverage:
+        return [[one] for one in greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)]
+    return beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=search.beam_options, attention=attention)
+
+
+def compute_max_lengths(lengths: Tensor, search: TranslationSearchOptions) -> Tensor:
+    """The most tokens that a translation may have, for sources of these lengths."""
+    return (2 * lengths + 30).clamp_max(search.longest - 1)
+
+
+def decode_hypothesis(hypothesis: Hypothesis, vocabularies: Vocabularies) -> TranslationHypothesis:
+    """A hypothesis in words."""
+    target, tokens = vocabularies.target, hypothesis.tokens
+    return TranslationHypothesis(
+        target.decode(tokens),
+        hypothesis.score,
+        hypothesis.log_prob,
+        target.get_tokens([*tokens, END]),
+        hypothesis.weights,
+        tokens,
+    )

@@ -1,0 +1,192 @@
+"""The run folder, which documents itself and appears whole, by one rename.
+
+runs/example/
+    config.toml           every setting of the run
+    command.txt           each command that worked on it, and what a resumption changed
+    versions.json         the format of this folder, and the software and threads it was made with
+    metrics.jsonl         one JSON object a line: what `Stepped` and `Evaluated` said
+    weights.safetensors   the best weights so far; the last, where nothing was evaluated
+    checkpoints/          what a resumption needs
+    …                     what the task saved, such as a vocabulary
+"""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.errors import InputError, wrong
+from regard.training.checkpoint import FORMAT, find_checkpoints, rank_checkpoints, read_states, read_tensors
+from regard.training.config import compare_configs, configure
+from regard.training.lock import Lock, check_free
+from regard.training.settings import RunConfig
+from regard.training.storage import (
+    StorageError,
+    create_atomically,
+    get_temporary_path,
+    open_regular,
+    read_bytes,
+    read_json,
+    replace_file,
+    replace_file_by_copy,
+    wrap_storage_errors,
+    write_file,
+)
+from regard.training.task import Goal, Task
+from regard.training.tensors import to_safetensors
+from regard.training.toml import to_toml
+
+
+def create_run(folder: Path, config: RunConfig, task: Task[Any], lock: Lock) -> None:
+    """Makes a new run folder, locked. Until it is complete, nothing has its name."""
+    check_unused(folder)
+    check_free(get_temporary_path(folder), folder)
+    try:
+        with wrap_storage_errors("run", folder), create_atomically(folder) as temporary:
+            temporary.mkdir()
+            lock.acquire(temporary)
+            task.save(temporary)
+            write_file(temporary / "config.toml", to_toml(config).encode())
+            write_file(temporary / "versions.json", json.dumps(collect_versions(), indent=1).encode())
+            write_file(temporary / "command.txt", format_command(0).encode())
+            write_file(temporary / "metrics.jsonl", b"")
+    except StorageError:
+        if not lock.follow(folder):
+            check_unused(folder)  # somebody else may have made it meanwhile
+        raise
+    lock.follow(folder)
+
+
+def check_unused(folder: Path) -> None:
+    """Raises where a new run would lie on top of something."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise wrong("folder", f"{folder}, which is a file", "a new folder", "give another folder")
+    check_free(folder)
+    if (folder / "versions.json").is_file():
+        step = int(find_checkpoints(folder)[-1].name) if find_checkpoints(folder) else 0
+        fix = f"{format_resume_command(folder)}, or give another folder"
+        raise wrong("folder", f"{folder}, which holds a run at step {step}", "a new folder", fix)
+    if any(folder.iterdir()):
+        raise wrong("folder", f"{folder}, which holds other files", "a new folder", "give another folder")
+
+
+def format_resume_command(folder: Path) -> str:
+    return f"regard resume {shlex.quote(str(folder))}"
+
+
+def read_versions(folder: Path) -> dict[str, Any]:
+    """The `collect_versions.json` of a run folder, or one sentence on why it is none that can be used."""
+    try:
+        found = read_json(folder / "versions.json")
+        version = found["format"]
+    except (OSError, ValueError, KeyError):
+        expected = "a folder that regard train made"
+        raise wrong("run", f"{folder}, which is no run folder", expected, "check the path") from None
+    if version != FORMAT:
+        fix = f"use regard {found.get('regard')}, which made it, or start a new run"
+        raise wrong("run", f"{folder} of format {version}", f"format {FORMAT}", fix)
+    return found
+
+
+def log_resumption(folder: Path, config: RunConfig, step: int) -> list[str]:
+    """Writes down that a run is resumed and with what; returns what differs from before, in words."""
+    before, now = read_versions(folder), collect_versions()
+    notes = [f"{name} was {before.get(name)}, is {now[name]}" for name in now if now[name] != before.get(name)]
+    changes = [f"{name} was {old}, is {new}" for name, (old, new) in compare_settings(folder, config).items()]
+    with wrap_storage_errors("run", folder):
+        log = "".join([format_command(step), *(f"# {note}\n" for note in notes + changes)])
+        replace_file(folder / "command.txt", read_commands(folder) + log.encode())
+        replace_file(folder / "config.toml", to_toml(config).encode())
+    return notes + changes
+
+
+def read_commands(folder: Path) -> bytes:
+    """What command.txt holds; nothing where somebody removed it."""
+    try:
+        return read_bytes(folder / "command.txt")
+    except FileNotFoundError:
+        return b""
+
+
+def compare_settings(folder: Path, config: RunConfig) -> dict[str, tuple[object, object]]:
+    """What differs between the folder's config.toml and `config`, apart from where the folder lies."""
+    try:
+        changes = compare_configs(configure(config, folder / "config.toml"), config)
+    except InputError:
+        return {"config.toml": ("another kind of config", "this one")}
+    changes.pop("training.folder", None)
+    return changes
+
+
+def collect_versions() -> dict[str, Any]:
+    """What the last bits of a result depend on."""
+    return {
+        "format": FORMAT,
+        "regard": get_version(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+    }
+
+
+def get_version() -> str:
+    try:
+        return metadata.version("regard")
+    except metadata.PackageNotFoundError:
+        return "not installed"  # run from the sources
+
+
+def format_command(step: int) -> str:
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    return f"# {time} from step {step}\n{shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}\n"
+
+
+def publish_best_weights(run: Path, goal: Goal) -> None:
+    """Makes `weights.safetensors` the best weights of the run, or the last where nothing was evaluated."""
+    candidates = rank_checkpoints(run, goal)[:1] or list(read_states(run))[-1:]
+    for path in candidates:
+        plain = path / "weights.safetensors"
+        if plain.is_file():
+            replace_file_by_copy(run / "weights.safetensors", plain)
+        else:
+            replace_file(run / "weights.safetensors", to_safetensors(read_tensors(path, "weights")))
+
+
+class MetricsLog:
+    """`metrics.jsonl`, open for appending. A checkpoint knows how long it was, so it can be cut back."""
+
+    def __init__(self, run: Path, length: int) -> None:
+        self.path = run / "metrics.jsonl"
+        with wrap_storage_errors("metrics", self.path):
+            self.file = open_regular(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, buffering=0)
+            self.file.truncate(min(length, self.size()))
+
+    def append(self, values: dict[str, Any]) -> None:
+        line = json.dumps(values).encode() + b"\n"
+        with wrap_storage_errors("metrics", self.path):
+            while line:
+                line = line[self.file.write(line) :]
+
+    def size(self) -> int:
+        """The bytes so far."""
+        return os.fstat(self.file.fileno()).st_size
+
+    def sync(self) -> int:
+        """The bytes so far, which are on the disk when this returns."""
+        with wrap_storage_errors("metrics", self.path):
+            os.fsync(self.file.fileno())
+        return self.size()
+
+    def close(self) -> None:
+        self.file.close()

@@ -1,0 +1,99 @@
+// Another run beside the first, made to say the same translation, and the difference of the two.
+
+import { make } from "../controls.js";
+import { isDark } from "../colors.js";
+import { createHeatMap } from "../heatmap.js";
+import { createLocalSource } from "../source.js";
+import { readWeights } from "../tables.js";
+import { createFormatter, formatSiteName } from "../words.js";
+import { postJson, streamEvents } from "./api.js";
+import { createSites, findFirstSite, MEAN } from "./sources.js";
+
+export function createComparison(element, { state, language, report }) {
+  const say = createFormatter(language);
+  const heading = make("h2", { className: "name" });
+  const own = make("p", { className: "note", dir: "auto" });
+  const problem = make("p", { className: "note" });
+  const parts = ["first", "second", "differenceOf"].map((name) => {
+    const place = make("div");
+    return { name, place, title: make("h3"), element: make("div", { className: "pane" }), map: undefined };
+  });
+  for (const part of parts) part.element.append(part.title, part.place);
+  const panes = make("div", { className: "triple" }, ...parts.map((part) => part.element));
+  element.append(heading, own, problem, panes);
+  let turn = 0;
+  let sites;
+  let names;
+
+  async function start(panel, question, text, firstRun) {
+    const mine = (turn += 1);
+    const { run, text: source, masked, masking } = question;
+    names = [firstRun, run];
+    try {
+      // The words of the first run's masked tokens may be others here; masks are sent as they are.
+      const found = await postJson("attention", { run, text: source, masked, masking, target: text || " " });
+      if (mine !== turn) return;
+      sites = createSites(found);
+      element.hidden = false;
+      heading.textContent = `${firstRun} ↔ ${run}`;
+      own.textContent = "";
+      await showPanel(panel);
+      const said = await translate(question);
+      if (mine === turn) own.textContent = `${run}: ${say("ownTranslation", { text: said })}`;
+    } catch (error) {
+      if (mine === turn) report(error);
+    }
+  }
+
+  async function translate(question) {
+    let text = "";
+    for await (const { name, data } of streamEvents("translate", question)) {
+      if (name === "done") text = data.hypotheses[0]?.text ?? "";
+    }
+    return text;
+  }
+
+  /** The first run shows another layer or head: so do these. */
+  async function showPanel(panel) {
+    if (!sites || !state.get("with") || panel.passing) return;
+    const mine = turn;
+    const same = sites.find(({ name }) => name === panel.site.name);
+    const site = same ?? sites[findFirstSite(sites)];
+    const head = site.heads === 1 ? 0 : Math.min(same ? panel.head : MEAN, site.heads - 1);
+    const [labels, source] = await Promise.all([site.labels(), site.source(head)]);
+    if (mine !== turn) return;
+    const alike = String(labels.rows) === String(panel.labels.rows) && String(labels.columns) === String(panel.labels.columns);
+    problem.textContent = alike ? "" : say("unlike");
+    draw(parts[0], panel.source, panel.labels, { ...panel.options, name: `${names[0]}: ${panel.name}` });
+    draw(parts[1], source, labels, { ...panel.options, name: `${names[1]}: ${formatSiteName(site.name, say)}` });
+    parts[2].element.hidden = !alike;
+    if (!alike) return;
+    const options = { ...panel.options, kind: "difference", scale: "global", threshold: 0, name: say("differenceOf") };
+    draw(parts[2], subtractSources(panel.source, source), labels, options);
+  }
+
+  function draw(part, source, { rows, columns }, options) {
+    part.title.textContent = options.name;
+    const all = { ...options, source, rows, columns, language, dark: isDark() };
+    if (part.map) part.map.update(all);
+    else part.map = createHeatMap(part.place, all);
+  }
+
+  return {
+    start,
+    showPanel: (panel) => { showPanel(panel).catch(report); },
+    hide() {
+      turn += 1;
+      sites = undefined;
+      element.hidden = true;
+    },
+    update() {
+      for (const { map } of parts) map?.update({ dark: isDark() });
+    },
+  };
+}
+
+function subtractSources(first, second) {
+  const [before, after] = [readWeights(first), readWeights(second)];
+  return createLocalSource(after.map((weight, place) => weight - before[place]), first.rows, first.columns);
+}
