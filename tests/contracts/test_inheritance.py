@@ -88,7 +88,7 @@ def test_a_mask_with_a_rule_of_its_own(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["soft", "argmax"])
 def test_an_aggregate_with_a_rule_of_its_own(name: str) -> None:
-    case = PLAIN._replace(reading=name)
+    case = PLAIN._replace(aggregate=name)
     parts = build_parts(case, SMALL)
 
     def thin(choice: AggregateResult, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:

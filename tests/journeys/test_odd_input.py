@@ -24,7 +24,7 @@ FIELDS = [
         "vocabulary.kind": "word",
         "model.size": 8,
         "model.recurrent.hidden": 8,
-        "model.reading.hidden": 8,
+        "model.attention.hidden": 8,
         "measure.most": 2,
         "training.threads": 1,
         "training.stop.steps": 2,

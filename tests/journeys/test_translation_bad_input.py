@@ -12,7 +12,7 @@ TINY = {
     "vocabulary.kind": "word",
     "model.size": 8,
     "model.recurrent.hidden": 8,
-    "model.reading.hidden": 8,
+    "model.attention.hidden": 8,
     "measure.most": 2,
     "training.threads": 1,
     "training.stop.steps": 2,

@@ -21,7 +21,7 @@ kind = "word"
 size = 12
 [model.recurrent]
 hidden = 12
-[model.reading]
+[model.attention]
 hidden = 12
 [learning]
 budget = 128

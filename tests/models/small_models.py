@@ -28,7 +28,7 @@ TRANSFORMER = ModelConfig(
 
 
 def with_reading(decoder: str, **changes: Any) -> ModelConfig:
-    return replace(RECURRENT, decoder=decoder, reading=replace(RECURRENT.attention, **changes))
+    return replace(RECURRENT, decoder=decoder, attention=replace(RECURRENT.attention, **changes))
 
 
 def with_blocks(**changes: Any) -> ModelConfig:
@@ -48,11 +48,11 @@ CONFIGS: dict[str, ModelConfig] = {
     "luong-general": with_reading("luong", score="bilinear"),
     "luong-concat": with_reading("luong", score="concat"),
     "luong-location": with_reading("luong", score="location"),
-    "luong-local-m": with_reading("luong", score="bilinear", gaze="local-m"),
-    "luong-local-p": with_reading("luong", score="bilinear", gaze="local-p"),
-    "luong-concat-local-p": with_reading("luong", score="concat", gaze="local-p"),
+    "luong-local-m": with_reading("luong", score="bilinear", scope="local-m"),
+    "luong-local-p": with_reading("luong", score="bilinear", scope="local-p"),
+    "luong-concat-local-p": with_reading("luong", score="concat", scope="local-p"),
     "luong-feeding": with_reading("luong", score="bilinear", feeding=True),
-    "luong-feeding-local-p": with_reading("luong", score="dot", feeding=True, gaze="local-p"),
+    "luong-feeding-local-p": with_reading("luong", score="dot", feeding=True, scope="local-p"),
     "luong-coverage": with_reading("luong", score="additive", coverage=True),
     "luong-chunkwise": with_reading("luong", score="additive", normalizer="chunkwise"),
     "luong-gaussian": with_reading("luong", score="gaussian"),
@@ -67,7 +67,7 @@ CONFIGS: dict[str, ModelConfig] = {
         encoder="convolutional",
         decoder="convolutional",
         convolutional=ConvolutionalConfig(layers=2, decoder_layers=2, size=10, width=3),
-        reading=AttentionConfig(score="dot"),
+        attention=AttentionConfig(score="dot"),
     ),
     "recurrent-transformer": replace(TRANSFORMER, encoder="recurrent", recurrent=RecurrentConfig(hidden=6)),
     "transformer-bahdanau": replace(RECURRENT, encoder="transformer", size=12, transformer=TRANSFORMER.transformer),

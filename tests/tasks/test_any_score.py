@@ -28,18 +28,18 @@ SMALL = {
 }
 # Where each task has a score: a preset that uses it, and the field.
 PLACES = [
-    ("translation", "bahdanau", "model.reading.score"),
-    ("translation", "luong", "model.reading.score"),
-    ("translation", "conv-tiny", "model.reading.score"),
+    ("translation", "bahdanau", "model.attention.score"),
+    ("translation", "luong", "model.attention.score"),
+    ("translation", "conv-tiny", "model.attention.score"),
     ("translation", "transformer-tiny", "model.transformer.score"),
     ("translation", "transformer-tiny", "model.transformer.source_score"),
     ("regression", "one-width", "model.score"),
-    ("speech", "location", "speller.reading.score"),
+    ("speech", "location", "speller.attention.score"),
     ("reading", "bidaf", "reader.score"),
     ("digits", "gated", "model.score"),
     ("digits", "pooling", "model.score"),
     ("digits", "additive-pooling", "model.score"),
-    ("inversion", "bahdanau", "model.reading.score"),
+    ("inversion", "bahdanau", "model.attention.score"),
     ("next-vector", "seven-steps", "model.score"),
     ("captioning", "soft", "model.score"),
     ("captioning", "reinforce", "model.score"),

@@ -21,7 +21,7 @@ SMALL = {
     "data.items": 960,
     "data.held_out": 40,
     "model.recurrent.hidden": 24,
-    "model.reading.hidden": 16,
+    "model.attention.hidden": 16,
     "optimizer.rate": 0.02,
     "stop.epochs": 25,
     "every.log": 5,

@@ -77,7 +77,7 @@ def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
 @pytest.mark.parametrize("reading", ["gumbel", "gumbel-straight"])
 def test_an_answer_is_not_drawn(reading: str) -> None:
     """In training, looks are drawn; what is then evaluated looks at the best place, every time."""
-    values = {"data.items": "100", "model.reading": reading}
+    values = {"data.items": "100", "model.aggregate": reading}
     task = import_task("next-vector").build_task(import_task("next-vector").configure(None, (), values))
     torch.manual_seed(4)
     model, vectors = task.model(), task.sets.validation[0][:, :-1]
@@ -85,7 +85,7 @@ def test_an_answer_is_not_drawn(reading: str) -> None:
     model.eval()
     best = (
         import_task("next-vector")
-        .build_task(import_task("next-vector").configure(None, (), values | {"model.reading": "argmax"}))
+        .build_task(import_task("next-vector").configure(None, (), values | {"model.aggregate": "argmax"}))
         .model()
     )
     best.load_state_dict(model.state_dict())

@@ -31,7 +31,7 @@ def parse_arguments(arguments: Sequence[str], options: Collection[str], switches
     """Splits what was typed. A flag is followed by its value, or is `--name=value`; a switch may stand alone.
 
     >>> parse_arguments(["a", "--nproc", "2", "--model.heads=8", "--joint"], {"nproc"}, {"joint"})
-    Given(names=('a',), options={'nproc': '2'}, fields={'model.heads': '8', 'joint': 'true'})
+    ParsedArguments(names=('a',), options={'nproc': '2'}, fields={'model.heads': '8', 'joint': 'true'})
     """
     given, rest = ParsedArguments((), {}, {}), list(arguments)
     while rest:

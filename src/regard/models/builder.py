@@ -229,7 +229,7 @@ def build_score(name: str, sizes: Sizes) -> Score:
 def build_normalizer(name: str, sizes: Sizes, *, sequential: bool) -> Normalizer:
     """A normalizer of the catalog that a model can step with."""
     if name == "local-p":
-        fix = 'use gaze = "local-p"' if sequential else "write softmax"
+        fix = 'use scope = "local-p"' if sequential else "write softmax"
         raise wrong("normalizer", repr(name), "one without a center of its own", fix)
     found = cast(Normalizer, catalog.find("normalizer", name)(sizes))
     if isinstance(found, SequentialNormalizer) and not sequential:
@@ -250,7 +250,7 @@ def build_decoder_attention(config: ModelConfig, encoder: Encoder) -> DecoderAtt
     if isinstance(attention.mechanism.normalizer, SequentialNormalizer):
         if reading.coverage or reading.location or reading.scope != "global":
             got, expected = f"{reading.normalizer} with a trail or a local gaze", "a walk over the whole source"
-            fix = 'use gaze = "global", coverage = false and location = false'
+            fix = 'use scope = "global", coverage = false and location = false'
             raise wrong("reading.normalizer", got, expected, fix)
         return MonotonicAttention(gaze, width=encoder.content)
     if reading.coverage:

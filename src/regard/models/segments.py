@@ -33,7 +33,7 @@ class Segments:
         """The stretches of sentences with these lengths (None: all take all steps).
 
         >>> Segments.from_lengths(torch.tensor([1, 3, 3]), 3, 3).parts
-        (Stretch(start=0, stop=1, rows=3), Stretch(start=1, stop=3, rows=2))
+        (Segment(start=0, stop=1, rows=3), Segment(start=1, stop=3, rows=2))
         """
         if lengths is None or not steps or bool((lengths >= steps).all()):
             return cls(sentences, None, (Segment(0, steps, sentences),))

@@ -72,9 +72,9 @@ def regroup(index: Int[Tensor, " row"], sentences: int, width: int) -> RowGroups
     Rows that are no longer side by side, or not equally many, become groups of one.
 
     >>> regroup(torch.tensor([1, 0, 3, 3]), 2, 2)
-    Groups(owners=None, width=2)
+    RowGroups(owners=None, width=2)
     >>> regroup(torch.tensor([2, 3]), 2, 2)
-    Groups(owners=tensor([1]), width=2)
+    RowGroups(owners=tensor([1]), width=2)
     """
     own = index.div(width, rounding_mode="floor")
     if len(index) and len(index) % sentences == 0:

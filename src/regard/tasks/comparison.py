@@ -13,7 +13,7 @@ from regard.training import train
 
 SHARED = {"training.threads": "1"}  # so that seconds can be compared
 COPY = {"data.longest": "8", "data.items": "2560", "training.stop.epochs": "6", "training.stop.target": "none"}
-LOCAL = COPY | {"model.reading.radius": "2"}
+LOCAL = COPY | {"model.attention.radius": "2"}
 # Sequences longer than any that was learned from: of the others, all mechanisms get nearly all right.
 BEYOND = "lengths 9 to 13"
 RETRIEVAL = {"data.items": "3000", "training.stop.epochs": "30"}
@@ -67,8 +67,8 @@ COMPARISONS: Mapping[str, Comparison] = {
         "error",
         [
             Variant("soft", None, RETRIEVAL),
-            Variant("hard (Gumbel, straight-through)", None, RETRIEVAL | {"model.reading": "gumbel-straight"}),
-            Variant("hard (argmax, straight-through)", None, RETRIEVAL | {"model.reading": "argmax"}),
+            Variant("hard (Gumbel, straight-through)", None, RETRIEVAL | {"model.aggregate": "gumbel-straight"}),
+            Variant("hard (argmax, straight-through)", None, RETRIEVAL | {"model.aggregate": "argmax"}),
         ],
     ),
     "global-local": Comparison(
@@ -78,8 +78,8 @@ COMPARISONS: Mapping[str, Comparison] = {
         "exact",
         [
             Variant("global", "luong", COPY),
-            Variant("local-m (monotonic)", "luong", LOCAL | {"model.reading.gaze": "local-m"}),
-            Variant("local-p (predicted)", "luong", LOCAL | {"model.reading.gaze": "local-p"}),
+            Variant("local-m (monotonic)", "luong", LOCAL | {"model.attention.scope": "local-m"}),
+            Variant("local-p (predicted)", "luong", LOCAL | {"model.attention.scope": "local-p"}),
         ],
     ),
     "estimators": Comparison(

@@ -71,7 +71,7 @@ class TaskPackage(Protocol):
 def import_task(name: str) -> TaskPackage:
     """The package of a task.
 
-    >>> import_task("translation").DEFAULT.build_task
+    >>> import_task("translation").DEFAULT.task
     'translation'
     """
     if name not in TASKS:

@@ -112,7 +112,7 @@ def describe_config(config: Any) -> dict[str, Any]:
     model = getattr(config, "model", None)
     if not isinstance(config, TranslationConfig) or model is None:
         return {}
-    score = model.transformer.source_score if model.decoder == "transformer" else model.reading.score
+    score = model.transformer.source_score if model.decoder == "transformer" else model.attention.score
     return {
         "encoder": model.encoder,
         "decoder": model.decoder,

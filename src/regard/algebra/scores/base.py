@@ -180,7 +180,7 @@ class DotScore(Score):
 class Sum(DotScore):
     """Two scores added. It has a dot form iff both have.
 
-    >>> from regard.algebra.compute_scores import Dot, Gaussian
+    >>> from regard.algebra.scores import Dot, Gaussian
     >>> (Dot() + 0.5 * Gaussian(width=2.0)).form
     'dot'
     """

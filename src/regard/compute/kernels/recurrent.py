@@ -50,7 +50,7 @@ def gru(
     """The states at all times. Where a row is not `real` its state stays as it was; `reverse` goes from the last
     time to the first. Rows behind the last real one of a time are not multiplied: put the longest first.
 
-    >>> gru_cell(torch.zeros(3, 2, 6), torch.ones(2, 2), torch.zeros(6, 2), torch.zeros(6))[:, 0, 0]
+    >>> gru(torch.zeros(3, 2, 6), torch.ones(2, 2), torch.zeros(6, 2), torch.zeros(6))[:, 0, 0]
     tensor([0.5000, 0.2500, 0.1250])
     """
     _check(inputs, weight, bias, real, 3, start)

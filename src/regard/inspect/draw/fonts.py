@@ -34,7 +34,7 @@ class FontSet(NamedTuple):
         """Tokens as ticks. One that no font can write is a number in brackets, which the legend explains.
 
         >>> FontSet((DEFAULT_FAMILY,), frozenset("年")).make_ticks(["2026年", "a b", "2026年"])
-        Labels(ticks=['[1]', 'a␣b', '[1]'], legend=['[1] 2026U+5E74'])
+        TickLabels(ticks=['[1]', 'a␣b', '[1]'], legend=['[1] 2026U+5E74'])
         """
         numbers: dict[str, int] = {}
         ticks = []

@@ -40,7 +40,7 @@ def render_report(
     """The whole page. Weights are exact while they fit in `budget` bytes, else rounded, and the page says so.
 
     >>> from regard.inspect.recording import Recording
-    >>> page = render_report([Chapter("", Recording.of({"map": [[0.25, 0.75]]}))], "a <title>")
+    >>> page = render_report([Chapter("", Recording.from_weights({"map": [[0.25, 0.75]]}))], "a <title>")
     >>> "a &lt;title&gt;" in page, "https:" in page
     (True, False)
     """

@@ -15,8 +15,8 @@ def normalized_entropy(attention: AttentionMap) -> Float[Tensor, " head"]:
 
     Queries that see nothing count as 0. One key is always 0.
 
-    >>> from regard.inspect.recording import Whole
-    >>> normalized_entropy(Whole(torch.full((1, 2, 4), 0.25)))
+    >>> from regard.inspect.recording import DenseMap
+    >>> normalized_entropy(DenseMap(torch.full((1, 2, 4), 0.25)))
     tensor([1.])
     """
     if attention.keys == 1:
@@ -27,8 +27,8 @@ def normalized_entropy(attention: AttentionMap) -> Float[Tensor, " head"]:
 def received_share(attention: AttentionMap) -> Float[Tensor, "head key"]:
     """The share of all weight that each key gets: 1 / keys where all get alike. Zeros where there is none.
 
-    >>> from regard.inspect.recording import Whole
-    >>> received_share(Whole(torch.tensor([[[1.0, 0.0], [0.5, 0.5]]])))
+    >>> from regard.inspect.recording import DenseMap
+    >>> received_share(DenseMap(torch.tensor([[[1.0, 0.0], [0.5, 0.5]]])))
     tensor([[0.7500, 0.2500]])
     """
     mass = attention.received_weight()
@@ -41,8 +41,8 @@ def mean_distance(attention: AttentionMap) -> Float[Tensor, " head"]:
     The last query sits on the last key: $p_i = n - m + i$ for $m$ queries and $n$ keys. Needs weights or tiles.
     Vig & Belinkov 2019, §4.2.
 
-    >>> from regard.inspect.recording import Whole
-    >>> mean_distance(Whole(torch.eye(3)[None].roll(-1, 1)))  # the next one, and the last looks at the first
+    >>> from regard.inspect.recording import DenseMap
+    >>> mean_distance(DenseMap(torch.eye(3)[None].roll(-1, 1)))  # the next one, and the last looks at the first
     tensor([1.3333])
     """
     column = torch.arange(attention.keys)
@@ -62,9 +62,9 @@ def agreement(attention: AttentionMap) -> Float[Tensor, "head head"]:
     $\mathrm{JS}_2$ is the Jensen-Shannon divergence in bits, of two rows of the same query. Clark et al. 2019, §6.
     Needs weights or tiles.
 
-    >>> from regard.inspect.recording import Whole
+    >>> from regard.inspect.recording import DenseMap
     >>> one, other = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
-    >>> agreement(Whole(torch.stack([one, other])))
+    >>> agreement(DenseMap(torch.stack([one, other])))
     tensor([[1., 0.],
             [0., 1.]])
     """

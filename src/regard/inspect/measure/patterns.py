@@ -22,9 +22,9 @@ class HeadPattern(NamedTuple):
 def find_patterns(attention: AttentionMap, *, least: float = 0.5) -> list[HeadPattern]:
     """The pattern of each head that most of its weight follows: `other` where none has `least` of it.
 
-    >>> from regard.inspect.recording import Whole
-    >>> find_patterns(Whole(torch.eye(5)[None]))
-    [Labelled(label='diagonal', score=1.0)]
+    >>> from regard.inspect.recording import DenseMap
+    >>> find_patterns(DenseMap(torch.eye(5)[None]))
+    [HeadPattern(label='diagonal', score=1.0)]
     """
     table = score_patterns(attention)
     scores, best = table.max(-1)
@@ -40,8 +40,8 @@ def score_patterns(attention: AttentionMap) -> Float[Tensor, "head pattern"]:
     `uniform`, 1 − the mean distance in variation $\tfrac12 \sum_j |w_{ij} - 1/n|$ over $1 - 1/n$, its most. Needs
     weights or tiles.
 
-    >>> from regard.inspect.recording import Whole
-    >>> score_patterns(Whole(torch.full((1, 4, 4), 0.25)))
+    >>> from regard.inspect.recording import DenseMap
+    >>> score_patterns(DenseMap(torch.full((1, 4, 4), 0.25)))
     tensor([[0.2500, 0.2500, 0.2500, 0.2500, 1.0000]])
     """
     return torch.stack([_score_head(attention, head) for head in range(attention.heads)])

@@ -17,7 +17,7 @@ def rollout(layers: Recording | Sequence[AttentionMap], *, residual: float = 0.5
     with $R_0 = I$, rows scaled to sum to 1, and $\rho$ = `residual`, the share that passes by the attention. Layers
     are in their order, first to last. Abnar & Zuidema 2020, §3, where $\rho$ is ½. Needs weights or tiles.
 
-    >>> rollout(Recording.of({"0": [[0.0, 1.0], [0.0, 1.0]], "1": [[1.0, 0.0], [0.0, 1.0]]}))
+    >>> rollout(Recording.from_weights({"0": [[0.0, 1.0], [0.0, 1.0]], "1": [[1.0, 0.0], [0.0, 1.0]]}))
     tensor([[0.5000, 0.5000],
             [0.0000, 1.0000]])
     """

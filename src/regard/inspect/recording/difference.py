@@ -24,8 +24,8 @@ from regard.inspect.recording.attention_map import (
 class Difference(AttentionMap):
     """`second` − `first`, of everything: weights are from −1 to 1, entropies and masses are gains and losses.
 
-    >>> from regard.inspect.recording import Whole
-    >>> one, other = Whole(torch.tensor([[[1.0, 0.0]]])), Whole(torch.tensor([[[0.25, 0.75]]]))
+    >>> from regard.inspect.recording import DenseMap
+    >>> one, other = DenseMap(torch.tensor([[[1.0, 0.0]]])), DenseMap(torch.tensor([[[0.25, 0.75]]]))
     >>> Difference(one, other).tile()
     tensor([[-0.7500,  0.7500]])
     """

@@ -37,7 +37,7 @@ class RegionAttention(DecoderAttention):
     >>> from regard.layers.projections import Projections
     >>> reader = RegionAttention(Attention(Projections()), query=3, width=3)
     >>> encoded = EncoderOutput(torch.ones(2, 5, 3), torch.tensor([5, 5]), torch.ones(2, 3))
-    >>> reader.attend_step(torch.ones(2, 3), reader.begin(encoded)).weights.build_linear()[0]
+    >>> reader.attend_step(torch.ones(2, 3), reader.begin(encoded)).weights.dense()[0]
     tensor([0.2000, 0.2000, 0.2000, 0.2000, 0.2000])
     """
 

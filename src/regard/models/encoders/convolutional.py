@@ -23,8 +23,8 @@ class ConvolutionalEncoder(Encoder):
     what is read is $z + e$. Gehring et al. 2017, §3.2-3.3; sums of two streams are scaled by √½. The `summary` is the
     mean of what is read.
 
-    >>> from regard.models.embedding import Words
-    >>> encoder = ConvolutionalEncoder(Words(nn.Embedding(7, 6)), [GatedConvolution(4, width=3)], words=6, size=4)
+    >>> from regard.models.embedding import TokenEmbedding
+    >>> encoder = ConvolutionalEncoder(TokenEmbedding(nn.Embedding(7, 6)), [GatedConvolution(4, width=3)], words=6, size=4)
     >>> encoder(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1])).states.shape
     torch.Size([2, 2, 6])
     """

@@ -17,9 +17,9 @@ class RecurrentEncoder(Encoder):
     Bahdanau et al. 2015, §3.2. `words` turns the source into vectors (any module may); the `summary` is where each
     direction ends.
 
-    >>> from regard.models.embedding import Words
+    >>> from regard.models.embedding import TokenEmbedding
     >>> cells = nn.GRU(3, 5, bidirectional=True)
-    >>> encoder = RecurrentEncoder(Words(nn.Embedding(7, 3)), cells)
+    >>> encoder = RecurrentEncoder(TokenEmbedding(nn.Embedding(7, 3)), cells)
     >>> encoder(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1])).states.shape
     torch.Size([2, 2, 10])
     """

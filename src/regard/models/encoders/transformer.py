@@ -15,10 +15,10 @@ class TransformerEncoder(Encoder):
 
     `norm` comes after the last block, where the blocks have theirs before each part. The `summary` is the mean.
 
-    >>> from regard.models.embedding import Words
+    >>> from regard.models.embedding import TokenEmbedding
     >>> from regard.layers import Attention, FeedForward
     >>> block = EncoderBlock(6, attention=Attention(6, heads=2), feed_forward=FeedForward(6, 24))
-    >>> encoder = TransformerEncoder(Words(nn.Embedding(7, 6)), [block], size=6)
+    >>> encoder = TransformerEncoder(TokenEmbedding(nn.Embedding(7, 6)), [block], size=6)
     >>> encoder(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1])).states.shape
     torch.Size([2, 2, 6])
     """

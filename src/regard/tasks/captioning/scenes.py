@@ -54,7 +54,7 @@ class Scene(NamedTuple):
 def draw_scene(seed: Sequence[int]) -> Scene:
     """The scene of a seed: always the same.
 
-    >>> draw_scene([1, 2]).caption_groups == draw_scene([1, 2]).caption_groups
+    >>> draw_scene([1, 2]).captions == draw_scene([1, 2]).captions
     True
     """
     random = np.random.default_rng(seed)

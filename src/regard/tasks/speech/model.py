@@ -15,7 +15,7 @@ def build_speech_model(config: SpeechConfig, *, symbols: int) -> EncoderDecoder[
     """The model of this configuration for a vocabulary of this size.
 
     >>> type(build_speech_model(SpeechConfig(), symbols=12).decoder.reader).__name__
-    'Aware'
+    'LocationAwareAttention'
     """
     encoder = build_listener(config.listener, config.features.filters)
     table = nn.Embedding(symbols, config.speller.size)
