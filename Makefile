@@ -61,7 +61,7 @@ mutate: $(TEST_STAMP) ## change COUNT=150 lines, one at a time, and see whether 
 
 # The library is built with both sanitizers, in a cache of its own; their runtime has to be there before Python is.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1
-SANITIZED := tests/numerics tests/contracts/test_few_queries.py tests/contracts/test_layout.py tests/contracts/test_leads.py
+SANITIZED := tests/compute/kernels tests/contracts/test_few_queries.py tests/contracts/test_layout.py tests/contracts/test_leads.py
 # A compiler, or torch's, under a sanitizer takes minutes.
 UNSANITIZED := not compile and not traced and not graph and not generated
 sanitize: $(TEST_STAMP) ## the tests of our C++ loops under AddressSanitizer and UBSan

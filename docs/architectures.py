@@ -35,7 +35,7 @@ def main() -> None:
     if sys.argv[1:] == ["--worker"]:
         run_worker()
         return
-    from tests.observing.architectures import architectures
+    from tests.inspect.observe.architectures import architectures
 
     names = sys.argv[1:] or architectures()
     rows = examine_all(names)
@@ -51,7 +51,8 @@ def run_worker() -> None:
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     import torch
-    from tests.observing.architectures import look_at
+
+    from tests.inspect.observe.architectures import look_at
 
     torch.set_num_threads(1)
     answers = os.fdopen(os.dup(1), "w")

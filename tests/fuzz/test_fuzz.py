@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from regard.compute.planning import fuse
-from tests.fuzz.checking import Failure, check_trial
-from tests.fuzz.drawing import draw_trial
+from tests.fuzz.generator import draw_trial
+from tests.fuzz.properties import check_trial
 from tests.fuzz.script import write_script
-from tests.fuzz.shrinking import shrink
-from tests.fuzz.trial import Trial
+from tests.fuzz.shrinker import shrink
+from tests.fuzz.trial import Failure, Trial
 
 pytestmark = pytest.mark.usefixtures("as_installed")
 
@@ -79,7 +79,7 @@ def _wrong_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
         value = torch.cat([value[..., :1] * 1.001, value[..., 1:]], dim=-1)
         return right(query, key, value, **named)
 
-    monkeypatch.setattr(fuse, "fused", wrong)
+    monkeypatch.setattr(fuse, "fused_attention", wrong)
 
 
 @pytest.mark.usefixtures("_wrong_kernel")

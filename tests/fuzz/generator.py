@@ -1,4 +1,4 @@
-"""Trials drawn at random. Every choice has a name, and a name can be turned off."""
+"""Draw trials at random. Every choice has a name that can be turned off."""
 
 import random
 from collections.abc import Sequence
@@ -30,16 +30,16 @@ class Dice:
         self.random, self.without = random.Random(seed), without
 
     def one(self, choices: Sequence[Choice]) -> Choice:
-        """One of them that is not turned off."""
+        """Return one of the choices that are not turned off."""
         return self.random.choice([choice for choice in choices if str(choice) not in self.without] or choices[:1])
 
     def happens(self, name: str, share: float) -> bool:
-        """Whether something of that name happens this time."""
+        """Return whether the choice `name` is made this time."""
         return self.random.random() < share and name not in self.without
 
 
 def draw_trial(seed: int, without: frozenset[str] = frozenset()) -> Trial:
-    """The trial of that seed."""
+    """Return the trial of a seed."""
     dice = Dice(seed, without)
     trial = draw_sizes(dice, Trial(seed=seed))
     trial = draw_parts(dice, trial)
@@ -48,17 +48,17 @@ def draw_trial(seed: int, without: frozenset[str] = frozenset()) -> Trial:
 
 
 def change(trial: Trial, **fields: object) -> Trial:
-    """The trial with other fields."""
+    """Return the trial with other fields."""
     return type(trial)(**{**vars(trial), **fields})  # type: ignore[arg-type]
 
 
 def draw_sizes(dice: Dice, trial: Trial) -> Trial:
-    """Lead axes, lengths and widths."""
+    """Draw lead axes, lengths and widths."""
     lead = dice.one([lead for lead in LEADS if 0 not in lead or dice.happens("empty", 0.3)])
     leads = [lead, lead, lead]
     if lead and dice.happens("broadcast", 0.35):
         whole = dice.random.randrange(3)
-        leads = [lead if index == whole else shared(dice, lead) for index in range(3)]
+        leads = [lead if index == whole else share_axes(dice, lead) for index in range(3)]
     queries, keys = (dice.one([1, 1, 2, 3, 5, 7, 8, 9, 16, 23]) for _ in range(2))
     if dice.happens("equal-lengths", 0.2):
         queries = keys
@@ -71,14 +71,14 @@ def draw_sizes(dice: Dice, trial: Trial) -> Trial:
     return change(trial, lead=lead, leads=tuple(leads), queries=queries, keys=keys, dim=dim, key_dim=dim, value=value)
 
 
-def shared(dice: Dice, lead: tuple[int, ...]) -> tuple[int, ...]:
-    """A lead that broadcasts: some axes of size one, some missing in front."""
+def share_axes(dice: Dice, lead: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a lead that broadcasts: some axes have size one, some are missing in front."""
     own = tuple(dice.one([1, size]) for size in lead)
     return own[dice.random.randrange(len(own) + 1) :] if dice.happens("missing-axes", 0.3) else own
 
 
 def draw_parts(dice: Dice, trial: Trial) -> Trial:
-    """Score, bias, mask, normalizer and aggregate."""
+    """Draw score, bias, mask, normalizer and aggregate."""
     score, bias = draw_score(dice, trial), draw_bias(dice, trial)
     normalizer = draw_normalizer(dice, trial)
     if "row-total" in normalizer:  # of scores of both signs it may be next to nothing
@@ -98,7 +98,7 @@ def draw_parts(dice: Dice, trial: Trial) -> Trial:
 
 
 def draw_score(dice: Dice, trial: Trial) -> str:
-    """A score of the catalog, a multiple of one, or a sum of two."""
+    """Draw a score of the catalog, a multiple of one, or a sum of two."""
     names = [name for name in catalog.SCORES if name not in dice.without]
     score = f'SCORES["{dice.one(names)}"](s)'
     if dice.happens("sum", 0.12):
@@ -109,25 +109,25 @@ def draw_score(dice: Dice, trial: Trial) -> str:
     elif dice.happens("multiple", 0.08):
         score = f"{dice.one([2.0, 0.25, -1.0])} * {score}"
     elif trial.lead and dice.happens("factors", 0.06):
-        score += f" * torch.tensor({numbers(dice, trial.lead[-1])})"
+        score += f" * torch.tensor({draw_factors(dice, trial.lead[-1])})"
     elif dice.happens("capped", 0.04):
         score = f"Capped({score}, cap=2.0)"
     return score
 
 
-def numbers(dice: Dice, count: int) -> list[float]:
-    """Numbers that every dtype holds exactly."""
+def draw_factors(dice: Dice, count: int) -> list[float]:
+    """Draw numbers that every dtype holds exactly."""
     return [dice.one([0.5, 0.75, 1.0, 1.5, 2.0, 3.0]) for _ in range(count)]
 
 
 def draw_bias(dice: Dice, trial: Trial) -> str:
-    """A bias of the catalog, or none; one of heads only where there are heads."""
+    """Draw a bias of the catalog or none; one of heads only if there are heads."""
     names = [name for name in catalog.BIASES if name != "none" and (trial.lead or name not in HEADED)]
     return f'BIASES["{dice.one(names)}"](s)' if dice.happens("bias", 0.35) else "None"
 
 
 def draw_mask(dice: Dice, trial: Trial) -> str:
-    """A mask of the catalog, or some of them composed."""
+    """Draw a mask of the catalog, or compose some."""
     names = [name for name in catalog.MASKS if name != "full"]
     if not dice.happens("mask", 0.8):
         return "Full()"
@@ -139,7 +139,7 @@ def draw_mask(dice: Dice, trial: Trial) -> str:
 
 
 def draw_normalizer(dice: Dice, trial: Trial) -> str:
-    """A softmax half of the time: it has the most fast forms."""
+    """Draw a normalizer, softmax half of the time: it has the most fast forms."""
     if dice.happens("softmax", 0.45):
         return "Softmax()"
     if dice.happens("sparse", 0.08):
@@ -147,13 +147,13 @@ def draw_normalizer(dice: Dice, trial: Trial) -> str:
     if dice.happens("own-normalizers", 0.1):
         return dice.one(OWN_NORMALIZERS)
     if trial.lead and dice.happens("factors", 0.08):
-        settings = f"torch.tensor({numbers(dice, trial.lead[-1])})"
+        settings = f"torch.tensor({draw_factors(dice, trial.lead[-1])})"
         return dice.one([f"Softmax({settings})", f"Entmax(1.0 + {settings})", f"Sigmoid({settings})"])
     return f'NORMALIZERS["{dice.one(list(catalog.NORMALIZERS))}"](s)'
 
 
 def draw_numbers(dice: Dice, trial: Trial) -> Trial:
-    """Dtype, layouts, scale and offset, as far as the answer is one that rounding does not decide."""
+    """Draw dtype, layouts, scale and offset, unless rounding would decide the result."""
     decided = trial.aggregate != "Soft()" or any(name in trial.normalizer for name in HARD)
     dtype = "float64" if decided else dice.one(["float64", "float32", "float32", "bfloat16", "float16"])
     layouts = ["plain", "plain", "plain"]
@@ -178,7 +178,7 @@ def draw_numbers(dice: Dice, trial: Trial) -> Trial:
 
 
 def draw_circumstances(dice: Dice, trial: Trial) -> Trial:
-    """Hidden content, transform, and how the table is cut."""
+    """Draw hidden content, the transform, and whether blocks are small."""
     hidden, column = "", -1
     if trial.mask != "Full()" and 0 not in trial.lead and dice.happens("hidden", 0.3):
         hidden = dice.one(CONTENTS)

@@ -1,12 +1,12 @@
-"""A failing trial made as small and plain as it can be while it fails in the same way."""
+"""Shrink a failing trial to the smallest and plainest one that fails in the same way."""
 
 import re
 import time
 from collections.abc import Iterator
 
-from tests.fuzz.checking import Failure, check_trial
-from tests.fuzz.drawing import change
-from tests.fuzz.trial import Trial
+from tests.fuzz.generator import change
+from tests.fuzz.properties import check_trial
+from tests.fuzz.trial import Failure, Trial
 
 PLAIN = Trial()
 PARTS = ("aggregate", "bias", "normalizer", "mask", "score")
@@ -14,24 +14,24 @@ SETTINGS = ("transform", "dropout", "small_blocks", "column", "hidden", "where",
 SIZES = ("queries", "keys", "dim", "value")
 
 
-def alike(failure: Failure | None, first: Failure) -> bool:
-    """Whether this is the failure that is looked for."""
+def is_same_failure(failure: Failure | None, first: Failure) -> bool:
+    """Return whether `failure` is the one that is being shrunk."""
     if failure is None or failure.property != first.property:
         return False
     return failure.property != "raises" or without_numbers(failure.message) == without_numbers(first.message)
 
 
 def without_numbers(message: str) -> str:
-    """A message with every number replaced, so that sizes do not make two of one."""
+    """Return a message with every number replaced: sizes do not make it another message."""
     return re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", message)[:80]
 
 
 def shrink(trial: Trial, failure: Failure, *, seconds: float = 20.0) -> tuple[Trial, Failure]:
-    """The smallest trial that is found in that time, and its failure."""
+    """Return the smallest failing trial found in that time, and its failure."""
     end, first = time.monotonic() + seconds, failure
     trial = change(trial, backend=failure.backend)
     found = check_trial(trial)
-    if not alike(found, first):
+    if not is_same_failure(found, first):
         return change(trial, backend="all"), failure
     smaller = True
     while smaller and time.monotonic() < end:
@@ -40,14 +40,14 @@ def shrink(trial: Trial, failure: Failure, *, seconds: float = 20.0) -> tuple[Tr
             if time.monotonic() > end:
                 break
             found = check_trial(candidate)
-            if alike(found, first):
+            if is_same_failure(found, first):
                 trial, failure, smaller = candidate, found, True  # type: ignore[assignment]
                 break
     return trial, failure
 
 
 def candidates(trial: Trial) -> Iterator[Trial]:
-    """Trials that are simpler in one way, the largest steps first."""
+    """Yield trials that are simpler in one way, the largest steps first."""
     yield from _fewer_leads(trial)
     for name in PARTS + SETTINGS:
         if getattr(trial, name) != getattr(PLAIN, name):
@@ -63,7 +63,7 @@ def candidates(trial: Trial) -> Iterator[Trial]:
 
 
 def _shorter_parts(trial: Trial) -> Iterator[Trial]:
-    """Parts without what is put around them: sums, multiples, composed masks."""
+    """Yield trials with a piece of a sum, of a multiple or of a composed mask."""
     for name in ("score", "mask"):
         pieces = re.findall(r'(?:SCORES|MASKS)\["[^"]+"\]\(s\)', getattr(trial, name))
         yield from (change(trial, **{name: piece}) for piece in pieces if piece != getattr(trial, name))
@@ -82,7 +82,7 @@ def _smaller_sizes(trial: Trial) -> Iterator[Trial]:
 
 
 def _fewer_leads(trial: Trial) -> Iterator[Trial]:
-    """Fewer lead axes, and fewer that are shared. The last axis stays where a part has a number for each head."""
+    """Yield trials with fewer lead axes, shared or not. The last axis stays if a part has a number for each head."""
     heads = trial.lead[-1:] if "torch.tensor(" in trial.score + trial.normalizer else ()
     for lead in dict.fromkeys(((), heads, trial.lead[:1], trial.lead[1:], tuple(min(2, size) for size in trial.lead))):
         if lead != trial.lead and lead[-len(heads) or len(lead) :] == heads:

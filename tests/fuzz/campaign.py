@@ -12,19 +12,19 @@ from pathlib import Path
 import torch
 
 from regard.compute.kernels import native
-from tests.fuzz.checking import Failure, check_trial
-from tests.fuzz.drawing import draw_trial
+from tests.fuzz.generator import draw_trial
+from tests.fuzz.properties import check_trial
 from tests.fuzz.script import write_script
-from tests.fuzz.shrinking import shrink, without_numbers
-from tests.fuzz.trial import Trial
+from tests.fuzz.shrinker import shrink, without_numbers
+from tests.fuzz.trial import Failure, Trial
 
 STRIDE = 10_000_000  # trials of one seed
-SHRINKS = 8  # failures that look alike from outside and are still looked into
+SHRINKS = 8  # failures of one kind that are still shrunk
 SILENCE = 180.0  # seconds after which a trial hangs
 
 
-def work(connection: Connection, first: int, without: frozenset[str]) -> None:
-    """Try one trial after the other, in a process of its own: one that ends it is a finding too."""
+def run_worker(connection: Connection, first: int, without: frozenset[str]) -> None:
+    """Check one trial after the other, in a process of its own: a trial that ends the process is a finding too."""
     torch.set_num_threads(1)
     native.load_library()
     seen: Counter[object] = Counter()
@@ -34,15 +34,15 @@ def work(connection: Connection, first: int, without: frozenset[str]) -> None:
         failure = check_trial(trial)
         if failure is None:
             continue
-        outside = failure.property, trial.transform, without_numbers(failure.message)
-        seen[outside] += 1
-        if seen[outside] <= SHRINKS:
+        kind = failure.property, trial.transform, without_numbers(failure.message)
+        seen[kind] += 1
+        if seen[kind] <= SHRINKS:
             trial, failure = shrink(trial, failure)
         connection.send(("found", trial.write(), tuple(failure)))
 
 
-def family(trial: Trial, failure: Failure) -> tuple[object, ...]:
-    """What two failures have in common that are probably one defect."""
+def classify(trial: Trial, failure: Failure) -> tuple[object, ...]:
+    """Return what two failures have in common if they are probably one defect."""
     if failure.property in ("raises", "ends the process", "hangs"):
         return failure.property, trial.transform, without_numbers(failure.message)
     plain = Trial()
@@ -52,14 +52,14 @@ def family(trial: Trial, failure: Failure) -> tuple[object, ...]:
 
 
 class Findings:
-    """The failures so far, one of each kind."""
+    """The failures so far, counted by kind."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder, self.counts = folder, Counter[tuple[object, ...]]()
 
     def add(self, trial: Trial, failure: Failure) -> None:
-        """Count a failure; print and keep it where it is the first of its kind."""
-        kind = family(trial, failure)
+        """Count a failure; print and save it if it is the first of its kind."""
+        kind = classify(trial, failure)
         self.counts[kind] += 1
         if self.counts[kind] > 1:
             return
@@ -72,13 +72,13 @@ class Findings:
             (self.folder / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
 
 
-def hunt(first: int, trials: int, seconds: float, without: frozenset[str], found: Findings) -> int:
-    """Follow a worker until time or trials are used up, and start another where it dies; the trials that were made."""
+def run_trials(first: int, trials: int, seconds: float, without: frozenset[str], found: Findings) -> int:
+    """Run workers until time or trials are used up, a new one if one dies; return the number of trials."""
     context, start, seed = multiprocessing.get_context("spawn"), time.monotonic(), first - 1
-    told = start
+    reported = start
     while time.monotonic() - start < seconds and seed - first + 1 < trials:
         here, there = context.Pipe(duplex=False)
-        worker = context.Process(target=work, args=(there, seed + 1, without), daemon=True)
+        worker = context.Process(target=run_worker, args=(there, seed + 1, without), daemon=True)
         worker.start()
         there.close()
         try:
@@ -93,9 +93,9 @@ def hunt(first: int, trials: int, seconds: float, without: frozenset[str], found
                 if what - first >= trials:
                     return trials
                 seed = what
-                if time.monotonic() - told > 1:
-                    told = time.monotonic()
-                    report(seed - first, told - start, found)
+                if time.monotonic() - reported > 1:
+                    reported = time.monotonic()
+                    print_progress(seed - first, reported - start, found)
         except EOFError:
             worker.join()
             if seed < first:  # a worker that cannot even begin would be started for ever
@@ -106,8 +106,8 @@ def hunt(first: int, trials: int, seconds: float, without: frozenset[str], found
     return seed - first
 
 
-def report(trials: int, seconds: float, found: Findings) -> None:
-    """One line of progress, over the last one on a terminal."""
+def print_progress(trials: int, seconds: float, found: Findings) -> None:
+    """Print one line of progress, over the last one on a terminal."""
     line = f"{seconds:6.0f} s  {trials:8,} trials  {trials / seconds:5.1f} a second  "
     line += f"{sum(found.counts.values())} failures of {len(found.counts)} kinds"
     if sys.stderr.isatty():
