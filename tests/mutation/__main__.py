@@ -1,4 +1,4 @@
-"""`python -m tests.mutation --count 150`: change one line at a time, in a copy, and run the tests that should notice."""
+"""`python -m tests.mutation --count 150`: change one line of a copy at a time and run the tests that should notice."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def choose_mutants(count: int, seed: int) -> list[Mutant]:
+def choose_mutants(count: int, seed: int, only: str) -> list[Mutant]:
     """Return `count` mutants, the same for the same seed, without those that are known to change no result."""
     known = tuple(entry["change"] for entry in json.loads(EQUIVALENT.read_text()))
     pool = [
@@ -41,7 +41,8 @@ def choose_mutants(count: int, seed: int) -> list[Mutant]:
     ]
     pool = [mutant for mutant in pool if not f"{mutant.path}: {mutant.before}".startswith(known)]
     print(f"{len(pool):,} possible changes in {len({mutant.path for mutant in pool})} files")
-    return random.Random(seed).sample(pool, min(count, len(pool)))
+    random.Random(seed).shuffle(pool)
+    return [mutant for mutant in pool if mutant.path.startswith(only)][:count]
 
 
 def copy_tree(folder: Path) -> Path:

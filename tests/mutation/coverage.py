@@ -41,9 +41,8 @@ def list_tests(root: Path, file: str) -> list[str]:
     nearest = [root / f"src/regard/{file}", *folder.glob(f"test_{stem}*.py")]
     for user in list_users(root, file):
         nearest += folder.glob(f"test_{user}*.py")
-    nearest += folder.parent.glob(
-        f"test_{package.name}*.py"
-    )  # compute/kernels/native: tests/compute/kernels/test_native.py
+    # That of the folder, such as tests/compute/kernels/test_native.py for compute/kernels/native.
+    nearest += folder.parent.glob(f"test_{package.name}*.py")
     rest = next(tests for name, tests in SURROUNDING_TESTS.items() if file == name or file.startswith(f"{name}/"))
     return list(dict.fromkeys([*(path.relative_to(root).as_posix() for path in nearest), *rest]))
 
