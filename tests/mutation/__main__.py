@@ -36,9 +36,8 @@ class Outcome(NamedTuple):
 def choose_mutants(count: int, seed: int, only: str) -> list[Mutant]:
     """Return `count` mutants, the same for the same seed, without those that are known to change no result."""
     known = tuple(entry["change"] for entry in json.loads(EQUIVALENT.read_text()))
-    pool = [
-        mutant for file in list_files(ROOT) for mutant in list_mutants(file, (ROOT / "src/regard" / file).read_text())
-    ]
+    sources = {file: (ROOT / "src/regard" / file).read_text() for file in list_files(ROOT)}
+    pool = [mutant for file, source in sources.items() for mutant in list_mutants(file, source)]
     pool = [mutant for mutant in pool if not f"{mutant.path}: {mutant.before}".startswith(known)]
     print(f"{len(pool):,} possible changes in {len({mutant.path for mutant in pool})} files")
     random.Random(seed).shuffle(pool)
