@@ -1,4 +1,4 @@
-"""Writes docs/catalog.md from the docstrings of the catalog. `--check` only says whether it is up to date."""
+"""Write docs/catalog.md from the docstrings of the catalog; with `--check` only say whether it is up to date."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ TARGET = Path(__file__).parent / "catalog.md"
 
 
 def build_page() -> str:
-    """The whole catalog, a section for each family."""
+    """Return the whole catalog, a section for each family."""
     parts = ["# The catalog", "", "Generated from the docstrings by `make docs`; do not edit.", ""]
     for family in select_families():
         parts += [f"## {family}", ""]
@@ -24,7 +24,7 @@ def build_page() -> str:
 
 
 def main() -> None:
-    """Write the page, or exit 1 where it differs."""
+    """Write the page, or exit 1 if it differs."""
     text = build_page()
     if "--check" not in sys.argv:
         TARGET.write_text(text, encoding="utf-8")
