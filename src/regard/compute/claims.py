@@ -145,7 +145,7 @@ def _find_mask_lead_faults(mask: Mask, queries: int, keys: int) -> Iterator[str]
         if part.lead != tuple(table.shape[:-2]):
             yield f"{name}.lead: got {part.lead}, but its table has the lead axes {tuple(table.shape[:-2])}"
         elif part.lead and not torch.equal(part.add_head_axis().table(queries, keys), table.unsqueeze(-3)):
-            yield f"{name}.over_heads: got another table than its own with one more lead axis"
+            yield f"{name}.add_head_axis: got another table than its own with one more lead axis"
 
 
 # ------------------------------------------------------------------------------------------------ normalizers

@@ -379,7 +379,7 @@ def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) ->
         from regard.compute.kernels.native import loading
         assert not loading._holder.looked, "importing must not look for a library"
         loading.SOURCES = Path({str(sources)!r})
-        library = native.library()
+        library = native.load_library()
         print(library.function("regard_answer", native.SIZE)(1), library.path)
     """
     environment = os.environ | {"REGARD_COMPILER": str(slow)}
@@ -409,7 +409,7 @@ def test_our_loops_and_torch_share_one_pool_of_threads() -> None:
         pytest.skip("no compiled kernels, or a torch without GNU's OpenMP")
     # In a process of its own: scikit-learn, say, brings another libgomp along.
     code = (
-        "from regard.compute.kernels import native; native.library(); import torch; torch.ones(10**6).sum();"
+        "from regard.compute.kernels import native; native.load_library(); import torch; torch.ones(10**6).sum();"
         "print(len({line.split()[-1] for line in open('/proc/self/maps') if 'libgomp' in line}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
