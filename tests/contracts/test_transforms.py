@@ -146,7 +146,7 @@ def test_random_aggregates_under_vmap_say_what_to_write() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("transform", ["traced", "export"])
 def test_parts_built_inline_and_others_that_once_failed_compile_into_one_graph(transform: str) -> None:
-    """In a process of its own, without the shape checks of the tests; others are in tests/compute/backends/test_tracing.py."""
+    """In a process of its own, without shape checks; other parts: tests/compute/backends/test_tracing.py."""
     names = [*transforms.INLINE, "chunkwise", "relative"]
     only = [word for name in names for word in ("--only", name)]
     command = [sys.executable, str(GENERATOR), "--transform", transform, *only]
