@@ -23,23 +23,23 @@ VALUES: tuple[Any, ...] = (
 
 
 def flip(content: bytearray, random: Random) -> bytearray:
-    """Some bits of some bytes."""
+    """Flip some bits of some bytes."""
     for _ in range(random.randint(1, 8)):
         content[random.randrange(len(content))] ^= 1 << random.randrange(8)
     return content
 
 
 def overwrite(content: bytearray, random: Random) -> bytearray:
-    """A number that is interesting, of two, four or eight bytes, near the beginning more often."""
+    """Write an extreme number of one to eight bytes, more often near the beginning."""
     size, order = random.choice([(1, "<B"), (2, "<H"), (2, ">H"), (4, "<I"), (4, ">I"), (8, "<Q"), (8, ">Q")])
     near = random.choice([16, 64, 256, len(content)])
-    place = random.randrange(max(1, min(near, len(content) - size + 1)))
-    content[place : place + size] = struct.pack(order, random.choice(INTEGERS) % 2 ** (8 * size))
+    index = random.randrange(max(1, min(near, len(content) - size + 1)))
+    content[index : index + size] = struct.pack(order, random.choice(INTEGERS) % 2 ** (8 * size))
     return content
 
 
 def cut(content: bytearray, random: Random) -> bytearray:
-    """The beginning, or all but a part of the middle."""
+    """Keep the beginning, or all but a part of the middle."""
     start = random.randrange(len(content))
     if random.random() < 0.5:
         return content[:start]
@@ -47,49 +47,49 @@ def cut(content: bytearray, random: Random) -> bytearray:
 
 
 def repeat(content: bytearray, random: Random) -> bytearray:
-    """A part of it once more."""
+    """Repeat a part."""
     start = random.randrange(len(content))
     part = content[start : start + random.randint(1, 300)]
-    place = random.randrange(len(content))
-    return content[:place] + part * random.choice([1, 2, 30]) + content[place:]
+    index = random.randrange(len(content))
+    return content[:index] + part * random.choice([1, 2, 30]) + content[index:]
 
 
 def insert(content: bytearray, random: Random) -> bytearray:
-    """Some text that parsers are afraid of."""
-    place = random.randrange(len(content))
-    return content[:place] + random.choice(TEXTS) + content[place + random.choice([0, 0, 1, 4]) :]
+    """Insert a text that is hard for parsers."""
+    index = random.randrange(len(content))
+    return content[:index] + random.choice(TEXTS) + content[index + random.choice([0, 0, 1, 4]) :]
 
 
 WAYS: tuple[Callable[[bytearray, Random], bytearray], ...] = (flip, flip, overwrite, overwrite, cut, repeat, insert)
 
 
-def mutated(content: bytes, random: Random) -> bytes:
-    """A file that is damaged in one to four ways."""
-    found = bytearray(content)
+def damage(content: bytes, random: Random) -> bytes:
+    """Return a file damaged in one to four ways."""
+    damaged = bytearray(content)
     for _ in range(random.randint(1, 4)):
-        if found:
-            found = random.choice(WAYS)(found, random)
-    return bytes(found)
+        if damaged:
+            damaged = random.choice(WAYS)(damaged, random)
+    return bytes(damaged)
 
 
-def mutated_json(value: Any, random: Random) -> Any:
-    """JSON in which some values are others, some are missing and some are new."""
+def damage_json(value: Any, random: Random) -> Any:
+    """Return JSON in which some values are changed, some are missing and some are new."""
     if random.random() < 0.12:
         return random.choice(VALUES)
     if isinstance(value, dict):
-        found = {key: mutated_json(one, random) for key, one in value.items() if random.random() > 0.04}
+        found = {key: damage_json(one, random) for key, one in value.items() if random.random() > 0.04}
         return found | ({str(random.choice(VALUES))[:40]: 1} if random.random() < 0.05 else {})
     if isinstance(value, list):
-        return [mutated_json(one, random) for one in value for _ in range(random.choice([1] * 20 + [0, 2]))]
+        return [damage_json(one, random) for one in value for _ in range(random.choice([1] * 20 + [0, 2]))]
     return value
 
 
-def as_json(value: Any) -> bytes:
+def to_json(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def images() -> list[bytes]:
-    """Files of all formats and modes that are read, and of some that are not."""
+def make_images() -> list[bytes]:
+    """Return files of all formats and modes that are read, and of some that are not."""
     noise = np.random.default_rng(1).integers(0, 256, (23, 19, 3), dtype=np.uint8)
     color = Image.fromarray(noise)
     exif, text = Image.Exif(), PngImagePlugin.PngInfo()
@@ -117,8 +117,8 @@ def images() -> list[bytes]:
     return found
 
 
-def sounds() -> list[bytes]:
-    """Files of all formats that are read, of some encodings each, and of two that are not."""
+def make_sounds() -> list[bytes]:
+    """Return files of all formats that are read, in some encodings each, and of two that are not."""
     wave = np.sin(np.arange(1200) / 7) / 2
     kinds = [("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "FLOAT"), ("WAV", "ULAW"), ("WAV", "MS_ADPCM"),
              ("WAV", "GSM610"), ("WAVEX", "PCM_16"), ("RF64", "PCM_16"), ("FLAC", "PCM_16"), ("OGG", "VORBIS"),
