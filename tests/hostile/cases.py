@@ -23,7 +23,7 @@ from regard.web.responses import HANDLERS
 from regard.web.routes import Routes
 from regard.web.runs import Runs
 from regard.web.store import Files
-from tests.hostile.mutations import VALUES, damage, damage_json, make_images, make_sounds, to_json
+from tests.hostile.damage import VALUES, damage, damage_json, make_images, make_sounds, to_json
 from tests.inspect.recording.made import every_kind
 from tests.web.tiny_runs import SMALL, make_run, untrained
 
@@ -47,11 +47,11 @@ class ErrorLog(logging.Handler):
 class HostileCases:
     """Runs, a server of them, and the good files that are damaged."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.runs = {name: make_run(place / name, name) for name in ("transformer", "bahdanau")}
-        self.runs |= {task: untrained(place / task, task) for task in SMALL}
-        self.copies = place / "copies"
+    def __init__(self, folder: Path) -> None:
+        self.folder_path = folder
+        self.runs = {name: make_run(folder / name, name) for name in ("transformer", "bahdanau")}
+        self.runs |= {task: untrained(folder / task, task) for task in SMALL}
+        self.copies = folder / "copies"
         for name, run in self.runs.items():
             shutil.copytree(run, self.copies / name)
         self.images, self.sounds, self.recordings = make_images(), make_sounds(), [self.recording()]
@@ -67,8 +67,8 @@ class HostileCases:
     def recording(self) -> bytes:
         recording = Recording(every_kind(), metadata={"a": [1, "看"]}, notes=["a note"])
         recording.label([str(number) for number in range(5)], None)
-        recording.save(self.place / "good")
-        return (self.place / "good").read_bytes()
+        recording.save(self.folder_path / "good")
+        return (self.folder_path / "good").read_bytes()
 
     @property
     def kinds(self) -> dict[str, Callable[[Random], None]]:
@@ -102,7 +102,7 @@ class HostileCases:
             if answer.status_code == 200:
                 self.look(answer.json(), random)
         else:
-            path = self.place / "file"
+            path = self.folder_path / "file"
             path.write_bytes(content)
             check_error(lambda: read_recording(path, LIMITS.upload))
 
@@ -167,7 +167,7 @@ class HostileCases:
         assert not self.shown.faults, self.shown.faults.pop()
         assert answer.status_code < 500, f"{answer.status_code}: {answer.text[:300]}"
         assert "error of its own" not in answer.text, answer.text[-300:]
-        assert str(self.place) not in answer.text, answer.text[:300]
+        assert str(self.folder_path) not in answer.text, answer.text[:300]
         if answer.status_code != 200:
             check_sentence(answer.json()["error"])
         return answer
