@@ -26,7 +26,7 @@ class Whole(nn.Module):
     def forward(self, stream, source, lengths):
         mask = Lengths(lengths)
         stream = self.block(stream, self.block.begin(source, mask=mask)).output
-        stream = self.own.within(stream, mask=Causal())[0].output
+        stream = self.own.attend_self(stream, mask=Causal())[0].output
         return self.pooling(stream) + self.pooling(source, mask=mask)
 
 

@@ -131,11 +131,11 @@ def _find_mask_property_faults(mask: Mask, table: Tensor, queries: int, keys: in
         yield f"{name}.width: got {mask.width}, but a query sees {most} keys"
     for count in (1, queries) if not mask.tensors() else (queries,):
         if mask.allows_all(count) and not bool(mask.table(count, keys).all()):
-            yield f"{name}.free: got True for {count} of them, but a query does not see every key"
+            yield f"{name}.allows_all: got True for {count} of them, but a query does not see every key"
             break
     visible = mask.find_visible_keys(keys)
     if visible is not None and bool((table.any(-2) & ~visible).any()):
-        yield f"{name}.visible: got False for a key that a query sees"
+        yield f"{name}.find_visible_keys: got False for a key that a query sees"
 
 
 def _find_mask_lead_faults(mask: Mask, queries: int, keys: int) -> Iterator[str]:

@@ -376,9 +376,9 @@ def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) ->
     code = f"""
         from pathlib import Path
         from regard.compute.kernels import additive, native
-        from regard.compute.kernels.native import loading
-        assert not loading._holder.looked, "importing must not look for a library"
-        loading.SOURCES = Path({str(sources)!r})
+        from regard.compute.kernels.native import loader
+        assert not loader._holder.looked, "importing must not look for a library"
+        loader.SOURCES = Path({str(sources)!r})
         library = native.load_library()
         print(library.function("regard_answer", native.SIZE)(1), library.path)
     """
