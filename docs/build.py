@@ -13,13 +13,14 @@ def build_page() -> str:
     parts = ["# The catalog", "", "Generated from the docstrings by `make docs`; do not edit.", ""]
     for family in select_families():
         parts += [f"## {family}", ""]
-        seen: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
+        texts: dict[str, str] = {}
         for entry in describe_family(family):
-            seen.setdefault(entry.part, []).append(entry.name)
-        for entry in describe_family(family):
-            names = seen.pop(entry.part, None)
-            if names and entry.text:
-                parts += [f"### {entry.part}: {', '.join(f'`{name}`' for name in names)}", "", entry.text, ""]
+            names.setdefault(entry.part, []).append(f"`{entry.name}`")
+            texts.setdefault(entry.part, entry.text)
+        for part, text in texts.items():
+            if text:
+                parts += [f"### {part}: {', '.join(names[part])}", "", text, ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
