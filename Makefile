@@ -28,7 +28,7 @@ TEST_STAMP := $(VENV)/.installed-test
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 # Some systems package venv without its own pip; the one at hand then installs it.
 $(BIN)/python:
