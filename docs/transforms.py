@@ -1,7 +1,8 @@
 """Write docs/transforms.md: which transform of torch works with which part, found by running every pair of them.
 
-Compiling takes hours of a slow machine, so `--results FILE` keeps what was found and goes on from there. `--only ROW`
-and `--transform NAME` print what they find and write no page. tests/contracts/test_transforms.py runs the fast ones.
+Compiling everything takes hours: `--only ROW` runs one part and keeps the other rows of the page, and `--results FILE`
+remembers outcomes and continues from there. `--transform NAME` prints its outcomes and writes no page.
+tests/contracts/test_transforms.py runs the fast transforms.
 """
 
 import argparse
@@ -461,15 +462,29 @@ gradient may run on `few_queries` instead.
 """
 
 
+def format_row(row: Row, own: Mapping[str, Outcome]) -> str:
+    """Return the line of the table for one part."""
+    cells = [own["eager"].backend, *(format_cell(own["eager"], own[name]) for name in COLUMNS[1:])]
+    return f"| {format_name(row)} | {' | '.join(cells)} |"
+
+
+def format_name(row: Row) -> str:
+    """Return the first cell of a row."""
+    return f"`{row.name.replace('|', chr(92) + '|')}`"
+
+
 def build_page(found: Mapping[str, Mapping[str, Outcome]]) -> str:
-    """Return the whole document, a table for each family."""
+    """Return the whole document, a table for each family. Rows that were not run stay as they are in the document."""
+    before = TARGET.read_text(encoding="utf-8").split("\n## ")
     lines = [HEAD]
     for family in dict.fromkeys(row.family for row in ROWS):
         lines += [f"## {family}", "", f"| | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+        known = next((part.splitlines() for part in before if part.startswith(f"{family}\n")), [])
         for row in (row for row in ROWS if row.family == family):
-            own = found[str(row)]
-            cells = [own["eager"].backend, *(format_cell(own["eager"], own[name]) for name in COLUMNS[1:])]
-            lines.append(f"| `{row.name.replace('|', chr(92) + '|')}` | {' | '.join(cells)} |")
+            if str(row) in found:
+                lines.append(format_row(row, found[str(row)]))
+            else:
+                lines.append(next(line for line in known if line.startswith(f"| {format_name(row)} |")))
         lines.append("")
     return "\n".join(lines)
 
@@ -499,7 +514,7 @@ def main() -> None:
     given = parser.parse_args()
     rows = [row for row in ROWS if given.only is None or row.name in given.only]
     found = run_checks(rows, given.transform or COLUMNS, given.results)
-    if given.only or given.transform:
+    if given.transform:
         print(json.dumps(found))
     else:
         TARGET.write_text(build_page(found), encoding="utf-8")
