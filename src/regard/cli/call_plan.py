@@ -9,7 +9,7 @@ from regard.algebra import catalog
 from regard.algebra.catalog import Sizes
 from regard.algebra.parts import CallFacts, Parts
 from regard.compute.planning import Backend, Plan, make_plan
-from regard.compute.planning.cost import PlanCost, estimate_cost
+from regard.compute.lowering.cost import PlanCost, estimate_cost
 from regard.errors import wrong
 
 DTYPES = {

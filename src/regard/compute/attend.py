@@ -16,7 +16,7 @@ from regard.compute.checks import check
 from regard.compute.kernels import few_queries, native, noise
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.planning import Backend, Plan, make_plan
-from regard.compute.planning.precision import is_traced
+from regard.compute.lowering.precision import is_traced
 from regard.compute.shield import shield
 from regard.compute.watchers import notify_watchers
 from regard.compute.weights import Weights

@@ -17,8 +17,8 @@ from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.planning.precision import is_traced
-from regard.compute.planning.spans import cut_spans
+from regard.compute.lowering.precision import is_traced
+from regard.compute.lowering.spans import cut_spans
 
 # Products of two such numbers, added up over a vector, and their products with a gradient stay finite.
 LARGEST = {torch.float64: 1e150, torch.float32: 1e18, torch.bfloat16: 1e18, torch.float16: 2.0**7}

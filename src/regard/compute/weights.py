@@ -17,10 +17,10 @@ from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
 from regard.algebra.scores.base import DotForm
 from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.backends.result import BackendResult
+from regard.compute.lowering.backend import BackendResult
 from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
-from regard.compute.planning.fuse import build_dense_bias, build_mask_bias
+from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.errors import StaleError, format_message, wrong
 
 PARTS = tuple(f"tensor of the {name}" for name in Parts._fields)

@@ -24,7 +24,7 @@ from regard import (
 )
 from regard.algebra.parts import CallFacts
 from regard.compute.planning import Backend
-from regard.compute.planning.cost import estimate_cost, format_bytes
+from regard.compute.lowering.cost import estimate_cost, format_bytes
 
 FACTS = CallFacts((2, 3), 5, 7, 11, 13, grad=True)
 

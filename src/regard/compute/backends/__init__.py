@@ -1,7 +1,7 @@
 """Ways to compute an attention. Each has one `run`, and none imports another."""
 
 from regard.compute.backends import eager, few_queries, flex, linear, local, sdpa, stream
-from regard.compute.backends.result import BackendFunction, BackendResult
+from regard.compute.lowering.backend import BackendFunction, BackendResult
 from regard.compute.planning import Backend
 
 RUNS: dict[Backend, BackendFunction] = {

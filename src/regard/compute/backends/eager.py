@@ -3,7 +3,7 @@
 from regard.algebra.definition import average_values
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall
-from regard.compute.backends.result import BackendResult
+from regard.compute.lowering.backend import BackendResult
 
 
 def run(call: AttentionCall) -> BackendResult:

@@ -2,9 +2,9 @@
 
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall
-from regard.compute.backends.result import BackendResult
+from regard.compute.lowering.backend import BackendResult
 from regard.compute.kernels.few_queries import few_queries_attention
-from regard.compute.planning.fuse import compute_dot_form
+from regard.compute.lowering.fuse import compute_dot_form
 
 
 def run(call: AttentionCall) -> BackendResult:

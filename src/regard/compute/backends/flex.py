@@ -9,8 +9,8 @@ from regard.algebra.masks import Full, Mask
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Tensor
-from regard.compute.backends.result import BackendResult
-from regard.compute.planning.fuse import compute_dot_form
+from regard.compute.lowering.backend import BackendResult
+from regard.compute.lowering.fuse import compute_dot_form
 
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 

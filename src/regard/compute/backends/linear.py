@@ -10,7 +10,7 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall
 from regard.algebra.scores.base import as_dot
 from regard.algebra.shapes import Bool, Tensor
-from regard.compute.backends.result import BackendResult
+from regard.compute.lowering.backend import BackendResult
 from regard.compute.kernels import linear
 
 

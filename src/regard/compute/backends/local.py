@@ -7,12 +7,12 @@ import torch
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Tensor
-from regard.compute.backends.result import BackendResult
+from regard.compute.lowering.backend import BackendResult
 from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
-from regard.compute.planning.fuse import compute_dot_form, fuse
-from regard.compute.planning.precision import is_traced, loses_digits
-from regard.compute.planning.spans import cut_fused_spans
-from regard.compute.planning.windows import fuse_window
+from regard.compute.lowering.fuse import compute_dot_form, fuse
+from regard.compute.lowering.precision import is_traced, loses_digits
+from regard.compute.lowering.spans import cut_fused_spans
+from regard.compute.lowering.windows import fuse_window
 
 
 def run(call: AttentionCall) -> BackendResult:

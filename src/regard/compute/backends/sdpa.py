@@ -2,9 +2,9 @@
 
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall
-from regard.compute.backends.result import BackendResult
-from regard.compute.planning.fuse import fuse
-from regard.compute.planning.precision import loses_digits
+from regard.compute.lowering.backend import BackendResult
+from regard.compute.lowering.fuse import fuse
+from regard.compute.lowering.precision import loses_digits
 
 
 def run(call: AttentionCall) -> BackendResult:

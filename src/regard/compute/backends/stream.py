@@ -12,9 +12,9 @@ from regard.algebra.definition import ScoreFunction, average_values, widen_score
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Tensor
-from regard.compute.backends.result import BackendResult
+from regard.compute.lowering.backend import BackendResult
 from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
-from regard.compute.planning.spans import cut_row_spans
+from regard.compute.lowering.spans import cut_row_spans
 
 
 def run(call: AttentionCall) -> BackendResult:

@@ -10,8 +10,8 @@ from regard.algebra.masks.base import Intersection, Mask
 from regard.algebra.parts import CallFacts, Parts
 from regard.compute.kernels import few_queries
 from regard.compute.planning.plan import BACKENDS, Backend, Plan
-from regard.compute.planning.precision import choose_compute_dtype
-from regard.compute.planning.reasons import build_steps
+from regard.compute.lowering.precision import choose_compute_dtype
+from regard.compute.lowering.reasons import build_steps
 from regard.errors import PlanError, format_message, wrong
 
 LARGE_TABLE = 2**24  # pairs; a float mask of them takes 64 MB, and blocks of queries need none of it

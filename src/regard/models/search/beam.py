@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.kernels.ranking import rank
+from regard.models.kernels.ranking import rank
 from regard.errors import wrong
 from regard.models.interface import Decoder, EncoderOutput
 from regard.models.search.hypothesis import (

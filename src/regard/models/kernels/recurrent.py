@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.algebra.shapes import Bool, Float, Tensor
-from regard.compute.kernels import recurrent_cells
+from regard.models.kernels import recurrent_cells
 from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong
 

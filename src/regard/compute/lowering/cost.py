@@ -6,7 +6,7 @@ from typing import NamedTuple
 from regard.algebra.parts import CallFacts, Parts
 from regard.compute.kernels.blocks import BLOCK, PIECE
 from regard.compute.planning.plan import Backend
-from regard.compute.planning.spans import LARGEST, SMALLEST
+from regard.compute.lowering.spans import LARGEST, SMALLEST
 
 
 class PlanCost(NamedTuple):

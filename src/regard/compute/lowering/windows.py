@@ -11,7 +11,7 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
-from regard.compute.planning.fuse import FusedResult, compute_dot_form
+from regard.compute.lowering.fuse import FusedResult, compute_dot_form
 from regard.compute.planning.rules import needs_dense_bias
 
 SMALLEST, LARGEST = 64, 512  # queries in a block: below, calls cost more than work; above, unseen pairs do
