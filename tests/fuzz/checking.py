@@ -17,7 +17,7 @@ from regard.algebra.parts import Parts
 from regard.algebra.terms import broadcast_per_head
 from regard.compute import verification
 from regard.compute.attend import AttentionResult, attend
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 from regard.compute.verification import Reference, cast_parts, compute_reference
 from regard.errors import InputError, PlanError, RegardError
 from tests.fuzz.trial import Trial, cut
@@ -284,7 +284,7 @@ def check_backends(scene: Scene) -> Failure | None:
     return None
 
 
-def _check_backend(scene: Scene, backend: Backend) -> Failure | None:  # type: ignore[valid-type]
+def _check_backend(scene: Scene, backend: BackendName) -> Failure | None:  # type: ignore[valid-type]
     try:
         found = scene.run(backend)
         wrong = scene.compare(found, backend)
@@ -375,7 +375,7 @@ def _call(scene: Scene, tensors: Tensors) -> torch.Tensor:
     return verification.run_backend(scene.parts, tensors, _one_backend(scene)).output
 
 
-def _one_backend(scene: Scene) -> Backend:
+def _one_backend(scene: Scene) -> BackendName:
     return "auto" if scene.trial.backend == "all" else scene.trial.backend  # type: ignore[return-value]
 
 
@@ -422,7 +422,7 @@ def check_func_grad(scene: Scene) -> Failure | None:
 def check_second(scene: Scene) -> Failure | None:
     """Second derivatives are those of the definition."""
 
-    def second(backend: Backend) -> list[torch.Tensor | None]:
+    def second(backend: BackendName) -> list[torch.Tensor | None]:
         output = verification.run_backend(scene.parts, scene.clean, backend).output
         slopes = torch.autograd.grad(_loss(output), scene.clean, create_graph=True, allow_unused=True)
         total = sum(_loss(slope) for slope in slopes if slope is not None and slope.requires_grad)

@@ -14,7 +14,11 @@ from regard.algebra.shapes import Tensor, check_floats, describe
 from regard.algebra.terms import check_heads
 from regard.errors import wrong, wrong_kind
 
-KINDS = (("score", Score), ("normalizer", Normalizer), ("aggregate", Aggregate))
+KINDS = (
+    ("score", Score, "a Score", "Dot()"),
+    ("normalizer", Normalizer, "a Normalizer", "Softmax()"),
+    ("aggregate", Aggregate, "an Aggregate", "Soft()"),
+)
 
 
 def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> tuple[int, ...]:
@@ -62,15 +66,13 @@ def _check_queries(query: Tensor, lead: tuple[int, ...]) -> None:
 
 def _check_parts(parts: Parts) -> None:
     as_mask(parts.mask)
-    for name, kind in KINDS:
+    for name, kind, expected, example in KINDS:
         part = getattr(parts, name)
         if not isinstance(part, kind):
-            raise wrong_kind(name, describe(part), f"a {kind.__name__}", f"pass an instance, such as {EXAMPLES[name]}")
+            raise wrong_kind(name, describe(part), expected, f"pass an instance, such as {example}")
     if parts.bias is not None and not isinstance(parts.bias, Bias):
         raise wrong_kind("bias", describe(parts.bias), "a Bias", "write Dense(tensor) for a table of numbers")
 
-
-EXAMPLES = {"score": "Dot()", "normalizer": "Softmax()", "aggregate": "Soft()"}
 
 
 def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:

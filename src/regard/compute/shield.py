@@ -17,12 +17,10 @@ from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.lowering.precision import is_traced
 from regard.compute.lowering.spans import cut_spans
 
 # Products of two such numbers, added up over a vector, and their products with a gradient stay finite.
 LARGEST = {torch.float64: 1e150, torch.float32: 1e18, torch.bfloat16: 1e18, torch.float16: 2.0**7}
-FUSED = ("sdpa", "local", "flex")  # kernels that add up float16 in float32
 
 
 class FiniteInputs(NamedTuple):
@@ -35,8 +33,11 @@ class FiniteInputs(NamedTuple):
     huge: bool = False
 
 
-def shield(call: AttentionCall, backend: str) -> FiniteInputs:
-    """Return keys and values that can do no harm where a mask hides them."""
+def shield(call: AttentionCall, *, half_in_float32: bool) -> FiniteInputs:
+    """Return keys and values that are harmless where a mask hides them.
+
+    `half_in_float32`: the kernel adds up float16 in float32, so that its products do not overflow.
+    """
     parts, query, key, value = call.parts, call.query, call.key, call.value
     if type(parts.mask) is Full or key.is_meta or not (query.numel() and key.numel() and value.numel()):
         return FiniteInputs(key, value)
@@ -44,8 +45,8 @@ def shield(call: AttentionCall, backend: str) -> FiniteInputs:
         key = _move_hidden(parts.mask, key)
     if not (tensor_memory.is_readable(query) and tensor_memory.is_readable(key) and tensor_memory.is_readable(value)):
         return _shield_traced(parts, call.queries, key, value)
-    fused = backend in FUSED and key.dtype == torch.float16
-    limit = sys.float_info.max if fused else LARGEST[key.dtype]
+    unlimited = half_in_float32 and key.dtype == torch.float16
+    limit = sys.float_info.max if unlimited else LARGEST[key.dtype]
     if _bound_size(query, key, value) <= limit:
         return FiniteInputs(key, value)
     key, value = _clear_hidden(parts.mask, key, value)
@@ -61,7 +62,7 @@ def _shield_traced(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Fi
     sound = sound_key & sound_value
     clean, content = torch.where(sound[..., None], key, 0.0), torch.where(sound[..., None], value, 0.0)
     exposed = _find_exposed(parts, queries, ~sound)
-    blind = exposed if is_traced() else _find_exposed(parts, queries, ~sound_key)
+    blind = exposed if tensor_memory.is_traced() else _find_exposed(parts, queries, ~sound_key)
     return FiniteInputs(clean, content, exposed, blind)
 
 

@@ -21,11 +21,7 @@ from regard.compute.kernels.native.dispatch import SUFFIX
 from regard.errors import wrong
 
 MOST_QUERIES = 8  # queries from which tiles are faster
-
-
-def supports(dtype: torch.dtype, device: str) -> bool:
-    """Return whether the kernel is written for it; the library must be loaded too, and is not made for its sake."""
-    return device == "cpu" and dtype in SUFFIX and tensor_memory.is_reachable()
+DTYPES = tuple(SUFFIX)  # for which the kernel is written
 
 
 def few_queries_attention(
@@ -45,7 +41,7 @@ def few_queries_attention(
         return fused_attention(query, key, value, scale=scale, bias=bias).output
     library = native.load_library(build=False)
     if library is None:
-        raise wrong("few_queries", "no compiled library", "one", "ask `supports` first")
+        raise wrong("few_queries", "no compiled library", "one", "build it with regard.compute.kernels.native.load_library()")
     lead = query.shape[:-2]
     if query.dim() != 4 or not lead == key.shape[:-2] == value.shape[:-2]:
         lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])

@@ -7,7 +7,7 @@ import torch
 from regard.algebra.parts import Parts
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.blocks import Span, choose_rows_per_block
-from regard.compute.planning.rules import needs_dense_bias
+from regard.compute.lowering.conditions import needs_dense_bias
 
 SMALLEST, LARGEST = (
     64,

@@ -12,7 +12,7 @@ from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
 from regard.compute.lowering.fuse import FusedResult, compute_dot_form
-from regard.compute.planning.rules import needs_dense_bias
+from regard.compute.lowering.conditions import needs_dense_bias
 
 SMALLEST, LARGEST = 64, 512  # queries in a block: below, calls cost more than work; above, unseen pairs do
 ROUND = 16  # spans are a multiple of this: the lanes of a vector

@@ -24,7 +24,7 @@ _transforms = torch._C._are_functorch_transforms_active
 
 def is_reachable(*tensors: Tensor | None) -> bool:
     """Whether a loop of ours may be pointed at all of these: no transform or mode looks on, and there is memory."""
-    if _compiling() or _modes() or is_mapped():
+    if _compiling() or is_intercepted() or is_mapped():
         return False
     for tensor in tensors:  # noqa: SIM110  # a generator would take as long again
         if tensor is not None and not has_memory(tensor):
@@ -32,9 +32,19 @@ def is_reachable(*tensors: Tensor | None) -> bool:
     return True
 
 
+def is_intercepted() -> bool:
+    """Return whether a TorchDispatchMode, such as FakeTensorMode, sees every operation."""
+    return _modes() > 0
+
+
 def is_mapped() -> bool:
     """Return whether torch.func maps or differentiates what is computed now, or derivatives are carried forward."""
     return _transforms() or is_forward_mode()
+
+
+def is_traced() -> bool:
+    """Return whether nothing may be decided by the content of a tensor: it is traced, or mapped by torch.func."""
+    return _compiling() or is_mapped()
 
 
 def is_forward_mode() -> bool:
