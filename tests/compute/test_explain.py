@@ -23,9 +23,9 @@ from regard import (
     make_plan,
 )
 from regard.algebra.parts import CallFacts
-from regard.compute.planning import BackendName
 from regard.compute.backends import BACKENDS
 from regard.compute.lowering.cost import format_bytes
+from regard.compute.planning import BackendName
 
 FACTS = CallFacts((2, 3), 5, 7, 11, 13, grad=True)
 
@@ -99,7 +99,9 @@ def test_linear_attention_forms_no_pair() -> None:
 
 def test_memory_beyond_inputs_does_not_grow_with_the_square() -> None:
     parts = Parts(ScaledDot(), None, Full(), Sparsemax(), Soft())
-    once, twice = (BACKENDS["rows"].estimate_cost(parts, FACTS._replace(queries=n, keys=n)).memory for n in (2**13, 2**14))
+    once, twice = (
+        BACKENDS["rows"].estimate_cost(parts, FACTS._replace(queries=n, keys=n)).memory for n in (2**13, 2**14)
+    )
     assert once == twice
     fused = [BACKENDS["sdpa"].estimate_cost(parts, FACTS._replace(queries=n, keys=n)).memory for n in (2**13, 2**14)]
     assert fused[1] == 2 * fused[0]

@@ -54,11 +54,10 @@ from regard import (
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
 from regard.compute import attend as operator
-from regard.compute import backends
 from regard.compute import planning
 from regard.compute.backends import BACKENDS
-from regard.compute.planning import BackendName
 from regard.compute.backends.local import LARGE_TABLE
+from regard.compute.planning import BackendName
 from regard.compute.verification import SMALL, CatalogCase, build_parts, choose_pairwise_cases
 
 FACTS = CallFacts((2, 3), 9, 7, 11, 13)

@@ -16,13 +16,13 @@ from torch.utils.flop_counter import FlopCounterMode
 import regard
 from regard.compute.kernels import few_queries, native, noise, ragged, ranking, recurrent, summary
 from regard.compute.kernels.additive import additive_scores
-from regard.models.kernels.cross_entropy import cross_entropy
 from regard.compute.kernels.dropout import add_dropout, dropout, relu_dropout
 from regard.compute.kernels.flash import flash_attention
 from regard.compute.kernels.monotonic import align_expected
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.simplex import entmax, sparsemax
 from regard.errors import RegardError
+from regard.models.kernels.cross_entropy import cross_entropy
 
 pytestmark = pytest.mark.skipif(native.load_library() is None, reason="no compiler here")
 

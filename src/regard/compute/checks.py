@@ -74,7 +74,6 @@ def _check_parts(parts: Parts) -> None:
         raise wrong_kind("bias", describe(parts.bias), "a Bias", "write Dense(tensor) for a table of numbers")
 
 
-
 def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
     check_floats(name, tensor)
     if tensor.dim() < 2:

@@ -43,7 +43,7 @@ def shield(call: AttentionCall, *, half_in_float32: bool) -> FiniteInputs:
         return FiniteInputs(key, value)
     if parts.score.centers_keys:
         key = _move_hidden(parts.mask, key)
-    if not (tensor_memory.is_readable(query) and tensor_memory.is_readable(key) and tensor_memory.is_readable(value)):
+    if not tensor_memory.is_readable(query, key, value):
         return _shield_traced(parts, call.queries, key, value)
     unlimited = half_in_float32 and key.dtype == torch.float16
     limit = sys.float_info.max if unlimited else LARGEST[key.dtype]

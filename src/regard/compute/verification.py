@@ -171,7 +171,9 @@ def draw_inputs(
     return query, key, value
 
 
-def run_backend(parts: Parts, tensors: Sequence[Tensor], backend: BackendName, *, dropout: float = 0.0) -> AttentionResult:
+def run_backend(
+    parts: Parts, tensors: Sequence[Tensor], backend: BackendName, *, dropout: float = 0.0
+) -> AttentionResult:
     """One call, from a fixed state of the random numbers."""
     torch.default_generator.manual_seed(SEED)
     query, key, value = tensors

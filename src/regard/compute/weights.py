@@ -16,10 +16,10 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
 from regard.algebra.scores.base import DotForm
-from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.lowering.backend import BackendResult
+from regard.algebra.shapes import Bool, Float, Int, Tensor, widen
 from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
+from regard.compute.lowering.backend import BackendResult
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.errors import StaleError, format_message, wrong
 
@@ -62,7 +62,7 @@ class Weights:
     tensor([[0.5000, 0.5000]])
     """
 
-    __slots__ = ("_nan_rows", "_call", "_lead", "_totals", "_versions")
+    __slots__ = ("_call", "_lead", "_nan_rows", "_totals", "_versions")
 
     def __init__(
         self, call: AttentionCall, result: BackendResult, nan_rows: Bool[Tensor, "*#lead query"] | None = None
@@ -224,8 +224,7 @@ def _compute_scores(
     """Scores, totals of their rows, and what the scores are still to be multiplied with."""
     form, parts = totals.form, call.parts
     pairs = Pairs(call.queries, call.keys, rows=(start, stop), columns=(first, last), device=call.query.device)
-    query, key = form.query[..., start:stop, :], form.key[..., first:last, :]
-    query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
+    query, key = widen(form.query[..., start:stop, :]), widen(form.key[..., first:last, :])
     scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
     bias = build_mask_bias(parts, build_dense_bias(parts, scores, pairs), scores, pairs)
     if bias is None and isinstance(form.scale, float) and form.scale > 0:  # which changes no order
