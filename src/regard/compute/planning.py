@@ -93,8 +93,9 @@ def find_plan(parts: Parts, facts: CallFacts, backend: BackendName) -> Plan:
 def make_plan(parts: Parts, facts: CallFacts, *, backend: BackendName = AUTO) -> Plan:
     """Return the plan for these parts. A backend that is asked for by name and does not support them raises."""
     cancels = parts.score.centers_keys
-    if facts.traced and facts.hazard == "none" and cancels:
-        facts = facts._replace(hazard="range")  # its content cannot be read, so that the worst must be expected
+    unreadable = (facts.traced and cancels) or (facts.mapped and facts.dtype == torch.float16)
+    if unreadable and facts.hazard == "none":  # the worst must be expected of numbers that cannot be read
+        facts = facts._replace(hazard="range")
     chosen, because = _choose_backend(parts, facts, backend)
     precision = None if facts.traced else choose_compute_dtype(facts.dtype, facts.hazard, cancels=cancels)
     return Plan(chosen, because, precision, collect_forms(parts, facts), facts)

@@ -26,7 +26,8 @@ from regard import (
 from regard.algebra.shapes import Tensor
 from regard.compute import verification
 from regard.compute.kernels import blocks
-from regard.compute.planning import BackendName, spans
+from regard.compute.lowering import spans
+from regard.compute.planning import BackendName
 from regard.compute.verification import SMALL, CatalogCase, build_parts, compare_backends
 
 pytestmark = pytest.mark.usefixtures("as_installed")

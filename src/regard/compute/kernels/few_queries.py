@@ -17,7 +17,7 @@ from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.fused import fused_attention, reshape_to_four_axes
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX
+from regard.compute.kernels.native.loader import SUFFIX
 from regard.errors import wrong
 
 MOST_QUERIES = 8  # queries from which tiles are faster

@@ -13,8 +13,8 @@ from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
 from regard.compute.lowering.conditions import needs_dense_bias
-from regard.compute.lowering.conditions import needs_dense_bias
 from regard.compute.lowering.fuse import FusedResult, compute_dot_form
+from regard.compute.lowering.spans import LARGEST, SMALLEST
 
 ROUND = 16  # spans are a multiple of this: the lanes of a vector
 BUDGET = 2**23  # numbers in the tables or in the gradients of one group of blocks: 32 MB in float32
