@@ -61,7 +61,7 @@ mutate: $(TEST_STAMP) ## change COUNT=150 lines, one at a time, and see whether 
 
 # The library is built with both sanitizers, in a cache of its own; their runtime must be loaded before Python.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1
-SANITIZED := tests/compute/kernels tests/contracts/test_few_queries.py tests/contracts/test_layout.py tests/contracts/test_leads.py
+SANITIZED := tests/compute/kernels tests/models/kernels $(addprefix tests/contracts/test_,few_queries.py layout.py leads.py)
 # Tests that compile, with our compiler or torch's, take minutes under a sanitizer.
 UNSANITIZED := not compile and not traced and not graph and not generated
 sanitize: $(TEST_STAMP) ## the tests of our C++ loops under AddressSanitizer and UBSan

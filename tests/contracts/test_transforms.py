@@ -16,7 +16,7 @@ from regard import Causal, CenteredWindow, Gumbel, InputError, Window, attend
 from regard.algebra import catalog
 from regard.compute.kernels import native
 from regard.compute.kernels.blocks import choose_rows_per_block
-from regard.compute.planning import spans
+from regard.compute.lowering import spans
 
 GENERATOR = Path(__file__).parents[2] / "docs" / "transforms.py"
 

@@ -9,7 +9,7 @@ import torch
 from regard.algebra.catalog import Sizes
 from regard.compute import verification
 from regard.compute.attend import AttentionResult
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 from regard.errors import InputError, PlanError
 from tests.fuzz.reference import BuiltTrial, find_worst
 from tests.fuzz.transforms import TRANSFORMS
@@ -64,7 +64,7 @@ def check_backends(built: BuiltTrial) -> Failure | None:
     return None
 
 
-def _check_backend(built: BuiltTrial, backend: Backend) -> Failure | None:  # type: ignore[valid-type]
+def _check_backend(built: BuiltTrial, backend: BackendName) -> Failure | None:  # type: ignore[valid-type]
     try:
         found = built.run(backend)
         mismatch = built.compare(found, backend)

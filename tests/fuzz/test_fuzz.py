@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.compute.planning import fuse
+from regard.compute.lowering import fuse
 from tests.fuzz.generator import draw_trial
 from tests.fuzz.properties import check_trial
 from tests.fuzz.script import write_script

@@ -7,7 +7,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from regard.compute import verification
 from regard.compute.attend import attend
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 from regard.errors import RegardError
 from tests.fuzz.reference import CLONES, BuiltTrial, Tensors, compute_truth, find_worst
 from tests.fuzz.trial import Failure, first_line
@@ -19,7 +19,7 @@ def _call(built: BuiltTrial, tensors: Tensors) -> torch.Tensor:
     return verification.run_backend(built.parts, tensors, _one_backend(built)).output
 
 
-def _one_backend(built: BuiltTrial) -> Backend:
+def _one_backend(built: BuiltTrial) -> BackendName:
     return "auto" if built.trial.backend == "all" else built.trial.backend  # type: ignore[return-value]
 
 
@@ -66,7 +66,7 @@ def check_func_grad(built: BuiltTrial) -> Failure | None:
 def check_second(built: BuiltTrial) -> Failure | None:
     """Check that second derivatives are those of the definition."""
 
-    def second(backend: Backend) -> list[torch.Tensor | None]:
+    def second(backend: BackendName) -> list[torch.Tensor | None]:
         output = verification.run_backend(built.parts, built.clean, backend).output
         slopes = torch.autograd.grad(_loss(output), built.clean, create_graph=True, allow_unused=True)
         total = sum(_loss(slope) for slope in slopes if slope is not None and slope.requires_grad)

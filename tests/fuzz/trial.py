@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.compute.kernels import blocks
-from regard.compute.planning import spans
+from regard.compute.lowering import spans
 
 IMPORTS = (
     "import torch; from regard import *; from regard.algebra.catalog import *; "
     "from regard.algebra.parts import Parts; "
     "from regard.compute.verification import cast_parts, compute_reference, run_backend"
 )
-BLOCKS = "from regard.compute.planning import spans; spans.SMALLEST, spans.LARGEST = 2, 3"
+BLOCKS = "from regard.compute.lowering import spans; spans.SMALLEST, spans.LARGEST = 2, 3"
 BLOCKS += "; spans.choose_rows_per_block = lambda per_row, queries: min(2, queries)"
 SEQUENTIAL = ("onotonic", "chunkwise")  # a row of these depends on the rows before
 

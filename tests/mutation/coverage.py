@@ -15,6 +15,7 @@ TIMED = ("tests/compute/backends/test_overhead.py", "tests/compute/backends/test
 SURROUNDING_TESTS = {
     "algebra": CONTRACTS,
     "compute": CONTRACTS,
+    "models/kernels": ("tests/models",),
     "models/search": ("tests/models/test_search.py", "tests/models/test_search_tree.py"),
     **dict.fromkeys(RUN_FILES, ("tests/training",)),
     "inspect/recording": (*INSPECTION, "tests/inspect/draw/test_report.py"),

@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 
-import torch
-
 from regard.algebra.aggregates import AggregateResult
 from regard.algebra.masks import Full
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
-from regard.algebra.shapes import Distribution, Tensor
+from regard.algebra.shapes import Distribution, Tensor, widen
 from regard.compute.kernels import noise
 from regard.compute.kernels.blocks import BlockOutput
 
@@ -56,5 +54,4 @@ def widen_score(score: ScoreFunction) -> ScoreFunction:
 
 
 def _compute_wide_score(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
-    scores = score(query, key)
-    return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    return widen(score(query, key))

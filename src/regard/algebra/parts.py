@@ -9,9 +9,11 @@ from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer
+from regard.algebra.pairs import Pairs
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor
 from regard.algebra.terms import cast_module
+from regard.compute.kernels.blocks import Span
 
 
 class Parts(NamedTuple):
@@ -65,6 +67,7 @@ class CallFacts(NamedTuple):
     mapped: bool = False  # by torch.func: vmap, grad and their kind
     native: str = ""  # "loaded", or why the compiled library will never be; empty while it may be
     hazard: NumericalHazard = "none"
+    intercepted: bool = False  # by a TorchDispatchMode, such as FakeTensorMode: tensors may have no memory
 
 
 class AttentionCall(NamedTuple):
@@ -92,6 +95,14 @@ class AttentionCall(NamedTuple):
     def keys(self) -> int:
         """How many keys."""
         return self.key.shape[-2]
+
+    def pairs(self, span: Span | None = None) -> Pairs:
+        """Return all pairs of the call, or those of one block."""
+        queries, keys, device = self.query.shape[-2], self.key.shape[-2], self.query.device
+        if span is None:
+            return Pairs(queries, keys, device=device)
+        rows, columns = (span.start, span.stop), (span.first, span.last)
+        return Pairs(queries, keys, rows=rows, columns=columns, device=device)
 
     def cast(self, dtype: torch.dtype) -> "AttentionCall":
         """Return the same call in another dtype."""

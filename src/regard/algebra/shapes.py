@@ -4,6 +4,7 @@
 grouped heads are a lead axis of size one and not a flag.
 """
 
+import torch
 from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
@@ -39,7 +40,13 @@ __all__ = [
     "check_tensor",
     "check_unambiguous_lead",
     "describe",
+    "widen",
 ]
+
+
+def widen(tensor: Tensor) -> Tensor:
+    """Return a tensor in at least float32: half precision is computed there and rounded once."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def describe(thing: object) -> str:

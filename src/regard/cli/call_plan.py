@@ -1,15 +1,16 @@
 """The plan and the cost of a call that is described, not made."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol, cast, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 
 from regard.algebra import catalog
 from regard.algebra.catalog import Sizes
 from regard.algebra.parts import CallFacts, Parts
-from regard.compute.planning import Backend, Plan, make_plan
-from regard.compute.planning.cost import PlanCost, estimate_cost
+from regard.compute.backends import BACKENDS
+from regard.compute.lowering.cost import PlanCost
+from regard.compute.planning import Plan, make_plan
 from regard.errors import wrong
 
 DTYPES = {
@@ -49,8 +50,8 @@ def plan_call(names: Mapping[str, str], call: CallDescription) -> CostedPlan:
     built = [catalog.find(family, name) for family, name in names.items()]
     made = [build() if family == "aggregate" else build(sizes) for family, build in zip(names, built, strict=True)]
     parts = Parts(*made)  # type: ignore[arg-type]
-    plan = make_plan(parts, facts, backend=cast(Backend, call.backend))
-    return CostedPlan(plan, estimate_cost(parts, facts, plan.backend))
+    plan = make_plan(parts, facts, backend=call.backend)
+    return CostedPlan(plan, BACKENDS[plan.backend].estimate_cost(parts, facts))
 
 
 def build_facts(call: CallDescription) -> CallFacts:

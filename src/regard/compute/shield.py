@@ -17,12 +17,10 @@ from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.planning.precision import is_traced
-from regard.compute.planning.spans import cut_spans
+from regard.compute.lowering.spans import cut_spans
 
 # Products of two such numbers, added up over a vector, and their products with a gradient stay finite.
 LARGEST = {torch.float64: 1e150, torch.float32: 1e18, torch.bfloat16: 1e18, torch.float16: 2.0**7}
-FUSED = ("sdpa", "local", "flex")  # kernels that add up float16 in float32
 
 
 class FiniteInputs(NamedTuple):
@@ -35,17 +33,20 @@ class FiniteInputs(NamedTuple):
     huge: bool = False
 
 
-def shield(call: AttentionCall, backend: str) -> FiniteInputs:
-    """Return keys and values that can do no harm where a mask hides them."""
+def shield(call: AttentionCall, *, half_in_float32: bool) -> FiniteInputs:
+    """Return keys and values that are harmless where a mask hides them.
+
+    `half_in_float32`: the kernel adds up float16 in float32, so that its products do not overflow.
+    """
     parts, query, key, value = call.parts, call.query, call.key, call.value
     if type(parts.mask) is Full or key.is_meta or not (query.numel() and key.numel() and value.numel()):
         return FiniteInputs(key, value)
     if parts.score.centers_keys:
         key = _move_hidden(parts.mask, key)
-    if not (tensor_memory.is_readable(query) and tensor_memory.is_readable(key) and tensor_memory.is_readable(value)):
+    if not tensor_memory.is_readable(query, key, value):
         return _shield_traced(parts, call.queries, key, value)
-    fused = backend in FUSED and key.dtype == torch.float16
-    limit = sys.float_info.max if fused else LARGEST[key.dtype]
+    unlimited = half_in_float32 and key.dtype == torch.float16
+    limit = sys.float_info.max if unlimited else LARGEST[key.dtype]
     if _bound_size(query, key, value) <= limit:
         return FiniteInputs(key, value)
     key, value = _clear_hidden(parts.mask, key, value)
@@ -58,10 +59,10 @@ def shield(call: AttentionCall, backend: str) -> FiniteInputs:
 def _shield_traced(parts: Parts, queries: int, key: Tensor, value: Tensor) -> FiniteInputs:
     """Broken ones set to zero, whether there are any or not."""
     sound_key, sound_value = torch.isfinite(key).all(-1), torch.isfinite(value).all(-1)
-    sound = sound_key & sound_value
-    clean, content = torch.where(sound[..., None], key, 0.0), torch.where(sound[..., None], value, 0.0)
-    exposed = _find_exposed(parts, queries, ~sound)
-    blind = exposed if is_traced() else _find_exposed(parts, queries, ~sound_key)
+    # Each by itself: a key that took the lead axes of its value would draw other dropout.
+    clean, content = torch.where(sound_key[..., None], key, 0.0), torch.where(sound_value[..., None], value, 0.0)
+    exposed = _find_exposed(parts, queries, ~(sound_key & sound_value))
+    blind = exposed if tensor_memory.is_traced() else _find_exposed(parts, queries, ~sound_key)
     return FiniteInputs(clean, content, exposed, blind)
 
 

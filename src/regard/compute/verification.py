@@ -19,19 +19,16 @@ from regard.algebra.parts import CallFacts, Parts
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor, describe
 from regard.compute.attend import AttentionResult, attend
-from regard.compute.backends import RUNS, BackendFunction
+from regard.compute.backends import BACKENDS
 from regard.compute.kernels import native, noise
-from regard.compute.planning import BACKENDS, Backend
-from regard.compute.planning.rules import UNSUPPORTED_REASONS
+from regard.compute.planning import BackendName
 from regard.errors import wrong, wrong_kind
 
 SEED = 2  # of every random reading and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
 SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
-INFERENCE_ONLY: tuple[Backend, ...] = ("few_queries",)  # paths of who asks for none
 Leads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # of queries, keys and values; they broadcast
-FAMILIES = ("score", "bias", "mask", "normalizer", "aggregate")
-FIELDS = Parts._fields
+FAMILIES = Parts._fields
 KINDS: tuple[type, ...] = (Score, Bias, Mask, Normalizer, Aggregate)
 Part = Score | Bias | Mask | Normalizer | Aggregate
 AnyPart = TypeVar("AnyPart")
@@ -54,7 +51,7 @@ class Deviation(NamedTuple):
     """The worst differences of one path from the definition, relative to the size of the numbers."""
 
     case: CatalogCase
-    backend: Backend
+    backend: BackendName
     value: float
     gradient: float
 
@@ -174,20 +171,13 @@ def draw_inputs(
     return query, key, value
 
 
-def run_backend(parts: Parts, tensors: Sequence[Tensor], backend: Backend, *, dropout: float = 0.0) -> AttentionResult:
+def run_backend(
+    parts: Parts, tensors: Sequence[Tensor], backend: BackendName, *, dropout: float = 0.0
+) -> AttentionResult:
     """One call, from a fixed state of the random numbers."""
     torch.default_generator.manual_seed(SEED)
-    score, bias, mask, normalizer, aggregate = parts
-    return attend(
-        *tensors,
-        score=score,
-        bias=bias,
-        mask=mask,
-        normalizer=normalizer,
-        aggregate=aggregate,
-        dropout=dropout,
-        backend=backend,
-    )
+    query, key, value = tensors
+    return attend(query, key, value, **parts._asdict(), dropout=dropout, backend=backend)
 
 
 def compute_gradients(parts: Parts, tensors: Sequence[Tensor], attended: AttentionResult) -> list[Tensor | None]:
@@ -258,9 +248,8 @@ def compare_backends(case: CatalogCase, parts: Parts, sizes: Sizes, *, dropout: 
             case, backend, measure_value_error(found, true), find_worst(measure_difference(a, b) for a, b in slopes)
         )
     with torch.no_grad():
-        only = [
-            backend for backend in find_supported_backends(parts, sizes, dropout=dropout) if backend in INFERENCE_ONLY
-        ]
+        supported = find_supported_backends(parts, sizes, dropout=dropout)
+        only = [backend for backend in supported if not BACKENDS[backend].has_backward]
         errors = [measure_value_error(run_backend(parts, tensors, backend, dropout=dropout), true) for backend in only]
     yield from (Deviation(case, backend, error, 0.0) for backend, error in zip(only, errors, strict=True))
 
@@ -279,18 +268,18 @@ def measure_value_error(found: AttentionResult, true: Reference) -> float:
 
 def find_supported_backends(
     parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64
-) -> list[Backend]:
-    """The backends besides eager that can compute these parts, one for each code path (`rows` runs as `stream`)."""
+) -> list[BackendName]:
+    """Return the backends besides eager that support these parts, one for each code path (`rows` runs as `stream`)."""
     length, grad = (sizes.queries, sizes.keys), torch.is_grad_enabled()
     native.load_library(build=False)  # as the operator does: what is there decides who is able
     there = native.describe_state()
     facts = CallFacts(
         sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad, native=there
     )
-    paths: dict[BackendFunction, Backend] = {}
-    for backend in BACKENDS:
-        if backend != "eager" and UNSUPPORTED_REASONS[backend](parts, facts) is None:
-            paths.setdefault(RUNS[backend], backend)
+    paths: dict[object, BackendName] = {}
+    for name, backend in BACKENDS.items():
+        if name != "eager" and backend.explain_unsupported(parts, facts) is None:
+            paths.setdefault(type(backend).run, name)
     return list(paths.values())
 
 
@@ -340,7 +329,6 @@ def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> It
     A part whose tensors belong to some number of queries or keys is given those `sizes`, and no others.
     """
     family = find_family(part)
-    field = FIELDS[FAMILIES.index(family)]
     torch.default_generator.manual_seed(0)
     part = cast_part(part, torch.float64, jitter=0.1)  # the caller keeps theirs as it is
     own = {family: name or type(part).__name__}
@@ -351,7 +339,7 @@ def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> It
     cases += [] if sizes else [(case._replace(**own), LONG) for case in BLOCKS]
     for case, size in cases:
         parts = build_parts(case._replace(**{family: getattr(PLAIN, family)}), size)
-        yield from compare_backends(case, parts._replace(**{field: part}), size)  # type: ignore[arg-type]
+        yield from compare_backends(case, parts._replace(**{family: part}), size)  # type: ignore[arg-type]
 
 
 def choose_sizes(queries: int | None, keys: int | None, heads: int | None) -> Sizes | None:

@@ -16,11 +16,11 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
 from regard.algebra.scores.base import DotForm
-from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.backends.result import BackendResult
+from regard.algebra.shapes import Bool, Float, Int, Tensor, widen
 from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
-from regard.compute.planning.fuse import build_dense_bias, build_mask_bias
+from regard.compute.lowering.backend import BackendResult
+from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.errors import StaleError, format_message, wrong
 
 PARTS = tuple(f"tensor of the {name}" for name in Parts._fields)
@@ -62,12 +62,12 @@ class Weights:
     tensor([[0.5000, 0.5000]])
     """
 
-    __slots__ = ("_blind", "_call", "_lead", "_totals", "_versions")
+    __slots__ = ("_call", "_lead", "_nan_rows", "_totals", "_versions")
 
     def __init__(
-        self, call: AttentionCall, result: BackendResult, blind: Bool[Tensor, "*#lead query"] | None = None
+        self, call: AttentionCall, result: BackendResult, nan_rows: Bool[Tensor, "*#lead query"] | None = None
     ) -> None:
-        self._call, self._blind, self._versions = call, blind, record_versions(call)
+        self._call, self._nan_rows, self._versions = call, nan_rows, record_versions(call)
         self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
         self._totals = RowTotals(result.form, result.total) if known else None  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ class Weights:
                 yield self._summarize_block(start, min(queries, start + size), k)
 
     def _summarize_block(self, start: int, stop: int, k: int) -> RowSummary:
-        if self._totals is None or self._blind is not None:
+        if self._totals is None or self._nan_rows is not None:
             return summarize_weights(self._compute_rows(start, stop), k)
         scores, total, scale = _compute_scores(self._call, self._totals, start, stop, 0, self._call.keys)
         lead = torch.broadcast_shapes(scores.shape[:-2], total.shape[:-1])
@@ -159,7 +159,7 @@ class Weights:
         return found if scores.dtype == self._dtype else RowSummary(*(self._cast(part) for part in found))
 
     def _compute_tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
-        if self._totals is None or self._blind is not None:
+        if self._totals is None or self._nan_rows is not None:
             return self._compute_rows(start, stop)[..., first:last]
         table = _compute_log_weights(self._call, self._totals, start, stop, first, last)
         return self._cast(self._reshape_lead(table.exp_()))
@@ -172,8 +172,8 @@ class Weights:
         query = call.query[..., rows[0] : rows[1], :]
         table = weigh(call.parts, widen_score(call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
         table = table[..., start:stop, :] if sequential else table
-        if self._blind is not None:
-            table = table.masked_fill(self._blind[..., start:stop, None], float("nan"))
+        if self._nan_rows is not None:
+            table = table.masked_fill(self._nan_rows[..., start:stop, None], float("nan"))
         return self._cast(self._reshape_lead(table.expand(*self._own_lead, *table.shape[-2:])))
 
     @property
@@ -224,8 +224,7 @@ def _compute_scores(
     """Scores, totals of their rows, and what the scores are still to be multiplied with."""
     form, parts = totals.form, call.parts
     pairs = Pairs(call.queries, call.keys, rows=(start, stop), columns=(first, last), device=call.query.device)
-    query, key = form.query[..., start:stop, :], form.key[..., first:last, :]
-    query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
+    query, key = widen(form.query[..., start:stop, :]), widen(form.key[..., first:last, :])
     scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
     bias = build_mask_bias(parts, build_dense_bias(parts, scores, pairs), scores, pairs)
     if bias is None and isinstance(form.scale, float) and form.scale > 0:  # which changes no order

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
-from regard.compute.kernels import recurrent
+from regard.models.kernels import recurrent
 from regard.compute.kernels.dropout import dropout
 
 Cells = nn.GRU | nn.LSTM

@@ -9,7 +9,7 @@ import torch
 
 from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe
+from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe, widen
 from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong, wrong_kind
 
@@ -112,7 +112,7 @@ class CenteredWindow(Mask):
 
     def allows(self, pairs: Pairs) -> Allowed:
         own = self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1)
-        own = own.float() if own.dtype in (torch.float16, torch.bfloat16) else own  # which cannot count to 3,000
+        own = widen(own)  # half precision cannot count to 3,000
         return (pairs.column - own).abs() <= min(self.radius, FARTHEST)
 
     @property

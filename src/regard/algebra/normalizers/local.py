@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from regard.algebra.normalizers.base import Normalizer, NormalizerForm
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor, describe
+from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor, describe, widen
 from regard.compute.kernels import simplex
 from regard.errors import wrong, wrong_kind
 
@@ -38,11 +38,11 @@ class LocalGaussian(Normalizer):
     def log_gaussian(self, pairs: Pairs) -> Float[Tensor, "..."]:
         """The logarithm of the Gaussian for these pairs."""
         # In half precision positions above 2,048 would be rounded to even numbers, above 4,096 to every fourth.
-        own = simplex.widen(self.center[..., pairs.row[:, 0], None])
+        own = widen(self.center[..., pairs.row[:, 0], None])
         return -0.5 * ((pairs.column - own) / self.deviation) ** 2
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return (simplex.softmax(simplex.widen(scores), allowed) * self.log_gaussian(pairs).exp()).to(scores.dtype)
+        return (simplex.softmax(widen(scores), allowed) * self.log_gaussian(pairs).exp()).to(scores.dtype)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("normalizer.center", tuple(self.center.shape[:-1]), lead)

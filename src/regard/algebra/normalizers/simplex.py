@@ -7,10 +7,9 @@ from torch import nn
 
 from regard.algebra.normalizers.base import Normalizer, NormalizerForm
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor
+from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor, widen
 from regard.algebra.terms import broadcast_per_head, check_setting
 from regard.compute.kernels import simplex
-from regard.compute.kernels.simplex import widen
 from regard.errors import wrong
 
 LARGEST_ALPHA = 100.0

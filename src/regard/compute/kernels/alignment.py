@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from regard.algebra.shapes import Float
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.errors import wrong
 
 Table = Float[Tensor, "*lead L S"]

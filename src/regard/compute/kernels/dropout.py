@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels import native, noise
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.errors import wrong
 
 COLUMNS = 4096  # numbers in a row of the noise, as in dropout.cpp

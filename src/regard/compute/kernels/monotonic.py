@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.algebra.shapes import Bool, Float
+from regard.algebra.shapes import Bool, Float, widen
 from regard.compute.kernels.alignment import align
 
 Scores = Float[Tensor, "*#lead L S"]
@@ -83,7 +83,7 @@ def attend_chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allow
 
 def _mask_scores(scores: Scores, allowed: Allowed | None) -> Scores:
     """At least float32, and -inf where not allowed."""
-    exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    exact = widen(scores)
     return exact if allowed is None else torch.where(allowed, exact, -torch.inf)
 
 

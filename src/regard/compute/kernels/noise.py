@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.algebra.shapes import Float, Int
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import WORTH_COMPILING
+from regard.compute.kernels.native.loader import WORTH_COMPILING
 from regard.errors import wrong
 
 Seed = int | Int[Tensor, ""]

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.algebra.shapes import Bool, Float
+from regard.algebra.shapes import Bool, Float, widen
 from regard.compute.kernels import simplex_rows
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.simplex_gradients import compute_row_gradients, differentiate_by_alpha
@@ -131,15 +131,6 @@ def _choose_scale(scores: Scores) -> Weights:
     return torch.where(top > keys * torch.finfo(scores.dtype).max, keys, 1.0).to(scores.dtype)
 
 
-def widen(scores: Scores) -> Scores:
-    """In at least float32: half precision is computed there and rounded once."""
-    return scores.to(_choose_dtype(scores))
-
-
-def _choose_dtype(scores: Scores) -> torch.dtype:
-    return torch.float32 if scores.dtype in (torch.float16, torch.bfloat16) else scores.dtype
-
-
 def _normalize(scores: Scores, allowed: Allowed | None, alpha: Tensor | None, rule: SimplexRule) -> Weights:
     """Bring all to one shape, outside of the function, so that autograd sums what was broadcast."""
     if allowed is not None and allowed.shape != scores.shape:
@@ -197,10 +188,9 @@ class _NormalizeTransformed(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, by_scores: Tensor | None, _allowed: None, by_alpha: Tensor | None, _rule: None) -> Tensor:
         weights, alpha = ctx.saved_tensors
-        work, change = _choose_dtype(weights), torch.zeros_like(weights)
-        exact = weights.to(work)
+        exact, change = widen(weights), torch.zeros_like(weights)
         if by_scores is not None:  # the matrix of derivatives is symmetric: forward is the same as backward
-            change = change + compute_row_gradients(exact, by_scores.to(work), alpha, ctx.rule)[0]
+            change = change + compute_row_gradients(exact, by_scores.to(exact.dtype), alpha, ctx.rule)[0]
         if by_alpha is not None:
             change = change + differentiate_by_alpha(exact, alpha) * by_alpha
         return change.to(weights.dtype)
@@ -212,6 +202,6 @@ def _forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule:
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None, None]:
     weights, alpha = ctx.saved_tensors
-    work = _choose_dtype(weights)
-    by_scores, by_alpha = simplex_rows.compute_gradients(weights.to(work), grad.to(work), alpha, ctx.rule)
+    exact = widen(weights)
+    by_scores, by_alpha = simplex_rows.compute_gradients(exact, grad.to(exact.dtype), alpha, ctx.rule)
     return by_scores.to(grad.dtype), None, by_alpha, None

@@ -10,7 +10,7 @@ from torch._C._functorch import is_functorch_wrapped_tensor
 
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.compute.kernels.simplex_gradients import compute_row_gradients
 from regard.compute.kernels.threshold import SimplexRule, compute_row_weights
 from regard.errors import wrong

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from regard.algebra.shapes import Bool, Float
+from regard.compute.kernels.native import tensor_memory
 
 LONG = 256
 
@@ -75,9 +76,8 @@ def choose_wide_dtype(rows: Rows, alpha: Column) -> torch.dtype:
 
 
 def is_cheap_to_read(tensor: Tensor) -> bool:
-    """Whether Python may branch on what a tensor holds at no great cost."""
-    traced = torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    return tensor.device.type == "cpu" and not traced
+    """Return whether Python may branch on what a tensor holds without waiting for a device."""
+    return tensor.is_cpu and tensor_memory.is_readable(tensor)
 
 
 def _normalize_rows(weights: Rows) -> Rows:

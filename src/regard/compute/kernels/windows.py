@@ -153,7 +153,7 @@ class _WindowAttention(torch.autograd.Function):
 
 
 def _add_spans(total: Float[Tensor, "lead key dim"], spans: Tensor, cut: BlockLayout, group: BlockGroup) -> None:
-    """Add what every block has for its keys: run after run, since the same run of no two blocks is one key's."""
+    """Add what every block has for its keys, piece by piece: within one piece all blocks add to different keys."""
     runs = total.unflatten(-2, (-1, cut.rows))
     for piece in range(cut.pieces):
         part = spans[:, :, piece * cut.rows : (piece + 1) * cut.rows].transpose(0, 1)

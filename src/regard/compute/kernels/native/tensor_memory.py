@@ -1,9 +1,10 @@
-"""The one way from a tensor to a pointer: what our own loops are told to read is there, and lies as they expect it.
+"""The one way from a tensor to a pointer: what our loops read is in memory, and lies as they expect it.
 
-Loops in C++ believe what they are told. A tensor that only stands for numbers (FakeTensorMode, the meta device, vmap),
-that has gaps between its numbers, or that torch is to negate when it is read, would end the process or give wrong
-numbers. `is_reachable` is asked first, so that torch can compute what cannot be pointed at; `make_contiguous` and `make_rows_contiguous` bring
-a tensor into a form that a loop can walk; `get_address` and `get_strided_address` check that once more and give the pointer.
+Loops in C++ trust what they are given. A tensor that only stands for numbers (FakeTensorMode, the meta device, vmap),
+that has gaps between its numbers, or that torch negates when it is read, would end the process or give wrong numbers.
+`is_reachable` is asked first, so that torch can compute what cannot be pointed at; `make_contiguous` and
+`make_rows_contiguous` give a tensor a layout that a loop can walk; `get_address` and `get_strided_address` check the
+layout once more and return the pointer.
 """
 
 import torch
@@ -24,7 +25,7 @@ _transforms = torch._C._are_functorch_transforms_active
 
 def is_reachable(*tensors: Tensor | None) -> bool:
     """Whether a loop of ours may be pointed at all of these: no transform or mode looks on, and there is memory."""
-    if _compiling() or _modes() or is_mapped():
+    if _compiling() or is_intercepted() or is_mapped():
         return False
     for tensor in tensors:  # noqa: SIM110  # a generator would take as long again
         if tensor is not None and not has_memory(tensor):
@@ -32,9 +33,19 @@ def is_reachable(*tensors: Tensor | None) -> bool:
     return True
 
 
+def is_intercepted() -> bool:
+    """Return whether a TorchDispatchMode, such as FakeTensorMode, sees every operation."""
+    return _modes() > 0
+
+
 def is_mapped() -> bool:
     """Return whether torch.func maps or differentiates what is computed now, or derivatives are carried forward."""
     return _transforms() or is_forward_mode()
+
+
+def is_traced() -> bool:
+    """Return whether nothing may be decided by the content of a tensor: it is traced, or mapped by torch.func."""
+    return _compiling() or is_mapped()
 
 
 def is_forward_mode() -> bool:
@@ -59,13 +70,16 @@ def has_memory(tensor: Tensor) -> bool:
         return False
 
 
-def is_readable(tensor: Tensor) -> bool:
-    """Whether its numbers can be looked at from Python, on whatever device: it stands for no others.
+def is_readable(*tensors: Tensor) -> bool:
+    """Return whether Python may read the numbers of all of these, on whatever device: they stand for no others.
 
     >>> is_readable(torch.ones(2)), is_readable(torch.ones(2, device="meta"))
     (True, False)
     """
-    return not (_compiling() or has_only_shape(tensor) or (_transforms() and is_functorch_wrapped_tensor(tensor)))
+    if _compiling():
+        return False
+    wrapped = _transforms()
+    return not any(has_only_shape(each) or (wrapped and is_functorch_wrapped_tensor(each)) for each in tensors)
 
 
 def has_only_shape(tensor: Tensor) -> bool:

@@ -17,7 +17,7 @@ import torch
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX
+from regard.compute.kernels.native.loader import SUFFIX
 from regard.errors import wrong
 
 CHUNK = 1 << 21  # scores at a time: 8 MB in float32, which stay in the cache between the passes

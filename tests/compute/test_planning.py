@@ -54,9 +54,10 @@ from regard import (
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
 from regard.compute import attend as operator
-from regard.compute import backends
-from regard.compute.planning import BACKENDS, Backend
-from regard.compute.planning.rules import LARGE_TABLE
+from regard.compute import planning
+from regard.compute.backends import BACKENDS
+from regard.compute.backends.local import LARGE_TABLE
+from regard.compute.planning import BackendName
 from regard.compute.verification import SMALL, CatalogCase, build_parts, choose_pairwise_cases
 
 FACTS = CallFacts((2, 3), 9, 7, 11, 13)
@@ -99,7 +100,7 @@ def test_facts_and_keys_hold_no_tensor() -> None:
 
 
 # Every row of the lowering table of the design, on the CPU.
-TABLE: dict[str, tuple[Parts, CallFacts, Backend]] = {
+TABLE: dict[str, tuple[Parts, CallFacts, BackendName]] = {
     "dot": (parts(score=Dot()), FACTS, "sdpa"),
     "scaled dot": (parts(), FACTS, "sdpa"),
     "bilinear": (parts(score=Bilinear(11, 11)), FACTS, "sdpa"),
@@ -178,7 +179,7 @@ TABLE: dict[str, tuple[Parts, CallFacts, Backend]] = {
     "dropout of features": (parts(score=FeatureDot(), normalizer=RowTotal()), FACTS._replace(dropout=True), "stream"),
 }
 SQUARE = FACTS._replace(queries=2**12, keys=2**12)
-LARGE: dict[str, tuple[Parts, CallFacts, Backend]] = {
+LARGE: dict[str, tuple[Parts, CallFacts, BackendName]] = {
     "a table of 2²⁴ pairs": (parts(mask=Prefix(torch.tensor(3))), SQUARE, "sdpa"),
     "one more row": (parts(mask=Prefix(torch.tensor(3))), SQUARE._replace(queries=2**12 + 1), "local"),
     "causal, not square": (parts(mask=Causal()), SQUARE._replace(queries=2**12 + 1), "local"),
@@ -220,13 +221,13 @@ def test_every_part_of_the_catalog_is_lowered_with_a_reason() -> None:
 
 
 NAMED = 'fix: use backend="auto", which finds one that can'
-REFUSED: list[tuple[Backend, Parts, CallFacts, str]] = [
+REFUSED: list[tuple[BackendName, Parts, CallFacts, str]] = [
     ("sdpa", parts(score=Additive(11)), FACTS, "the score has no dot form"),
     ("local", parts(score=Laplacian()), FACTS, "the score has no dot form"),
     ("sdpa", parts(normalizer=Sigmoid()), FACTS, "the normalizer is no softmax"),
     ("sdpa", parts(normalizer=Monotonic()), FACTS, "the normalizer is no softmax"),
     ("sdpa", parts(bias=Relative(3)), FACTS._replace(grad=True), "a fused kernel gives no gradient to a dense bias"),
-    ("sdpa", parts(aggregate=Argmax()), FACTS, "a hard reading needs the weights themselves"),
+    ("sdpa", parts(aggregate=Argmax()), FACTS, "a hard aggregate needs the weights themselves"),
     ("local", parts(), FACTS._replace(dropout=True), "dropout on weights needs the weights themselves"),
     (
         "sdpa",
@@ -258,7 +259,7 @@ REFUSED: list[tuple[Backend, Parts, CallFacts, str]] = [
         "linear",
         parts(score=FeatureDot(), normalizer=RowTotal(), aggregate=Sample()),
         FACTS,
-        "a hard reading needs the weights themselves",
+        "a hard aggregate needs the weights themselves",
     ),
     ("stream", parts(normalizer=Monotonic()), FACTS, "each row of the weights depends on the row before"),
     ("rows", parts(normalizer=Monotonic()), FACTS, "each row of the weights depends on the row before"),
@@ -278,7 +279,7 @@ REFUSED: list[tuple[Backend, Parts, CallFacts, str]] = [
 
 
 @pytest.mark.parametrize(("backend", "made", "facts", "reason"), REFUSED)
-def test_a_backend_that_cannot_says_why(backend: Backend, made: Parts, facts: CallFacts, reason: str) -> None:
+def test_a_backend_that_cannot_says_why(backend: BackendName, made: Parts, facts: CallFacts, reason: str) -> None:
     sentence = f"backend: got '{backend}', expected one that can compute this: {reason}; {NAMED}"
     with pytest.raises(PlanError, match=f"^{re.escape(sentence)}$"):
         make_plan(made, facts, backend=backend)
@@ -286,12 +287,12 @@ def test_a_backend_that_cannot_says_why(backend: Backend, made: Parts, facts: Ca
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_backend_asked_for_by_name_runs_or_raises_and_never_another(
-    backend: Backend, monkeypatch: pytest.MonkeyPatch
+    backend: BackendName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
     for name in BACKENDS:
-        run = backends.RUNS[name]
-        monkeypatch.setitem(operator.RUNS, name, lambda call, name=name, run=run: ran.append(name) or run(call))
+        run = BACKENDS[name].run
+        monkeypatch.setattr(BACKENDS[name], "run", lambda call, name=name, run=run: ran.append(name) or run(call))
     sizes = SMALL._replace(lead=(2, 3))
     for case in (
         CatalogCase("dot", "none", "full", "softmax", "soft"),
@@ -336,7 +337,8 @@ def test_two_types_with_one_name_have_two_plans() -> None:
 
 
 def test_plans_are_remembered_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator, "_plans", {})
+    monkeypatch.setattr(planning, "_plans", {})
+    monkeypatch.setattr(planning, "MOST_PLANS", 5)
     monkeypatch.setattr(operator, "_checked_plans", {})
     monkeypatch.setattr(operator, "MOST_PLANS", 5)
     made: list[Plan] = []
@@ -345,14 +347,14 @@ def test_plans_are_remembered_and_their_number_is_bounded(monkeypatch: pytest.Mo
         made.append(make_plan(*args, **kwargs))
         return made[-1]
 
-    monkeypatch.setattr(operator, "make_plan", counted)
+    monkeypatch.setattr(planning, "make_plan", counted)
     query = torch.randn(3, 2)
     for _ in range(3):
         attend(query, query, query)
     assert len(made) == 1
     for length in range(1, 30):
         attend(query, torch.randn(length, 2), torch.randn(length, 2))
-        assert len(operator._plans) <= 5
+        assert max(len(planning._plans), len(operator._checked_plans)) <= 5
     assert len(made) == 29  # three keys were known
     with torch.no_grad():
         attend(query, query, query)
@@ -363,7 +365,7 @@ def test_the_cache_tells_apart_whatever_the_plan_depends_on() -> None:
     """Each pair of these calls would otherwise share a plan that is wrong for the second."""
     query, key, value = torch.randn(2, 3, 5, 11), torch.randn(2, 3, 7, 11), torch.randn(2, 3, 7, 11)
     frozen, learned = Relative(3).requires_grad_(False), Relative(3)
-    calls: list[tuple[dict[str, Any], Backend]] = [
+    calls: list[tuple[dict[str, Any], BackendName]] = [
         ({"bias": frozen}, "sdpa"),
         ({"bias": learned}, "stream"),
         ({"bias": ALiBi(3), "mask": Causal()}, "sdpa"),

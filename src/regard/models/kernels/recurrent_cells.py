@@ -10,7 +10,7 @@ import torch
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 
 OptionalTensor = Tensor | None
 

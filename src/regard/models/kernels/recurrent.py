@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.algebra.shapes import Bool, Float, Tensor
-from regard.compute.kernels import recurrent_cells
 from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong
+from regard.models.kernels import recurrent_cells
 
 Inputs = Float[Tensor, "time batch gates"]
 States = Float[Tensor, "time batch size"]

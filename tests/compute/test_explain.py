@@ -23,8 +23,9 @@ from regard import (
     make_plan,
 )
 from regard.algebra.parts import CallFacts
-from regard.compute.planning import Backend
-from regard.compute.planning.cost import estimate_cost, format_bytes
+from regard.compute.backends import BACKENDS
+from regard.compute.lowering.cost import format_bytes
+from regard.compute.planning import BackendName
 
 FACTS = CallFacts((2, 3), 5, 7, 11, 13, grad=True)
 
@@ -52,7 +53,7 @@ def test_a_plan_names_what_kept_the_fused_kernel_away() -> None:
         "  bias: added block by block, because the scores of a block are at hand\n"
         "  mask: a range of keys for each block of queries, because keys outside it are never read\n"
         "  normalizer: itself, on whole rows of a block, because a block holds all keys of its queries\n"
-        "  reading: a pick from the weights of each row, because a hard reading needs them\n"
+        "  aggregate: a pick from the weights of each row, because a hard aggregate needs them\n"
         "  dropout: noise addressed by pair, because a block recomputes what it drew and stores nothing"
     )
 
@@ -79,11 +80,11 @@ def test_what_becomes_of_a_mask(mask: Full, facts: CallFacts, becomes: str) -> N
     ("backend", "pairs"),
     [("eager", 6 * 4096 * 4096), ("sdpa", 6 * 4096 * 4096), ("local", 6 * 4096 * (101 + 101)), ("rows", None)],
 )
-def test_pairs_are_counted(backend: Backend, pairs: int | None) -> None:
+def test_pairs_are_counted(backend: BackendName, pairs: int | None) -> None:
     """A window of 101 in blocks of 101 queries reads at most 202 keys for each block."""
     parts = Parts(ScaledDot(), None, Window(before=50, after=50), Softmax(), Soft())
     facts = FACTS._replace(queries=4096, keys=4096)
-    cost = estimate_cost(parts, facts, backend)
+    cost = BACKENDS[backend].estimate_cost(parts, facts)
     assert cost.pairs == (pairs or 6 * 4096 * 202)
     assert cost.products == cost.pairs * (11 + 13)
     assert cost.table == 6 * 4096 * 4096 * 4
@@ -91,16 +92,18 @@ def test_pairs_are_counted(backend: Backend, pairs: int | None) -> None:
 
 def test_linear_attention_forms_no_pair() -> None:
     parts = Parts(FeatureDot(), None, Full(), RowTotal(), Soft())
-    cost = estimate_cost(parts, FACTS, "linear")
+    cost = BACKENDS["linear"].estimate_cost(parts, FACTS)
     assert cost.pairs == 0
     assert cost.products == 6 * (5 + 7) * 11 * (13 + 1)
 
 
 def test_memory_beyond_inputs_does_not_grow_with_the_square() -> None:
     parts = Parts(ScaledDot(), None, Full(), Sparsemax(), Soft())
-    once, twice = (estimate_cost(parts, FACTS._replace(queries=n, keys=n), "rows").memory for n in (2**13, 2**14))
+    once, twice = (
+        BACKENDS["rows"].estimate_cost(parts, FACTS._replace(queries=n, keys=n)).memory for n in (2**13, 2**14)
+    )
     assert once == twice
-    fused = [estimate_cost(parts, FACTS._replace(queries=n, keys=n), "sdpa").memory for n in (2**13, 2**14)]
+    fused = [BACKENDS["sdpa"].estimate_cost(parts, FACTS._replace(queries=n, keys=n)).memory for n in (2**13, 2**14)]
     assert fused[1] == 2 * fused[0]
 
 

@@ -14,7 +14,7 @@ from regard.algebra.scores.base import DotForm, as_dot
 from regard.algebra.shapes import Float, Tensor
 from regard.algebra.terms import broadcast_per_head
 from regard.compute.kernels.fused import fused_attention, fused_attention_with_total
-from regard.compute.planning.rules import needs_dense_bias
+from regard.compute.lowering.conditions import needs_dense_bias
 
 
 class FusedResult(NamedTuple):

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.errors import wrong
 
 MOST_RANKED = 64  # from which inserting one after another is no longer the fast way

@@ -7,12 +7,10 @@ import torch
 from regard.algebra.parts import Parts
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.blocks import Span, choose_rows_per_block
-from regard.compute.planning.rules import needs_dense_bias
+from regard.compute.lowering.conditions import needs_dense_bias
 
-SMALLEST, LARGEST = (
-    64,
-    512,
-)  # queries in a fused block: below, calls cost more than work; above, unseen pairs do
+# Queries in a fused block: below, calls cost more than work; above, hidden pairs do.
+SMALLEST, LARGEST = 64, 512
 
 
 def cut_fused_spans(parts: Parts, queries: int, keys: int) -> list[Span]:
@@ -29,12 +27,13 @@ def cut_row_spans(parts: Parts, query: Tensor, key: Tensor) -> list[Span]:
     queries, keys = query.shape[-2], key.shape[-2]
     first, second = query.shape[:-2], key.shape[:-2]
     lead = math.prod(first if first == second else torch.broadcast_shapes(first, second))  # which is slow
-    seen = keys if parts.mask.width is None else min(keys, 4 * parts.mask.width)
+    width = parts.mask.width
+    visible = keys if width is None else min(keys, 4 * width)
     # A score without a normal form may write the hidden axis out too.
     depth = query.shape[-1] if parts.score.form == "pointwise" else 1
-    size = choose_rows_per_block(lead * seen * depth, queries)
-    if parts.mask.width is not None:
-        size = min(size, max(SMALLEST, parts.mask.width))
+    size = choose_rows_per_block(lead * visible * depth, queries)
+    if width is not None:
+        size = min(size, max(SMALLEST, width))
     return cut_spans(parts, queries, keys, size)
 
 

@@ -6,8 +6,9 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.compute.kernels import native, recurrent_cells
-from regard.compute.kernels.recurrent import gru, lstm
+from regard.compute.kernels import native
+from regard.models.kernels import recurrent_cells
+from regard.models.kernels.recurrent import gru, lstm
 
 T, B, E, H = 7, 5, 3, 11
 LENGTHS = torch.tensor([7, 1, 5, 2, 7])

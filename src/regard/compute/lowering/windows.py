@@ -10,11 +10,12 @@ from regard.algebra.masks.base import Intersection
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Float, Tensor
+from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
-from regard.compute.planning.fuse import FusedResult, compute_dot_form
-from regard.compute.planning.rules import needs_dense_bias
+from regard.compute.lowering.conditions import needs_dense_bias
+from regard.compute.lowering.fuse import FusedResult, compute_dot_form
+from regard.compute.lowering.spans import LARGEST, SMALLEST
 
-SMALLEST, LARGEST = 64, 512  # queries in a block: below, calls cost more than work; above, unseen pairs do
 ROUND = 16  # spans are a multiple of this: the lanes of a vector
 BUDGET = 2**23  # numbers in the tables or in the gradients of one group of blocks: 32 MB in float32
 
@@ -30,16 +31,13 @@ class MaskSpec(NamedTuple):
 
 
 def fuse_window(call: AttentionCall) -> FusedResult | None:
-    """The output, where this is a plain softmax in a window on the CPU; otherwise None."""
+    """Return the output if this is a plain softmax in a window on the CPU; otherwise None."""
     window = find_window(call.parts.mask)
-    if (
-        window is None
-        or not _is_plain_softmax(call.parts, call.keys)
-        or not _are_concrete(call.query, call.key, call.value)
-    ):
+    inputs = call.query, call.key, call.value
+    readable = tensor_memory.is_readable(*inputs) and all(tensor.is_cpu and tensor.numel() for tensor in inputs)
+    if window is None or not _is_plain_softmax(call.parts, call.keys) or not readable:
         return None
-    pairs = Pairs(call.queries, call.keys, device=call.query.device)
-    raw = compute_dot_form(call.parts, call.query, call.key, pairs)[0]
+    raw = compute_dot_form(call.parts, call.query, call.key, call.pairs())[0]
     form = raw.fold_offsets(keep_row=False).make_scale_positive()
     lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
     sight = MaskSpec(call.parts.mask, call.queries, call.keys, lead, form.query.dtype)
@@ -50,7 +48,7 @@ def fuse_window(call: AttentionCall) -> FusedResult | None:
 
 
 def find_window(mask: Mask) -> Window | None:
-    """The smallest window that holds all that the mask allows, where one is told by the types."""
+    """Return the smallest window that holds all that the mask allows; None if its types do not show one."""
     if type(mask) is Window:
         return mask
     if type(mask) is not Intersection:
@@ -89,17 +87,12 @@ def _is_plain_softmax(parts: Parts, keys: int) -> bool:
     return parts.normalizer.form == "softmax" and not needs_dense_bias(parts, keys)
 
 
-def _are_concrete(*tensors: Tensor) -> bool:
-    """Whether they hold numbers, and that on the CPU."""
-    return not torch.compiler.is_compiling() and all(t.device.type == "cpu" and t.numel() > 0 for t in tensors)
-
-
 def _split_range(start: int, stop: int, size: int) -> list[tuple[int, int]]:
     return [(first, min(stop, first + size)) for first in range(start, stop, size)]
 
 
 def _find_inner_blocks(window: Window, cut: BlockLayout, sight: MaskSpec) -> tuple[int, int]:
-    """The blocks whose queries are all there, and all keys that those may see."""
+    """Return the first and last inner block: all its queries exist, and all keys that they may see."""
     start = max(0, -(cut.first // cut.rows))
     after = min(window.after, sight.queries - 1)
     stop = min(sight.queries // cut.rows, (sight.queries - after) // cut.rows)
@@ -107,7 +100,7 @@ def _find_inner_blocks(window: Window, cut: BlockLayout, sight: MaskSpec) -> tup
 
 
 def _build_band(window: Window, cut: BlockLayout, sight: MaskSpec) -> Float[Tensor, "1 1 row span"]:
-    """The table of every block inside."""
+    """Return the table that all inner blocks share."""
     width = min(window.before, sight.keys - 1) + min(window.after, sight.queries - 1)
     ahead = torch.arange(cut.span)[None, :] - torch.arange(cut.rows)[:, None]
     return torch.zeros(1, 1, cut.rows, cut.span, dtype=sight.dtype).masked_fill_(
@@ -116,7 +109,7 @@ def _build_band(window: Window, cut: BlockLayout, sight: MaskSpec) -> Float[Tens
 
 
 def _build_tables(sight: MaskSpec, cut: BlockLayout, start: int, stop: int) -> Float[Tensor, "block #lead row span"]:
-    """The tables of some blocks; −inf also where there is no query or no key."""
+    """Return the tables of some blocks; −inf also where there is no query or no key."""
     found = [_find_allowed(sight, cut, block) for block in range(start, stop)]
     shared = all(allowed.shape[:-2].numel() == 1 for allowed, _ in found)
     lead = () if shared else sight.lead
@@ -130,7 +123,7 @@ def _build_tables(sight: MaskSpec, cut: BlockLayout, start: int, stop: int) -> F
 
 
 def _find_allowed(sight: MaskSpec, cut: BlockLayout, block: int) -> tuple[Tensor, int]:
-    """What the mask allows of one block's pairs that are there, and the place of the first key in the span."""
+    """Return what the mask allows of one block's existing pairs, and the position of the first key in the span."""
     begin = cut.first + block * cut.rows
     rows = block * cut.rows, min(sight.queries, (block + 1) * cut.rows)
     first = min(sight.keys, max(0, begin))

@@ -6,10 +6,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from regard.compute.kernels import cross_entropy as module
 from regard.compute.kernels import native
-from regard.compute.kernels.cross_entropy import cross_entropy
 from regard.errors import InputError
+from regard.models.kernels import cross_entropy as module
+from regard.models.kernels.cross_entropy import cross_entropy
 
 N, V, D = 13, 37, 5
 

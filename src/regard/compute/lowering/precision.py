@@ -18,11 +18,6 @@ FLOOR = 11.0  # what the contract grants to a score of 0, in units of eps / RATI
 LARGEST = 512.0  # above, the definition itself is so rough that chance decides which of the two is better
 
 
-def is_traced() -> bool:
-    """Return whether nothing may be decided by the content of a tensor: it is traced, or mapped by torch.func."""
-    return torch.compiler.is_compiling() or tensor_memory.is_mapped()
-
-
 def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
     """Return whether the terms of this form are too large for the dtype it is computed in.
 
@@ -32,11 +27,7 @@ def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
     """
     if form.row is None or form.column is None or not form.row.numel() or not form.column.numel():
         return False
-    if (
-        not tensor_memory.is_readable(form.query)
-        or not tensor_memory.is_readable(form.key)
-        or (total is not None and not total.numel())
-    ):
+    if not tensor_memory.is_readable(form.query, form.key) or (total is not None and not total.numel()):
         return False  # traced, where the plan was careful from the start, or nothing at all
     with torch.no_grad():
         share = torch.finfo(form.query.dtype).eps / torch.finfo(own).eps

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.compute.kernels import native
-from regard.compute.kernels import ranking as module
-from regard.compute.kernels.ranking import Ranking, rank
+from regard.models.kernels import ranking as module
+from regard.models.kernels.ranking import Ranking, rank
 
 R, V = 5, 101
 
