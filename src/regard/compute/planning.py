@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
     @property
     def steps(self) -> tuple[PlanStep, ...]:
-        """What becomes of each piece."""
+        """Build what becomes of each piece."""
         forms, facts, backend = self.forms, self.facts, BACKENDS[self.backend]
         steps = {"score": backend.explain_score(forms, facts)}
         if forms.bias is not None:

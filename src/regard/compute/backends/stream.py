@@ -21,7 +21,7 @@ from regard.compute.lowering.reasons import PartForms, Step
 from regard.compute.lowering.spans import cut_row_spans
 
 
-class Stream(Backend):
+class StreamBackend(Backend):
     """Chosen if the score or dropout rules out a fused kernel."""
 
     name: ClassVar[str] = "stream"
@@ -57,7 +57,7 @@ class Stream(Backend):
         return super().explain_normalizer(forms)
 
 
-class Rows(Stream):
+class RowsBackend(StreamBackend):
     """The same computation, chosen if the normalizer or the aggregate needs the weights of whole rows."""
 
     name: ClassVar[str] = "rows"

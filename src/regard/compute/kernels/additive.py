@@ -27,7 +27,7 @@ _small_calls = 0  # pairs of hidden units seen in calls that were too small to c
 
 
 def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim"]) -> Scores:
-    """$w^\\top \\tanh(q_i + k_j)$ for each query and key. Low precision is computed in float32 and rounded once.
+    """Return $w^\\top \\tanh(q_i + k_j)$ for each query and key, computed in at least float32 and rounded once.
 
     >>> additive_scores(torch.tensor([[0.0], [100.0]]), torch.tensor([[0.0], [-100.0]]), torch.tensor([2.0]))
     tensor([[ 0., -2.],
@@ -209,7 +209,7 @@ def _select_one(tensor: Tensor, axis: int | None) -> Tensor:
 def _align_mapped(
     count: int, axes: tuple[int | None, ...], tensors: tuple[Tensor, ...], cores: tuple[int, ...]
 ) -> list[Tensor]:
-    """The mapped axis first, then leading axes in equal number, then the `cores` last axes, so that all broadcast."""
+    """Return tensors that broadcast: the mapped axis, equally many leading axes, then the last `cores` axes."""
     ones = [_select_one(tensor, axis) for tensor, axis in zip(tensors, axes, strict=True)]
     lead = max(one.dim() - core for one, core in zip(ones, cores, strict=True))
     wide = []

@@ -23,7 +23,7 @@ _GRADIENTS_TAKE = (*(ctypes.c_void_p,) * 7, ctypes.c_char_p)
 
 
 def compute_scores(library: Library, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    """The scores; float32 or float64, all on the CPU."""
+    """Return the scores; all tensors are float32 or float64, and on the CPU."""
     lead, query, key, weight = _align(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
     run = library.function(_SCORES[query.dtype], *_SCORES_TAKE)
@@ -40,7 +40,7 @@ def compute_scores(library: Library, query: Tensor, key: Tensor, weight: Tensor)
 def compute_gradients(
     library: Library, upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What `upstream`, the gradient of the scores, gives to each of the three, in the shape it has."""
+    """Return the gradients of query, key and weight, in their shapes, from `upstream`, that of the scores."""
     shapes = query.shape, key.shape, weight.shape
     if not upstream.numel() or not shapes[0][-1]:
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(weight)
@@ -63,7 +63,7 @@ def compute_gradients(
 
 
 def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tensor, Tensor, Tensor]:
-    """The common leading axes, and each tensor with all of them: at most two, by strides, without a copy if possible.
+    """Return the common leading axes, at most two, and each tensor with all of them, without a copy if possible.
 
     One weight for all stays as it is, so that its gradient is summed where it is made.
     """
@@ -84,7 +84,7 @@ def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tens
 
 
 def _pack_problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:
-    """Sizes and strides. Missing leading axes have size one and stride zero."""
+    """Return sizes and strides; missing leading axes have size one and stride zero."""
     *lead, queries, hidden = query.shape
     near, far = query.stride()[:-1], key.stride()[:-1]
     heavy = weight.stride()[:-1]
@@ -107,7 +107,7 @@ def _sum_to_shape(gradient: Tensor, shape: torch.Size) -> Tensor:
 
 
 def count_work(query: Tensor, key: Tensor, weight: Tensor) -> int:
-    """How many pairs of hidden units there are to look at."""
+    """Return how many pairs of hidden units are evaluated."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
     pairs = query.shape[-2] * key.shape[-2]
     return int(torch.Size(lead).numel()) * pairs * query.shape[-1]

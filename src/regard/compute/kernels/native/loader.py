@@ -29,7 +29,7 @@ class Library:
         self._functions: dict[str, Callable[..., int]] = {}
 
     def function(self, name: str, *arguments: type) -> Callable[..., int]:
-        """The C function of that name, bound once. Calling it releases Python's lock."""
+        """Return the C function of that name, bound once. Calling it releases Python's lock."""
         found = self._functions.get(name)
         if found is None:
             function: Any = getattr(self._library, name)
@@ -106,7 +106,7 @@ def _load_once(build: bool) -> None:
 
 
 def _find_or_build(build: bool) -> Library | None:
-    """From the cache if it is there and loads; else compiled, if `build`."""
+    """Load it from the cache if it is there; else compile it, if `build`."""
     command = compiler.find_compiler()
     files = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.hpp")])
     flags = [repr(attempt) for attempt in compiler.list_attempts()]
