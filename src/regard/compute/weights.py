@@ -4,12 +4,13 @@ import copy
 import functools
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import torch
 
 from regard.algebra.aggregates import Soft
-from regard.algebra.definition import weigh, widen_score
+from regard.algebra.definition import compute_wide_score, weigh
 from regard.algebra.masks import Causal, Full
 from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
@@ -170,7 +171,7 @@ class Weights:
         rows = (0, call.queries) if sequential else (start, stop)
         pairs = Pairs(call.queries, call.keys, rows=rows, device=call.query.device)
         query = call.query[..., rows[0] : rows[1], :]
-        table = weigh(call.parts, widen_score(call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
+        table = weigh(call.parts, partial(compute_wide_score, call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
         table = table[..., start:stop, :] if sequential else table
         if self._nan_rows is not None:
             table = table.masked_fill(self._nan_rows[..., start:stop, None], float("nan"))

@@ -85,15 +85,22 @@ def _find_library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -
         return None  # tensors that only stand for numbers have no memory to point at
     found = native.get_loaded()
     if found is None and not native.get_failure():
-        work = compiled.count_work(query, key, weight)
+        work = _count_work(query, key, weight)
         _small_calls += work
         if work >= LOAD or _small_calls >= OFTEN:
             found = native.load_library(build=work >= BUILD or _small_calls >= OFTEN)
     return found
 
 
+def _count_work(query: Tensor, key: Tensor, weight: Tensor) -> int:
+    """Return how many pairs of hidden units are evaluated."""
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
+    pairs = query.shape[-2] * key.shape[-2]
+    return int(torch.Size(lead).numel()) * pairs * query.shape[-1]
+
+
 def _fits_at_once(query: Tensor, key: Tensor, weight: Tensor) -> bool:
-    if native.get_loaded() or compiled.count_work(query, key, weight) > additive_blocks.AT_ONCE:
+    if native.get_loaded() or _count_work(query, key, weight) > additive_blocks.AT_ONCE:
         return False
     return _find_library(query, key, weight) is None
 

@@ -45,6 +45,6 @@ def cut_spans(parts: Parts, queries: int, keys: int, size: int) -> list[Span]:
     for start in [0] if size >= queries else range(0, queries, size):
         stop = min(queries, start + size)
         first, last = (0, keys) if whole else parts.mask.span(start, stop, queries, keys)
-        first = 0 if parts.score.uses_key_positions else min(first, keys - 1)
+        first = min(first, keys - 1) if first and not parts.score.uses_key_positions else 0
         spans.append(Span(start, stop, first, max(last, first + 1)))
     return spans

@@ -7,17 +7,9 @@ import torch
 
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.loader import Library
+from regard.compute.kernels.native.loader import SUFFIX, Library
 
 _PROBLEM = struct.Struct("15q")  # sizes, strides and threads, as additive.hpp reads them
-_SCORES = {
-    torch.float32: "regard_additive_scores_float",
-    torch.float64: "regard_additive_scores_double",
-}
-_GRADIENTS = {
-    torch.float32: "regard_additive_gradients_float",
-    torch.float64: "regard_additive_gradients_double",
-}
 _SCORES_TAKE = (*(ctypes.c_void_p,) * 4, ctypes.c_char_p)
 _GRADIENTS_TAKE = (*(ctypes.c_void_p,) * 7, ctypes.c_char_p)
 
@@ -26,14 +18,10 @@ def compute_scores(library: Library, query: Tensor, key: Tensor, weight: Tensor)
     """Return the scores; all tensors are float32 or float64, and on the CPU."""
     lead, query, key, weight = _align(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
-    run = library.function(_SCORES[query.dtype], *_SCORES_TAKE)
-    pointers = (
-        tensor_memory.get_strided_address(query),
-        tensor_memory.get_strided_address(key),
-        tensor_memory.get_strided_address(weight),
-        tensor_memory.get_unchecked_address(result),
-    )
-    _raise_on_failure(run(*pointers, _pack_problem(query, key, weight)))
+    run = library.function(f"regard_additive_scores_{SUFFIX[query.dtype]}", *_SCORES_TAKE)
+    given = map(tensor_memory.get_strided_address, (query, key, weight))
+    made = tensor_memory.get_unchecked_address(result)
+    _raise_on_failure(run(*given, made, _pack_problem(query, key, weight)))
     return result
 
 
@@ -51,13 +39,8 @@ def compute_gradients(
         key.new_empty((*lead, *key.shape[-2:])),
         weight.new_empty(weight.shape if weight.dim() == 1 else (*lead, weight.shape[-1])),
     )
-    run = library.function(_GRADIENTS[query.dtype], *_GRADIENTS_TAKE)
-    given = (
-        tensor_memory.get_strided_address(query),
-        tensor_memory.get_strided_address(key),
-        tensor_memory.get_strided_address(weight),
-        tensor_memory.get_address(upstream),
-    )
+    run = library.function(f"regard_additive_gradients_{SUFFIX[query.dtype]}", *_GRADIENTS_TAKE)
+    given = (*map(tensor_memory.get_strided_address, (query, key, weight)), tensor_memory.get_address(upstream))
     _raise_on_failure(run(*given, *map(tensor_memory.get_unchecked_address, made), _pack_problem(query, key, weight)))
     return _sum_to_shape(made[0], shapes[0]), _sum_to_shape(made[1], shapes[1]), _sum_to_shape(made[2], shapes[2])
 
@@ -75,12 +58,8 @@ def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tens
     if len(lead) > 2:
         query, key = query.flatten(0, -4), key.flatten(0, -4)
         weight = weight.flatten(0, -3) if weight.dim() > 1 else weight
-    return (
-        lead,
-        tensor_memory.make_rows_contiguous(query),
-        tensor_memory.make_rows_contiguous(key),
-        tensor_memory.make_rows_contiguous(weight),
-    )
+    query, key, weight = map(tensor_memory.make_rows_contiguous, (query, key, weight))
+    return lead, query, key, weight
 
 
 def _pack_problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:
@@ -104,10 +83,3 @@ def _raise_on_failure(failure: int) -> None:
 
 def _sum_to_shape(gradient: Tensor, shape: torch.Size) -> Tensor:
     return gradient if gradient.shape == shape else gradient.sum_to_size(shape)
-
-
-def count_work(query: Tensor, key: Tensor, weight: Tensor) -> int:
-    """Return how many pairs of hidden units are evaluated."""
-    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
-    pairs = query.shape[-2] * key.shape[-2]
-    return int(torch.Size(lead).numel()) * pairs * query.shape[-1]

@@ -39,11 +39,6 @@ class Attempt:
     link: tuple[str, ...]
 
 
-def is_disabled() -> bool:
-    """Return whether the user turned compiling off."""
-    return os.environ.get(VARIABLE, "unset").strip().lower() in ("", "none")
-
-
 def find_compiler() -> tuple[str, ...]:
     """Return the compiler's command: what `REGARD_COMPILER` names, else `$CXX`, else the first of the usual names."""
     named = os.environ.get(VARIABLE)

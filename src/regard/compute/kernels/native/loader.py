@@ -2,6 +2,7 @@
 
 import atexit
 import ctypes
+import os
 import shutil
 import threading
 import warnings
@@ -57,9 +58,14 @@ def get_loaded() -> Library | None:
     return _holder.library
 
 
+def is_disabled() -> bool:
+    """Return whether the user turned compiling off."""
+    return os.environ.get(compiler.VARIABLE, "unset").strip().lower() in ("", "none")
+
+
 def get_failure() -> str:
     """Return why this process will not have the library; empty while it may."""
-    return f"{compiler.VARIABLE} says so" if not _holder.library and compiler.is_disabled() else _holder.reason
+    return f"{compiler.VARIABLE} says so" if not _holder.library and is_disabled() else _holder.reason
 
 
 def describe_state() -> str:
@@ -92,7 +98,7 @@ def find_library(tensor: Tensor, *others: Tensor | None, size: int | None = None
 
 def _load_once(build: bool) -> None:
     _holder.searched_cache = True
-    if compiler.is_disabled():
+    if is_disabled():
         _holder.is_final = True
         return
     try:
