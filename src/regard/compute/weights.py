@@ -4,7 +4,6 @@ import copy
 import functools
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -171,7 +170,8 @@ class Weights:
         rows = (0, call.queries) if sequential else (start, stop)
         pairs = Pairs(call.queries, call.keys, rows=rows, device=call.query.device)
         query = call.query[..., rows[0] : rows[1], :]
-        table = weigh(call.parts, partial(compute_wide_score, call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
+        score = functools.partial(compute_wide_score, call.parts.score.stream)
+        table = weigh(call.parts, score, query, call.key, pairs, seed=call.seed).weights
         table = table[..., start:stop, :] if sequential else table
         if self._nan_rows is not None:
             table = table.masked_fill(self._nan_rows[..., start:stop, None], float("nan"))
