@@ -1,7 +1,6 @@
 """Attention as it is defined: the oracle of every backend, and the body of those that work in blocks of queries."""
 
 from collections.abc import Callable
-from functools import partial
 
 from regard.algebra.aggregates import AggregateResult
 from regard.algebra.masks import Full
@@ -48,10 +47,6 @@ def apply_dropout(weights: Distribution, pairs: Pairs, seed: Tensor | None, rate
     return weights * keep.to(weights.dtype)
 
 
-def widen_score(score: ScoreFunction) -> ScoreFunction:
-    """The score in its own precision, its result in at least float32, so that half precision is rounded once."""
-    return partial(_compute_wide_score, score)
-
-
-def _compute_wide_score(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+def compute_wide_score(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
+    """Return a score, computed in its own precision, in at least float32, so that half precision is rounded once."""
     return widen(score(query, key))

@@ -12,7 +12,7 @@ from regard.algebra.normalizers import Normalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor
-from regard.algebra.terms import cast_module
+from regard.algebra.terms import Term, cast_module
 from regard.compute.kernels.blocks import Span
 
 
@@ -30,7 +30,8 @@ class Parts(NamedTuple):
         """What a plan may depend on."""
         # Only beside a bias does it matter whether anything is learned, and finding out takes a while.
         bias = None if self.bias is None else (self.bias.plan_key, self.bias.wants_grad, self.normalizer.wants_grad)
-        return self.score.plan_key, bias, self.mask.plan_key, self.normalizer.plan_key, self.aggregate.plan_key
+        parts = self.score, self.mask, self.normalizer, self.aggregate
+        return bias, *(type(part) if type(part).plan_key in _BY_TYPE else part.plan_key for part in parts)
 
     def cast(self, dtype: torch.dtype) -> "Parts":
         """Return the parts with their float tensors in this dtype; gradients flow to the tensors themselves."""
@@ -46,6 +47,8 @@ class Parts(NamedTuple):
         found = (*self.score.tensors(), *bias, *self.normalizer.tensors(), *self.aggregate.tensors())
         return tuple({id(tensor): tensor for tensor in found}.values())
 
+
+_BY_TYPE = (Term.plan_key, Mask.plan_key)  # plan keys that are only the type: asking each part would be slow
 
 NumericalHazard = Literal["none", "digits", "range"]
 """What the content of the tensors asks for: nothing, more digits than theirs, or a way on which nothing overflows."""

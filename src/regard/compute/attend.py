@@ -15,9 +15,9 @@ from regard.compute.backends import BACKENDS, BackendResult
 from regard.compute.checks import check
 from regard.compute.kernels import native, noise
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.planning import AUTO, MOST_PLANS, BackendName, Plan, collect_facts, find_plan
+from regard.compute.planning import AUTO, MOST_PLANS, BackendName, Plan, plan_call
 from regard.compute.shield import FiniteInputs, shield
-from regard.compute.watchers import notify_watchers
+from regard.compute.watchers import WATCHERS, notify_watchers
 from regard.compute.weights import Weights
 
 SCORE, MASK, NORMALIZER, AGGREGATE = ScaledDot(), Full(), Softmax(), Soft()
@@ -118,8 +118,7 @@ def run_plan(call: AttentionCall, lead: tuple[int, ...], plan: Plan, backend: Ba
 
 def replan(call: AttentionCall, lead: tuple[int, ...], backend: BackendName, hazard: NumericalHazard) -> Plan:
     """Return the plan of a call whose content would overflow or lose digits."""
-    facts = collect_facts(lead, call.query, call.key, call.value, call.dropout)
-    return find_plan(call.parts, facts._replace(hazard=hazard), backend)
+    return plan_call(call.parts, lead, (call.query, call.key, call.value), call.dropout, backend, hazard)
 
 
 def _build_result(computed: Computation, lead: tuple[int, ...], finite: FiniteInputs | None) -> AttentionResult:
@@ -132,7 +131,7 @@ def _build_result(computed: Computation, lead: tuple[int, ...], finite: FiniteIn
     if log_prob is not None and log_prob.shape[:-1] != lead:
         log_prob = log_prob.expand(*lead, log_prob.shape[-1])
     weights = Weights(computed.call, computed.result, None if finite is None else finite.nan_weights)
-    if not torch.compiler.is_compiling():
+    if not torch.compiler.is_compiling() and WATCHERS.get():
         notify_watchers(weights)
     return AttentionResult(output, weights, log_prob, computed.plan)
 
@@ -151,7 +150,7 @@ def check_and_plan(
         if known is not None:
             return known
     lead = check(parts, query, key, value, dropout)
-    checked = CheckedPlan(lead, find_plan(parts, collect_facts(lead, query, key, value, dropout), backend))
+    checked = CheckedPlan(lead, plan_call(parts, lead, (query, key, value), dropout, backend))
     if signature is not None:
         if len(_checked_plans) >= MOST_PLANS:
             _checked_plans.clear()

@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
     @property
     def steps(self) -> tuple[PlanStep, ...]:
-        """What becomes of each piece."""
+        """Build what becomes of each piece."""
         forms, facts, backend = self.forms, self.facts, BACKENDS[self.backend]
         steps = {"score": backend.explain_score(forms, facts)}
         if forms.bias is not None:
@@ -77,8 +77,16 @@ class Plan(NamedTuple):
 _plans: dict[object, Plan] = {}
 
 
-def find_plan(parts: Parts, facts: CallFacts, backend: BackendName) -> Plan:
-    """Return the plan, remembered: a decoder asks for the same one at every step."""
+def plan_call(
+    parts: Parts,
+    lead: tuple[int, ...],
+    tensors: tuple[Tensor, Tensor, Tensor],
+    dropout: float,
+    backend: BackendName,
+    hazard: NumericalHazard = "none",
+) -> Plan:
+    """Return the plan of a call, remembered: a decoder asks for the same one at every step."""
+    facts = collect_facts(lead, *tensors, dropout, hazard)
     if facts.traced:
         return make_plan(parts, facts, backend=backend)
     key = parts.plan_key, facts, backend
@@ -115,7 +123,9 @@ def _choose_backend(parts: Parts, facts: CallFacts, name: BackendName) -> tuple[
     return name, "it was asked for"
 
 
-def collect_facts(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, dropout: float) -> CallFacts:
+def collect_facts(
+    lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, dropout: float, hazard: NumericalHazard = "none"
+) -> CallFacts:
     """Return the facts of a call: everything besides the parts that a plan depends on."""
     grad, traced = torch.is_grad_enabled(), torch.compiler.is_compiling()
     if not (traced or grad) and query.shape[-2] <= few_queries.MOST_QUERIES:
@@ -133,5 +143,6 @@ def collect_facts(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tens
         traced,
         not traced and tensor_memory.is_mapped(),
         "" if traced else native.describe_state(),
-        intercepted=not traced and tensor_memory.is_intercepted(),
+        hazard,
+        not traced and tensor_memory.is_intercepted(),
     )

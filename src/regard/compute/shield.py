@@ -1,8 +1,8 @@
-"""What a mask hides must not reach a query that may not see it: 0 × NaN is NaN in every kernel, and ∞ − ∞ too.
+"""Keep what a mask hides from queries that may not see it: 0 × NaN is NaN in every kernel, and so is ∞ − ∞.
 
-Three kinds of content are told apart. Ordinary numbers need nothing. Broken ones (NaN, ±∞) are set to zero, and the
-queries that may see one get NaN. Huge ones, whose products might overflow, are computed on another way if any query may
-see them (`huge`), and set to zero if none may.
+Ordinary numbers need nothing. Broken ones (NaN, ±∞) are set to zero, and the queries that may see one get NaN. Huge
+ones, whose products might overflow, are set to zero if no query may see them; otherwise the call is planned again
+(`huge`), for a backend that takes pairs one by one.
 """
 
 import math
@@ -24,7 +24,7 @@ LARGEST = {torch.float64: 1e150, torch.float32: 1e18, torch.bfloat16: 1e18, torc
 
 
 class FiniteInputs(NamedTuple):
-    """Keys and values that are all finite, and what the others ask for."""
+    """Finite keys and values, and the queries that saw others."""
 
     key: Float[Tensor, "*#lead key dim"]
     value: Float[Tensor, "*#lead key value"]
@@ -57,7 +57,7 @@ def shield(call: AttentionCall, *, half_in_float32: bool) -> FiniteInputs:
 
 
 def _shield_traced(parts: Parts, queries: int, key: Tensor, value: Tensor) -> FiniteInputs:
-    """Broken ones set to zero, whether there are any or not."""
+    """Set broken keys and values to zero, whether there are any or not."""
     sound_key, sound_value = torch.isfinite(key).all(-1), torch.isfinite(value).all(-1)
     # Each by itself: a key that took the lead axes of its value would draw other dropout.
     clean, content = torch.where(sound_key[..., None], key, 0.0), torch.where(sound_value[..., None], value, 0.0)
@@ -78,7 +78,7 @@ def _bound_size(*tensors: Tensor) -> float:
 
 
 def _clear_hidden(mask: Mask, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Zeros for the keys, and their values, that no query may see."""
+    """Return keys and values with zeros for the keys that no query may see."""
     visible = mask.find_visible_keys(key.shape[-2], key.device)
     if visible is None:
         return key, value
@@ -86,7 +86,7 @@ def _clear_hidden(mask: Mask, key: Tensor, value: Tensor) -> tuple[Tensor, Tenso
 
 
 def _move_hidden(mask: Mask, key: Float[Tensor, "*#lead key dim"]) -> Float[Tensor, "*#lead key dim"]:
-    """Keys that no query may see put at the mean of the others, where they move no center, whatever they hold."""
+    """Put keys that no query may see at the mean of the others, so that centering does not depend on them."""
     visible = mask.find_visible_keys(key.shape[-2], key.device)
     if visible is None:
         return key

@@ -1,4 +1,4 @@
-"""Every code path against the definition in float64: values and all gradients."""
+"""Compare every backend with the definition in float64: values and all gradients."""
 
 import copy
 import itertools
@@ -24,7 +24,7 @@ from regard.compute.kernels import native, noise
 from regard.compute.planning import BackendName
 from regard.errors import wrong, wrong_kind
 
-SEED = 2  # of every random reading and of dropout
+SEED = 2  # of every random aggregate and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
 SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
 Leads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # of queries, keys and values; they broadcast
@@ -57,7 +57,7 @@ class Deviation(NamedTuple):
 
     @property
     def within_tolerance(self) -> bool:
-        """Whether both are small enough. NaN is not."""
+        """Return whether both are small enough. NaN is not."""
         return self.value <= VALUE and self.gradient <= GRADIENT
 
 
@@ -106,7 +106,7 @@ COMPANIONS: Mapping[str, Mapping[str, list[str]]] = {
 
 
 def build_parts(case: CatalogCase, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:
-    """The parts of a case, their parameters moved off their starting values so that no gradient is zero by symmetry."""
+    """Return the parts of a case, with parameters off their starting values so that no gradient is zero by symmetry."""
     torch.default_generator.manual_seed(seed)
     parts = Parts(
         catalog.SCORES[case.score](sizes),
@@ -123,7 +123,7 @@ def build_parts(case: CatalogCase, sizes: Sizes, *, dtype: torch.dtype = torch.f
 
 
 def prepare_tensors(part: torch.nn.Module, dtype: torch.dtype) -> None:
-    """Tensors that are no parameters, in the dtype of the check and with a gradient."""
+    """Move parameters off their starting values, and give the other tensors of a part `dtype` and a gradient."""
     for parameter in part.parameters():
         parameter.data.add_(0.1 * torch.rand_like(parameter))
     for name, tensor in [*vars(part).items()]:
@@ -162,7 +162,7 @@ def _cast_tensors(part: object, dtype: torch.dtype, jitter: float) -> None:
 def draw_inputs(
     sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1, leads: Leads | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values that want a gradient; with leading axes of their own, if such are named."""
+    """Return queries, keys and values that want a gradient; with leading axes of their own if `leads` has them."""
     generator = torch.Generator().manual_seed(seed)
     shapes = (sizes.queries, sizes.query), (sizes.keys, sizes.key), (sizes.keys, sizes.value)
     whole = zip(leads or (sizes.lead,) * 3, shapes, strict=True)
@@ -174,14 +174,14 @@ def draw_inputs(
 def run_backend(
     parts: Parts, tensors: Sequence[Tensor], backend: BackendName, *, dropout: float = 0.0
 ) -> AttentionResult:
-    """One call, from a fixed state of the random numbers."""
+    """Return the result of one call, from a fixed state of the random numbers."""
     torch.default_generator.manual_seed(SEED)
     query, key, value = tensors
     return attend(query, key, value, **parts._asdict(), dropout=dropout, backend=backend)
 
 
 def compute_gradients(parts: Parts, tensors: Sequence[Tensor], attended: AttentionResult) -> list[Tensor | None]:
-    """Of a fixed mixture of output and log-probability, to every input and every tensor of the parts."""
+    """Return the gradients of a fixed mixture of output and log-probability by every input and tensor of the parts."""
     generator = torch.Generator().manual_seed(3)
     loss = _mix(attended.output, generator)
     if attended.log_prob is not None:
@@ -198,7 +198,7 @@ def _mix(tensor: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def measure_difference(found: Tensor | None, true: Tensor | None) -> float:
-    """The largest difference over the largest number (at least one); a missing gradient counts as zeros."""
+    """Return the largest difference over the largest number (at least one); a missing gradient counts as zeros."""
     if found is None and true is None:
         return 0.0
     found = torch.zeros_like(true) if found is None else found  # type: ignore[arg-type]
@@ -210,7 +210,7 @@ def measure_difference(found: Tensor | None, true: Tensor | None) -> float:
 
 
 def find_worst(differences: Iterable[float]) -> float:
-    """The largest; NaN where there is one, which `max` would pass over.
+    """Return the largest; NaN if there is one, which `max` would pass over.
 
     >>> find_worst([0.0, float("nan"), 1.0])
     nan
@@ -219,7 +219,7 @@ def find_worst(differences: Iterable[float]) -> float:
 
 
 class Reference(NamedTuple):
-    """What the definition says of one case."""
+    """The definition's result of one case, with its weights and gradients."""
 
     attended: AttentionResult
     weights: Tensor
@@ -227,7 +227,7 @@ class Reference(NamedTuple):
 
 
 def compute_reference(parts: Parts, tensors: Sequence[Tensor], *, dropout: float = 0.0) -> Reference:
-    """The definition: the backend `eager`, and the weights from the formula of the score itself."""
+    """Return the definition's answer: by the backend `eager`, with weights from the formula of the score itself."""
     attended = run_backend(parts, tensors, "eager", dropout=dropout)
     query, key, _ = tensors
     torch.default_generator.manual_seed(SEED)
@@ -238,7 +238,7 @@ def compute_reference(parts: Parts, tensors: Sequence[Tensor], *, dropout: float
 
 
 def compare_backends(case: CatalogCase, parts: Parts, sizes: Sizes, *, dropout: float = 0.0) -> Iterator[Deviation]:
-    """Every path that can compute these parts against the definition, which is computed once."""
+    """Compare every backend that supports these parts with the definition, which is computed once."""
     tensors = draw_inputs(sizes)
     true = compute_reference(parts, tensors, dropout=dropout)
     for backend in find_supported_backends(parts, sizes, dropout=dropout):
@@ -255,7 +255,7 @@ def compare_backends(case: CatalogCase, parts: Parts, sizes: Sizes, *, dropout: 
 
 
 def measure_value_error(found: AttentionResult, true: Reference) -> float:
-    """The worst difference of output, log-probability and weights."""
+    """Return the worst difference of output, log-probability and weights."""
     everything = slice(None)
     return find_worst(
         (
@@ -271,7 +271,7 @@ def find_supported_backends(
 ) -> list[BackendName]:
     """Return the backends besides eager that support these parts, one for each code path (`rows` runs as `stream`)."""
     length, grad = (sizes.queries, sizes.keys), torch.is_grad_enabled()
-    native.load_library(build=False)  # as the operator does: what is there decides who is able
+    native.load_library(build=False)  # as the operator does: backends may need it
     there = native.describe_state()
     facts = CallFacts(
         sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad, native=there
@@ -284,13 +284,13 @@ def find_supported_backends(
 
 
 def iterate_cases() -> Iterator[CatalogCase]:
-    """Every combination of the catalog."""
+    """Yield every combination of the catalog."""
     for names in itertools.product(*(catalog.FAMILIES[family] for family in FAMILIES)):
         yield CatalogCase(*names)
 
 
 def choose_pairwise_cases(families: Sequence[Sequence[str]] | None = None) -> list[CatalogCase]:
-    """A few combinations in which every two names of different families meet at least once.
+    """Return a few combinations in which every two names of different families meet at least once.
 
     Greedy: each new case starts from a pair that has not met and takes, family by family, the name that brings the
     most new meetings.
@@ -318,15 +318,15 @@ def _count_new_pairs(missing: set[frozenset[tuple[int, str]]], chosen: Mapping[i
 
 
 def verify(cases: Sequence[CatalogCase] | None = None, *, sizes: Sizes = SMALL) -> Iterator[Deviation]:
-    """Every path that these cases can take, one after the other."""
+    """Yield the deviations of every backend for these cases."""
     for case in choose_pairwise_cases() if cases is None else cases:
         yield from compare_backends(case, build_parts(case, sizes), sizes)
 
 
 def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> Iterator[Deviation]:
-    """Somebody's own part beside those of the catalog: small tables, and longer ones that are computed in blocks.
+    """Verify a user's part beside those of the catalog, in small tables and in longer ones that are cut into blocks.
 
-    A part whose tensors belong to some number of queries or keys is given those `sizes`, and no others.
+    A part whose tensors are made for some number of queries or keys is tried with those `sizes` only.
     """
     family = find_family(part)
     torch.default_generator.manual_seed(0)
@@ -343,7 +343,7 @@ def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> It
 
 
 def choose_sizes(queries: int | None, keys: int | None, heads: int | None) -> Sizes | None:
-    """Return sizes for a part that fits no others; None where none is named."""
+    """Return sizes for a part that fits no others; None if none is named."""
     if queries is None and keys is None and heads is None:
         return None
     for name, count in {"queries": queries, "keys": keys, "heads": heads}.items():
@@ -354,14 +354,9 @@ def choose_sizes(queries: int | None, keys: int | None, heads: int | None) -> Si
 
 
 def find_family(part: object) -> str:
-    """Return the family of the catalog that a part belongs to; raise where it is no part."""
+    """Return the family of the catalog that a part belongs to; raise if it is no part."""
     for family, kind in zip(FAMILIES, KINDS, strict=True):
         if isinstance(part, kind):
             return family
     names = ", ".join(f"regard.{kind.__name__}" for kind in KINDS)
     raise wrong_kind("part", describe(part), f"one of {names}", "subclass one of them")
-
-
-def verify_score(score: Score, *, sizes: Sizes | None = None, name: str = "score") -> Iterator[Deviation]:
-    """Somebody's own score under every mask and normalizer of the catalog."""
-    yield from verify_part(score, sizes=sizes, name=name)

@@ -5,14 +5,14 @@ from regard.compute.lowering.backend import Backend, BackendResult
 
 # In the order in which `auto` asks them; eager, the definition, computes everything.
 _OBJECTS: tuple[Backend, ...] = (
-    linear.Linear(),
-    local.Local(),
-    few_queries.FewQueries(),
-    sdpa.SDPA(),
-    stream.Stream(),
-    stream.Rows(),
-    flex.Flex(),
-    eager.Eager(),
+    linear.LinearBackend(),
+    local.LocalBackend(),
+    few_queries.FewQueriesBackend(),
+    sdpa.SDPABackend(),
+    stream.StreamBackend(),
+    stream.RowsBackend(),
+    flex.FlexBackend(),
+    eager.EagerBackend(),
 )
 BACKENDS: dict[str, Backend] = {backend.name: backend for backend in _OBJECTS}
 

@@ -11,7 +11,7 @@ from regard.compute.lowering.reasons import PartForms, Step
 DEFINITION = "eager is the definition"
 
 
-class Eager(Backend):
+class EagerBackend(Backend):
     """Scores, weights and output, each written out."""
 
     name: ClassVar[str] = "eager"

@@ -10,7 +10,7 @@ from regard.compute.lowering.fuse import compute_dot_form
 from regard.compute.lowering.reasons import PartForms, Step
 
 
-class FewQueries(Backend):
+class FewQueriesBackend(Backend):
     """Everything but the mask is folded into one dot product."""
 
     name: ClassVar[str] = "few_queries"

@@ -16,7 +16,7 @@ from regard.compute.lowering.fuse import compute_dot_form
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-class Flex(Backend):
+class FlexBackend(Backend):
     """The dot form, with a block mask from the mask's own rule. It is never chosen by `auto`."""
 
     name: ClassVar[str] = "flex"

@@ -19,7 +19,7 @@ from regard.compute.lowering.cost import PlanCost
 from regard.compute.lowering.reasons import PartForms, Step
 
 
-class Linear(Backend):
+class LinearBackend(Backend):
     """Running sums of keys times values; a causal mask makes them follow the query."""
 
     name: ClassVar[str] = "linear"

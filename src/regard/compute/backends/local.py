@@ -29,7 +29,7 @@ LARGE_TABLE = 2**24  # pairs; a float mask of them takes 64 MB, and blocks of qu
 SMALL_TABLE = 2**14  # pairs of a bias that was one number for each key as long as there were few
 
 
-class Local(Backend):
+class LocalBackend(Backend):
     """Every block of queries against its own range of keys; the blocks of a plain window go many to a call."""
 
     name: ClassVar[str] = "local"

@@ -10,7 +10,7 @@ from regard.compute.lowering.precision import loses_digits
 from regard.compute.lowering.reasons import PartForms, Step
 
 
-class SDPA(Backend):
+class SDPABackend(Backend):
     """Everything folded into one fused softmax attention over all pairs."""
 
     name: ClassVar[str] = "sdpa"

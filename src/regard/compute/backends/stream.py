@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import torch
 
-from regard.algebra.definition import ScoreFunction, average_values, widen_score
+from regard.algebra.definition import ScoreFunction, average_values, compute_wide_score
 from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
@@ -21,7 +21,7 @@ from regard.compute.lowering.reasons import PartForms, Step
 from regard.compute.lowering.spans import cut_row_spans
 
 
-class Stream(Backend):
+class StreamBackend(Backend):
     """Chosen if the score or dropout rules out a fused kernel."""
 
     name: ClassVar[str] = "stream"
@@ -30,7 +30,7 @@ class Stream(Backend):
 
     def run(self, call: AttentionCall) -> BackendResult:
         """Compute in at least float32, and round once at the end."""
-        block = partial(_run_block, call, widen_score(call.parts.score.stream))
+        block = partial(_run_block, call, partial(compute_wide_score, call.parts.score.stream))
         spans = cut_row_spans(call.parts, call.query, call.key)
         recomputed = torch.is_grad_enabled() and not torch.compiler.is_compiling()
         learned = call.parts.tensors() if recomputed else ()  # finding them takes a while
@@ -57,7 +57,7 @@ class Stream(Backend):
         return super().explain_normalizer(forms)
 
 
-class Rows(Stream):
+class RowsBackend(StreamBackend):
     """The same computation, chosen if the normalizer or the aggregate needs the weights of whole rows."""
 
     name: ClassVar[str] = "rows"

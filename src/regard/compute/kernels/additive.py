@@ -27,7 +27,7 @@ _small_calls = 0  # pairs of hidden units seen in calls that were too small to c
 
 
 def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim"]) -> Scores:
-    """$w^\\top \\tanh(q_i + k_j)$ for each query and key. Low precision is computed in float32 and rounded once.
+    """Return $w^\\top \\tanh(q_i + k_j)$ for each query and key, computed in at least float32 and rounded once.
 
     >>> additive_scores(torch.tensor([[0.0], [100.0]]), torch.tensor([[0.0], [-100.0]]), torch.tensor([2.0]))
     tensor([[ 0., -2.],
@@ -85,15 +85,22 @@ def _find_library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -
         return None  # tensors that only stand for numbers have no memory to point at
     found = native.get_loaded()
     if found is None and not native.get_failure():
-        work = compiled.count_work(query, key, weight)
+        work = _count_work(query, key, weight)
         _small_calls += work
         if work >= LOAD or _small_calls >= OFTEN:
             found = native.load_library(build=work >= BUILD or _small_calls >= OFTEN)
     return found
 
 
+def _count_work(query: Tensor, key: Tensor, weight: Tensor) -> int:
+    """Return how many pairs of hidden units are evaluated."""
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
+    pairs = query.shape[-2] * key.shape[-2]
+    return int(torch.Size(lead).numel()) * pairs * query.shape[-1]
+
+
 def _fits_at_once(query: Tensor, key: Tensor, weight: Tensor) -> bool:
-    if native.get_loaded() or compiled.count_work(query, key, weight) > additive_blocks.AT_ONCE:
+    if native.get_loaded() or _count_work(query, key, weight) > additive_blocks.AT_ONCE:
         return False
     return _find_library(query, key, weight) is None
 
@@ -209,7 +216,7 @@ def _select_one(tensor: Tensor, axis: int | None) -> Tensor:
 def _align_mapped(
     count: int, axes: tuple[int | None, ...], tensors: tuple[Tensor, ...], cores: tuple[int, ...]
 ) -> list[Tensor]:
-    """The mapped axis first, then leading axes in equal number, then the `cores` last axes, so that all broadcast."""
+    """Return tensors that broadcast: the mapped axis, equally many leading axes, then the last `cores` axes."""
     ones = [_select_one(tensor, axis) for tensor, axis in zip(tensors, axes, strict=True)]
     lead = max(one.dim() - core for one, core in zip(ones, cores, strict=True))
     wide = []

@@ -77,7 +77,7 @@ def _call(
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> None:
-    """Our loop reads everything by the sizes of the first that has them."""
+    """Raise unless the sizes fit: our loop reads all tensors by the sizes of the first."""
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         got = f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
         raise wrong("query, key, value", got, "one width of queries and keys, a value for each key", "project them")

@@ -39,7 +39,7 @@ class LinearOutput(NamedTuple):
 
 
 def attend_full(query: Queries, key: Keys, value: Values, allowed: Allowed | None = None) -> LinearOutput:
-    """Every query reads every key that is allowed.
+    """Attend from every query to every key that is allowed.
 
     >>> attend_full(torch.ones(1, 2), torch.ones(3, 2), torch.tensor([[1.0], [2.0], [6.0]])).output
     tensor([[3.]])
@@ -48,7 +48,7 @@ def attend_full(query: Queries, key: Keys, value: Values, allowed: Allowed | Non
 
 
 def attend_causal(query: Queries, key: Keys, value: Values, allowed: Allowed | None = None) -> LinearOutput:
-    """Query i of L reads keys 0 to S - L + i: the last query sits on the last key.
+    """Attend from query i of L to the keys 0 to S - L + i: the last query sits on the last key.
 
     >>> attend_causal(torch.ones(3, 2), torch.ones(3, 2), torch.tensor([[1.0], [2.0], [6.0]])).output.flatten()
     tensor([1.0000, 1.5000, 3.0000])
@@ -64,14 +64,14 @@ def attend_causal(query: Queries, key: Keys, value: Values, allowed: Allowed | N
 
 
 def build_state(key: Keys, value: Values, allowed: Allowed | None = None) -> LinearState:
-    """The state after these keys, in float32 at least."""
+    """Return the state after these keys, in at least float32."""
     key, value = _prepare(key, value, allowed)
     products = key.mT @ value
     return LinearState(products[..., :-1], products[..., -1])
 
 
 def attend_state(query: Queries, state: LinearState) -> LinearOutput:
-    """What queries make of a state."""
+    """Attend from queries to a state."""
     exact = query.to(state.keys.dtype)
     return _divide_sums(exact @ torch.cat([state.products, state.keys[..., None]], -1), query.dtype)
 
@@ -82,7 +82,7 @@ def step(
     value: Float[Tensor, "*#lead e"],
     state: LinearState,
 ) -> tuple[LinearOutput, LinearState]:
-    """One position: the key joins the state, then the query reads it. The recurrent form of `attend_causal`."""
+    """Add one key to the state, then attend to it from one query: the recurrent form of `attend_causal`."""
     exact = key.to(state.keys.dtype)
     products = state.products + exact[..., :, None] * value[..., None, :].to(exact.dtype)
     later = LinearState(products, state.keys + exact)
@@ -96,14 +96,14 @@ def compute_tile(
     totals: Float[Tensor, "*#lead L"],
     allowed: Bool[Tensor, "*#lead #L #S"] | None = None,
 ) -> Float[Tensor, "*lead L S"]:
-    """The weights of these queries and keys, given the totals of the queries' whole rows."""
+    """Return the weights of these queries and keys, from the totals of the queries' whole rows."""
     products = query.to(totals.dtype) @ key.to(totals.dtype).mT
     products = products if allowed is None else torch.where(allowed, products, 0.0)
     return _divide_or_zero(products, totals[..., None])
 
 
 def _prepare(key: Keys, value: Values, allowed: Allowed | None) -> tuple[Tensor, Tensor]:
-    """Zeros for what is not allowed, and a column of ones after the values, whose sum is the total."""
+    """Return keys, zero where not allowed, and values with a column of ones, whose sum is the total."""
     dtype = torch.promote_types(torch.promote_types(key.dtype, value.dtype), torch.float32)
     key, value = key.to(dtype), pad(value.to(dtype), (0, 1), value=1.0)
     if allowed is None:

@@ -14,7 +14,7 @@ SEQUENTIAL = "each row of the weights depends on the row before"
 
 
 def explain_unsupported_fused(parts: Parts, facts: CallFacts) -> UnsupportedReason:
-    """A fused kernel needs a softmax of a dot form, and gives no gradient to a mask."""
+    """Return why no fused kernel can: it needs a softmax of a dot form, and gives no gradient to a mask."""
     if facts.hazard == "range":
         return RANGE
     if facts.mapped:
@@ -38,7 +38,7 @@ def explain_weights_needed(parts: Parts, facts: CallFacts) -> UnsupportedReason:
 
 
 def _explain_unsupported_local_p(facts: CallFacts) -> UnsupportedReason:
-    """Its two totals need a gradient, and its Gaussian more digits than half precision has."""
+    """Return why not: its two totals need a gradient, and its Gaussian more digits than half precision has."""
     if facts.device != "cpu" or facts.traced:
         return "the row totals of this device's kernel have no gradient"
     if facts.dtype in (torch.float16, torch.bfloat16):

@@ -27,7 +27,7 @@ class FusedResult(NamedTuple):
 
 
 def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, *, square: bool) -> FusedResult:
-    """The output of these pairs. `square`: they are a whole table with as many queries as keys."""
+    """Return the output of these pairs. `square`: they are a whole table with as many queries as keys."""
     raw, dense = compute_dot_form(parts, query, key, pairs)
     if isinstance(parts.normalizer, LocalGaussian):
         return FusedResult(_fuse_local_p(parts, parts.normalizer, raw, dense, value, pairs), None, None, raw)
@@ -46,7 +46,7 @@ def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, 
 
 
 def compute_dot_form(parts: Parts, query: Tensor, key: Tensor, pairs: Pairs) -> tuple[DotForm, Tensor | None]:
-    """The dot form of score, bias and temperature, and what of the bias is left as a dense table."""
+    """Return the dot form of score, bias and temperature, and the part of the bias that stays a dense table."""
     form = as_dot(parts.score).dot_form(query, key)
     if parts.bias is not None and not needs_dense_bias(parts, pairs.keys):
         form = form.add_column(parts.bias.column(pairs).to(query.dtype))
@@ -55,7 +55,7 @@ def compute_dot_form(parts: Parts, query: Tensor, key: Tensor, pairs: Pairs) -> 
 
 
 def build_dense_bias(parts: Parts, like: Tensor, pairs: Pairs) -> Tensor | None:
-    """What of the bias differs from pair to pair, over the temperature."""
+    """Return the part of the bias that differs from pair to pair, over the temperature."""
     if parts.bias is None or not needs_dense_bias(parts, pairs.keys):
         return None
     table: Tensor = parts.bias(pairs).to(like.dtype)
@@ -64,7 +64,7 @@ def build_dense_bias(parts: Parts, like: Tensor, pairs: Pairs) -> Tensor | None:
 
 
 def invert_temperature(parts: Parts) -> float | Tensor | None:
-    """One over the temperature of the softmax; None where that is one."""
+    """Return one over the temperature of the softmax; None if that is one."""
     if not isinstance(parts.normalizer, Softmax):
         return None
     temperature = parts.normalizer.temperature
@@ -74,7 +74,7 @@ def invert_temperature(parts: Parts) -> float | Tensor | None:
 
 
 def build_mask_bias(parts: Parts, dense: Tensor | None, like: Tensor, pairs: Pairs) -> Tensor | None:
-    """Mask and dense bias as one float table: −inf where the pair is not allowed."""
+    """Return mask and dense bias as one float table: −inf where the pair is not allowed."""
     if parts.mask.allows_all(pairs.queries):
         return dense
     allowed = parts.mask.allows(pairs)
@@ -83,7 +83,7 @@ def build_mask_bias(parts: Parts, dense: Tensor | None, like: Tensor, pairs: Pai
 
 
 def _fuse_plus_one(parts: Parts, form: DotForm, dense: Tensor | None, value: Tensor, pairs: Pairs) -> Tensor:
-    """One more key, all zeros, of score 0 and value 0, that every query may see."""
+    """Append a key of score 0 and value 0 that every query may see."""
     form = form.fold_offsets(keep_row=True).make_scale_positive()
     bias = build_mask_bias(parts, dense, form.query, pairs)
     if bias is not None:
@@ -96,7 +96,7 @@ def _fuse_plus_one(parts: Parts, form: DotForm, dense: Tensor | None, value: Ten
 def _fuse_local_p(
     parts: Parts, local: LocalGaussian, form: DotForm, dense: Tensor | None, value: Tensor, pairs: Pairs
 ) -> Tensor:
-    """softmax(s)·g = softmax(s + log g) · exp(total of s + log g − total of s)."""
+    """Use softmax(s)·g = softmax(s + log g) · exp(total of s + log g − total of s)."""
     # Both totals lack the row, so that their ratio does not.
     plain = replace(form, row=None).fold_offsets(keep_row=False).make_scale_positive()
     faded = plain + _build_center_gradient(local, pairs, plain.query)
@@ -111,7 +111,7 @@ def _fuse_local_p(
 
 
 def _build_center_gradient(local: LocalGaussian, pairs: Pairs, like: Tensor) -> DotForm:
-    """A form that is zero in value and has the gradient of the log-Gaussian to the center.
+    """Return a form that is zero in value and has the gradient of the log-Gaussian by the center.
 
     The Gaussian itself goes into the kernel as a table, which keeps its digits but gets no gradient. Its derivative
     to the center is (column − center) / deviation²: linear in the column, so two coordinates that are zero bring it.

@@ -14,7 +14,7 @@ SMALLEST, LARGEST = 64, 512
 
 
 def cut_fused_spans(parts: Parts, queries: int, keys: int) -> list[Span]:
-    """Blocks for fused calls: about as many queries as the window is wide, which reads the fewest keys in vain."""
+    """Return blocks for fused calls, about as long as the window is wide: that reads the fewest hidden keys."""
     width = parts.mask.width
     size = LARGEST if width is None else min(LARGEST, max(SMALLEST, width))
     if needs_dense_bias(parts, keys):  # its table is written out for each block
@@ -23,7 +23,7 @@ def cut_fused_spans(parts: Parts, queries: int, keys: int) -> list[Span]:
 
 
 def cut_row_spans(parts: Parts, query: Tensor, key: Tensor) -> list[Span]:
-    """Blocks whose table of scores is written out, small enough to bound the memory."""
+    """Return blocks whose table of scores is written out, small enough to bound the memory."""
     queries, keys = query.shape[-2], key.shape[-2]
     first, second = query.shape[:-2], key.shape[:-2]
     lead = math.prod(first if first == second else torch.broadcast_shapes(first, second))  # which is slow
@@ -38,13 +38,13 @@ def cut_row_spans(parts: Parts, query: Tensor, key: Tensor) -> list[Span]:
 
 
 def cut_spans(parts: Parts, queries: int, keys: int, size: int) -> list[Span]:
-    """Blocks of `size` queries; each has at least one key, or a kernel would have nothing to read."""
+    """Return blocks of `size` queries; each has at least one key, or a kernel would have nothing to read."""
     spans = []
     whole = parts.normalizer.whole_rows or parts.aggregate.whole_rows
     # A tracer that counts through a range fixes the length; a single block leaves it free.
     for start in [0] if size >= queries else range(0, queries, size):
         stop = min(queries, start + size)
         first, last = (0, keys) if whole else parts.mask.span(start, stop, queries, keys)
-        first = 0 if parts.score.uses_key_positions else min(first, keys - 1)
+        first = min(first, keys - 1) if first and not parts.score.uses_key_positions else 0
         spans.append(Span(start, stop, first, max(last, first + 1)))
     return spans

@@ -61,7 +61,7 @@ def find_window(mask: Mask) -> Window | None:
 
 
 def cut_blocks(window: Window, queries: int, keys: int) -> BlockLayout:
-    """Blocks of a quarter as many queries as the window is wide: few keys are read in vain."""
+    """Return blocks of a quarter as many queries as the window is wide: few hidden keys are read."""
     before, after = min(window.before, keys - 1), min(window.after, queries - 1)  # no query has more on that side
     rows = min(queries, LARGEST, max(SMALLEST, (before + after + 1) // 4))
     span = -(-(rows + before + after) // ROUND) * ROUND
@@ -69,7 +69,7 @@ def cut_blocks(window: Window, queries: int, keys: int) -> BlockLayout:
 
 
 def group_blocks(sight: MaskSpec, window: Window, cut: BlockLayout, width: int) -> list[BlockGroup]:
-    """Groups of blocks. Those of a bare window that lie inside share one table."""
+    """Return groups of blocks. The inner blocks of a bare window share one table."""
     lead = max(1, torch.Size(sight.lead).numel())
     shared = max(1, BUDGET // (lead * cut.span * 2 * width))
     own = max(1, min(shared, BUDGET // (lead * cut.span * cut.rows)))

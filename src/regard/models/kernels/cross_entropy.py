@@ -40,7 +40,7 @@ def cross_entropy(
     *,
     smoothing: float = 0.0,
 ) -> CrossEntropyResult:
-    """The loss of these tokens.
+    """Return the loss of these tokens.
 
     >>> cross_entropy(torch.zeros(3, 2), torch.zeros(5, 2), None, torch.tensor([0, 1, 4])).negative_log_likelihood / 3
     tensor(1.6094)
@@ -86,7 +86,7 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _accumulate(grads: list[Tensor | None], scores: Tensor, vectors: Tensor, weight: Tensor, part: slice) -> None:
-    """Adds what a chunk's gradient, in `scores`, gives to each of the three."""
+    """Add what a chunk's gradient, in `scores`, gives to each of the three."""
     by_vectors, by_weight, by_bias = grads
     if by_vectors is not None:
         torch.mm(scores, weight, out=by_vectors[part])
@@ -99,7 +99,7 @@ def _accumulate(grads: list[Tensor | None], scores: Tensor, vectors: Tensor, wei
 def compute_losses(
     scores: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of each row, the loss without smoothing, and whether it is right; `scores` become their gradient."""
+    """Return each row's loss, its loss without smoothing, and whether it is right; `scores` become their gradient."""
     plain = scores.dtype in SUFFIX and scores.is_contiguous() and tensor_memory.is_reachable(scores, bias, targets)
     library = native.load_library() if plain else None
     if library is None or not scores.numel():
@@ -117,7 +117,7 @@ def compute_losses(
 
 
 def _compute_losses_in_torch(scores: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The same in torch."""
+    """Return the same by torch."""
     wanted = scores.gather(1, targets[:, None])[:, 0]
     totals = scores.logsumexp(1)
     losses = totals - (1 - smoothing) * wanted - smoothing * scores.mean(1)

@@ -39,7 +39,7 @@ def rank(
     count: int,
     excluded: Int[Tensor, " some"],
 ) -> Ranking:
-    """The `count` best tokens of each row. Those in `excluded` are not among them, but count in the total.
+    """Return the `count` best tokens of each row. Those in `excluded` are not among them, but count in the total.
 
     >>> rank(torch.ones(1, 1), torch.tensor([[0.0], [3.0], [1.0], [2.0]]), None, 2, torch.tensor([1])).tokens
     tensor([[3, 2]])
@@ -57,7 +57,7 @@ def rank(
 
 
 def _rank_in_torch(scores: Tensor, count: int, excluded: Tensor) -> Ranking:
-    """In torch, from all scores."""
+    """Rank in torch, from all scores."""
     allowed = scores.index_fill(1, excluded, float("-inf")) if len(excluded) else scores
     best, tokens = allowed.topk(count, dim=1)
     return Ranking(best, tokens, scores.logsumexp(1), scores.index_select(1, excluded))
@@ -66,7 +66,7 @@ def _rank_in_torch(scores: Tensor, count: int, excluded: Tensor) -> Ranking:
 def _rank_by_chunks(
     library: native.Library, vectors: Tensor, weight: Tensor, bias: Tensor | None, count: int, excluded: Tensor
 ) -> Ranking:
-    """Natively: some tokens' scores after another's, in one room."""
+    """Rank by our own loop: the scores of one chunk of tokens after another, in the same memory."""
     rows, threads = len(vectors), torch.get_num_threads()
     size = min(len(weight), max(1, CHUNK // max(1, rows)))
     room = vectors.new_empty(rows * size)

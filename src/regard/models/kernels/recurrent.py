@@ -47,8 +47,10 @@ def gru(
     real: Real | None = None,
     reverse: bool = False,
 ) -> States:
-    """The states at all times. Where a row is not `real` its state stays as it was; `reverse` goes from the last
-    time to the first. Rows behind the last real one of a time are not multiplied: put the longest first.
+    """Return the states at all times.
+
+    A row that is not `real` (padding) keeps its state; `reverse` goes from the last time to the first. Rows behind the
+    last real one of a time are not multiplied: put the longest first.
 
     >>> gru(torch.zeros(3, 2, 6), torch.ones(2, 2), torch.zeros(6, 2), torch.zeros(6))[:, 0, 0]
     tensor([0.5000, 0.2500, 0.1250])
@@ -67,14 +69,14 @@ def lstm(
     real: Real | None = None,
     reverse: bool = False,
 ) -> LSTMOutput:
-    """The same for an LSTM, which starts from a state and a cell."""
+    """Return the same for an LSTM, which starts from a state and a cell."""
     _check(inputs, weight, bias, real, 4, *start)
     found = _LSTM.apply(inputs, *start, weight, bias, real, reverse)  # type: ignore[no-untyped-call]
     return LSTMOutput(*found)
 
 
 def _check(inputs: Tensor, weight: Tensor, bias: Tensor, real: Tensor | None, number: int, *starts: Tensor) -> None:
-    """Our loops read everything by the shape and kind of the inputs; `number` is that of the gates."""
+    """Raise unless all fit the inputs, by whose shape and dtype our loops read; `number` is that of the gates."""
     steps, rows, width = inputs.shape
     size = width // number
     shapes = [(weight, (width, size)), (bias, (width,)), *((start, (rows, size)) for start in starts)]
@@ -89,7 +91,7 @@ def _check(inputs: Tensor, weight: Tensor, bias: Tensor, real: Tensor | None, nu
 
 
 def _iterate_times(steps: int, reverse: bool) -> Iterator[tuple[int, int | None]]:
-    """Each time with the one before it, None at the beginning."""
+    """Yield each time with the one before it, None at the beginning."""
     order = range(steps - 1, -1, -1) if reverse else range(steps)
     before = None
     for time in order:
@@ -106,7 +108,7 @@ def _select_time(real: Tensor | None, time: int) -> Tensor | None:
 
 
 def _count_rows(real: Tensor | None, steps: int, rows: int) -> list[int]:
-    """For each time, how many rows there are up to the last real one."""
+    """Return, for each time, how many rows there are up to the last real one."""
     if real is None:
         return [rows] * steps
     return (real * torch.arange(1, rows + 1, device=real.device)).amax(1).tolist() if rows else [0] * steps
@@ -115,7 +117,7 @@ def _count_rows(real: Tensor | None, steps: int, rows: int) -> list[int]:
 def _compute_weight_gradients(
     by_hidden: Tensor, states: Tensor, start: Tensor, reverse: bool, counts: list[int]
 ) -> tuple[Tensor, Tensor]:
-    """Of the matrix and its bias: one product of all steps with the states before them."""
+    """Return the gradients of matrix and bias: one product of all steps with the states before them."""
     steps, rows, _ = states.shape
     if min(counts) < rows:
         befores = [start if last is None else states[last] for _, last in _iterate_times(steps, reverse)]
@@ -140,14 +142,11 @@ class _GRU(torch.autograd.Function):
         real = None if real is None else tensor_memory.make_contiguous(real)
         states, hidden = inputs.new_empty(steps, rows, size), inputs.new_zeros(rows, 3 * size)
         kept = inputs.new_empty(steps, rows, 4 * size) if any(ctx.needs_input_grad) else None
-        run, turned, counts = (
-            _choose_cell("gru_cell", recurrent_cells.gru_cell, 6, inputs, start, real),
-            weight.T,
-            _count_rows(real, steps, rows),
-        )
+        run = _choose_cell("gru_cell", recurrent_cells.gru_cell, 6, inputs, start, real)
+        transposed, counts = weight.T, _count_rows(real, steps, rows)
         for time, last in _iterate_times(steps, reverse):
             before, count = start if last is None else states[last], counts[time]
-            torch.addmm(bias, before[:count], turned, out=hidden[:count])
+            torch.addmm(bias, before[:count], transposed, out=hidden[:count])
             saved = None if kept is None else kept[time]
             run(rows, size, _select_time(real, time), inputs[time], hidden, before, states[time], saved)
         ctx.save_for_backward(states, kept, start, weight, real)
@@ -185,36 +184,18 @@ class _LSTM(torch.autograd.Function):
         reverse: bool,
     ) -> tuple[Tensor, Tensor]:
         steps, rows, size = inputs.shape[0], inputs.shape[1], start.shape[-1]
-        inputs, start, cell_start = (
-            tensor_memory.make_contiguous(inputs),
-            tensor_memory.make_contiguous(start),
-            tensor_memory.make_contiguous(cell_start),
-        )
+        inputs, start, cell_start = map(tensor_memory.make_contiguous, (inputs, start, cell_start))
         real = None if real is None else tensor_memory.make_contiguous(real)
         states, cells = (inputs.new_empty(steps, rows, size) for _ in range(2))
         hidden = inputs.new_zeros(rows, 4 * size)
         kept = inputs.new_empty(steps, rows, 5 * size) if any(ctx.needs_input_grad) else None
-        run, turned, counts = (
-            _choose_cell("lstm_cell", recurrent_cells.lstm_cell, 8, inputs, start, cell_start, real),
-            weight.T,
-            _count_rows(real, steps, rows),
-        )
+        run = _choose_cell("lstm_cell", recurrent_cells.lstm_cell, 8, inputs, start, cell_start, real)
+        transposed, counts = weight.T, _count_rows(real, steps, rows)
         for time, last in _iterate_times(steps, reverse):
             before, cell = (start, cell_start) if last is None else (states[last], cells[last])
-            torch.addmm(bias, before[: counts[time]], turned, out=hidden[: counts[time]])
-            saved = None if kept is None else kept[time]
-            run(
-                rows,
-                size,
-                _select_time(real, time),
-                inputs[time],
-                hidden,
-                before,
-                cell,
-                states[time],
-                cells[time],
-                saved,
-            )
+            torch.addmm(bias, before[: counts[time]], transposed, out=hidden[: counts[time]])
+            outputs = states[time], cells[time], None if kept is None else kept[time]
+            run(rows, size, _select_time(real, time), inputs[time], hidden, before, cell, *outputs)
         ctx.save_for_backward(states, cells, kept, start, cell_start, weight, real)
         ctx.reverse, ctx.counts = reverse, counts
         return states, cells[0 if reverse else steps - 1].clone()
@@ -241,7 +222,7 @@ class _LSTM(torch.autograd.Function):
 def _choose_cell(
     name: str, plain: Callable[..., None], pointers: int, like: Tensor, *others: Tensor | None
 ) -> Callable[..., None]:
-    """One step's gates: ours where there is a compiler, else torch's."""
+    """Return the gates of one step: our own loop if there is a compiler, else torch's operations."""
     library = recurrent_cells.find_cell_library(like, *others)
     if library is None:
         return lambda rows, size, *tensors: plain(*tensors)

@@ -16,13 +16,13 @@ OptionalTensor = Tensor | None
 
 
 def find_cell_library(*tensors: OptionalTensor) -> native.Library | None:
-    """Our own loops, where they can work on such tensors; the first has the numbers of all steps together."""
+    """Return our own loops if they can read these tensors; the first has the numbers of all steps together."""
     first, *others = tensors
     return None if first is None else find_library(first, *others)
 
 
 def bind_function(library: native.Library, name: str, dtype: torch.dtype, pointers: int) -> Callable[..., None]:
-    """One of our loops, for packed tensors of one kind, or steps of them: (rows, size, tensors…)."""
+    """Return one of our loops, for contiguous tensors of one dtype, or steps of them: (rows, size, tensors…)."""
     kinds = (*(native.SIZE,) * 3, *(native.POINTER,) * pointers)
     function, threads = library.function(f"regard_{name}_{SUFFIX[dtype]}", *kinds), torch.get_num_threads()
 
@@ -35,7 +35,7 @@ def bind_function(library: native.Library, name: str, dtype: torch.dtype, pointe
 def gru_cell(
     real: OptionalTensor, inputs: Tensor, hidden: Tensor, before: Tensor, state: Tensor, kept: OptionalTensor
 ) -> None:
-    """Fills `state` and, where a backward pass will come, `kept`: reset, update, candidate, hidden share."""
+    """Fill `state` and, if a backward pass will come, `kept`: reset, update, candidate, hidden share."""
     by_hand, product = inputs.chunk(3, dim=-1), hidden.chunk(3, dim=-1)
     reset, update = torch.sigmoid(by_hand[0] + product[0]), torch.sigmoid(by_hand[1] + product[1])
     candidate = torch.tanh(by_hand[2] + reset * product[2])
@@ -54,7 +54,7 @@ def gru_cell_backward(
     by_hidden: Tensor,
     carry: Tensor,
 ) -> None:
-    """Fills `by_input` and `by_hidden`; `carry` is the gradient from the next step, and then to the step before."""
+    """Fill `by_input` and `by_hidden`; `carry` is the gradient from the next step, and then to the step before."""
     reset, update, candidate, share = kept.chunk(4, dim=-1)
     grad = upstream + carry
     by_candidate = grad * (1 - update) * (1 - candidate**2)
@@ -77,7 +77,7 @@ def lstm_cell(  # noqa: PLR0913  # the tensors of one step, as recurrent.cpp tak
     cell: Tensor,
     kept: OptionalTensor,
 ) -> None:
-    """Fills `state`, `cell` and `kept`: input, forget, candidate, output, tangent of the cell."""
+    """Fill `state`, `cell` and `kept`: input, forget, candidate, output, tangent of the cell."""
     gates = (inputs + hidden).chunk(4, dim=-1)
     into, forget, out = (torch.sigmoid(gates[gate]) for gate in (0, 1, 3))
     candidate = torch.tanh(gates[2])
@@ -98,7 +98,7 @@ def lstm_cell_backward(
     carry: Tensor,
     cell_carry: Tensor,
 ) -> None:
-    """Fills `by_gates`; both carries are the gradients from the next step, and then to the step before."""
+    """Fill `by_gates`; both carries are the gradients from the next step, and then to the step before."""
     into, forget, candidate, out, seen = kept.chunk(5, dim=-1)
     grad = upstream + carry
     by_cell = cell_carry + grad * out * (1 - seen**2)
@@ -117,7 +117,7 @@ def lstm_cell_backward(
 
 
 def _skip_padding(real: Tensor, grad: Tensor, carry: Tensor, *by_gates: Tensor) -> None:
-    """A row of padding passes its gradient on to the step before, and to nothing else."""
+    """Pass the gradient of a row of padding on to the step before, and to nothing else."""
     carry.copy_(torch.where(real[:, None], carry, grad))
     for gradient in by_gates:
         gradient.masked_fill_(~real[:, None], 0.0)

@@ -2,6 +2,7 @@
 
 import atexit
 import ctypes
+import os
 import shutil
 import threading
 import warnings
@@ -29,7 +30,7 @@ class Library:
         self._functions: dict[str, Callable[..., int]] = {}
 
     def function(self, name: str, *arguments: type) -> Callable[..., int]:
-        """The C function of that name, bound once. Calling it releases Python's lock."""
+        """Return the C function of that name, bound once. Calling it releases Python's lock."""
         found = self._functions.get(name)
         if found is None:
             function: Any = getattr(self._library, name)
@@ -57,9 +58,14 @@ def get_loaded() -> Library | None:
     return _holder.library
 
 
+def is_disabled() -> bool:
+    """Return whether the user turned compiling off."""
+    return os.environ.get(compiler.VARIABLE, "unset").strip().lower() in ("", "none")
+
+
 def get_failure() -> str:
     """Return why this process will not have the library; empty while it may."""
-    return f"{compiler.VARIABLE} says so" if not _holder.library and compiler.is_disabled() else _holder.reason
+    return f"{compiler.VARIABLE} says so" if not _holder.library and is_disabled() else _holder.reason
 
 
 def describe_state() -> str:
@@ -92,7 +98,7 @@ def find_library(tensor: Tensor, *others: Tensor | None, size: int | None = None
 
 def _load_once(build: bool) -> None:
     _holder.searched_cache = True
-    if compiler.is_disabled():
+    if is_disabled():
         _holder.is_final = True
         return
     try:
@@ -106,7 +112,7 @@ def _load_once(build: bool) -> None:
 
 
 def _find_or_build(build: bool) -> Library | None:
-    """From the cache if it is there and loads; else compiled, if `build`."""
+    """Load it from the cache if it is there; else compile it, if `build`."""
     command = compiler.find_compiler()
     files = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.hpp")])
     flags = [repr(attempt) for attempt in compiler.list_attempts()]

@@ -24,7 +24,7 @@ _transforms = torch._C._are_functorch_transforms_active
 
 
 def is_reachable(*tensors: Tensor | None) -> bool:
-    """Whether a loop of ours may be pointed at all of these: no transform or mode looks on, and there is memory."""
+    """Return whether our loops may read all of these: no transform or mode intercepts them, and they have memory."""
     if _compiling() or is_intercepted() or is_mapped():
         return False
     for tensor in tensors:  # noqa: SIM110  # a generator would take as long again
@@ -57,7 +57,7 @@ def is_forward_mode() -> bool:
 
 
 def has_memory(tensor: Tensor) -> bool:
-    """Whether there are numbers in this process's memory behind a tensor.
+    """Return whether a tensor's numbers are in this process's memory.
 
     >>> has_memory(torch.ones(2)), has_memory(torch.ones(2, device="meta")), has_memory(torch.ones(2).to_sparse())
     (True, False, False)
@@ -83,26 +83,26 @@ def is_readable(*tensors: Tensor) -> bool:
 
 
 def has_only_shape(tensor: Tensor) -> bool:
-    """Whether what is computed from it has a shape and no numbers: on the meta device, and with fake tensors."""
+    """Return whether what is computed from it has a shape but no numbers: meta and fake tensors."""
     if tensor.is_meta or isinstance(tensor, FakeTensor):
         return True
     return bool(_modes()) and torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
 
 
 def make_contiguous(tensor: Tensor) -> Tensor:
-    """With all numbers one after another, as they are to be read."""
+    """Return the tensor with all numbers one after another, and none to be negated when read."""
     return tensor.contiguous().resolve_neg()
 
 
 def make_rows_contiguous(tensor: Tensor) -> Tensor:
-    """With the numbers of a row next to each other, as they are to be read; rows may be anywhere."""
+    """Return the tensor with the numbers of a row next to each other; rows may be anywhere."""
     if not tensor.is_contiguous() and tensor.stride()[-1] != 1:
         tensor = tensor.contiguous()
     return tensor.resolve_neg()
 
 
 def get_address(tensor: Tensor | None) -> int | None:
-    """Where the numbers of a packed tensor begin; None for none."""
+    """Return the address of a contiguous tensor; None for none."""
     if tensor is None:
         return None
     if not tensor.is_contiguous():
@@ -111,7 +111,7 @@ def get_address(tensor: Tensor | None) -> int | None:
 
 
 def get_strided_address(tensor: Tensor | None) -> int | None:
-    """Where the numbers of a tensor begin whose rows are walked by its strides; None for none."""
+    """Return the address of a tensor whose rows are walked by its strides; None for none."""
     if tensor is None:
         return None
     if tensor.is_contiguous():
@@ -126,7 +126,7 @@ def get_strided_address(tensor: Tensor | None) -> int | None:
 
 
 def get_unchecked_address(tensor: Tensor | None) -> int | None:
-    """Where a tensor begins that we have just made, or a part of one that was checked; None for none."""
+    """Return the address of a tensor that we have just made, or of a part of one that was checked; None for none."""
     if tensor is None:
         return None
     place = tensor.data_ptr()
@@ -136,7 +136,7 @@ def get_unchecked_address(tensor: Tensor | None) -> int | None:
 
 
 def _check_storage(tensor: Tensor, reach: int) -> int:
-    """The pointer, if memory holds `reach` numbers from there on."""
+    """Return the address if memory holds `reach` numbers from there on; raise if not."""
     if not tensor.is_cpu or tensor.is_neg():
         raise _make_error(tensor, "plain numbers on the CPU")
     place = tensor.data_ptr()
