@@ -67,14 +67,14 @@ def build_specification(translator: Translator) -> Any:
         parts.TransformerEncoderSpec(counts[0], heads, **options),
         parts.TransformerDecoderSpec(counts[1], heads, alignment_heads=heads, **options),
     )
-    set_embeddings(spec.encoder, spec.encoder.embeddings[0], encoder.words, config.longest)
-    set_embeddings(spec.decoder, spec.decoder.embeddings, decoder.words, config.longest)
+    set_embeddings(spec.encoder, spec.encoder.embeddings[0], encoder.embedding, config.longest)
+    set_embeddings(spec.decoder, spec.decoder.embeddings, decoder.embedding, config.longest)
     for layer, block in zip(spec.encoder.layer, encoder.blocks, strict=True):
-        set_self_attention(layer.self_attention, block.attention, block.around_attention)
+        set_self_attention(layer.self_attention, block.attention, block.attention_residual)
         set_feed_forward(layer.ffn, block)
     for layer, block in zip(spec.decoder.layer, decoder.blocks, strict=True):
-        set_self_attention(layer.self_attention, block.attention, block.around_attention)
-        set_cross_attention(layer.attention, block.source, block.around_source)
+        set_self_attention(layer.self_attention, block.attention, block.attention_residual)
+        set_cross_attention(layer.attention, block.source, block.source_residual)
         set_feed_forward(layer.ffn, block)
     for part, norm in ((spec.encoder, encoder.norm), (spec.decoder, decoder.norm)):
         if isinstance(norm, nn.LayerNorm):
@@ -162,7 +162,7 @@ def set_feed_forward(part: Any, block: Any) -> None:
     network = block.feed_forward
     set_linear(part.linear_0, network.widen.weight, network.widen.bias)
     set_linear(part.linear_1, network.narrow.weight, network.narrow.bias)
-    set_norm(part.layer_norm, block.around_forward.norm)
+    set_norm(part.layer_norm, block.forward_residual.norm)
 
 
 def set_linear(part: Any, weight: Tensor | None, bias: Tensor | None) -> None:

@@ -107,7 +107,7 @@ class LearnedPositions(nn.Module):
     def _check_length(self, stop: int) -> None:
         most = self.table.shape[0]
         if stop > most:
-            fix = f"build Learned({stop}, …), or cut the sequence"
+            fix = f"build LearnedPositions({stop}, …), or cut the sequence"
             raise wrong("sequence", f"{stop} positions", f"at most {most}", fix)
 
 
@@ -138,7 +138,7 @@ class RotaryPositions(nn.Module):
         """`positions`, `(*lead, length)`, are given where they do not follow one another."""
         check_start(start, tuple(heads.shape[:-2]))
         if heads.shape[-1] != self.dim:
-            fix = f"build Rotary({heads.shape[-1]})"
+            fix = f"build RotaryPositions({heads.shape[-1]})"
             raise wrong("rotary.dim", self.dim, f"the width of one head, {heads.shape[-1]}", fix)
         omega = frequencies(self.dim, base=self.base)
         if positions is None:
