@@ -84,7 +84,7 @@ def test_hard_reading_takes_one_region_and_outside_training_the_best(name: str) 
 
 def test_each_hypothesis_of_a_beam_carries_its_own_weights() -> None:
     made, given = decoder().eval(), encoded()
-    for own in beam_search(made, given, MARKS, 4, plan=BeamOptions(3, 3), attention=True):
+    for own in beam_search(made, given, MARKS, 4, options=BeamOptions(3, 3), attention=True):
         for one in own:
             tokens = torch.tensor([[2, *one.tokens]] * B)
             rows = made.teacher_force(tokens, given).weights.dense()

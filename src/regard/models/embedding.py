@@ -33,11 +33,11 @@ class TokenEmbedding(nn.Module):
 
     @property
     def width(self) -> int:
-        """The numbers of one vector."""
+        """The width of a vector."""
         return self.table.embedding_dim
 
     def forward(self, tokens: Int[Tensor, "*lead length"], *, start: Start = 0) -> Float[Tensor, "*lead length width"]:
-        """`start` is the position of the first token."""
+        """Return the vectors of tokens; `start` is the position of the first one."""
         vectors: Tensor = self.table(tokens)
         if self.factor != 1.0:
             vectors = vectors * self.factor

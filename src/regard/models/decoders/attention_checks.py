@@ -36,7 +36,7 @@ def check_single_head(attention: Attention, fix: str) -> None:
     """Raise unless an attention has one head and the soft aggregate, which its user computes with."""
     heads, aggregate = attention.projections.heads, attention.mechanism.aggregate
     if heads != 1:
-        raise wrong("attention.heads", heads, "1, because its weights are used one by one", "use one head")
+        raise wrong("attention.heads", heads, "1, because one head alone is computed here", "use one head")
     if type(aggregate) is not Soft:
         raise wrong("mechanism.aggregate", type(aggregate).__name__, "Soft", fix)
 
