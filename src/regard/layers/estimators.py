@@ -82,7 +82,7 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return attend(query, points, values, score=Gaussian(width), mask=mask)
 
     def _learn_width(self) -> float:
-        """Return the width that best predicts each point from the others: from itself, an infinite one would be best."""
+        """Return the width that best predicts each point from the others: with itself it would be infinite."""
         points, values = self._load_points()
         if len(points) < 2:
             return float(self.width)

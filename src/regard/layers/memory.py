@@ -45,7 +45,7 @@ class Memory:
 
     @property
     def next_position(self) -> int | Integer[Tensor, "*#batch"]:
-        """The position after the last key that is not padding: one for all sequences, or one for each if some are padded."""
+        """The position after the last key that is not padding: one for all, or one for each if some are padded."""
         if (type(self.mask) is Full and self.positions is None) or not self.length:
             return self.length
         device = self.key.device

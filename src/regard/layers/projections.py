@@ -24,7 +24,7 @@ class HeadProjections(nn.Module):
     """Projects sequences to heads, and heads to a sequence.
 
     There are `heads` for queries and `groups` of them for keys and values: as many (multi-head), one (multi-query,
-    Shazeer 2019) or a divisor (grouped, Ainslie et al. 2023). Head h attends to the keys of group h // (heads / groups).
+    Shazeer 2019) or a divisor (grouped, Ainslie et al. 2023). Head h has the keys of group h // (heads / groups).
     """
 
     def __init__(self, output: nn.Module, *, heads: int, groups: int | None = None) -> None:
