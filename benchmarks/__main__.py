@@ -1,4 +1,4 @@
-"""Measure the claims: `find_python -m benchmarks [names …] [--quick]`. Let nothing else run meanwhile."""
+"""Measure the claims: `python -m benchmarks [names …] [--quick]`. Let nothing else run meanwhile."""
 
 import argparse
 import os

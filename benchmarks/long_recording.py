@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.contenders.observation import LongAttention, Sizes, draw_long_inputs
 from benchmarks.results import ASIDE, FOLDER, ROOT, CaseResult, Check, Entry, Result, save
-from benchmarks.worker import describe_setting
+from benchmarks.worker import record_setting
 from regard.cli.machine import LoadMonitor
 from regard.compute.timing import summarize
 from regard.inspect.observe import observe
@@ -161,7 +161,7 @@ def build_result(entries: list[Entry], given: argparse.Namespace, watch: LoadMon
     ]
     case = CaseResult(f"{given.length:,} × {given.length:,} weights", "s", entries, checks)
     quick = given.length < 32_768
-    setting = describe_setting(torch.get_num_threads(), load, watch, quick=quick)
+    setting = record_setting(torch.get_num_threads(), load, watch, quick=quick)
     return Result("long_recording", "A long attention on the page", setting, [case])
 
 

@@ -173,7 +173,8 @@ def _render_curve(curve: CurveResult) -> str:
     last = curve.points[-1]
     name = curve.backend if curve.backward else f"{curve.backend}, forward"
     slopes = f"n^{curve.time_exponent:.2f} | n^{curve.memory_exponent:.2f}"
-    return f"| {name} | {slopes} | {last.length:,} | {format_amount(last.seconds, 's')}, {format_number(last.megabytes)} MB |"
+    cost = f"{format_amount(last.seconds, 's')}, {format_number(last.megabytes)} MB"
+    return f"| {name} | {slopes} | {last.length:,} | {cost} |"
 
 
 def render_files(root: Path = ROOT) -> dict[Path, str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.results import ASIDE, FOLDER, ROOT, CaseResult, Check, Entry, Result, save
-from benchmarks.worker import describe_setting
+from benchmarks.worker import record_setting
 from regard.cli.machine import LoadMonitor
 from regard.compute.timing import summarize
 
@@ -97,7 +97,7 @@ def build_result(seen: ClientLog, given: argparse.Namespace, watch: LoadMonitor,
         f"{given.clients} clients for {given.seconds:g} s, beam {given.beam}", "s", [entry], [check], counts
     )
     quick = given.seconds < 60
-    setting = describe_setting(given.threads, load, watch, quick=quick)
+    setting = record_setting(given.threads, load, watch, quick=quick)
     return Result("serving", "Translations served to many clients at once", setting, [case])
 
 

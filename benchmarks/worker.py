@@ -28,11 +28,11 @@ def measure(name: str, scale: Scale, threads: int) -> Result:
         from benchmarks.growth import measure_growth
 
         curves = measure_growth(name, claim.growth, scale)
-    setting = describe_setting(threads, load, watch, quick=scale.quick or scale.tiny)
+    setting = record_setting(threads, load, watch, quick=scale.quick or scale.tiny)
     return Result(name, claim.title, setting, cases, curves)
 
 
-def describe_setting(threads: int, load: float, watch: LoadMonitor, *, quick: bool) -> Setting:
+def record_setting(threads: int, load: float, watch: LoadMonitor, *, quick: bool) -> Setting:
     """Return the machine, its load before and during a measurement, the day and the commit."""
     today = date.today().isoformat()
     return Setting(*describe_machine(), threads, load, watch.measure_load(), today, find_commit(), quick)
