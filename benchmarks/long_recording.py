@@ -70,7 +70,7 @@ def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     with torch.no_grad(), observe(model, keep="tiles") as recording:
         model(query, key)
     seen = time.perf_counter()
-    table = recording["Long"].downsample(0, how="max").numpy()
+    table = recording["LongAttention"].downsample(0, how="max").numpy()
     names = pool_labels(None, length, len(table))
     draw(draw_alignment(table, names, names, largest=float(table.max())), folder / "first.png")
     drawn = time.perf_counter()
