@@ -49,8 +49,8 @@ def searched(model: Any, encoded: EncoderOutput, plan: BeamOptions | SamplingOpt
     if plan is None:
         return greedy_search(model.decoder, encoded, MARKS, 7, attention=True)
     if isinstance(plan, SamplingOptions):
-        return sample(model.decoder, encoded, MARKS, 7, plan=plan, attention=True)[0]
-    return beam_search(model.decoder, encoded, MARKS, 7, plan=plan, attention=True)[0]
+        return sample(model.decoder, encoded, MARKS, 7, options=plan, attention=True)[0]
+    return beam_search(model.decoder, encoded, MARKS, 7, options=plan, attention=True)[0]
 
 
 def path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
@@ -66,7 +66,7 @@ def path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
 def test_the_branches_that_end_are_what_the_search_returns(name: str, kind: str) -> None:
     model, plan = make(name), PLANS[kind]
     encoded = one_of(encoded_by(model))
-    grown = [branch for step in iterate_search(model.decoder, encoded, MARKS, 7, plan=plan) for branch in step]
+    grown = [branch for step in iterate_search(model.decoder, encoded, MARKS, 7, options=plan) for branch in step]
     branches = {branch.number: branch for branch in grown}
     assert [branch.number for branch in grown] == list(range(len(grown)))
     ends = [branch for branch in grown if branch.score is not None]
@@ -94,7 +94,7 @@ def test_each_step_is_seen_before_the_next_is_computed() -> None:
         return plain(*arguments)
 
     model.decoder.advance = counted  # type: ignore[method-assign]
-    steps = iterate_search(model.decoder, one_of(encoded_by(model)), MARKS, 7, plan=BeamOptions(width=2))
+    steps = iterate_search(model.decoder, one_of(encoded_by(model)), MARKS, 7, options=BeamOptions(width=2))
     for expected in (1, 2):
         next(steps)
         assert calls == expected

@@ -6,7 +6,7 @@ from regard.algebra import catalog
 from regard.algebra.aggregates import Aggregate
 from regard.algebra.catalog import Sizes
 from regard.layers.mechanism import Mechanism
-from regard.models.builder import build_normalizer, build_score
+from regard.models.attention_builder import build_normalizer, build_score
 
 
 def build_catalog_mechanism(

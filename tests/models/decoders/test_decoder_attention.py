@@ -18,15 +18,13 @@ from regard.layers.blocks import DecoderBlock
 from regard.layers.projections import Projections
 from regard.models import EncoderOutput
 from regard.models.convolution import GatedConvolution
+from regard.models.decoders.attention_scopes import GlobalScope, MonotonicScope, PredictiveScope
 from regard.models.decoders.convolutional import ConvolutionalStage
 from regard.models.decoders.decoder_attention import (
     ContentAttention,
     DecoderAttention,
-    GlobalScope,
     LocationAwareAttention,
     MonotonicAttention,
-    MonotonicScope,
-    PredictiveScope,
 )
 from regard.models.decoders.region_attention import RegionAttention
 from regard.models.decoders.transformer import TransformerDecoder
@@ -123,16 +121,16 @@ def test_a_bias_that_counts_queries_is_refused(name: str, bias: Bias) -> None:
 @pytest.mark.parametrize("name", READERS)
 def test_rotary_positions_of_a_source_are_refused(name: str) -> None:
     with pytest.raises(
-        InputError, match=re.escape("attention.rotary: got Rotary, expected none where a decoder reads")
+        InputError, match=re.escape("attention.rotary: got RotaryPositions, expected none in cross-attention")
     ):
         READERS[name](lambda **parts: attention(rotary=RotaryPositions(2), **parts))
 
 
 @pytest.mark.parametrize("name", ["glancing", "attentive", "aware"])
 def test_rows_that_follow_one_another_are_for_walking(name: str) -> None:
-    with pytest.raises(InputError, match=re.escape("fix: read with Walking(…)")):
+    with pytest.raises(InputError, match=re.escape("fix: use MonotonicAttention(…)")):
         READERS[name](lambda: attention(normalizer=Monotonic()))
-    with pytest.raises(InputError, match=re.escape("fix: read with Near(…)")):
+    with pytest.raises(InputError, match=re.escape("fix: use PredictiveScope(…)")):
         READERS[name](lambda: attention(normalizer=LocalGaussian(torch.zeros(1), 1.0)))
 
 
@@ -145,7 +143,7 @@ def test_a_second_head_and_another_aggregate_are_refused(name: str) -> None:
 
 
 def test_a_walk_goes_over_all_keys() -> None:
-    with pytest.raises(InputError, match=r"^gaze: got Along, expected Everywhere"):
+    with pytest.raises(InputError, match=r"^scope: got MonotonicScope, expected GlobalScope"):
         MonotonicAttention(MonotonicScope(attention(normalizer=Monotonic()), radius=1), width=D)
 
 
@@ -172,7 +170,7 @@ def test_local_attention_refuses_a_normalizer_that_it_would_replace(normalizer: 
 def test_other_decoders_refuse_what_counts_queries_too() -> None:
     counting = attention(bias=ALiBi(1))
     with pytest.raises(InputError, match=r"^mechanism.bias: got ALiBi"):
-        ConvolutionalStage(GatedConvolution(D, width=3), counting, words=D, size=D, content=D)
+        ConvolutionalStage(GatedConvolution(D, width=3), counting, width=D, size=D, content=D)
     block = DecoderBlock(D, attention=attention(), source=counting, feed_forward=nn.Identity())
     with pytest.raises(InputError, match=r"^mechanism.bias: got ALiBi"):
         TransformerDecoder(TokenEmbedding(nn.Embedding(3, D)), [block], nn.Linear(D, 3))

@@ -42,7 +42,7 @@ def encoded() -> EncoderOutput:
 
 
 def test_soft_reading_is_the_formula() -> None:
-    reader, given = decoder().reader, encoded()
+    reader, given = decoder().attention, encoded()
     query = torch.randn(B, H, dtype=torch.float64)
     looked = reader.attend_step(query, reader.begin(given))
     projections = reader.attention.projections
@@ -65,8 +65,8 @@ def test_stepping_is_teacher_forcing_and_many_looks_are_one_look_each(name: str)
         state = taken.state
         assert torch.allclose(taken.vector, taught.vectors[:, place], atol=1e-12)
     queries = torch.randn(B, 4, H, dtype=torch.float64)
-    often = made.reader.attend_all(queries, given)
-    each = [made.reader.attend_step(query, made.reader.begin(given)).context for query in queries.unbind(1)]
+    often = made.attention.attend_all(queries, given)
+    each = [made.attention.attend_step(query, made.attention.begin(given)).context for query in queries.unbind(1)]
     assert torch.allclose(often.contexts, torch.stack(each, 1), atol=1e-12)
 
 
@@ -84,7 +84,7 @@ def test_hard_reading_takes_one_region_and_outside_training_the_best(name: str) 
 
 def test_each_hypothesis_of_a_beam_carries_its_own_weights() -> None:
     made, given = decoder().eval(), encoded()
-    for own in beam_search(made, given, MARKS, 4, plan=BeamOptions(3, 3), attention=True):
+    for own in beam_search(made, given, MARKS, 4, options=BeamOptions(3, 3), attention=True):
         for one in own:
             tokens = torch.tensor([[2, *one.tokens]] * B)
             rows = made.teacher_force(tokens, given).weights.dense()
@@ -126,7 +126,7 @@ def exact_gradient(tokens: Tensor, given: EncoderOutput, names: list[str]) -> tu
     return total.detach(), dict(zip(names, grads, strict=True))
 
 
-GATE, QUERY = "reader.gate.weight", "reader.attention.projections.query.weight"
+GATE, QUERY = "attention.gate.weight", "attention.attention.projections.query.weight"
 
 
 def test_reinforce_is_the_gradient_of_the_exact_expectation() -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.errors import InputError
-from regard.models.encoders import PyramidalEncoder
+from regard.models.encoders.pyramidal import PyramidalEncoder
 
 B, T, F, H = 3, 23, 5, 7
 LENGTHS = torch.tensor([23, 9, 14])

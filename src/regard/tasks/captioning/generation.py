@@ -47,7 +47,7 @@ def generate_captions(
         if options is None:
             found = greedy_search(model.decoder, encoded, SPECIAL_TOKENS, LONGEST, attention=attention)
         else:
-            several = beam_search(model.decoder, encoded, SPECIAL_TOKENS, LONGEST, plan=options, attention=attention)
+            several = beam_search(model.decoder, encoded, SPECIAL_TOKENS, LONGEST, options=options, attention=attention)
             found = take_best(several)
     return [decode_caption(one, vocabulary) for one in found]
 

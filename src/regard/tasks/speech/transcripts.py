@@ -69,7 +69,7 @@ def search_batch(
     if search.beam == 1:
         return greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)
     plan = BeamOptions(search.beam, 1, "exact", HypothesisScorer("wu", search.length_penalty))
-    return take_best(beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=plan, attention=attention))
+    return take_best(beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, options=plan, attention=attention))
 
 
 def decode_transcript(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcript:

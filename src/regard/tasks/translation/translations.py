@@ -104,7 +104,7 @@ def search_batch(
     room = compute_max_lengths(lengths, search)
     if search.beam == 1 and not search.coverage:
         return [[one] for one in greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)]
-    return beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=search.beam_options, attention=attention)
+    return beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, options=search.beam_options, attention=attention)
 
 
 def compute_max_lengths(lengths: Tensor, search: TranslationSearchOptions) -> Tensor:
