@@ -53,7 +53,7 @@ def test_a_file_is_cut_into_sequences_and_keeps_its_order(regard: Regard) -> Non
     config = import_task("next-vector").configure(None, ("wave.npy",), {"data.length": "6"})
     learned = import_task("next-vector").build_task(config)
     assert learned.sets.validation[0].shape == (39, 6, 2)
-    assert torch.equal(learned.training(0)[0][1, 0], learned.training(0)[0][0, 1])
+    assert torch.equal(learned.load_training(0)[0][1, 0], learned.load_training(0)[0][0, 1])
     report = import_task("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
     assert report["error"] < 0.3 * report["last value"]
 

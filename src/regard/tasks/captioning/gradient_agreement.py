@@ -14,7 +14,7 @@ from regard.models.decoders.region_attention import AGGREGATES
 from regard.tasks.captioning.config import CaptionerConfig, CaptioningData, CaptioningTraining, configure_for_scenes
 from regard.tasks.captioning.expectation import compute_expected_log_likelihood, teacher_force_repeatedly, use_aggregate
 from regard.tasks.captioning.loss import compute_reinforce_loss
-from regard.tasks.captioning.task import build_task
+from regard.tasks.registry import import_task
 from regard.training import DataShare
 
 SMALL = CaptionerConfig("reinforce", "scaled-dot", size=7, hidden=11, width=13, channels=(5, 6, 7))
@@ -39,7 +39,7 @@ class GradientCase(NamedTuple):
 def build_case(seed: int) -> GradientCase:
     """One of this seed."""
     config = replace(configure_for_scenes(), data=CaptioningData(scenes=30, held_out=1, seed=seed), model=SMALL)
-    captioning = build_task(config)
+    captioning = import_task("captioning").build_task(config)
     torch.manual_seed(seed)
     model = captioning.model().double().train()
     for parameter in model.parameters():

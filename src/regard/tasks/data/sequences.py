@@ -24,8 +24,8 @@ BAD_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError, TypeError, 
 class VectorSequences(NamedTuple):
     """Vectors `(items, length, size)`, of which the last is the target.
 
-    `expected_position` is the place that has to be looked at, where there is one (−1 where not); `floor` is the squared error
-    that noise makes of the best prediction, where it is known.
+    `expected_position` is the position that has to be attended to (−1 if there is none); `floor` is the squared error
+    that noise makes of the best prediction, if it is known.
     """
 
     vectors: Array

@@ -14,6 +14,7 @@ import torch
 from regard.algebra.shapes import Float, Tensor
 from regard.datasets.archives import open_archive, read_member
 from regard.errors import wrong
+from regard.tasks.data.dataset import FingerprintMixin
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.features import stretch
 from regard.tasks.speech.sound import decode_sound, read_sound
@@ -34,15 +35,16 @@ class DigitRecording(NamedTuple):
     samples: Float[Tensor, " sample"]
 
 
-class SpokenDigits:
-    """Recordings of one speaker in a row; what is held out is never heard in training, alone or in a row.
+class SpokenDigits(FingerprintMixin):
+    """Digits of one speaker in a row; held-out recordings are never trained on, alone or in a row.
 
     Without `left_out`, the test set is the authors' (recordings 0 to 4). With it, all recordings of that speaker are
-    the test set and none of his is trained on.
+    the test set, and the speaker is not trained on.
     """
 
     notes: Sequence[str]
     endless = True
+    cut = False
 
     def __init__(self, recordings: Sequence[DigitRecording], *, rate: int, join: int, left_out: str, seed: int) -> None:
         if join < 1:

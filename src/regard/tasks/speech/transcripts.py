@@ -10,9 +10,9 @@ from regard.errors import wrong
 from regard.models import EncoderDecoder
 from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search, take_best
 from regard.tasks.data import END, Vocabulary
+from regard.tasks.data.batches import group_by_length
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.speech.encoded_clips import Frames, pad_frames
-from regard.tasks.translation.encoded_pairs import group_by_length
 
 
 class Transcript(NamedTuple):

@@ -10,8 +10,9 @@ from regard.errors import wrong
 from regard.models import EncoderDecoder
 from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search
 from regard.tasks.data import END, Vocabularies
+from regard.tasks.data.batches import group_by_length, pad_rows
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
-from regard.tasks.translation.encoded_pairs import encode_texts, group_by_length, pad_rows
+from regard.tasks.translation.encoded_pairs import encode_texts
 
 
 class TranslationHypothesis(NamedTuple):
