@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.datasets.bounds import parse_json
 from regard.errors import wrong
 
 FILE = "words.json"
@@ -55,7 +56,7 @@ class Lexicon:
     def load(cls, folder: Path) -> "Lexicon":
         """Read what `save` wrote."""
         try:
-            values = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            values = parse_json((folder / FILE).read_text(encoding="utf-8"))
             if values["format"] != FORMAT:
                 raise ValueError
             return cls(list(map(str, values["words"])), spellings=int(values["spellings"]))

@@ -43,7 +43,7 @@ class TranslationPredictor:
         if not text:
             raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
         result = self.translator.translate([text], TranslationSearchOptions(), attention=True)[0]
-        best = result.best[0]
+        best = result.first
         values = {"source": text, "text": best.text, "tokens": best.tokens, "score": best.score}
         weights = None if best.weights is None else LabeledWeights(best.weights.tolist(), result.source, best.tokens)
         return Prediction(best.text, values, lambda: draw_attention(best, result.source), weights)

@@ -66,7 +66,7 @@ class TranslationTask(SequenceTask):
             beam=config.measure.beam, budget=config.learning.budget, longest=config.model.longest
         )
         results = translate(model, self.vocabulary, [pair.source for pair in pairs], search)
-        hypotheses = [result.best[0].text for result in results]
+        hypotheses = [result.first.text for result in results]
         return sum_matches(hypotheses, [pair.target for pair in pairs], config.measure.tokenizer)
 
     def metrics(self, total: Mapping[str, float]) -> dict[str, float]:
