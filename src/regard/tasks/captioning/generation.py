@@ -6,19 +6,11 @@ from typing import Any, NamedTuple, cast
 import torch
 
 from regard.algebra.shapes import Float, Tensor
-from regard.models import (
-    BeamOptions,
-    EncoderDecoder,
-    EncoderOutput,
-    Hypothesis,
-    HypothesisScorer,
-    beam_search,
-    greedy_search,
-)
+from regard.models import BeamOptions, EncoderDecoder, EncoderOutput, Hypothesis, HypothesisScorer
 from regard.models.encoders.grid import GridEncoder
 from regard.models.search import take_best
 from regard.tasks.data import Vocabulary
-from regard.tasks.data.special_tokens import SPECIAL_TOKENS
+from regard.tasks.data.special_tokens import search
 
 BATCH_SIZE = 100  # images at once
 LONGEST = 40  # words of a caption, at most
@@ -44,12 +36,8 @@ def generate_captions(
     """Return a caption for each image, by greedy search unless there are options of a beam search."""
     with torch.inference_mode():
         encoded = encode_images(model, source.to(next(model.parameters()).device))
-        if options is None:
-            found = greedy_search(model.decoder, encoded, SPECIAL_TOKENS, LONGEST, attention=attention)
-        else:
-            several = beam_search(model.decoder, encoded, SPECIAL_TOKENS, LONGEST, plan=options, attention=attention)
-            found = take_best(several)
-    return [decode_caption(one, vocabulary) for one in found]
+        best = take_best(search(model.decoder, encoded, LONGEST, options, attention=attention))
+    return [decode_caption(hypothesis, vocabulary) for hypothesis in best]
 
 
 def build_search_options(width: int, length_penalty: float) -> BeamOptions | None:

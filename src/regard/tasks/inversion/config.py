@@ -1,4 +1,4 @@
-"""What a model that rewrites sequences is told."""
+"""The configuration of a model that rewrites sequences."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -36,7 +36,7 @@ class InversionData:
 
 @dataclass(frozen=True, slots=True)
 class InversionConfig:
-    """A model that rewrites sequences, whole."""
+    """The configuration of a model that rewrites sequences."""
 
     task: Literal["inversion"] = "inversion"
     data: InversionData = field(default_factory=InversionData)

@@ -1,4 +1,4 @@
-"""What a predictor of the next vector is told."""
+"""The configuration of a model of the next vector."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -51,7 +51,7 @@ def check_even(size: int, fix: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NextVectorConfig:
-    """A predictor, whole."""
+    """The configuration of a model of the next vector."""
 
     task: Literal["next-vector"] = "next-vector"
     data: NextVectorData = field(default_factory=NextVectorData)

@@ -8,10 +8,9 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import EncoderDecoder
-from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search, take_best
-from regard.tasks.data import END, Vocabulary
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, take_best
+from regard.tasks.data import END, Vocabulary, special_tokens
 from regard.tasks.data.batches import group_by_length
-from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.speech.encoded_clips import Frames, pad_frames
 
 
@@ -66,10 +65,9 @@ def search_batch(
     encoded = model.encode(frames, lengths)
     # Nobody says more symbols than the encoder has positions, but a short clip may come close.
     room = encoded.lengths + 10
-    if search.beam == 1:
-        return greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)
-    plan = BeamOptions(search.beam, 1, "exact", HypothesisScorer("wu", search.length_penalty))
-    return take_best(beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=plan, attention=attention))
+    scorer = HypothesisScorer("wu", search.length_penalty)
+    options = None if search.beam == 1 else BeamOptions(search.beam, 1, "exact", scorer)
+    return take_best(special_tokens.search(model.decoder, encoded, room, options, attention=attention))
 
 
 def decode_transcript(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcript:

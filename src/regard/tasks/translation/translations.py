@@ -8,10 +8,9 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import EncoderDecoder
-from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search, no_hypothesis
-from regard.tasks.data import END, Vocabularies
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, no_hypothesis
+from regard.tasks.data import END, Vocabularies, special_tokens
 from regard.tasks.data.batches import group_by_length, pad_rows
-from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.translation.encoded_pairs import encode_texts
 
 
@@ -103,9 +102,8 @@ def search_batch(
     source, lengths = (tensor.to(device) for tensor in pad_rows(rows))
     encoded = model.encode(source, lengths)
     room = compute_max_lengths(lengths, search)
-    if search.beam == 1 and not search.coverage:
-        return [[one] for one in greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)]
-    return beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=search.beam_options, attention=attention)
+    options = None if search.beam == 1 and not search.coverage else search.beam_options
+    return special_tokens.search(model.decoder, encoded, room, options, attention=attention)
 
 
 def compute_max_lengths(lengths: Tensor, search: TranslationSearchOptions) -> Tensor:
