@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from regard.tasks.data.fingerprints import check_held_out, digest
 from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
@@ -43,20 +43,21 @@ class Dataset(Protocol[Item_co]):
     @property
     def cut(self) -> bool: ...
 
-    @property
-    def fingerprint(self) -> str: ...
-
     def load_training(self, epoch: int) -> Sequence[Item_co]: ...
+
+
+def compute_fingerprint(dataset: Dataset[Any]) -> str:
+    """Return a hash of the training items of the first epoch and of the validation items."""
+    return digest(item.to_bytes() for item in (*dataset.load_training(0), *dataset.validation))
 
 
 class FingerprintMixin:
     """Adds a fingerprint to a data set."""
 
     @property
-    def fingerprint(self: Dataset[Any]) -> str:
+    def fingerprint(self) -> str:
         """A hash of the content: with another one, a resumed run would not go on as it began."""
-        items = (*self.load_training(0), *self.validation)
-        return digest(item.to_bytes() for item in items)
+        return compute_fingerprint(cast(Dataset[Any], self))
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def select_held_out(
 ) -> Mapping[str, Sequence[Item]]:
     """Return the test sets, or the validation set; if a run cut them off its data, they must still be the same."""
     if run is not None and dataset.cut:
-        check_held_out(noun, dataset.fingerprint, run)
+        check_held_out(noun, compute_fingerprint(dataset), run)
     return dataset.tests if split == "test" else {"validation": dataset.validation}
 
 

@@ -31,7 +31,7 @@ class MemoryNetwork(nn.Module):
     $$ k_i = \sum_j a_j \circ E w_{ij} + t_i, \qquad v_i = \sum_j c_j \circ E w_{ij}, \qquad
     q = \sum_j b_j \circ E w_j $$
 
-    with $E$ = `words`, the word $w_{ij}$ at position j of fact i, $a, c, b$ = `places`, learned weights of the positions,
+    with $E$ = `words`, the word $w_{ij}$ at position j of fact i, $a, c, b$ = `places`, learned weights of positions,
     and $t$ = `age`, a learned vector for the number of later facts.
     """
 
