@@ -59,7 +59,7 @@ class InversionConfig:
 def configure_small_model(
     decoder: Literal["bahdanau", "luong", "plain"], reading: AttentionConfig, recurrent: RecurrentConfig
 ) -> ModelConfig:
-    """A model small enough to learn this in a minute or two."""
+    """Return a model small enough to learn this in a minute or two."""
     return ModelConfig(
         encoder="recurrent", decoder=decoder, size=24, dropout=0.0, tied="none", recurrent=recurrent, attention=reading
     )

@@ -44,7 +44,7 @@ class NextVectorModel:
 
 
 def check_even(size: int, fix: str) -> None:
-    """Raises unless a size can be cut into pairs."""
+    """Raise unless a size can be cut into pairs."""
     if size < 2 or size % 2:
         raise wrong("size", size, "an even number above 0", fix)
 

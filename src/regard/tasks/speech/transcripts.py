@@ -1,4 +1,4 @@
-"""From sounds to what is said in them, whatever the model."""
+"""From sounds to transcripts, whatever the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from regard.tasks.speech.encoded_clips import Frames, pad_frames
 
 
 class Transcript(NamedTuple):
-    """What is said in a clip.
+    """The transcript of a clip.
 
     `weights` has a row for each token and one for the end, a column for each position of the encoder; none where the
     model looks at nothing, or where nobody asked.
@@ -29,7 +29,7 @@ class Transcript(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SpeechSearchOptions:
-    """How a text is looked for."""
+    """Options of the search for a transcript."""
 
     beam: int = 5
     length_penalty: float = 0.5  # help for long ones (Wu et al. 2016, eq. 14)
@@ -48,7 +48,7 @@ def transcribe(
     *,
     attention: bool = False,
 ) -> list[Transcript]:
-    """The texts of clips, alike ones together, in the order they came."""
+    """Return the transcripts of clips in their order; clips of like length are computed together."""
     found: dict[int, Transcript] = {}
     for chosen in group_by_length([len(clip) for clip in clips], search.budget):
         best = search_batch(model, [clips[index] for index in chosen], search, attention=attention)
@@ -59,7 +59,7 @@ def transcribe(
 def search_batch(
     model: EncoderDecoder[Any], clips: Sequence[Frames], search: SpeechSearchOptions, *, attention: bool
 ) -> list[Hypothesis]:
-    """The best hypothesis of each of some clips of about the same length."""
+    """Return the best hypothesis of each clip of a batch."""
     device = next(model.parameters()).device
     frames, lengths = (tensor.to(device) for tensor in pad_frames(clips))
     encoded = model.encode(frames, lengths)
@@ -71,7 +71,7 @@ def search_batch(
 
 
 def decode_transcript(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcript:
-    """A hypothesis in letters."""
+    """Return a hypothesis as a transcript."""
     tokens = hypothesis.tokens
     return Transcript(
         vocabulary.decode(tokens), hypothesis.score, vocabulary.get_tokens([*tokens, END]), hypothesis.weights

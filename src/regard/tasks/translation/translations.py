@@ -46,7 +46,7 @@ class TranslationResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TranslationSearchOptions:
-    """How translations are looked for."""
+    """Options of the search for translations."""
 
     beam: int = 5
     best: int = 1  # how many translations of each text
@@ -97,7 +97,7 @@ def translate(
 def search_batch(
     model: EncoderDecoder[Any], rows: Sequence[list[int]], search: TranslationSearchOptions, *, attention: bool
 ) -> list[list[Hypothesis]]:
-    """The best hypotheses of sentences of about the same length."""
+    """Return the best hypotheses of each sentence of a batch."""
     device = next(model.parameters()).device
     source, lengths = (tensor.to(device) for tensor in pad_rows(rows))
     encoded = model.encode(source, lengths)
@@ -107,12 +107,12 @@ def search_batch(
 
 
 def compute_max_lengths(lengths: Tensor, search: TranslationSearchOptions) -> Tensor:
-    """The most tokens that a translation may have, for sources of these lengths."""
+    """Return the most tokens that a translation may have, for sources of these lengths."""
     return (2 * lengths + 30).clamp_max(search.longest - 1)
 
 
 def decode_hypothesis(hypothesis: Hypothesis, vocabularies: Vocabularies) -> TranslationHypothesis:
-    """A hypothesis in words."""
+    """Return a hypothesis in words."""
     target, tokens = vocabularies.target, hypothesis.tokens
     return TranslationHypothesis(
         target.decode(tokens),
