@@ -28,7 +28,7 @@ class DigitsPredictor(TensorPredictor):
     def predict(self, words: Sequence[str]) -> Prediction:
         """Classify a picture of the test set, by its number, or an image file."""
         if len(words) == 1 and not words[0].isdecimal():
-            return self.build_prediction(load_picture(Path(words[0]), self.task.side), words[0])
+            return self.build_prediction(load_picture(Path(words[0]), self.task.sets.validation[0].shape[-1]), words[0])
         pictures, classes = next(iter(self.task.sets.tests.values()))
         number = parse_item_number(words, len(classes))
         found, meant = self.build_prediction(pictures[number], number), int(classes[number])
