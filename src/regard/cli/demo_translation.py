@@ -75,11 +75,11 @@ def open_run_folder(folder: Path | None) -> Iterator[Path]:
 
 
 def configure_demo(kind: str, folder: Path, seed: int) -> "TranslationConfig":
-    from regard.tasks.translation import apply_changes, build_preset
+    from regard.tasks import import_task
 
-    return apply_changes(
-        build_preset(kind), SETTINGS | {"training.folder": folder, "training.seed": seed, "data.seed": seed}
-    )
+    values = SETTINGS | {"training.folder": folder, "training.seed": seed, "data.seed": seed}
+    config: TranslationConfig = import_task("translation").configure(kind, (), values)
+    return config
 
 
 def train_models(configs: "Mapping[str, TranslationConfig]", console: Console) -> dict[str, float]:
@@ -103,11 +103,11 @@ def train_models(configs: "Mapping[str, TranslationConfig]", console: Console) -
 
 def train_in_process(name: str, config: "TranslationConfig", events: Any) -> None:
     """What each process does: trains, and sends what happens."""
-    from regard.tasks.translation import build_task
+    from regard.tasks import build_task
     from regard.training import event_to_json, train
 
     try:
-        for event in train(build_task(config), config):
+        for event in train(build_task(config, None), config):
             events.put((name, event_to_json(event)))
     except RegardError as error:
         events.put((name, error))

@@ -12,7 +12,7 @@ from regard.cli.training import run_training
 from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:
-    from regard.tasks.registry import TaskPackage
+    from regard.tasks.definition import TaskDefinition
 
 USAGE = (
     "Usage: regard train {task} [DATA …] [--preset NAME] [--config FILE] [--field value …]\n\nLearn {learns}. {data}"
@@ -47,12 +47,12 @@ def train(*arguments: Arguments) -> None:
     train_task(import_task(name), rest)
 
 
-def train_task(task: "TaskPackage", arguments: list[str]) -> None:
+def train_task(task: "TaskDefinition[Any]", arguments: list[str]) -> None:
     """What was typed behind the name of a task, done."""
     from regard.training import to_toml
 
     options = {name.replace("-", "_") for name in OPTIONS}
-    given = parse_arguments(arguments, options, SWITCHES | find_switches(task.DEFAULT))
+    given = parse_arguments(arguments, options, SWITCHES | find_switches(task.default))
     config = build_config(task, given)
     if "print_config" in given.options:
         print(to_toml(config), end="")
@@ -60,7 +60,7 @@ def train_task(task: "TaskPackage", arguments: list[str]) -> None:
     run_training(config, resume=None, options=given.options)
 
 
-def build_config(task: "TaskPackage", given: ParsedArguments) -> Any:
+def build_config(task: "TaskDefinition[Any]", given: ParsedArguments) -> Any:
     """The preset, then what the file names, then what the flags name."""
     from regard.training.config import flatten_tables, read_toml
 
@@ -82,18 +82,20 @@ def show_tasks() -> None:
     console.print("\nregard train TASK --help shows what its data may be, its presets and every field.")
 
 
-def show_help(name: str, task: "TaskPackage") -> None:
+def show_help(name: str, task: "TaskDefinition[Any]") -> None:
     """The options, and every field of the configuration with its default and its meaning."""
     from regard.tasks.registry import TASKS
 
     console = Console(highlight=False)
-    console.print(USAGE.format(task=name, learns=TASKS[name].learns, data=" ".join(task.DATA.split())), markup=False)
+    console.print(
+        USAGE.format(task=name, learns=TASKS[name].learns, data=" ".join(task.data_help.split())), markup=False
+    )
     options = Table(box=None, pad_edge=False, title="\nOptions", title_justify="left", show_header=False)
     for option, meaning in OPTIONS.items():
-        options.add_row(f"--{option}", meaning.format(presets=", ".join(task.PRESETS)))
+        options.add_row(f"--{option}", meaning.format(presets=", ".join(task.presets)))
     console.print(options)
     fields = Table("field", "default", "", box=None, pad_edge=False, title="\nFields", title_justify="left")
-    for field in describe_fields(task.DEFAULT):
+    for field in describe_fields(task.default):
         fields.add_row(f"--{field.name}", format_default(field.value), field.meaning)
     console.print(fields)
     console.print("\nThe end of a name will do, and means the field nearest the top: --folder, --stop.steps.")

@@ -66,7 +66,7 @@ def show_events(events: Any, notes: Any, board: bool, task: str) -> Any:
     for event in display_events(events, console):
         yield event
         if isinstance(event, Finished) and event.reason != "interrupted":
-            use = TASKS[task].use
+            use = TASKS[task].command
             console.print(f"now: regard evaluate {event.folder}, or: regard {use} {event.folder}", markup=False)
 
 

@@ -12,7 +12,7 @@ from regard.models.attention_builder import build_normalizer, build_score
 def build_catalog_mechanism(
     score: str, sizes: Sizes, normalizer: str = "softmax", aggregate_name: str = "soft"
 ) -> Mechanism:
-    """A score, a normalizer and a reading of the catalog.
+    """Return a mechanism of parts that the catalog has by these names.
 
     >>> type(build_catalog_mechanism("cosine", Sizes(8, 8, 8)).score).__name__
     'Cosine'

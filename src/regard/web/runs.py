@@ -95,7 +95,7 @@ def describe_run(config: Any) -> dict[str, Any]:
 
 def is_generated(config: Any) -> bool:
     """Whether the data are those that a task brings along: nothing else that a folder names is opened."""
-    return bool(config.data == import_task(config.task).DEFAULT.data)
+    return bool(config.data == import_task(config.task).default.data)
 
 
 def read_stamp(path: Path) -> tuple[int, int]:
