@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from tests.recording.made import every_kind
+from tests.inspect.recording.made import every_kind
 
 from regard.errors import InputError
 from regard.inspect.recording import Recording

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.draw.test_report import unpacked
+from tests.inspect.draw.test_report import unpacked
 
 from regard.inspect.recording import Recording
 

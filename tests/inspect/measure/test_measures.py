@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from tests.recording.made import factored, sketch_of, weights
+from tests.inspect.recording.made import factored, sketch_of, weights
 
 from regard import InputError, Recording
 from regard.inspect.measure import (

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
-from tests.observing.checking import tensors_of
+from tests.inspect.observe.checking import tensors_of
 
 from regard import observe
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.observing.architectures import architectures, look_at, transformers
+from tests.inspect.observe.architectures import architectures, look_at, transformers
 
 from docs import architectures as maker
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from tests.observing.checking import close, observed
-from tests.observing.test_transformers import LLAMA, eager_weights, llama, marian
+from tests.inspect.observe.checking import close, observed
+from tests.inspect.observe.test_transformers import LLAMA, eager_weights, llama, marian
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.observing.checking import close, functions, observed
-from tests.observing.test_transformers import LLAMA, eager_weights, llama
-from tests.observing.test_unseen import TOKENS, build
+from tests.inspect.observe.checking import close, functions, observed
+from tests.inspect.observe.test_transformers import LLAMA, eager_weights, llama
+from tests.inspect.observe.test_unseen_modules import TOKENS, build
 from torch import Tensor, nn
 
 from regard import observe
@@ -80,7 +80,7 @@ def test_training_with_dropout_is_seen_before_it_and_draws_the_same_numbers(way:
 
 COMPILED = """
 import torch
-from tests.observing.test_circumstances import SDPA, WRITTEN, X, Both
+from tests.inspect.observe.test_circumstances import SDPA, WRITTEN, X, Both
 from regard import observe
 torch.set_grad_enabled(False)
 for way in (SDPA, WRITTEN):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.observing.checking import close, functions, observed
+from tests.inspect.observe.checking import close, functions, observed
 from torch import Tensor, nn
 
 from regard import InputError, KindError, observe

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 import torch
-from tests.observing.checking import close, observed
+from tests.inspect.observe.checking import close, observed
 from torch import nn
 
 from regard import ALiBi, Causal, Gaussian, Lengths, Monotonic, Softmax, Sparsemax, Window, attend

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.observing.checking import close, observed
+from tests.inspect.observe.checking import close, observed
 from torch import Tensor, nn
 
 B, H, L, S, E = 3, 4, 5, 7, 12

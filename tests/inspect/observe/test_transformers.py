@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.observing.checking import close, observed
+from tests.inspect.observe.checking import close, observed
 
 from regard import InputError, observe
 from regard.inspect.observe.hugging_face import register

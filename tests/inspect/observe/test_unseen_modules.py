@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.observing.checking import close, observed
+from tests.inspect.observe.checking import close, observed
 from torch import Tensor, nn
 
 from regard import observe

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import save as to_bytes
 from safetensors.torch import save_file
-from tests.recording.made import every_kind
+from tests.inspect.recording.made import every_kind
 
 from regard import InputError, Recording
 from regard.inspect.observe.calls import SoftmaxCall

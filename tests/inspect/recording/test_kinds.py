@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.recording.made import H, L, S, factored, factors, sketch_of, weights
+from tests.inspect.recording.made import H, L, S, factored, factors, sketch_of, weights
 
 from regard import InputError
 from regard.inspect.recording import DenseMap, Difference, FactoredMap, Factors, PooledMap, Sketch

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.recording.made import L, S, every_kind, weights
+from tests.inspect.recording.made import L, S, every_kind, weights
 
 from regard import InputError, Recording
 from regard.inspect.recording import DenseMap, TokenLabels

@@ -88,5 +88,5 @@ export function createHeadGrid(element, options) {
   }
 
   update();
-  return { update, element: table, destroy: () => table.remove() };
+  return { update };
 }

@@ -7,9 +7,9 @@
 //     threshold: 0,         // what is drawn as nothing: less than this share of the scale
 //     kind: "weights",      // or "difference": from less to more
 //     name, language, dark, height,
-//     onhover({ row, column, weight }), onchoose({ row, column }), onview({ x, y, width, height }),
+//     onhover({ row, column, weight }), onchoose({ row, column }), onview({ row, column, width, height }),
 //   });
-//   map.update({ threshold: 0.1 });  map.fit();  map.zoom(2);  map.view = …;  map.canvas;  map.destroy();
+//   map.update({ threshold: 0.1 });  map.fit();  map.zoom(2);  map.view = …;  map.canvas;
 
 import { isDark } from "./colors.js";
 import { mapFrame } from "./frame.js";
@@ -35,8 +35,7 @@ class HeatMap {
     this.chosen = undefined;
     this.build();
     this.update(options);
-    this.watch = new ResizeObserver(() => this.resize());
-    this.watch.observe(this.frame);
+    new ResizeObserver(() => this.resize()).observe(this.frame);
   }
 
   build() {
@@ -259,12 +258,5 @@ class HeatMap {
     const inward = (at, low, high) => (at < low ? low - at + 20 : at > high ? high - at - 20 : 0);
     this.move(inward(left, margins.left, margins.left + plot.width), inward(top, margins.top, margins.top + plot.height));
     this.moveCursor(cell, ...this.centerOf(cell.row, cell.column));
-  }
-
-  destroy() {
-    this.watch.disconnect();
-    cancelAnimationFrame(this.frameAsked);
-    this.frame.remove();
-    this.readout.remove();
   }
 }

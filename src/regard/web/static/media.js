@@ -1,7 +1,7 @@
 // What the keys are parts of: a picture or a sound. Where a query looked stands out; a picture has a small copy for each.
 //
 //   const view = createMediaView(element, { onchoose(row) });
-//   view.show(beside, { source, rows, picked, name, dark, language });   // `beside` as regard.draw.chapters writes it
+//   view.show(beside, { source, rows, picked, name, dark, language });   // `beside` as regard.inspect.draw.chapters writes it
 
 import { createOverlay, createSpectrogram } from "./overlay.js";
 import { makeVisible } from "./labels.js";

@@ -47,7 +47,7 @@ export function createOverlay(element, options) {
   }
 
   update();
-  return { update, element: canvas, destroy: () => canvas.remove() };
+  return { update, element: canvas };
 }
 
 export function createSpectrogram(element, options) {
@@ -94,7 +94,7 @@ export function createSpectrogram(element, options) {
   }
 
   update();
-  return { update, element: canvas, destroy: () => canvas.remove() };
+  return { update, element: canvas };
 }
 
 // Low frequencies at the bottom, as everywhere.

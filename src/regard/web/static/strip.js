@@ -52,5 +52,5 @@ export function createTokenStrip(element, options) {
   }
 
   update();
-  return { update, element: strip, destroy: () => strip.remove() };
+  return { update, element: strip };
 }

@@ -51,8 +51,7 @@ export function createTrainingView(element, { state, language, server, report })
       if (rate !== undefined) addPoint("rate", say("rate"), step, rate);
       for (const [name, value] of Object.entries(metrics ?? {})) addPoint(name, say("validation"), step, value);
     }
-    for (const [name, { chart, lines }] of series) {
-      void name;
+    for (const { chart, lines } of series.values()) {
       chart.show([...lines].map(([line, all]) => ({ name: line, points: all })));
     }
   }

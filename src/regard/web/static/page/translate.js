@@ -318,7 +318,7 @@ function describeRun(name, { encoder, decoder, score, source, target } = {}) {
   return [name, sides, parts.join(", ")].filter(Boolean).join(" · ");
 }
 
-export function findPath(branches, number) {
+function findPath(branches, number) {
   const path = [];
   for (let at = number; at !== -1; at = branches.get(at).parent) path.unshift(at);
   return path;
