@@ -183,7 +183,7 @@ def test_a_score_is_left_as_it_was() -> None:
 class Strict(Mask):
     """Before, not at, its own position: a right mask of somebody's own."""
 
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column < pairs.position
 
 
@@ -206,13 +206,13 @@ class SpanOfOneRow(Window):
 class BlockCounts(Mask):
     """Counts from the first row of the block, not of the table."""
 
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column <= torch.arange(pairs.rows[1] - pairs.rows[0])[:, None]
 
 
 @dataclass(frozen=True, slots=True)
 class FalselyCausal(Mask):
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column <= pairs.position + 1
 
     @property
@@ -222,7 +222,7 @@ class FalselyCausal(Mask):
 
 @dataclass(frozen=True, slots=True)
 class FalselyColumnwise(Mask):
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column <= pairs.position
 
     @property
@@ -232,7 +232,7 @@ class FalselyColumnwise(Mask):
 
 @dataclass(frozen=True, slots=True)
 class FalselyNarrow(Mask):
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return (pairs.column - pairs.position).abs() <= 1
 
     @property
@@ -258,7 +258,7 @@ class FalselyHidden(Strict):
 class BlockColumns(Mask):
     """Counts from the first column of the block."""
 
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return torch.arange(pairs.columns[1] - pairs.columns[0])[None, :] <= pairs.position
 
 
@@ -268,7 +268,7 @@ class LostLead(Mask):
 
     lengths: Tensor
 
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column < self.lengths[..., None, None]
 
 

@@ -156,8 +156,8 @@ def test_what_is_read_and_written_for_an_answer_is_read_beside_the_event_loop(
 
         return call
 
-    monkeypatch.setattr(Run, "facts", noticed(Run.describe))
-    monkeypatch.setattr(recordings, "summary", noticed(recordings.summarize_recording))
+    monkeypatch.setattr(Run, "describe", noticed(Run.describe))
+    monkeypatch.setattr(recordings, "summarize_recording", noticed(recordings.summarize_recording))
     monkeypatch.setattr(SafeJsonResponse, "render", noticed(SafeJsonResponse.render))
     with TestClient(Starlette(routes=routes.list_routes())) as client:
         assert client.get(path.format(name=name)).status_code == 200

@@ -22,7 +22,7 @@ FIVE = 5.0
 
 @pytest.fixture
 def torch_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "_native", lambda *arguments: None)
+    monkeypatch.setattr(noise, "_draw_natively", lambda *arguments: None)
 
 
 def whole(seed: int | Tensor = SEED, lead: tuple[int, ...] = (B, H), rows: int = L, columns: int = S) -> Tensor:
@@ -67,7 +67,7 @@ def test_native_and_torch_give_the_same_bits(seed: int, monkeypatch: pytest.Monk
         noise.draw_uniform(seed, (B, H), rows, columns),
         noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3),
     )
-    monkeypatch.setattr(noise, "_native", lambda *arguments: None)
+    monkeypatch.setattr(noise, "_draw_natively", lambda *arguments: None)
     assert torch.equal(noise.draw_uniform(seed, (B, H), rows, columns), ours)
     assert torch.equal(noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3), kept)
 
@@ -90,7 +90,7 @@ print(torch.equal(torch.compile(draw, fullgraph=True)(seed), draw(seed)))
 @pytest.mark.parametrize("route", ["native", "torch"])
 def test_any_tile_is_a_part_of_the_whole(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if route == "torch":
-        monkeypatch.setattr(noise, "_native", lambda *arguments: None)
+        monkeypatch.setattr(noise, "_draw_natively", lambda *arguments: None)
     rows, columns = torch.randperm(L)[:7], torch.arange(11, 97, 5)
     assert torch.equal(noise.draw_uniform(SEED, (B, H), rows, columns), whole()[..., rows, :][..., columns])
     assert torch.equal(
