@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.inspect.observe.checking import close, functions, observed
-from tests.inspect.observe.test_transformers import LLAMA, eager_weights, llama
-from tests.inspect.observe.test_unseen_modules import TOKENS, build
 from torch import Tensor, nn
 
 from regard import observe
 from regard.compute.watchers import WATCHERS
+from tests.inspect.observe.checking import close, functions, observed
+from tests.inspect.observe.test_attention_modules import TOKENS, build
+from tests.inspect.observe.test_transformers import LLAMA, eager_weights, llama
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ for way in (SDPA, WRITTEN):
 
 def test_a_model_is_compiled_in_one_graph_and_gives_the_same_bits_while_it_is_observed() -> None:
     # In a process of its own: the compiler cannot trace the checks of shapes that the tests put around our functions.
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     command = [sys.executable, "-W", "ignore", "-c", COMPILED]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     assert done.returncode == 0, done.stderr
@@ -185,7 +185,7 @@ def test_layers_that_share_their_weights_are_numbered_and_stay_apart() -> None:
     assert list(recording) == [name, f"{name}#2", f"{name}#3"]
     for seen, table in zip(recording.values(), expected, strict=True):
         close(seen.dense(), table[0])
-    stacked = recording.stacked()
+    stacked = recording.stack_calls()
     assert list(stacked) == list(recording)  # other layers have other keys: their rows are no one matrix
     assert stacked.notes == [f"{name}: its 3 calls stay apart: the positions of their keys are not known"]
 

@@ -111,12 +111,12 @@ class SpeechPredictor:
 
     def draw_attention(self, frames: Frames, found: Transcript) -> Any:
         """The spectrogram, and under it where each symbol was heard."""
-        from regard.inspect.draw.speech import draw_speech_attention
+        from regard.inspect.draw.spectrogram import draw_spectrogram
 
         if found.weights is None:
             raise no_attention_error("model", "the sound", "location")
         seconds = len(frames) * self.config.features.hop / 1000
-        return draw_speech_attention(frames.numpy(), found.weights.cpu().numpy(), found.tokens, seconds)
+        return draw_spectrogram(frames.numpy().T, found.weights.cpu().numpy(), found.tokens, seconds)
 
 
 def load(config: SpeechConfig, run: Path, weights: Path | None = None) -> SpeechPredictor:
