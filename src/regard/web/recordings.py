@@ -63,7 +63,7 @@ def get_labels(fields: Fields, recording: Recording, ticket: Ticket) -> dict[str
     return {"rows": [text[:LABEL] for text in labels.queries], "columns": [text[:LABEL] for text in labels.keys]}
 
 
-def get_table(fields: Fields, recording: Recording, cells: int) -> Tensor:
+def get_table(fields: Fields, recording: Recording, ticket: Ticket, cells: int) -> Tensor:
     """Return all weights of a small site, (heads, queries, keys)."""
     _, attention = take_site(fields, recording)
     if not is_small(attention, cells):

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +45,12 @@ class Routes:
 
     def list_routes(self) -> list[BaseRoute]:
         """Return all routes."""
-        tables: dict[str, Callable[[Request], Any]] = {
-            "labels": self.get_labels,
-            "table": self.get_table,
-            "tile": self.get_tile,
-            "rows": self.get_rows,
-            "weight": self.get_weight,
+        parts: dict[str, tuple[PartReader, Callable[[Any], Response]]] = {
+            "labels": (recordings.get_labels, answer_cached),
+            "table": (partial(recordings.get_table, cells=self.limits.cells), answer_numbers),
+            "tile": (recordings.get_tile, answer_numbers),
+            "rows": (recordings.find_row_maxima, answer_numbers),
+            "weight": (recordings.get_weight, answer_json),
         }
         return [
             Route("/", self.get_page),
@@ -61,7 +62,10 @@ class Routes:
             Route("/api/recordings", self.upload, methods=["POST"]),
             Route("/api/files/{title}", self.open_file, methods=["POST"]),
             Route("/api/recordings/{name}", self.get_recording),
-            *(Route(f"/api/recordings/{{name}}/{part}", method) for part, method in tables.items()),
+            *(
+                Route(f"/api/recordings/{{name}}/{name}", partial(self.answer_part, part=part, respond=respond))
+                for name, (part, respond) in parts.items()
+            ),
             Mount("/static", PageFiles(directory=STATIC)),
         ]
 
@@ -199,29 +203,6 @@ class Routes:
         """Answer with the summary of a recording."""
         name = request.path_params["name"]
         return await self.workers.run(lambda ticket: self.answer_summary(name, ticket))
-
-    async def get_labels(self, request: Request) -> Response:
-        """Answer with the tokens of a site."""
-        return await self.answer_part(request, recordings.get_labels, answer_cached)
-
-    async def get_weight(self, request: Request) -> Response:
-        """Answer with one weight."""
-        return await self.answer_part(request, recordings.get_weight, answer_json)
-
-    async def get_table(self, request: Request) -> Response:
-        """Answer with all weights of a small site."""
-        cells = self.limits.cells
-        return await self.answer_part(
-            request, lambda fields, kept, ticket: recordings.get_table(fields, kept, cells), answer_numbers
-        )
-
-    async def get_tile(self, request: Request) -> Response:
-        """Answer with one tile of a site."""
-        return await self.answer_part(request, recordings.get_tile, answer_numbers)
-
-    async def get_rows(self, request: Request) -> Response:
-        """Answer with the largest weight of each query."""
-        return await self.answer_part(request, recordings.find_row_maxima, answer_numbers)
 
     async def answer_part(self, request: Request, part: PartReader, respond: Callable[[Any], Response]) -> Response:
         """Answer with a part of a recording, computed and encoded beside the event loop."""

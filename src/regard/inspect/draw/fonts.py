@@ -51,7 +51,7 @@ class FontSet(NamedTuple):
         return TickLabels(ticks, [f"[{number}] {self.spell_missing(text)}" for text, number in numbers.items()])
 
     def spell_missing(self, text: str) -> str:
-        """Return the text with missing characters spelled by their numbers, which are drawn as empty boxes otherwise."""
+        """Return the text with missing characters spelled by their numbers instead of empty boxes."""
         return "".join(f"U+{ord(sign):04X}" if sign in self.missing else sign for sign in text)
 
 
@@ -87,7 +87,7 @@ def rank_font(name: str) -> tuple[bool, bool, bool]:
 
 
 def find_extra_fonts() -> Iterator[Path]:
-    """Return the font of the extra `zh` if it is installed; importing its package would change matplotlib's defaults."""
+    """Return the font of the extra `zh`, without importing its package, which would change matplotlib's defaults."""
     package = find_spec(EXTRA)
     folders = [] if package is None else list(package.submodule_search_locations or [])
     return chain.from_iterable(sorted(Path(folder).glob("fonts/*.[ot]tf")) for folder in folders)

@@ -1,4 +1,4 @@
-"""Write and read recordings: safetensors with JSON in the header. Nothing in a file can run; sizes are checked first."""
+"""Write and read recordings: safetensors with JSON in the header. Nothing in them can run; sizes are checked."""
 
 import json
 import re

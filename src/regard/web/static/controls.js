@@ -3,6 +3,7 @@
 import { colorTable } from "./tiles.js";
 import { formatSiteName } from "./words.js";
 
+/** An element of HTML with these properties, `role` and `ariaLabel` among them. */
 export function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
   element.append(...children);
@@ -58,8 +59,7 @@ export function createSlider(onchange) {
 export function createLegend() {
   const [low, high] = [make("span"), make("span")];
   const bar = make("canvas", { width: 256, height: 1 });
-  const element = make("span", { className: "regard-legend" }, low, bar, high);
-  element.setAttribute("role", "img");
+  const element = make("span", { className: "regard-legend", role: "img" }, low, bar, high);
   return {
     element,
     set(paint, least, most) {
@@ -73,14 +73,12 @@ export function createLegend() {
 
 /** Buttons of which one is pressed: { element, set(options, chosen), label(text) }. */
 export function createToggle(onchange) {
-  const group = make("div", { className: "regard-toggle" });
-  group.setAttribute("role", "group");
+  const group = make("div", { className: "regard-toggle", role: "group" });
   return {
     element: group,
     set(options, chosen) {
       group.replaceChildren(...options.map(([value, text]) => {
-        const button = make("button", { type: "button", textContent: text });
-        button.setAttribute("aria-pressed", String(value === chosen));
+        const button = make("button", { type: "button", textContent: text, ariaPressed: String(value === chosen) });
         button.addEventListener("click", () => {
           onchange(value);
           [...group.children][options.findIndex(([other]) => other === value)]?.focus();

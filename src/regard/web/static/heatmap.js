@@ -12,6 +12,7 @@
 //   map.update({ threshold: 0.1 });  map.fit();  map.zoom(2);  map.view = …;  map.canvas;
 
 import { isDark } from "./colors.js";
+import { make } from "./controls.js";
 import { mapFrame } from "./frame.js";
 import { listen } from "./gestures.js";
 import { countLabels, formatExactly, labelAt } from "./labels.js";
@@ -39,17 +40,11 @@ class HeatMap {
   }
 
   build() {
-    const make = (tag, name) => Object.assign(document.createElement(tag), { className: name });
-    this.frame = make("div", "regard-heatmap");
-    this.canvas = make("canvas", "regard-heatmap-canvas");
-    this.tip = make("div", "regard-tip");
-    this.tip.hidden = true;
-    this.readout = make("p", "regard-readout");
-    this.readout.setAttribute("role", "status");
-    this.canvas.map = this; // for scripts that start from the page
-    this.canvas.tabIndex = 0;
-    this.canvas.setAttribute("role", "application");
-    this.frame.append(this.canvas, this.tip);
+    const map = this; // for scripts that start from the page
+    this.canvas = make("canvas", { className: "regard-heatmap-canvas", tabIndex: 0, role: "application", map });
+    this.tip = make("div", { className: "regard-tip", hidden: true });
+    this.frame = make("div", { className: "regard-heatmap" }, this.canvas, this.tip);
+    this.readout = make("p", { className: "regard-readout", role: "status" });
     this.element.append(this.frame, this.readout);
     listen(this.canvas, {
       hover: (x, y) => this.moveCursor(this.cellAt(x, y), x, y),

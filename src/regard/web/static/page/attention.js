@@ -254,18 +254,10 @@ class AttentionPanel {
   renderButtons() {
     const { say, parts } = this;
     const zooms = [["−", "zoomOut", () => this.map?.zoom(1 / 1.5)], ["+", "zoomIn", () => this.map?.zoom(1.5)]];
-    const buttons = zooms.map(([sign, word, act]) => {
-      const one = createButton(sign, act);
-      one.setAttribute("aria-label", say(word));
-      one.title = say(word);
-      return one;
-    });
+    const buttons = zooms.map(([sign, word, act]) => createButton(sign, act, { ariaLabel: say(word), title: say(word) }));
     parts.zooming.replaceChildren(...buttons, createButton(say("fit"), () => this.map?.fit()));
-    const saves = Object.keys(FORMATS).map((format) => {
-      const one = createButton(format, () => this.saveAs(format));
-      one.setAttribute("aria-label", `${say("save")} ${format}`);
-      return one;
-    });
+    const saves = Object.keys(FORMATS).map((format) =>
+      createButton(format, () => this.saveAs(format), { ariaLabel: `${say("save")} ${format}` }));
     parts.saving.replaceChildren(make("span", { textContent: say("save") }), ...saves);
   }
 
