@@ -79,7 +79,7 @@ def test_generated_code_gives_the_same_bits() -> None:
 import torch
 from regard.compute.kernels import noise
 rows, columns, seed = torch.arange(53), torch.arange(101), torch.tensor(20_170_401)
-draw = lambda seed: noise.uniform(seed, (2, 3), rows, columns)
+draw = lambda seed: noise.draw_uniform(seed, (2, 3), rows, columns)
 print(torch.equal(torch.compile(draw, fullgraph=True)(seed), draw(seed)))
 """
     # In a process of its own: the shape checks of the tests cannot be compiled.
