@@ -12,7 +12,6 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from tests.inspect.recording.made import every_kind
 
 from regard.errors import InputError
 from regard.inspect.recording import Recording
@@ -25,6 +24,7 @@ from regard.web.routes import Routes
 from regard.web.runs import Runs
 from regard.web.store import Files
 from tests.hostile.mutations import VALUES, as_json, images, mutated, mutated_json, sounds
+from tests.inspect.recording.made import every_kind
 from tests.web.tiny_runs import SMALL, make_run, untrained
 
 BINARY = {"Content-Type": "application/octet-stream"}

@@ -100,9 +100,7 @@ class Routes:
         question = TranslationRequest.from_fields(fields, self.limits)
         fields.finish()
         return Stream(
-            self.workers.stream(
-                lambda ticket: stream_translation(run.load_translator(), question, self.limits, ticket)
-            )
+            self.workers.stream(lambda ticket: stream_translation(run.load_translator(), question, self.limits, ticket))
         )
 
     async def get_attention(self, request: Request) -> Response:

@@ -9,8 +9,8 @@ import torch
 from regard.datasets.bounds import get_bound
 from regard.datasets.text import clean
 from regard.errors import wrong
-from regard.models.search import ROOT, BeamOptions, Branch, SamplingOptions, iterate_search
 from regard.inspect.recording import Recording
+from regard.models.search import ROOT, BeamOptions, Branch, SamplingOptions, iterate_search
 from regard.tasks.data import END, UNKNOWN
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.data.vocabulary import SPECIAL

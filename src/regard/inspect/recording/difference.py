@@ -13,9 +13,9 @@ from regard.inspect.recording.attention_map import (
     BLOCK_WEIGHTS,
     MAX_WEIGHTS,
     AttentionMap,
+    CellGrid,
     Crop,
     InterruptCheck,
-    CellGrid,
     never_interrupt,
     split_range,
 )

@@ -13,9 +13,9 @@ from regard.inspect.recording.attention_map import (
     INTERACTIVE_WEIGHTS,
     MAX_WEIGHTS,
     AttentionMap,
+    CellGrid,
     Crop,
     InterruptCheck,
-    CellGrid,
     never_interrupt,
 )
 from regard.inspect.recording.sketch import Sketch

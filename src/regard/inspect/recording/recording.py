@@ -130,9 +130,7 @@ class Recording(Mapping[str, AttentionMap]):
         """Label the sites that match with tokens; if `queries` or `keys` is missing, its positions are numbered."""
         for name in self.find_sites(sites):
             attention, first = self[name], self.offsets.get(name) or 0
-            labels = TokenLabels(
-                _make_labels(queries, attention.queries), _make_labels(keys, attention.keys, first)
-            )
+            labels = TokenLabels(_make_labels(queries, attention.queries), _make_labels(keys, attention.keys, first))
             labels.check(name, attention)
             self.labels[name] = labels
 

@@ -10,9 +10,9 @@ from regard.compute.weights import TopWeights
 from regard.errors import wrong
 from regard.inspect.recording.attention_map import (
     AttentionMap,
+    CellGrid,
     Crop,
     InterruptCheck,
-    CellGrid,
     PoolMode,
     never_interrupt,
     pool_table,
