@@ -127,7 +127,7 @@ class HostileCases:
         elif own.suffix == ".toml" and random.random() < 0.7:
             damaged = damage_lines(content, random)
         path.write_bytes(damaged)
-        self.served[name].opened = None
+        self.served[name].loaded = None
         try:
             state = self.judge(self.client.get("/api/state")).json()["runs"]
             broken = [run["name"] for run in state if "error" in run]
@@ -135,7 +135,7 @@ class HostileCases:
             self.ask(name, random)
         finally:
             path.write_bytes(content)
-            self.served[name].opened = None
+            self.served[name].loaded = None
 
     def ask(self, name: str, random: Random) -> None:
         if name in GIVEN:

@@ -27,7 +27,7 @@ def labelled(letters: int) -> Recording:
 def test_text_counts_as_what_is_kept() -> None:
     store = Store(100_000)
     names = [store.add("", labelled(9_000)) for _ in range(3)]
-    assert list(store.kept) == names[1:]
+    assert list(store.recordings) == names[1:]
     assert 80_000 < store.bytes < 100_000
     with pytest.raises(RefusedError, match=r"^recording: got \d+,\d+ bytes, expected at most 100,000; fix: observe"):
         store.add("", labelled(30_000))

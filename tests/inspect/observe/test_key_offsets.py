@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.observing.checking import close, observed
-from tests.observing.test_transformers import LLAMA, eager_weights, llama, marian
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard import Recording, observe
 from regard.inspect.recording import DenseMap
+from tests.inspect.observe.checking import close, observed
+from tests.inspect.observe.test_transformers import LLAMA, eager_weights, llama, marian
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -100,7 +100,7 @@ def test_generation_with_a_sliding_window_says_where_its_keys_are(keep: str) -> 
     assert [recording.offsets.get(n, 0) for n in recording.find_sites(name)] == [0, 2, 3, 4, 5, 6]
     stacked = recording.stack_calls()[name]
     expected = eager_weights(model, {"input_ids": generate()[:, :-1], "use_cache": False})[0][0]
-    close(stacked.received(), expected.sum(-2))
+    close(stacked.received_weight(), expected.sum(-2))
     close(stacked.top(2).weights, expected.topk(2).values)
     close(expected.gather(-1, stacked.top(2).keys), expected.topk(2).values)
 

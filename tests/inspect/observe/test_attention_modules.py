@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from tests.observing.checking import close, observed
 from torch import Tensor, nn
 
 from regard import observe
+from tests.inspect.observe.checking import close, observed
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
