@@ -77,7 +77,7 @@ EXTRAS = {"matplotlib": "plot", "sklearn": "sklearn", "starlette": "web", "uvico
 
 
 def explain_error(error: Exception) -> str:
-    """What the machine refused, with the fix where it is a package of an extra."""
+    """Return what the machine refused, with the fix where it is a package of an extra."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package in EXTRAS:
         return str(missing_package(package, EXTRAS[package]))

@@ -74,7 +74,7 @@ def _build_pairs() -> Iterator[BenchmarkPair]:
 
 
 def _build_additive() -> Iterator[BenchmarkPair]:
-    """The definition, which builds a tensor of queries × keys × hidden, is what textbooks and libraries run."""
+    """Yield the definition, which builds a tensor of queries × keys × hidden, is what textbooks and libraries run."""
     import regard
 
     query, key, value = _draw(4, 128, 128), _draw(4, 128, 128), _draw(4, 128, 128)
@@ -185,7 +185,7 @@ def _draw(*shape: int) -> "Tensor":
 
 
 def _build_run(forward: "Callable[[], Tensor]", *leaves: "Tensor", backward: bool = False) -> Run:
-    """One call: the forward pass without a graph, or with the gradients of the leaves."""
+    """Return one call: the forward pass without a graph, or with the gradients of the leaves."""
     import torch
 
     def run() -> object:

@@ -43,7 +43,7 @@ class CostedPlan(NamedTuple):
 
 
 def plan_call(names: Mapping[str, str], call: CallDescription) -> CostedPlan:
-    """The plan for these parts of the catalog and a call of this size."""
+    """Return the plan for these parts of the catalog and a call of this size."""
     facts = build_facts(call)
     sizes = Sizes(call.dim, call.dim, facts.value, facts.lead, call.queries, call.keys)
     built = [catalog.find(family, name) for family, name in names.items()]
@@ -54,7 +54,7 @@ def plan_call(names: Mapping[str, str], call: CallDescription) -> CostedPlan:
 
 
 def build_facts(call: CallDescription) -> CallFacts:
-    """The facts, or a sentence about the number that cannot be."""
+    """Return the facts, or a sentence about the number that cannot be."""
     for name in ("queries", "keys", "dim", "value", "batch", "heads"):
         if (getattr(call, name) or 0) < 1 and (name, call.value) != ("value", None):
             raise wrong(f"--{name}", getattr(call, name), "at least 1", f"write --{name} 1")

@@ -59,7 +59,7 @@ def compare(
 
 
 def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_json: bool) -> None:
-    """Measures each kind at each length, beside its formulas."""
+    """Measure each kind at each length, beside its formulas."""
     from regard.inspect.draw.alignment import save_figure
     from regard.inspect.draw.complexity import draw_complexity
     from regard.models.complexity import measure_curves
@@ -96,7 +96,7 @@ def show_layers(lengths: tuple[int, ...], found: "dict[str, Curve]", output: Pat
 
 
 def format_number(value: float) -> str:
-    """A count as it is, anything else with two digits behind the point."""
+    """Return a count as it is, anything else with two digits behind the point."""
     return str(int(value)) if value == int(value) else f"{value:.2f}"
 
 

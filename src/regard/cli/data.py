@@ -99,7 +99,7 @@ def build_progress_bar() -> Progress:
 
 
 def format_size(dataset: Dataset) -> str:
-    """Bytes in words; what is not known is said.
+    """Return bytes in words; what is not known is said.
 
     >>> format_size(DATASETS_BY_NAME["squad"]), format_size(DATASETS_BY_NAME["fsdd"])
     ('35.1 MB', 'not known')

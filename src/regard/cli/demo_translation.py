@@ -41,12 +41,12 @@ class DemoModel(NamedTuple):
     seconds: float
 
     def find_exact(self, pairs: "Sequence[SentencePair]") -> list[bool]:
-        """Which translations are exact."""
+        """Return which translations are exact."""
         return [one.best[0].text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
 
 
 def run_translation_demo(output: Path, seed: int, folder: Path | None) -> None:
-    """Trains both at once, compares them on numbers that neither has seen, and draws where the one looked."""
+    """Train both at once, compares them on numbers that neither has seen, and draws where the one looked."""
     from regard.tasks.data import open_text
 
     console = Console(highlight=False)
@@ -83,7 +83,7 @@ def configure_demo(kind: str, folder: Path, seed: int) -> "TranslationConfig":
 
 
 def train_models(configs: "Mapping[str, TranslationConfig]", console: Console) -> dict[str, float]:
-    """Trains each in a process of its own; returns how many seconds each took."""
+    """Train each in a process of its own; returns how many seconds each took."""
     context = multiprocessing.get_context("spawn")
     events, begun, seconds = context.Queue(), time.monotonic(), dict[str, float]()
     for name, config in configs.items():
@@ -114,7 +114,7 @@ def train_in_process(name: str, config: "TranslationConfig", events: Any) -> Non
 
 
 def describe_progress(event: Mapping[str, Any]) -> dict[str, Any]:
-    """What an event changes about a bar."""
+    """Return what an event changes about a bar."""
     match event["event"]:
         case "started":
             return {"total": event["steps"]}
@@ -129,7 +129,7 @@ def describe_progress(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def translate_test_set(config: "TranslationConfig", pairs: "Sequence[SentencePair]", seconds: float) -> DemoModel:
-    """Translates the test set greedily."""
+    """Translate the test set greedily."""
     from regard.tasks.translation import TranslationSearchOptions, Translator
 
     translator = Translator.load(config, config.training.folder)
@@ -138,7 +138,7 @@ def translate_test_set(config: "TranslationConfig", pairs: "Sequence[SentencePai
 
 
 def build_accuracy_table(models: Mapping[str, DemoModel], pairs: "Sequence[SentencePair]") -> Table:
-    """How many translations of the test set are exact."""
+    """Return how many translations of the test set are exact."""
     from regard.models import count_parameters
 
     table = Table(f"{len(pairs)} held-out numbers", "exact", "parameters", "seconds", box=None, pad_edge=False)
@@ -150,7 +150,7 @@ def build_accuracy_table(models: Mapping[str, DemoModel], pairs: "Sequence[Sente
 
 
 def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[SentencePair]") -> Table:
-    """The first few of the test set, as both models say them."""
+    """Return the first few of the test set, as both models say them."""
     table = Table("", "", box=None, pad_edge=False, show_header=False)
     rights = {name: one.find_exact(pairs) for name, one in models.items()}
     for place in range(min(SHOWN, len(pairs))):
@@ -162,7 +162,7 @@ def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[Senten
 
 
 def draw_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path, console: Console) -> None:
-    """Draws where the model looked, for the longest of the short sentences it got right."""
+    """Draw where the model looked, for the longest of the short sentences it got right."""
     from regard.inspect.draw.alignment import draw_alignment, save_figure
     from regard.inspect.draw.terminal import render_heat_map
 

@@ -38,12 +38,12 @@ def show(*arguments: Arguments) -> None:
 
 
 def is_file(word: str) -> bool:
-    """Whether a file is meant, and not a run folder."""
+    """Return whether a file is meant, and not a run folder."""
     return word.endswith(".safetensors") or Path(word).is_file()
 
 
 def call_command(command: str, arguments: Sequence[str]) -> None:
-    """Runs the command of the task that the run among the arguments is of."""
+    """Run the command of the task that the run among the arguments is of."""
     from regard.tasks import read_task_name
 
     run = next((Path(word) for word in arguments if (Path(word) / "versions.json").is_file()), None)

@@ -77,7 +77,7 @@ def evaluate(
 def translate_texts(
     translator: "Translator", texts: Sequence[str], looking: SearchOptions, name: str, *, quiet: bool
 ) -> list[str]:
-    """The best translation of each text, those of like length together."""
+    """Return the best translation of each text, those of like length together."""
     search, console = looking.build_search(), Console(stderr=True)
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
     parts = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
@@ -89,14 +89,14 @@ def translate_texts(
 
 
 def save_translations(said: Sequence[str], name: str, folder: Path | None) -> None:
-    """Writes the translations of a set, where that is wanted."""
+    """Write the translations of a set, where that is wanted."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
 
 
 def report_to_json(report: "TranslationReport") -> dict[str, object]:
-    """A report for JSON."""
+    """Return a report for JSON."""
     return {"sentences": report.sentences, "exact": report.exact} | {
         name.lower().replace(" ", "_"): {"score": one.value, "signature": one.signature}
         for name, one in report.scores.items()

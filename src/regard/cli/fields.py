@@ -28,7 +28,7 @@ class Field(NamedTuple):
 
 
 def parse_arguments(arguments: Sequence[str], options: Collection[str], switches: Collection[str]) -> ParsedArguments:
-    """Splits what was typed. A flag is followed by its value, or is `--name=value`; a switch may stand alone.
+    """Split what was typed. A flag is followed by its value, or is `--name=value`; a switch may stand alone.
 
     >>> parse_arguments(["a", "--nproc", "2", "--model.heads=8", "--joint"], {"nproc"}, {"joint"})
     ParsedArguments(names=('a',), options={'nproc': '2'}, fields={'model.heads': '8', 'joint': 'true'})
@@ -48,7 +48,7 @@ def parse_arguments(arguments: Sequence[str], options: Collection[str], switches
 
 
 def take_value(name: str, rest: list[str], switches: Collection[str]) -> str:
-    """Takes what follows a flag off the `rest`."""
+    """Take what follows a flag off the `rest`."""
     if name in switches:
         return rest.pop(0) if rest and rest[0] in WORDS else WORDS[0]
     if not rest or rest[0].startswith("--"):
@@ -57,7 +57,7 @@ def take_value(name: str, rest: list[str], switches: Collection[str]) -> str:
 
 
 def describe_fields(config: Any, path: str = "") -> Iterator[Field]:
-    """Every field that holds a value, in the order of the source."""
+    """Yield every field that holds a value, in the order of the source."""
     comments = read_comments(type(config))
     for entry in fields(config):
         value = getattr(config, entry.name)
@@ -68,11 +68,11 @@ def describe_fields(config: Any, path: str = "") -> Iterator[Field]:
 
 
 def read_comments(section: type) -> Mapping[str, str]:
-    """The comment behind each field, so that nothing is said twice."""
+    """Return the comment behind each field, so that nothing is said twice."""
     found = re.findall(r"^    (\w+): [^#\n]*#\s*(.*)$", inspect.getsource(section), flags=re.MULTILINE)
     return dict(found)
 
 
 def find_switches(config: Any) -> set[str]:
-    """The fields that are true or false."""
+    """Return the fields that are true or false."""
     return {field.name for field in describe_fields(config) if isinstance(field.value, bool)}

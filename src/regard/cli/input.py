@@ -15,7 +15,7 @@ CHUNK = 2**16
 
 
 def get_stdin_handle() -> int:
-    """The handle of standard input; a sentence where there is none."""
+    """Return the handle of standard input; a sentence where there is none."""
     fix = "give it text: regard … < text.txt"
     try:
         handle = sys.stdin.fileno()
@@ -26,7 +26,7 @@ def get_stdin_handle() -> int:
 
 
 def read_lines(handle: int, most: int) -> Iterator[list[str]]:
-    """The lines of a file handle in lists of at most `get_bound`, given out as soon as no more are waiting."""
+    """Yield the lines of a file handle in lists of at most `get_bound`, given out as soon as no more are waiting."""
     number = 0
     for whole in read_raw_lines(handle, most):
         for start in range(0, len(whole), most):
@@ -35,7 +35,7 @@ def read_lines(handle: int, most: int) -> Iterator[list[str]]:
 
 
 def read_raw_lines(handle: int, most: int) -> Iterator[list[bytes]]:
-    """The same in bytes, as many as came. What is begun is at most a line that is allowed, and one chunk."""
+    """Yield the same in bytes, as many as came. What is begun is at most a line that is allowed, and one chunk."""
     rest, ended = bytearray(), False
     while not ended:
         whole: list[bytes] = []
@@ -57,7 +57,7 @@ def read_raw_lines(handle: int, most: int) -> Iterator[list[bytes]]:
 
 
 def read_chunk(handle: int) -> bytes:
-    """What is there now; nothing at the end."""
+    """Return what is there now; nothing at the end."""
     try:
         return os.read(handle, CHUNK)
     except OSError as error:
@@ -66,12 +66,12 @@ def read_chunk(handle: int) -> bytes:
 
 
 def has_input(handle: int) -> bool:
-    """Whether there is something to read now; always so in a file, even at its end."""
+    """Return whether there is something to read now; always so in a file, even at its end."""
     return bool(select.select([handle], [], [], 0)[0])
 
 
 def decode_lines(lines: Sequence[bytes], before: int) -> Iterator[list[str]]:
-    """Lines of UTF-8, without what ends a line on other systems. Those before a bad one are still given out."""
+    """Yield lines of UTF-8, without what ends a line on other systems. Those before a bad one are still given out."""
     texts: list[str] = []
     for number, line in enumerate(lines, before + 1):
         try:
@@ -83,7 +83,7 @@ def decode_lines(lines: Sequence[bytes], before: int) -> Iterator[list[str]]:
 
 
 def decode_line(line: bytes, number: int) -> str:
-    """A line as text, or a sentence with its number."""
+    """Return a line as text, or a sentence with its number."""
     if len(line) > LINE:
         got = f"more than {LINE:,} bytes in line {number}"
         raise wrong("input", got, "a sentence a line", "put each sentence on a line of its own")

@@ -28,7 +28,7 @@ class LoadMonitor:
         self._start = _take_snapshot()
 
     def measure_load(self) -> float:
-        """The mean since the start; the load average where the system does not count its ticks."""
+        """Return the mean since the start; the load average where the system does not count its ticks."""
         now = _take_snapshot()
         if now.busy is None or self._start.busy is None:
             return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
@@ -38,7 +38,7 @@ class LoadMonitor:
 
 
 def measure_other_load(seconds: float = 1.0) -> float:
-    """How many cores other processes keep busy while we wait."""
+    """Return how many cores other processes keep busy while we wait."""
     watch = LoadMonitor()
     time.sleep(seconds)
     return watch.measure_load()

@@ -10,7 +10,7 @@ from regard.errors import wrong
 
 
 def check_streams() -> None:
-    """Raises where nothing could be answered; what is for people only is written in any encoding."""
+    """Raise where nothing could be answered; what is for people only is written in any encoding."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
     if sys.stdout is None:
@@ -23,7 +23,7 @@ def check_streams() -> None:
 
 
 def print_text(text: str) -> None:
-    """Writes an answer as it is: one with `\\xe9` for é would be another answer."""
+    """Write an answer as it is: one with `\\xe9` for é would be another answer."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -34,7 +34,7 @@ def print_text(text: str) -> None:
 
 
 def print_json(values: Any) -> None:
-    """Writes one object on a line: in plain characters where others could not be written."""
+    """Write one object on a line: in plain characters where others could not be written."""
     text = json.dumps(values, ensure_ascii=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check_task(run: Path, name: str, how: str) -> None:
-    """Raises unless the run is one of the task of this name, which is made by this command."""
+    """Raise unless the run is one of the task of this name, which is made by this command."""
     from regard.tasks import read_task_name
 
     own = read_task_name(run)
@@ -33,7 +33,7 @@ class LoadOptions:
     "ct2: by CTranslate2, for Transformers; what it needs is kept in the run folder."
 
     def load_translator(self, run: Path) -> "Translator":
-        """The translator of a run folder."""
+        """Return the translator of a run folder."""
         from regard.tasks.translation import Translator
 
         check_task(run, "translation", "regard train translation")
@@ -45,7 +45,7 @@ class LoadOptions:
         return open_translator(translator, run, self.weights)
 
     def load_predictor(self, run: Path) -> "Predictor":
-        """What was trained in a run folder, whatever the task."""
+        """Return what was trained in a run folder, whatever the task."""
         from regard.tasks import import_task
 
         config = self.load_config(run)
@@ -54,7 +54,7 @@ class LoadOptions:
         return import_task(config.task).load(config, run, self.weights)
 
     def load_config(self, run: Path) -> Any:
-        """The configuration of a run folder; from now on torch has as many threads as it says."""
+        """Return the configuration of a run folder; from now on torch has as many threads as it says."""
         import torch
 
         from regard.tasks import read_config

@@ -52,20 +52,20 @@ def show(
 
 
 def choose_outputs(output: Path | None, html: Path | None) -> tuple[Path | None, Path | None]:
-    """Where a picture goes and where a page: an output that ends in .html is a page."""
+    """Return where a picture goes and where a page: an output that ends in .html is a page."""
     paged = output is not None and output.suffix.lower() in (".html", ".htm")
     return (None, output) if paged else (output, html)
 
 
 def save_picture(prediction: "Prediction", output: Path) -> None:
-    """Writes the picture of where the model looked."""
+    """Write the picture of where the model looked."""
     from regard.inspect.draw.alignment import save_figure
 
     save_figure(prediction.draw(), output)
 
 
 def save_page(prediction: "Prediction", path: Path) -> None:
-    """Writes a report of where the model looked."""
+    """Write a report of where the model looked."""
     from regard.inspect.draw.report import render_report, save_report
 
     chapter = prediction.build_chapter()

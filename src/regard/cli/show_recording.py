@@ -54,7 +54,7 @@ def show(
 
 
 def choose_site(recording: "Recording", site: str | None, *, several: bool = False) -> str:
-    """The name of one site; or, where several may be meant, the glob itself."""
+    """Return the name of one site; or, where several may be meant, the glob itself."""
     names = list(recording) if site is None else recording.find_sites(site)
     if not names:
         known = f"{len(recording)} names" if recording else "a recording that is not empty"
@@ -93,5 +93,5 @@ def draw(recording: "Recording", site: str, head: int | None, output: Path | Non
 
 
 def number_positions(size: int) -> tuple[str, ...]:
-    """Names for positions that have none."""
+    """Return names for positions that have none."""
     return tuple(map(str, range(1, size + 1)))

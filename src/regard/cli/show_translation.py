@@ -76,7 +76,7 @@ def draw(one: "TranslationResult", weights: "Tensor", output: Path | None, conso
 
 
 def save_page(translator: "Translator", one: "TranslationResult", sentence: str, path: Path) -> None:
-    """Writes a report of all hypotheses, the best first."""
+    """Write a report of all hypotheses, the best first."""
     from regard.inspect.draw.chapters import Chapter
     from regard.inspect.draw.report import render_report, save_report
     from regard.tasks.translation.attention import record_translation

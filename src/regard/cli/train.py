@@ -61,7 +61,7 @@ def train_task(task: "TaskPackage", arguments: list[str]) -> None:
 
 
 def build_config(task: "TaskPackage", given: ParsedArguments) -> Any:
-    """The preset, then what the file names, then what the flags name."""
+    """Return the preset, then what the file names, then what the flags name."""
     from regard.training.config import flatten_tables, read_toml
 
     file = given.options.get("config")

@@ -14,7 +14,7 @@ STOPPED = 130  # what a shell reports after Ctrl-C
 
 
 def run_training(config: Any, *, resume: Path | None, options: dict[str, str]) -> None:
-    """Trains to the end or until it is interrupted; with `nproc` above 1, in so many new processes."""
+    """Train to the end or until it is interrupted; with `nproc` above 1, in so many new processes."""
     from regard.training.lock import check_free
 
     check_free(resume or config.training.folder)  # before anything is read that may take a while
@@ -38,7 +38,7 @@ def train_in_process(config: Any, resume: Path | None, board: bool) -> None:
 
 
 def train_and_show(config: Any, resume: Path | None, board: bool) -> str:
-    """Trains; returns why it ended. Only the first process shows what happens."""
+    """Train; returns why it ended. Only the first process shows what happens."""
     from regard.tasks import build_task
     from regard.training import Finished, train
 
@@ -51,7 +51,7 @@ def train_and_show(config: Any, resume: Path | None, board: bool) -> str:
 
 
 def show_events(events: Any, notes: Any, board: bool, task: str) -> Any:
-    """Passes the events on and shows them; at the end, says what can be done with the run."""
+    """Pass the events on and shows them; at the end, says what can be done with the run."""
     from regard.tasks import TASKS
     from regard.training import Finished
     from regard.training.display import display_events
@@ -78,7 +78,7 @@ def choose_parallel(config: Any, processes: int) -> Any:
 
 
 def parse_number(options: dict[str, str], name: str, default: int, *, least: int) -> int:
-    """A whole number among the options."""
+    """Return a whole number among the options."""
     text = options.get(name, str(default))
     if not text.isdecimal() or int(text) < least:
         raise wrong(f"--{name}", text, f"a whole number, {least} or more", f"write --{name} {max(least, default)}")

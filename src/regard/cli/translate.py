@@ -39,7 +39,7 @@ class SearchOptions:
     "Lines at once, at most."
 
     def build_search(self) -> "TranslationSearchOptions":
-        """The same in the words of the library."""
+        """Return the same in the words of the library."""
         from regard.tasks.translation import TranslationSearchOptions
 
         return TranslationSearchOptions(self.beam, self.n_best, self.length, self.coverage, self.stop)
@@ -81,7 +81,7 @@ def translate(
 
 
 def format_translation(one: "TranslationResult", number: int, best: int, alignments: bool) -> Iterator[str]:
-    """The lines of one translated line. With several translations each has the number of its line before it."""
+    """Yield the lines of one translated line. With several translations each has the number of its line before it."""
     if not one.best:
         yield ""
     for said in one.best:
@@ -98,7 +98,7 @@ def format_pharaoh(said: "TranslationHypothesis") -> str:
 
 
 def translation_to_json(line: str, one: "TranslationResult") -> dict[str, Any]:
-    """All about one line, for JSON."""
+    """Return all about one line, for JSON."""
     best = []
     for said in one.best:
         entry: dict[str, Any] = {"text": said.text, "score": said.score, "log_prob": said.log_prob}
@@ -110,7 +110,7 @@ def translation_to_json(line: str, one: "TranslationResult") -> dict[str, Any]:
 
 
 def warn(translator: "Translator", lines: Sequence[str], before: int, search: "TranslationSearchOptions") -> None:
-    """Says on standard error what cannot be translated as it is; the line is translated all the same."""
+    """Say on standard error what cannot be translated as it is; the line is translated all the same."""
     longest = translator.limit_length(search).longest
     for number, line in enumerate(lines, before + 1):
         vocabulary = translator.vocabularies.source

@@ -63,7 +63,7 @@ def verify(
 
 
 def build_table(errors: "Sequence[Deviation]") -> Table:
-    """The worst error of each backend and each score."""
+    """Return the worst error of each backend and each score."""
     from regard.compute.verification import find_worst
 
     table = Table("backend", "score", "paths", "worst value", "worst gradient", box=None, pad_edge=False)
@@ -77,7 +77,7 @@ def build_table(errors: "Sequence[Deviation]") -> Table:
 
 
 def load_part(target: str) -> "Part":
-    """A part from `package.module:Name`: an instance, or a class that needs no argument, or a width, or heads."""
+    """Return a part from `package.module:Name`: an instance, or a class that needs no argument, or a width, or heads."""
     from regard.compute.verification import KINDS
     from regard.errors import wrong
 
@@ -97,7 +97,7 @@ def load_part(target: str) -> "Part":
 
 
 def construct(target: str, kind: type) -> object:
-    """An instance of a class that needs no argument; a score may want a width, and a bias the number of heads."""
+    """Return an instance of a class that needs no argument; a score may want a width, and a bias the number of heads."""
     from regard.algebra.biases import Bias
     from regard.algebra.scores import Score
     from regard.compute.verification import SMALL

@@ -19,7 +19,7 @@ from regard.training.tensors import find_mismatch, to_safetensors
 
 
 def average_checkpoints(run: Path, count: int, by: Literal["last", "best"], goal: Goal, output: Path) -> list[Path]:
-    """Writes the mean of the weights of the last or best `count` checkpoints; returns which they were.
+    """Write the mean of the weights of the last or best `count` checkpoints; returns which they were.
 
     Damaged ones are left out. Nobody else may work on the run meanwhile: it might delete what is read.
     """

@@ -32,7 +32,7 @@ def configure(base: Config, file: Path | None = None, overrides: Mapping[str, ob
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """The tables of a file, or one sentence about what is wrong with it."""
+    """Return the tables of a file, or one sentence about what is wrong with it."""
     try:
         return tomllib.loads(read_text(file))
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def flatten_tables(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:
-    """Nested tables as dotted names."""
+    """Yield nested tables as dotted names."""
     for name, value in tables.items():
         if isinstance(value, dict):
             yield from flatten_tables(value, f"{path}{name}.")
@@ -55,7 +55,7 @@ def flatten_tables(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[
 
 
 def walk_fields(config: Any, path: str = "") -> Iterator[tuple[str, object]]:
-    """Every field that holds a value, by its dotted name."""
+    """Yield every field that holds a value, by its dotted name."""
     for entry in fields(config):
         value = getattr(config, entry.name)
         if is_dataclass(value):
@@ -65,13 +65,13 @@ def walk_fields(config: Any, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def compare_configs(before: Any, after: Any) -> dict[str, tuple[object, object]]:
-    """The fields whose values differ, by dotted name."""
+    """Return the fields whose values differ, by dotted name."""
     old, new = dict(walk_fields(before)), dict(walk_fields(after))
     return {name: (old.get(name), new.get(name)) for name in old | new if old.get(name) != new.get(name)}
 
 
 def replace_fields(config: Any, path: str, values: Mapping[str, object]) -> Any:
-    """A copy in which the fields named in `values` are replaced."""
+    """Return a copy in which the fields named in `values` are replaced."""
     hints = get_type_hints(type(config))
     new = {}
     for entry in fields(config):
@@ -124,7 +124,7 @@ def convert(value: Any, kind: Any) -> object:
 
 
 def convert_items(value: Any, kinds: tuple[Any, ...]) -> tuple[object, ...]:
-    """A list, or text with commas, as a tuple."""
+    """Return a list, or text with commas, as a tuple."""
     items = [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else list(value)
     if len(kinds) == 2 and kinds[1] is Ellipsis:
         kinds = (kinds[0],) * len(items)
@@ -136,7 +136,7 @@ def reject() -> Any:
 
 
 def describe_type(kind: Any) -> str:
-    """A type in words."""
+    """Return a type in words."""
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(str, get_args(kind)))
     if get_origin(kind) is tuple:
@@ -152,7 +152,7 @@ def describe_type(kind: Any) -> str:
 
 
 def suggest_value(old: object, choices: tuple[Any, ...]) -> object:
-    """A value that would do: the present one, or the first that the type allows."""
+    """Return a value that would do: the present one, or the first that the type allows."""
     if old is not None:
         return old
     first = next(choice for choice in choices if choice is not type(None))
@@ -160,7 +160,7 @@ def suggest_value(old: object, choices: tuple[Any, ...]) -> object:
 
 
 def unknown_field_error(config: Any, name: str, value: object) -> InputError:
-    """What to say about a name that is not in the configuration."""
+    """Return what to say about a name that is not in the configuration."""
     parts, section, path = name.split("."), config, ""
     while len(parts) > 1 and is_dataclass(getattr(section, parts[0], None)):
         path += parts[0] + "."
@@ -174,7 +174,7 @@ def unknown_field_error(config: Any, name: str, value: object) -> InputError:
 
 
 def find_nearest_field(config: Any, name: str) -> str:
-    """The dotted name that was probably meant: the same last word elsewhere, or the closest spelling."""
+    """Return the dotted name that was probably meant: the same last word elsewhere, or the closest spelling."""
     names = [known for known, _ in walk_fields(config)]
     path, _, last = name.rpartition(".")
     same_word = [known for known in names if known.rpartition(".")[2] == last]

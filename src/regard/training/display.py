@@ -17,7 +17,7 @@ REASONS = {
 
 
 def display_events(events: Iterable[Event], console: Console) -> Iterator[Event]:
-    """Passes the events on and shows each. Where the output is no terminal there is no bar, only lines."""
+    """Pass the events on and shows each. Where the output is no terminal there is no bar, only lines."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -46,7 +46,7 @@ def show_event(event: Event, bar: Progress, task: TaskID) -> None:
 
 
 def format_event(event: Event) -> str | None:
-    """What stays on the screen, in plain words.
+    """Return what stays on the screen, in plain words.
 
     >>> format_event(Evaluated(8, 1, {"bleu": 12.5}, True))
     'step 8, epoch 1: bleu 12.5, the best so far'

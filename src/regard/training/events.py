@@ -73,7 +73,7 @@ Event: TypeAlias = Started | Noted | Stepped | Evaluated | Saved | Finished
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    """An event as a JSON object, with its name first.
+    """Return an event as a JSON object, with its name first.
 
     >>> event_to_json(Saved(3, Path("runs/a/checkpoints/000000003")))
     {'event': 'saved', 'step': 3, 'path': 'runs/a/checkpoints/000000003'}

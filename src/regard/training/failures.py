@@ -24,7 +24,7 @@ class ProcessError(RegardError, RuntimeError):
 
 @contextmanager
 def share_failures(store: Store, rank: int) -> Iterator[None]:
-    """Tells the others about an error in here; what only came of another's end is raised as the other's error."""
+    """Tell the others about an error in here; what only came of another's end is raised as the other's error."""
     try:
         yield
     except Exception as error:
@@ -35,7 +35,7 @@ def share_failures(store: Store, rank: int) -> Iterator[None]:
 
 
 def is_disconnected(error: BaseException | None) -> bool:
-    """Whether an error says that another process is gone."""
+    """Return whether an error says that another process is gone."""
     if error is None or (isinstance(error, RegardError) and error.relayed):
         return False
     kinds = isinstance(error, DistBackendError | DistNetworkError | DistStoreError)
@@ -44,7 +44,7 @@ def is_disconnected(error: BaseException | None) -> bool:
 
 
 def write_failure(store: Store, error: Exception, rank: int) -> None:
-    """Leaves the reason where the others will look, unless there is one."""
+    """Leave the reason where the others will look, unless there is one."""
     try:
         if not store.check([KEY]):
             store.set(KEY, serialize_error(error, rank))
@@ -53,7 +53,7 @@ def write_failure(store: Store, error: Exception, rank: int) -> None:
 
 
 def read_failure(store: Store) -> RegardError:
-    """The error with which another process ended, or that nobody knows it."""
+    """Return the error with which another process ended, or that nobody knows it."""
     try:
         text = store.get(KEY).decode() if store.check([KEY]) else ""
     except RuntimeError:
@@ -64,12 +64,12 @@ def read_failure(store: Store) -> RegardError:
 
 
 def serialize_error(error: Exception, rank: int) -> str:
-    """An error as text that another process can make it of again."""
+    """Return an error as text that another process can make it of again."""
     return json.dumps({"kind": type(error).__name__, "text": str(error), "rank": rank})
 
 
 def deserialize_error(text: str) -> RegardError:
-    """The inverse of `serialize_error`; an error that is not ours becomes a sentence about it."""
+    """Return the inverse of `serialize_error`; an error that is not ours becomes a sentence about it."""
     fix = "look at the output of that process; regard resume goes on from the last checkpoint"
     if not text:
         return ProcessError(format_message("processes", "one that ended without a word", "all to finish", fix))
@@ -82,7 +82,7 @@ def deserialize_error(text: str) -> RegardError:
 
 
 def collect_subclasses(base: type[RegardError]) -> dict[str, type[RegardError]]:
-    """A class and all that are made from it, by name."""
+    """Return a class and all that are made from it, by name."""
     found = {base.__name__: base}
     for kind in base.__subclasses__():
         found |= collect_subclasses(kind)
@@ -90,7 +90,7 @@ def collect_subclasses(base: type[RegardError]) -> dict[str, type[RegardError]]:
 
 
 def write_report(report: Path, error: RegardError) -> None:
-    """Writes an error to a file that the launcher reads, unless another process was first."""
+    """Write an error to a file that the launcher reads, unless another process was first."""
     try:
         with report.open("x", encoding="utf-8") as file:
             file.write(serialize_error(error, 0))
@@ -99,7 +99,7 @@ def write_report(report: Path, error: RegardError) -> None:
 
 
 def read_report(report: Path) -> RegardError | None:
-    """The error that ended the processes, if one wrote it down."""
+    """Return the error that ended the processes, if one wrote it down."""
     try:
         return deserialize_error(report.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -24,7 +24,7 @@ PATIENCE = 5.0  # seconds in which the launcher notices that a process died
 
 
 def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts: int = 0) -> bool:
-    """Runs `entry(*arguments)` in each of `processes` new processes and waits for them; false: they were interrupted.
+    """Run `entry(*arguments)` in each of `processes` new processes and waits for them; false: they were interrupted.
 
     If one dies, all are restarted, up to `restarts` times; `train` then goes on from its last checkpoint.
     `entry` must be a function that another process can import.
@@ -50,7 +50,7 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
 
 
 def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> bool:
-    """Starts the processes and waits. The error that one of them wrote down is raised here, once."""
+    """Start the processes and waits. The error that one of them wrote down is raised here, once."""
     try:
         answers = elastic_launch(config, run_worker)(entry, arguments, report)
     except SignalException:
@@ -70,7 +70,7 @@ def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: t
 
 
 def quiet_torch_logs() -> None:
-    """Leaves one line of what torch logs about a process that was killed; where in torch that was seen is no news.
+    """Leave one line of what torch logs about a process that was killed; where in torch that was seen is no news.
 
     Nothing is left of a process whose error is told in our own words.
     """
@@ -89,7 +89,7 @@ def quiet_torch_logs() -> None:
 
 
 def run_worker(entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> RegardError | None:
-    """What each process does. After an error that is written down, a restart would not mend it: it is the answer."""
+    """Return what each process does. After an error that is written down, a restart would not mend it: it is the answer."""
     earlier = read_report(report)
     if earlier:
         return earlier
@@ -106,7 +106,7 @@ def run_worker(entry: Callable[..., None], arguments: tuple[Any, ...], report: P
 
 
 def end_process(error: RegardError, interrupt: Interrupt, report: Path) -> NoReturn:
-    """Ends this process at once: one that lingered would leave the others waiting for it."""
+    """End this process at once: one that lingered would leave the others waiting for it."""
     deadline = time.monotonic() + PATIENCE
     while error.relayed and not interrupt.asked and time.monotonic() < deadline:
         time.sleep(0.05)  # the launcher is to see first the process that died, not the one that noticed

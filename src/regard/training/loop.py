@@ -36,7 +36,7 @@ def train(
     resume: Path | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
-    """Trains `task` as `config.training` says, from the beginning or from the last checkpoint of `resume`.
+    """Train `task` as `config.training` says, from the beginning or from the last checkpoint of `resume`.
 
     Killed at any moment and resumed, a run ends with the same bits on a CPU as one that was never killed.
     Ctrl-C, SIGTERM or a true `stop()` end it at the next step, with everything saved.
@@ -68,7 +68,7 @@ def train(
 
 
 def count_planned_steps(task: Task[Any], settings: Training, part: DataShare) -> int:
-    """Where the run ends if nothing ends it before. Epochs may differ by a batch; the first one counts."""
+    """Return where the run ends if nothing ends it before. Epochs may differ by a batch; the first one counts."""
     wanted = [settings.stop.steps] if settings.stop.steps else []
     if settings.stop.epochs:
         batches = len(task.epoch(0, part))
@@ -77,7 +77,7 @@ def count_planned_steps(task: Task[Any], settings: Training, part: DataShare) ->
 
 
 def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[[], bool]) -> Iterator[Event]:
-    """Steps until there is a reason to end. At each: log, evaluate, save, as due, in this order."""
+    """Step until there is a reason to end. At each: log, evaluate, save, as due, in this order."""
     saved, every = time.monotonic(), session.settings.every
     batches: Sequence[Any] = ()
     progress, taken = standing.progress, standing.pending_step
@@ -120,14 +120,14 @@ def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[
 
 
 def update_run_state(session: Session, standing: RunState, progress: Progress, taken: StepResult | None) -> None:
-    """Notes where the run stands, for the case that an error ends it."""
+    """Note where the run stands, for the case that an error ends it."""
     standing.progress, standing.pending_step, standing.saved = progress, taken, False
     standing.metrics_bytes = session.metrics_log.size() if session.metrics_log else 0
     standing.buffers = {}
 
 
 def is_evaluation_due(interval: int | None, progress: Progress) -> bool:
-    """Whether an evaluation is due after this step: by the interval, or at the end of an epoch."""
+    """Return whether an evaluation is due after this step: by the interval, or at the end of an epoch."""
     return progress.step % interval == 0 if interval else progress.batch == 0
 
 
@@ -138,7 +138,7 @@ def summarize_steps(progress: Progress, taken: StepResult) -> Stepped:
 
 
 def evaluate(session: Session, progress: Progress) -> tuple[Progress, Evaluated]:
-    """Measures, and judges by the metric that decides."""
+    """Measure, and judges by the metric that decides."""
     metrics = evaluate_model(session, progress.step)
     progress, best = update_best(progress, metrics, session.task.goal)
     return progress, Evaluated(progress.step, progress.epoch, metrics, best)

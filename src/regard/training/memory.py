@@ -21,7 +21,7 @@ MAX_LAYERS = 10_000
 
 
 def build_within_memory(build: Callable[[], nn.Module], config: RunConfig) -> nn.Module:
-    """A model whose training fits in the memory of this machine, or one sentence."""
+    """Return a model whose training fits in the memory of this machine, or one sentence."""
     for name, value in walk_fields(config):
         if name.rpartition(".")[2] in LAYER_FIELDS and isinstance(value, int) and value > MAX_LAYERS:
             raise wrong(name, value, f"at most {MAX_LAYERS:,}", f"give {name} a smaller value")
@@ -46,7 +46,7 @@ def too_large_error(need: str) -> InputError:
 
 
 def get_total_memory() -> int:
-    """The bytes of memory that this machine has; 0 where the system does not say."""
+    """Return the bytes of memory that this machine has; 0 where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -55,7 +55,7 @@ def get_total_memory() -> int:
 
 @contextlib.contextmanager
 def limit_memory(memory: int) -> Iterator[None]:
-    """Lets the process grow by so many bytes and no more, where the system can see to that (Linux)."""
+    """Let the process grow by so many bytes and no more, where the system can see to that (Linux)."""
     try:
         import resource
 

@@ -42,7 +42,7 @@ class Runtime:
         return self.share.rank == 0
 
     def sum_values(self, values: Sequence[float]) -> list[float]:
-        """Sums over the processes, in double precision."""
+        """Sum over the processes, in double precision."""
         if not self.is_distributed:
             return list(values)
         numbers = torch.tensor(values, dtype=torch.float64, device=self.device)
@@ -50,7 +50,7 @@ class Runtime:
         return [float(number) for number in numbers.tolist()]
 
     def merge_sums(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Sums by name over the processes, which need not all have the same names."""
+        """Sum by name over the processes, which need not all have the same names."""
         if not self.is_distributed:
             return dict(sums)
         everyone: list[dict[str, float]] = [{} for _ in range(self.share.world)]
@@ -59,7 +59,7 @@ class Runtime:
         return {name: sum(one.get(name, 0.0) for one in everyone) for name in names}
 
     def run_on_main_process(self, work: Callable[[], Result]) -> Result:
-        """The first process works; its result, or its error, reaches all, so that nobody waits in vain."""
+        """Return the first process works; its result, or its error, reaches all, so that nobody waits in vain."""
         if not self.is_distributed:
             return work()
         outcome: list[Any] = [None, None]
@@ -76,7 +76,7 @@ class Runtime:
         return result
 
     def wrap(self, objective: nn.Module) -> nn.Module:
-        """The module whose gradients are averaged over the processes."""
+        """Return the module whose gradients are averaged over the processes."""
         if not self.is_distributed:
             return objective
         if self.parallel == "ddp":
@@ -99,7 +99,7 @@ class Runtime:
             yield
 
     def move_to_device(self, batch: Any) -> Any:
-        """The tensors of a batch on this process's device."""
+        """Return the tensors of a batch on this process's device."""
         if self.device.type == "cpu":
             return batch
         if hasattr(batch, "to"):
@@ -135,7 +135,7 @@ def join_processes(settings: Training) -> Iterator[Runtime]:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this process: with several on one machine each has its own."""
+    """Return the device of this process: with several on one machine each has its own."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -149,5 +149,5 @@ def choose_device(name: str) -> torch.device:
 
 
 def is_restarted() -> bool:
-    """Whether this process replaces one that died."""
+    """Return whether this process replaces one that died."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

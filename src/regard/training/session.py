@@ -82,7 +82,7 @@ class RunState:
 def prepare_session(
     task: Task[Any], config: RunConfig, runtime: Runtime, resume: Path | None, lock: Lock
 ) -> tuple[Session, RunState, list[str]]:
-    """A session at its beginning, or where the last checkpoint of `resume` left it, and what to note."""
+    """Return a session at its beginning, or where the last checkpoint of `resume` left it, and what to note."""
     settings = config.training
     run = resume or settings.folder
     # Compiled kernels are there from the first step or never: they differ from torch's in the last bits, and a run
@@ -112,13 +112,13 @@ def prepare_session(
 
 
 def lock_run(run: Path, lock: Lock) -> list[str]:
-    """Takes the lock of a run folder, after a look whether it is one."""
+    """Take the lock of a run folder, after a look whether it is one."""
     read_versions(run)
     return lock.acquire(run)
 
 
 def restore_run_state(state: Mapping[str, Any]) -> RunState:
-    """Where a checkpoint left the run; the beginning where there is none."""
+    """Return where a checkpoint left the run; the beginning where there is none."""
     if not state:
         return RunState(Progress())
     taken = StepResult(**(state["taken"] | {"stop": False})) if state.get("taken") else None
@@ -167,7 +167,7 @@ def restore_moments(runtime: Runtime, model: nn.Module, optimizer: torch.optim.O
 
 
 def save_checkpoint(session: Session, progress: Progress, *, due: bool) -> Path:
-    """Writes a checkpoint, prunes older ones and publishes the best weights."""
+    """Write a checkpoint, prunes older ones and publishes the best weights."""
     run, runtime, final = session.run, session.runtime, get_checkpoint_path(session.run, progress.step)
     if runtime.run_on_main_process(lambda: is_complete(final)):
         return final  # resumed and interrupted again before any step
@@ -184,12 +184,12 @@ def save_checkpoint(session: Session, progress: Progress, *, due: bool) -> Path:
 
 
 def is_complete(path: Path) -> bool:
-    """Whether a checkpoint is there and nothing of its step was left to do."""
+    """Return whether a checkpoint is there and nothing of its step was left to do."""
     return path.exists() and read_state(path).get("taken") is None
 
 
 def save_after_error(session: Session, standing: RunState, error: Exception) -> Path | None:
-    """Saves the steps that an error would lose, as far as this process can without the others.
+    """Save the steps that an error would lose, as far as this process can without the others.
 
     Not after a loss that is no number, because the weights may be on their way there, nor where the disk is at fault.
     """
@@ -218,13 +218,13 @@ def save_after_error(session: Session, standing: RunState, error: Exception) -> 
 
 
 def copy_buffers(session: Session) -> dict[str, Tensor]:
-    """What a step that fails halfway would spoil: unlike weights, buffers change in the forward pass."""
+    """Return what a step that fails halfway would spoil: unlike weights, buffers change in the forward pass."""
     lasting = session.model.state_dict(keep_vars=True).keys()
     return {name: tensor.detach().clone() for name, tensor in session.model.named_buffers() if name in lasting}
 
 
 def save_unsharded(session: Session, step: int, state: Mapping[str, Any]) -> Path:
-    """A checkpoint by one process. If it fails, no trace of it is left."""
+    """Return a checkpoint by one process. If it fails, no trace of it is left."""
     temporary = begin_checkpoint(session.run, step)
     try:
         with wrap_storage_errors(f"checkpoint {step}", session.run):

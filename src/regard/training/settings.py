@@ -107,7 +107,7 @@ class Training:
 
 
 def configure_short_training(name: str, *, rate: float, warmup: int, stop: StopCriteria, log: int = 20) -> Training:
-    """How a small model learns in a minute: along a cosine, without decay, keeping one checkpoint."""
+    """Return how a small model learns in a minute: along a cosine, without decay, keeping one checkpoint."""
     return Training(
         folder=Path("runs") / name,
         keep=1,
@@ -127,12 +127,12 @@ class RunConfig(Protocol):
 
 
 def check_positive(name: str, value: int | float) -> None:
-    """Raises unless `value` is above zero."""
+    """Raise unless `value` is above zero."""
     if not value > 0:
         raise wrong(name, value, "a number above 0", f"give {name} a value of 1 or more")
 
 
 def check_not_negative(name: str, value: int | float) -> None:
-    """Raises where `value` is below zero."""
+    """Raise where `value` is below zero."""
     if not value >= 0:
         raise wrong(name, value, "0 or more", f"give {name} a value of 0 or more")

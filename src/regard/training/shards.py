@@ -30,12 +30,12 @@ def save_shards(tensors: dict[str, Tensor], folder: Path) -> None:
 
 
 def load_shards(tensors: dict[str, Tensor], folder: Path) -> None:
-    """Fills `tensors`, sharded or not, from the safetensors files of a folder, sharded or not."""
+    """Fill `tensors`, sharded or not, from the safetensors files of a folder, sharded or not."""
     load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)))
 
 
 def gather_shards(folder: Path) -> dict[str, Tensor]:
-    """Whole tensors from sharded files, in one process and without any process group."""
+    """Return whole tensors from sharded files, in one process and without any process group."""
     listed = HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
     tensors = {
         name: torch.zeros(entry.size, dtype=entry.properties.dtype)
@@ -57,7 +57,7 @@ def ignore_group_warning() -> Iterator[None]:
 
 
 def allocate_moments(optimizer: torch.optim.Optimizer, model: nn.Module) -> None:
-    """Gives AdamW the state that it has after a step, sharded like its parameters, to be filled."""
+    """Give AdamW the state that it has after a step, sharded like its parameters, to be filled."""
     for parameter in model.parameters():
         if parameter.requires_grad:
             moments = {key: torch.zeros_like(parameter) for key in MOMENTS}

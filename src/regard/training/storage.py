@@ -24,7 +24,7 @@ class StorageError(RegardError, OSError):
 
 @contextmanager
 def wrap_storage_errors(what: str, place: Path) -> Iterator[None]:
-    """Puts a failure of the disk in one sentence."""
+    """Put a failure of the disk in one sentence."""
     try:
         yield
     except StorageError:
@@ -39,7 +39,7 @@ def wrap_storage_errors(what: str, place: Path) -> Iterator[None]:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Writes a new file and forces it to the disk."""
+    """Write a new file and forces it to the disk."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -47,7 +47,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file that others may read at any moment: they see the old or the new one, never a part."""
+    """Write a file that others may read at any moment: they see the old or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.writing")
     try:
         write_file(temporary, content)
@@ -73,7 +73,7 @@ def replace_file_by_copy(path: Path, source: Path) -> None:
 
 
 def get_temporary_path(folder: Path) -> Path:
-    """The name that a folder has until it is complete."""
+    """Return the name that a folder has until it is complete."""
     return folder.with_name(f".{folder.name}.writing")
 
 
@@ -93,7 +93,7 @@ def create_atomically(folder: Path) -> Iterator[Path]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Deletes a folder so that it is whole or not there: its name goes at once, then what it held."""
+    """Delete a folder so that it is whole or not there: its name goes at once, then what it held."""
     doomed = folder.with_name(f"{DELETING_PREFIX}{folder.name}")
     shutil.rmtree(doomed, ignore_errors=True)
     folder.rename(doomed)
@@ -102,7 +102,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def open_regular(path: Path, flags: int, buffering: int = -1) -> IO[bytes]:
-    """Opens a file. A pipe or a device is an OSError, because reading or opening it might never end."""
+    """Open a file. A pipe or a device is an OSError, because reading or opening it might never end."""
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -111,7 +111,7 @@ def open_regular(path: Path, flags: int, buffering: int = -1) -> IO[bytes]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Reads a small file."""
+    """Read a small file."""
     with open_regular(path, os.O_RDONLY) as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -120,12 +120,12 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Reads a small file of text; OSError or ValueError where it is none."""
+    """Read a small file of text; OSError or ValueError where it is none."""
     return read_bytes(path).decode("utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Reads a small file that holds a JSON object; OSError or ValueError where it does not."""
+    """Read a small file that holds a JSON object; OSError or ValueError where it does not."""
     try:
         content = json.loads(read_text(path))
     except RecursionError:
@@ -136,7 +136,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Forces the names in a folder to the disk: a rename is only durable after this."""
+    """Force the names in a folder to the disk: a rename is only durable after this."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -145,14 +145,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def compute_sha256(path: Path) -> str:
-    """The sha256 of a file."""
+    """Return the sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def lock_file(path: Path) -> Iterator[None]:
-    """Waits until no other process is here. The system gives the lock back when a process dies."""
+    """Wait until no other process is here. The system gives the lock back when a process dies."""
     import fcntl  # not on Windows
 
     with path.open("w") as file:

@@ -7,7 +7,7 @@ from regard.training.events import Evaluated, Event, Started, Stepped
 
 
 def write_tensorboard(events: Iterable[Event]) -> Iterator[Event]:
-    """Passes the events on and writes their numbers to `tensorboard/` in the run folder.
+    """Pass the events on and writes their numbers to `tensorboard/` in the run folder.
 
     A resumed run hides what an earlier process wrote past the checkpoint.
     """
@@ -30,7 +30,7 @@ def write_tensorboard(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def extract_scalars(event: Event) -> Iterator[tuple[str, float, int]]:
-    """The numbers of an event, with the names of their curves."""
+    """Yield the numbers of an event, with the names of their curves."""
     if isinstance(event, Stepped):
         speed = event.tokens / max(event.seconds, 1e-9)
         figures = {"loss": event.loss, "rate": event.rate, "norm": event.norm, "tokens_per_second": speed}

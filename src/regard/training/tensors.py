@@ -13,26 +13,26 @@ from regard.errors import wrong
 
 
 def collect_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """The model's tensors that a checkpoint needs, tied ones under their first name only."""
+    """Return the model's tensors that a checkpoint needs, tied ones under their first name only."""
     lasting = model.state_dict().keys()
     tensors = (*model.named_parameters(), *model.named_buffers())
     return {name: tensor.detach() for name, tensor in tensors if name in lasting}
 
 
 def to_safetensors(tensors: Mapping[str, Tensor]) -> bytes:
-    """The bytes of a safetensors file."""
+    """Return the bytes of a safetensors file."""
     return to_bytes({name: copy_if_shared(tensor) for name, tensor in tensors.items()})
 
 
 def copy_if_shared(tensor: Tensor) -> Tensor:
-    """The tensor in memory of its own: safetensors refuses shared storage."""
+    """Return the tensor in memory of its own: safetensors refuses shared storage."""
     whole = tensor.detach().cpu().contiguous()
     alone = whole.untyped_storage().nbytes() == whole.numel() * whole.element_size()
     return whole if alone else whole.clone()
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file."""
+    """Return the tensors of a safetensors file."""
     try:
         return load_file(path)
     except FileNotFoundError:
@@ -43,7 +43,7 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
 
 def check_shapes(model: nn.Module, path: Path) -> None:
-    """Raises where a file has not the weights of this model. Of the file only the header is read."""
+    """Raise where a file has not the weights of this model. Of the file only the header is read."""
     try:
         with safe_open(path, framework="pt") as file:
             names = list(file.keys())
@@ -62,7 +62,7 @@ def mismatch_error(origin: Path, problem: str) -> Exception:
 
 
 def restore_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
-    """Gives the model its weights, or says in one sentence why they are not its own."""
+    """Give the model its weights, or says in one sentence why they are not its own."""
     expected = collect_tensors(model)
     problem = find_mismatch(expected, tensors)
     if problem:
@@ -74,7 +74,7 @@ def restore_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Pat
 
 
 def find_mismatch(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
-    """The first thing that two sets of tensors do not have in common, in words."""
+    """Return the first thing that two sets of tensors do not have in common, in words."""
     for name in expected:
         if name not in found:
             return f"no {name}"
@@ -84,7 +84,7 @@ def find_mismatch(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -
 
 
 def collect_optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The moments and counts of the optimizer, named `parameter/moment`."""
+    """Return the moments and counts of the optimizer, named `parameter/moment`."""
     return {
         f"{name}/{key}": value
         for name, parameter in model.named_parameters()
@@ -102,12 +102,12 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensor
 
 
 def gather_tensor(tensor: Tensor) -> Tensor:
-    """All of a tensor of which this process may hold a part. All processes must ask together."""
+    """Return all of a tensor of which this process may hold a part. All processes must ask together."""
     full: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return full
 
 
 def get_local_shard(tensor: Tensor) -> Tensor:
-    """The part of a tensor that this process holds, sharing its memory."""
+    """Return the part of a tensor that this process holds, sharing its memory."""
     part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return part
