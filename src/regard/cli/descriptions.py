@@ -1,4 +1,4 @@
-"""The catalog in words: what each part is, from its own docstring."""
+"""Describe the parts of the catalog from their docstrings."""
 
 import inspect
 import re
@@ -35,7 +35,7 @@ def describe_family(family: str) -> list[CatalogEntry]:
 
 
 def describe_part(family: str, name: str) -> CatalogEntry:
-    """Return one part, built for an example size to see what it is."""
+    """Return the description of one part, which is built for an example size."""
     build = catalog.find(family, name)
     part = build() if family == "aggregate" else build(EXAMPLE_SIZES)
     text = inspect.getdoc(type(part)) or ""

@@ -1,6 +1,7 @@
 """Download one file: pieces are kept until size and sha256 are right, then the file gets its name."""
 
 import errno
+import hashlib
 import http.client
 import os
 import shutil

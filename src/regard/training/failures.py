@@ -1,7 +1,7 @@
-"""What processes that train together owe each other when one of them fails: its reason, and an end.
+"""Share the reason of a failure among processes that train together.
 
-A process that waits for another in a collective cannot be told anything; it notices that the other is gone. So whoever
-fails first writes down why, in the store that all share, and ends. The others, cut off, look there.
+A process that waits for another in a collective only notices that the other is gone. So the process that fails first
+writes the reason to the store that all share, and ends. The others are disconnected and read it there.
 """
 
 import json

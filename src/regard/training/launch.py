@@ -70,16 +70,13 @@ def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: t
 
 
 def quiet_torch_logs() -> None:
-    """Leave one line of what torch logs about a process that was killed; where in torch that was seen is no news.
-
-    Nothing is left of a process whose error is told in our own words.
-    """
+    """Shorten what torch logs about a killed process to one line; drop it if we report the error ourselves."""
 
     def keep_record(record: logging.LogRecord) -> bool:
         if record.exc_info and isinstance(record.exc_info[1], ProcessExitedException):
-            told = record.exc_info[1].exit_code == FAILED
+            is_reported = record.exc_info[1].exit_code == FAILED
             record.exc_info = None
-            return not told
+            return not is_reported
         return True
 
     for name in logging.root.manager.loggerDict:  # each has a level of its own
@@ -89,7 +86,7 @@ def quiet_torch_logs() -> None:
 
 
 def run_worker(entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> RegardError | None:
-    """Return what each process does. After an error that is written down, a restart would not mend it: it is the answer."""
+    """Run one of the processes; return the error that an earlier start wrote down, which a restart would not mend."""
     earlier = read_report(report)
     if earlier:
         return earlier

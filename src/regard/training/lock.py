@@ -76,7 +76,7 @@ class Lock:
 
 @contextlib.contextmanager
 def hold_lock(run: Path) -> Iterator[list[str]]:
-    """Have the lock of a folder while the block runs."""
+    """Hold the lock of a folder while the block runs."""
     lock = Lock()
     try:
         yield lock.acquire(run)
@@ -150,7 +150,7 @@ def is_current(file: IO[bytes], path: Path) -> bool:
 
 
 def read_holder(file: IO[bytes], tries: int = 1) -> Holder | None:
-    """Who wrote their name, if anybody did. Who has just taken the lock may need a moment to write it."""
+    """Return who wrote their name, if anybody did. A new holder may need a moment to write it."""
     for _ in range(tries):
         file.seek(0)
         try:
@@ -162,7 +162,7 @@ def read_holder(file: IO[bytes], tries: int = 1) -> Holder | None:
 
 
 def describe_process() -> Holder:
-    """Who we are."""
+    """Return this process as a holder."""
     return Holder(node(), os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), read_boot_id())
 
 

@@ -1,7 +1,7 @@
-"""Where a run stands: all that decides how it goes on, apart from weights and moments.
+"""The progress of a run: all that decides how it continues, apart from weights and moments.
 
 There is no generator state here. Each step seeds torch from (seed, step, rank), so dropout does not depend on
-what ran before: not on a restart, nor on what a reader of the events does between two steps.
+what ran before: not on a restart, nor on what the caller does between two events.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class Progress:
     best_loss: float | None = None  # of those with the best metric, the lowest
     stale: int = 0  # evaluations since the metric was better than ever
     evaluations: int = 0
-    varied: bool = False  # whether the metric was ever another than at first
+    varied: bool = False  # whether the metric was not the same at all evaluations
     window: LogWindow = field(default_factory=LogWindow)
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One process or several: who am I, what do we all know, and who writes."""
+"""Communication of the processes of a training; with one process everything is local."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """This process among its equals. With one process every method is the obvious local thing."""
+    """This process and its communication with the others. With one process every method works locally."""
 
     share: DataShare
     device: torch.device
@@ -59,7 +59,7 @@ class Runtime:
         return {name: sum(one.get(name, 0.0) for one in everyone) for name in names}
 
     def run_on_main_process(self, work: Callable[[], Result]) -> Result:
-        """Return the first process works; its result, or its error, reaches all, so that nobody waits in vain."""
+        """Call `work` in the first process and return its result, or raise its error, in all of them."""
         if not self.is_distributed:
             return work()
         outcome: list[Any] = [None, None]
@@ -91,7 +91,7 @@ class Runtime:
 
     @contextmanager
     def sync_gradients(self, wrapped: nn.Module, *, last: bool) -> Iterator[None]:
-        """Gradients travel with the last batch of a step only."""
+        """Average the gradients over the processes only in the last batch of a step."""
         if self.is_sharded:
             wrapped.set_requires_gradient_sync(last)  # type: ignore[operator]  # added by fully_shard
         waits = isinstance(wrapped, DistributedDataParallel) and not last
@@ -113,7 +113,7 @@ class Runtime:
 
 @contextmanager
 def join_processes(settings: Training) -> Iterator[Runtime]:
-    """The processes that torchrun or `launch` started find each other; alone, nothing happens."""
+    """Connect the processes that torchrun or `launch` started; a single process needs nothing."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     device = choose_device(settings.device)
     if settings.threads:

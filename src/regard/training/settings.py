@@ -14,7 +14,7 @@ Parallel = Literal["none", "ddp", "fsdp"]
 class Optimizer:
     """AdamW, and what happens to the gradient before it."""
 
-    rate: float = 1e-3  # the peak of the schedule
+    rate: float = 1e-3  # learning rate: the peak of the schedule
     decay: float = 0.01  # of matrices only: biases and gains are left alone
     beta1: float = 0.9
     beta2: float = 0.98
@@ -69,7 +69,7 @@ class StopCriteria:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """How often things happen, in steps. A checkpoint is always written after an evaluation."""
+    """How often things happen, in steps or `minutes`. A checkpoint is always written after an evaluation."""
 
     log: int = 10
     evaluate: int | None = None  # none: at the end of each epoch

@@ -20,7 +20,7 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def save_shards(tensors: dict[str, Tensor], folder: Path) -> None:
-    """Every process writes its own part. All must call this together; if one fails, all do."""
+    """Write the part of this process. All processes must call this together; if one fails, all do."""
     writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
     try:
         save(tensors, storage_writer=writer)
@@ -50,7 +50,7 @@ def gather_shards(folder: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def ignore_group_warning() -> Iterator[None]:
-    """torch warns when it loads without a process group; here that is what is wanted."""
+    """Silence torch's warning about loading without a process group, which is wanted here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield

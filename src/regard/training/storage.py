@@ -1,4 +1,4 @@
-"""Writing so that a file is either whole or not there: to a new name, forced to the disk, then renamed."""
+"""Write files that are either whole or not there: to a new name, forced to the disk, then renamed."""
 
 import errno
 import hashlib
@@ -24,7 +24,7 @@ class StorageError(RegardError, OSError):
 
 @contextmanager
 def wrap_storage_errors(what: str, place: Path) -> Iterator[None]:
-    """Put a failure of the disk in one sentence."""
+    """Turn an error of the disk into one sentence."""
     try:
         yield
     except StorageError:
@@ -48,38 +48,40 @@ def write_file(path: Path, content: bytes) -> None:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file that others may read at any moment: they see the old or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.writing")
-    try:
+    with replace_atomically(path) as temporary:
         write_file(temporary, content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
 
 
 def replace_file_by_copy(path: Path, source: Path) -> None:
-    """Like `replace_file`, with the content of `source`; costs no space where the file system has links."""
-    temporary = path.with_name(f".{path.name}.writing")
-    temporary.unlink(missing_ok=True)
-    try:
+    """Replace a file by a copy of `source`, which takes no space if the file system has links."""
+    with replace_atomically(path) as temporary:
         try:
             os.link(source, temporary)
         except OSError:
             shutil.copyfile(source, temporary)
+
+
+@contextmanager
+def replace_atomically(path: Path) -> Iterator[Path]:
+    """Yield the path of a file to write, which takes the place of `path` at the end of the block."""
+    temporary = get_temporary_path(path)
+    temporary.unlink(missing_ok=True)
+    try:
+        yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
-def get_temporary_path(folder: Path) -> Path:
-    """Return the name that a folder has until it is complete."""
-    return folder.with_name(f".{folder.name}.writing")
+def get_temporary_path(path: Path) -> Path:
+    """Return the name that a file or folder has until it is complete."""
+    return path.with_name(f".{path.name}.writing")
 
 
 @contextmanager
 def create_atomically(folder: Path) -> Iterator[Path]:
-    """The name of a folder to make and fill, which becomes `folder` when it is complete; otherwise nothing is left."""
+    """Yield the path of a folder to make and fill, which becomes `folder` at the end; after an error nothing is left."""
     temporary = get_temporary_path(folder)
     shutil.rmtree(temporary, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
