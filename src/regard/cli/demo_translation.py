@@ -158,8 +158,8 @@ def draw_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path
 
     right = [place for place, fine in enumerate(one.find_exact(pairs)) if fine and len(pairs[place].source) <= SHORT]
     place = max(right or [0], key=lambda place: len(pairs[place].source))
-    source, said = one.found[place].source, one.found[place].best[0]
-    if said.weights is not None:
-        console.print(render_heat_map(said.weights.tolist(), source, said.tokens, console.width), soft_wrap=True)
-        save_figure(draw_alignment(said.weights.numpy(), source, said.tokens, "where each word looked"), output)
+    source, best = one.found[place].source, one.found[place].best[0]
+    if best.weights is not None:
+        console.print(render_heat_map(best.weights.tolist(), source, best.tokens, console.width), soft_wrap=True)
+        save_figure(draw_alignment(best.weights.numpy(), source, best.tokens, "where each word looked"), output)
         console.print(f"picture: {output}", markup=False)

@@ -29,7 +29,7 @@ class LoadOptions:
     weights: Path | None = None
     "Other weights: a file, or its name in the run folder."
     threads: int = 0
-    "How many torch may use; 0: as the run was told."
+    "How many torch may use; 0: as the run was configured."
 
     engine: Literal["torch", "ct2"] = "torch"
     "ct2: by CTranslate2, for Transformers; what it needs is kept in the run folder."

@@ -54,7 +54,7 @@ def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: t
     try:
         answers = elastic_launch(config, run_worker)(entry, arguments, report)
     except SignalException:
-        return False  # Ctrl-C: the processes have saved and said how to go on
+        return False  # Ctrl-C: the processes have saved and printed how to go on
     except ChildFailedError as error:
         problem = read_report(report)
         if problem:

@@ -218,7 +218,7 @@ def save_after_error(session: Session, standing: RunState, error: Exception) -> 
 
 
 def copy_buffers(session: Session) -> dict[str, Tensor]:
-    """Return what a step that fails halfway would spoil: unlike weights, buffers change in the forward pass."""
+    """Return copies of the buffers: unlike weights they change in the forward pass, also in a step that fails."""
     lasting = session.model.state_dict(keep_vars=True).keys()
     return {name: tensor.detach().clone() for name, tensor in session.model.named_buffers() if name in lasting}
 

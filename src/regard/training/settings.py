@@ -1,4 +1,4 @@
-"""What a run is told: one frozen dataclass per concept, each field with its meaning and unit."""
+"""The settings of a run: one frozen dataclass per concept, each field with its meaning and unit."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,15 +23,12 @@ class Optimizer:
     accumulate: int = 1  # batches in one step
 
     def __post_init__(self) -> None:
-        check_positive("rate", self.rate)
-        check_positive("accumulate", self.accumulate)
+        check_positive_fields(self, "rate", "accumulate", "clip")
         check_not_negative("decay", self.decay)
         check_not_negative("epsilon", self.epsilon)
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
                 raise wrong(name, getattr(self, name), "a share from 0 to below 1", "use 0.9, or 0.98")
-        if self.clip is not None:
-            check_positive("clip", self.clip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +58,7 @@ class StopCriteria:
     def __post_init__(self) -> None:
         if self.steps is None and self.epochs is None:
             raise wrong("stop", "neither steps nor epochs", "one of them", "set stop.steps or stop.epochs")
-        for name in ("steps", "epochs", "patience"):
-            value = getattr(self, name)
-            if value is not None:
-                check_positive(name, value)
+        check_positive_fields(self, "steps", "epochs", "patience")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +71,7 @@ class Intervals:
     minutes: float = 10.0  # and one when this much time has passed, so that little is ever lost
 
     def __post_init__(self) -> None:
-        for name in ("log", "evaluate", "save", "minutes"):
-            value = getattr(self, name)
-            if value is not None:
-                check_positive(name, value)
+        check_positive_fields(self, "log", "evaluate", "save", "minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +121,13 @@ def check_positive(name: str, value: int | float) -> None:
     """Raise unless `value` is above zero."""
     if not value > 0:
         raise wrong(name, value, "a number above 0", f"give {name} a value of 1 or more")
+
+
+def check_positive_fields(config: object, *names: str) -> None:
+    """Raise unless each of these fields is None or above zero."""
+    for name in names:
+        if getattr(config, name) is not None:
+            check_positive(name, getattr(config, name))
 
 
 def check_not_negative(name: str, value: int | float) -> None:
