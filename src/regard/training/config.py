@@ -133,7 +133,6 @@ def convert_items(value: Any, kinds: tuple[Any, ...]) -> tuple[object, ...]:
     return tuple(convert(item, kind) for item, kind in zip(items, kinds, strict=True))
 
 
-
 def describe_type(kind: Any) -> str:
     """Return a type in words."""
     if get_origin(kind) is Literal:

@@ -81,7 +81,7 @@ def get_temporary_path(path: Path) -> Path:
 
 @contextmanager
 def create_atomically(folder: Path) -> Iterator[Path]:
-    """Yield the path of a folder to make and fill, which becomes `folder` at the end; after an error nothing is left."""
+    """Yield the path of a folder to make, which becomes `folder` at the end; nothing is left after an error."""
     temporary = get_temporary_path(folder)
     shutil.rmtree(temporary, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
