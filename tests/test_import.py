@@ -39,7 +39,7 @@ def test_families_have_no_name_that_the_package_hides() -> None:
     """A new score, bias, mask, normalizer or reading is exported too, or says by a small letter that it is not."""
     apart = {"Multiple", "Sum", "NormalizerForm", "SequentialNormalizer"}  # made by + and *, or for type annotations
     for home in ("scores", "biases", "masks", "normalizers"):
-        module = importlib.import_module(f"regard.{home}")
+        module = importlib.import_module(f"regard.algebra.{home}")
         names = {name for name in module.__all__ if name[0].isupper()}
         assert names - set(regard.__all__) <= apart, home
 
@@ -53,7 +53,10 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = regard.Atend  # type: ignore[attr-defined]
 
 
-CORE = "pairs terms scores biases masks normalizers aggregates parts lowering backends weights operator catalog testing"
+CORE = (
+    "algebra.pairs algebra.terms algebra.scores algebra.biases algebra.masks algebra.normalizers algebra.aggregates "
+    "algebra.parts compute.planning compute.backends compute.weights compute.attend algebra.catalog testing"
+)
 
 
 def test_every_module_can_be_imported_alone() -> None:

@@ -183,7 +183,7 @@ def test_a_score_is_left_as_it_was() -> None:
 class Strict(Mask):
     """Before, not at, its own position: a right mask of somebody's own."""
 
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column < pairs.position
 
 
@@ -206,13 +206,13 @@ class SpanOfOneRow(Window):
 class BlockCounts(Mask):
     """Counts from the first row of the block, not of the table."""
 
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column <= torch.arange(pairs.rows[1] - pairs.rows[0])[:, None]
 
 
 @dataclass(frozen=True, slots=True)
 class FalselyCausal(Mask):
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column <= pairs.position + 1
 
     @property
@@ -222,7 +222,7 @@ class FalselyCausal(Mask):
 
 @dataclass(frozen=True, slots=True)
 class FalselyColumnwise(Mask):
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column <= pairs.position
 
     @property
@@ -232,7 +232,7 @@ class FalselyColumnwise(Mask):
 
 @dataclass(frozen=True, slots=True)
 class FalselyNarrow(Mask):
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return (pairs.column - pairs.position).abs() <= 1
 
     @property
@@ -244,13 +244,13 @@ class FalselyNarrow(Mask):
 class FalselyFree(Strict):
     """Right for as many queries as keys; a query alone sees all but its own position."""
 
-    def free(self, queries: int) -> bool:
+    def allows_all(self, queries: int) -> bool:
         return queries == 1
 
 
 @dataclass(frozen=True, slots=True)
 class FalselyHidden(Strict):
-    def visible(self, keys: int, device: torch.device | str = "cpu") -> Tensor:
+    def find_visible_keys(self, keys: int, device: torch.device | str = "cpu") -> Tensor:
         return torch.arange(keys, device=device) > 0
 
 
@@ -258,7 +258,7 @@ class FalselyHidden(Strict):
 class BlockColumns(Mask):
     """Counts from the first column of the block."""
 
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return torch.arange(pairs.columns[1] - pairs.columns[0])[None, :] <= pairs.position
 
 
@@ -268,7 +268,7 @@ class LostLead(Mask):
 
     lengths: Tensor
 
-    def allowed(self, pairs: Pairs) -> Tensor:
+    def allows(self, pairs: Pairs) -> Tensor:
         return pairs.column < self.lengths[..., None, None]
 
 
@@ -295,11 +295,11 @@ def test_right_masks_pass(mask: Mask) -> None:
         (FalselyCausal(), "^FalselyCausal.causal: got True, but a query sees a key after its own position$"),
         (FalselyColumnwise(), "^FalselyColumnwise.columnwise: got True, but two queries see different keys$"),
         (FalselyNarrow(), "^FalselyNarrow.width: got 2, but a query sees 3 keys$"),
-        (FalselyFree(), "^FalselyFree.free: got True for 1 of them, but a query does not see every key$"),
-        (FalselyHidden(), "^FalselyHidden.visible: got False for a key that a query sees$"),
+        (FalselyFree(), "^FalselyFree.allows_all: got True for 1 of them, but a query does not see every key$"),
+        (FalselyHidden(), "^FalselyHidden.find_visible_keys: got False for a key that a query sees$"),
         (BlockColumns(), "^BlockColumns: what is allowed in rows 0 … 0 and columns 3 … 7 changes if it is asked"),
         (LostLead(torch.tensor([[5], [7]])), r"^LostLead.lead: got \(\), but its table has the lead axes \(2, 1\)$"),
-        (LostHeads(torch.tensor([[5], [7]])), "^LostHeads.over_heads: got another table than its own with one more"),
+        (LostHeads(torch.tensor([[5], [7]])), "^LostHeads.add_head_axis: got another table than its own with one more"),
     ],
     ids=lambda value: type(value).__name__,
 )

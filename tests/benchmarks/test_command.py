@@ -17,7 +17,7 @@ def test_the_table_has_a_ratio_for_each_pair(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pair = bench.BenchmarkPair("a sum", "the same", lambda: sum(range(9)), lambda: sum(range(9)), False)
-    monkeypatch.setattr(bench, "_pairs", lambda: [pair])
+    monkeypatch.setattr(bench, "_build_pairs", lambda: [pair])
     bench.bench(seconds=0.0)
     lines = capsys.readouterr().out.splitlines()
     assert "threads on" in lines[0]

@@ -92,7 +92,7 @@ def test_each_path_is_compared_once() -> None:
 def test_the_weights_of_the_kernel_are_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """From its totals, not by the definition once more."""
     monkeypatch.setattr(
-        "regard.compute.weights._from_totals", lambda *args: torch.zeros(2, 3, 7, 11, dtype=torch.float64)
+        "regard.compute.weights._compute_log_weights", lambda *args: torch.zeros(2, 3, 7, 11, dtype=torch.float64)
     )
     errors = {
         error.backend: error.within_tolerance for error in compare_backends(CASE, build_parts(CASE, SMALL), SMALL)

@@ -169,7 +169,7 @@ def test_nothing_is_computed_before_it_is_asked_for(name: str, monkeypatch: pyte
         return lambda *args, **kwargs: calls.append(function.__name__) or function(*args, **kwargs)
 
     monkeypatch.setattr(weights, "weigh", counted(weights.weigh))
-    monkeypatch.setattr(weights, "_from_totals", counted(weights._compute_log_weights))
+    monkeypatch.setattr(weights, "_compute_log_weights", counted(weights._compute_log_weights))
     found = attend(*tensors(), **moved(CASES[name], torch.float64)).weights
     assert calls == []
     found.tile(slice(0, 1), slice(0, 1))
@@ -186,7 +186,7 @@ def test_a_tile_costs_no_more_than_it_holds(monkeypatch: pytest.MonkeyPatch) -> 
         asked.append(tuple(made.shape))
         return made
 
-    monkeypatch.setattr(weights, "_from_totals", spy)
+    monkeypatch.setattr(weights, "_compute_log_weights", spy)
     attend(*tensors()).weights.tile(slice(1, 3), slice(2, 7))
     assert asked == [(B, H, 2, 5)]
 

@@ -57,13 +57,13 @@ def read_table() -> dict[str, dict[str, str]]:
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("row", transforms.ROWS, ids=str)
 def test_every_transform_gives_what_the_definition_gives(row: object) -> None:
-    told, plain = read_table()[str(row)], transforms.find("eager", row)
+    told, plain = read_table()[str(row)], transforms.run_check("eager", row)
     assert told["eager"] == plain.backend
     assert not plain.defect, plain.defect
     for name in transforms.CHEAP:
-        outcome = plain if name == "eager" else transforms.find(name, row)
+        outcome = plain if name == "eager" else transforms.run_check(name, row)
         assert not outcome.defect, (name, outcome.defect)
-        assert name == "eager" or told[name] == transforms.cell(plain, outcome), name
+        assert name == "eager" or told[name] == transforms.format_cell(plain, outcome), name
 
 
 def test_the_document_has_a_row_for_each_part_and_a_column_for_each_transform() -> None:
@@ -79,11 +79,11 @@ def test_the_document_has_a_row_for_each_part_and_a_column_for_each_transform() 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("name", ["second derivative", "autocast", "FakeTensor", "meta", "inference mode"])
 def test_the_same_holds_in_several_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "rows_per_block", partial(choose_rows_per_block, budget=90))
+    monkeypatch.setattr(spans, "choose_rows_per_block", partial(choose_rows_per_block, budget=90))
     for row in transforms.ROWS:
         plain = read_table()[str(row)]["eager"]
         if plain in ("stream", "rows"):
-            outcome = transforms.find(name, row)
+            outcome = transforms.run_check(name, row)
             assert not outcome.defect, (str(row), outcome.defect)
 
 
@@ -96,7 +96,7 @@ def test_the_same_holds_in_a_long_window(name: str, monkeypatch: pytest.MonkeyPa
         row = transforms.Row("mask", "long", lambda _, own=mask: {"mask": own})
         if name == "meta" and isinstance(mask, CenteredWindow):
             row = row._replace(build=lambda _: {"mask": CenteredWindow(centers.to("meta"), radius=5)})
-        outcome = transforms.find(name, row)
+        outcome = transforms.run_check(name, row)
         assert not outcome.defect, (mask, outcome.defect)
         assert outcome.backend == ("eager" if name in ("vmap", "grad") else "local")
 
@@ -107,20 +107,20 @@ def test_derivatives_are_carried_forward_outside_of_torch_func_too(row: object) 
     """A kernel that cannot carry them would lose them without a word."""
     if row.name in transforms.STRAIGHT:  # type: ignore[attr-defined]
         return
-    module, tensors = transforms.Attend(row), transforms.draw(transforms.SIZES)
+    module, tensors = transforms.AttendModule(row), transforms.draw(transforms.SIZES)
     along = transforms.draw(transforms.SIZES, seed=4)
-    slopes = transforms.values_and_gradients(module.defined(), tensors, ())[1:]
+    slopes = transforms.values_and_gradients(module.copy_as_definition(), tensors, ())[1:]
     true = sum((slope * a).sum() for slope, a in zip(slopes, along, strict=True) if slope is not None)
     with torch.no_grad(), forward_ad.dual_level():
         duals = [forward_ad.make_dual(tensor, a) for tensor, a in zip(tensors, along, strict=True)]
-        _, found = forward_ad.unpack_dual(transforms.weigh(transforms.seeded(module, *duals)))
+        _, found = forward_ad.unpack_dual(transforms.weigh(transforms.run_seeded(module, *duals)))
     torch.testing.assert_close(torch.zeros_like(true) if found is None else found, true)
 
 
 def test_a_learned_alpha_and_temperature_have_derivatives_forward() -> None:
     for name in ("entmax", "tempered"):
         row = next(row for row in transforms.ROWS if row.name == name)
-        module, tensors = transforms.Attend(row), transforms.draw(transforms.SIZES)
+        module, tensors = transforms.AttendModule(row), transforms.draw(transforms.SIZES)
         own = {key: parameter.detach() for key, parameter in module.named_parameters()}
 
         def loss(values: dict[str, torch.Tensor], module: object = module, tensors: list = tensors) -> torch.Tensor:

@@ -120,7 +120,7 @@ def test_every_kind_of_transformer_is_the_same_function(name: str, tmp_path: Pat
 @pytest.mark.parametrize("name", SEARCHES)
 def test_every_search_finds_the_same(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[object] = []  # to torch
-    monkeypatch.setattr("regard.export.engine.searched", lambda *a, **k: left.extend(a[1]) or search_batch(*a, **k))
+    monkeypatch.setattr("regard.export.engine.search_batch", lambda *a, **k: left.extend(a[1]) or search_batch(*a, **k))
     torchs = translator()
     assert alike(torchs, fast(torchs, tmp_path / "model"), SEARCHES[name]) > 5
     assert len(left) <= (5 if name == "several" else 1)

@@ -68,7 +68,7 @@ def _comparison(trial: Trial, failure: Failure) -> list[str]:
         "tile": "found.weights.dense(), found.weights.tile(slice(None), slice(None))",
         "top": "found.weights.dense(), found.weights.top(1)",
         "entropy": "found.weights.dense(), found.weights.entropy()",
-        "received": "found.weights.dense(), found.weights.received()",
+        "received": "found.weights.dense(), found.weights.received_weight()",
     }.get(failure.property, "found.output.shape, found.weights.dense().shape, true.attended.output.shape")
     line = f"print({shown})"
     return [f"with {context}: {call}; {true}; {line}" if context else f"{call}; {true}", *([] if context else [line])]

@@ -79,7 +79,7 @@ def _wrong_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
         value = torch.cat([value[..., :1] * 1.001, value[..., 1:]], dim=-1)
         return right(query, key, value, **named)
 
-    monkeypatch.setattr(fuse, "fused", wrong)
+    monkeypatch.setattr(fuse, "fused_attention", wrong)
 
 
 @pytest.mark.usefixtures("_wrong_kernel")

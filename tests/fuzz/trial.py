@@ -13,7 +13,7 @@ from regard.compute.planning import spans
 
 IMPORTS = (
     "import torch; from regard import *; from regard.algebra.catalog import *; "
-    "from regard.algebra.parts import Parts; from regard.compute.verification import cast_parts, run, truth"
+    "from regard.algebra.parts import Parts; from regard.compute.verification import cast_parts, run_backend, compute_reference"
 )
 BLOCKS = "from regard.compute.planning import spans; spans.SMALLEST, spans.LARGEST = 2, 3"
 BLOCKS += "; spans.rows_per_block = lambda per_row, queries: min(2, queries)"

@@ -94,7 +94,7 @@ def test_the_bias_of_a_mechanism_counts_in_every_reader(name: str, bias: Bias) -
     assert torch.allclose(contexts, plain) != changes
     assert torch.allclose(contexts, weights @ encoded().states)
     if reader.parallel:
-        whole = reader.look_often(queries(), encoded())
+        whole = reader.attend_all(queries(), encoded())
         assert torch.allclose(whole.contexts, contexts)
         assert torch.allclose(whole.weights.dense(), weights)  # type: ignore[union-attr]
 

@@ -155,7 +155,7 @@ def test_the_exact_stop_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: s
     encoded, plan = encoded_by(model), BeamOptions(width=3, best=2, scoring=scoring)
     early = beam_search(model.decoder, encoded, MARKS, 12, plan=plan)
     monkeypatch.setattr(
-        HypothesisScorer, "bound", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf"))
+        HypothesisScorer, "bound_score", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf"))
     )
     late = beam_search(model.decoder, encoded, MARKS, 12, plan=plan)
     assert [one.tokens for one in flat(early)] == [one.tokens for one in flat(late)]

@@ -128,9 +128,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Six dark and six light photographs, and captions that say which is which."""
     from regard.tasks.captioning import datasets
 
-    monkeypatch.setattr(features_module, "pretrained", Stub)
-    monkeypatch.setattr(features_module, "weights_name", lambda: "stub")
-    monkeypatch.setattr(datasets, "network", Stub)
+    monkeypatch.setattr(features_module, "load_pretrained", Stub)
+    monkeypatch.setattr(features_module, "hash_weights", lambda: "stub")
+    monkeypatch.setattr(datasets, "load_network", Stub)
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     place = tmp_path / "photos"
     (place / "images").mkdir(parents=True)

@@ -55,8 +55,8 @@ def test_the_fixed_width_is_the_definition() -> None:
     _, known, values = learned.training(0)
     new = torch.tensor([[1.3]])
     weights = torch.softmax(-0.5 * (new - known[:, 0]) ** 2, -1)
-    assert torch.allclose(model.three(new)["fixed"].output, weights @ values, atol=1e-6)
-    assert torch.allclose(model.three(new)["average"].output, values.mean(), atol=1e-6)
+    assert torch.allclose(model.attend_three_ways(new)["fixed"].output, weights @ values, atol=1e-6)
+    assert torch.allclose(model.attend_three_ways(new)["average"].output, values.mean(), atol=1e-6)
 
 
 def test_no_point_is_predicted_from_itself() -> None:

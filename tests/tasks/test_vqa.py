@@ -64,9 +64,9 @@ def test_padding_and_neighbors_change_no_answer(kind: str, folder: Path) -> None
     model = task.model().eval()
     batch = next(iter(task.epoch(0, DataShare())))
     together = model(batch)
-    assert torch.allclose(together.looks.sum(-1), torch.ones(()), atol=1e-5)
+    assert torch.allclose(together.weights.sum(-1), torch.ones(()), atol=1e-5)
     for number in range(len(batch.answers)):
-        length, owner = int(batch.lengths[number]), int(batch.owners[number])
+        length, owner = int(batch.lengths[number]), int(batch.image_indices[number])
         alone = VqaBatch(
             batch.images[owner : owner + 1],
             batch.questions[number : number + 1, :length],
@@ -76,7 +76,7 @@ def test_padding_and_neighbors_change_no_answer(kind: str, folder: Path) -> None
         )
         found = model(alone)
         assert torch.allclose(found.scores[0], together.scores[number], atol=1e-5)
-        assert torch.allclose(found.looks[0], together.looks[number], atol=1e-5)
+        assert torch.allclose(found.weights[0], together.weights[number], atol=1e-5)
 
 
 def test_yes_and_no_are_counted_apart(folder: Path) -> None:
@@ -94,7 +94,7 @@ def test_yes_and_no_are_counted_apart(folder: Path) -> None:
             scores[:, task.answers.index("yes")] = 5.0
             return type("Answered", (), {"scores": scores})
 
-    metrics = task.metrics(task.counted(AlwaysYes(), task.exhibition.test, DataShare()))
+    metrics = task.metrics(task.count_correct(AlwaysYes(), task.dataset.test, DataShare()))
     assert (metrics["yes/no"], metrics["other"], metrics["accuracy"]) == (50, 0, 25)
 
 

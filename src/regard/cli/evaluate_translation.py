@@ -40,8 +40,8 @@ def evaluate(
     run: Path,
     *,
     comparison: Annotated[ComparisonOptions | None, Parameter(name="*")] = None,
-    looking: SearchFlags = None,
-    opening: LoadFlags = None,
+    search_options: SearchFlags = None,
+    load_options: LoadFlags = None,
     output: Path | None = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -59,13 +59,13 @@ def evaluate(
     from regard.tasks.translation.metrics import detokenize_lines, score_translations
     from regard.tasks.translation.predictor import load_sets
 
-    comparison, looking = comparison or ComparisonOptions(), looking or SearchOptions()
+    comparison, search_options = comparison or ComparisonOptions(), search_options or SearchOptions()
     if comparison.detokenize:
         detokenize_lines((), comparison.detokenize)  # raises for an unknown language before all is translated
     data = ",".join(comparison.data) if comparison.data else None
-    translator, reports = (opening or LoadOptions()).load_translator(run), {}
+    translator, reports = (load_options or LoadOptions()).load_translator(run), {}
     for name, pairs in load_sets(translator.config, data, comparison.split, run).items():
-        translations = translate_texts(translator, [pair.source for pair in pairs], looking, name, quiet=as_json)
+        translations = translate_texts(translator, [pair.source for pair in pairs], search_options, name, quiet=as_json)
         save_translations(translations, name, output)
         tokenizer = comparison.tokenizer or translator.config.measure.tokenizer
         targets = [pair.target for pair in pairs]
@@ -77,10 +77,10 @@ def evaluate(
 
 
 def translate_texts(
-    translator: "Translator", texts: Sequence[str], looking: SearchOptions, name: str, *, quiet: bool
+    translator: "Translator", texts: Sequence[str], search_options: SearchOptions, name: str, *, quiet: bool
 ) -> list[str]:
     """Return the best translation of each text; texts of similar length are translated together."""
-    search, console = looking.build_search(), Console(stderr=True)
+    search, console = search_options.build_search(), Console(stderr=True)
     order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
     parts = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
     translations = [""] * len(texts)

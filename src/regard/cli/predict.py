@@ -26,7 +26,7 @@ class PredictionOptions(LoadOptions):
 PredictionFlags = Annotated[PredictionOptions | None, Parameter(name="*")]
 
 
-def predict(run: Path, *item: str, how: PredictionFlags = None) -> None:
+def predict(run: Path, *item: str, options: PredictionFlags = None) -> None:
     """Say what a trained model makes of one thing.
 
     Parameters
@@ -37,28 +37,28 @@ def predict(run: Path, *item: str, how: PredictionFlags = None) -> None:
         What to ask about, as the task reads it: a text, numbers, a file, a file and a question. An example of the
         held-out data where nothing is named.
     """
-    how = how or PredictionOptions()
+    options = options or PredictionOptions()
     for word in item:
         if not Path(word).exists():
             check_text(word, "item")
-    prediction = how.load_predictor(run).predict(item)
-    if how.as_json:
+    prediction = options.load_predictor(run).predict(item)
+    if options.as_json:
         print_json(prediction.values)
     else:
         print_text(prediction.text)
-    if how.show is not None:
-        save_picture(prediction, how.show)
-        if not how.as_json:
-            Console(highlight=False, soft_wrap=True).print(f"picture: {how.show}", markup=False)
+    if options.show is not None:
+        save_picture(prediction, options.show)
+        if not options.as_json:
+            Console(highlight=False, soft_wrap=True).print(f"picture: {options.show}", markup=False)
 
 
-def predict_for_task(task: str, run: Path, *item: str, how: PredictionOptions | None) -> None:
+def predict_for_task(task: str, run: Path, *item: str, options: PredictionOptions | None) -> None:
     """Predict with a run that must be one of this task."""
     check_task(run, task, f"regard train {task}")
-    predict(run, *item, how=how)
+    predict(run, *item, options=options)
 
 
-def answer(passage: Path, question: str, *, run: Path, how: PredictionFlags = None) -> None:
+def answer(passage: Path, question: str, *, run: Path, options: PredictionFlags = None) -> None:
     """Say which words of a passage answer a question; --show draws what they read in the question.
 
     Parameters
@@ -70,10 +70,10 @@ def answer(passage: Path, question: str, *, run: Path, how: PredictionFlags = No
     run
         The folder of a run of the task reading.
     """
-    predict_for_task("reading", run, str(passage), question, how=how)
+    predict_for_task("reading", run, str(passage), question, options=options)
 
 
-def ask(photo: Path, question: str, *, run: Path, how: PredictionFlags = None) -> None:
+def ask(photo: Path, question: str, *, run: Path, options: PredictionFlags = None) -> None:
     """Answer a question about an image; --show draws the regions that it looked at.
 
     Parameters
@@ -85,10 +85,10 @@ def ask(photo: Path, question: str, *, run: Path, how: PredictionFlags = None) -
     run
         The folder of a run of the task vqa.
     """
-    predict_for_task("vqa", run, str(photo), question, how=how)
+    predict_for_task("vqa", run, str(photo), question, options=options)
 
 
-def caption(photo: Path, *, run: Path, how: PredictionFlags = None) -> None:
+def caption(photo: Path, *, run: Path, options: PredictionFlags = None) -> None:
     """Say what is in a photograph; --show draws where it looked for each word.
 
     Parameters
@@ -98,10 +98,10 @@ def caption(photo: Path, *, run: Path, how: PredictionFlags = None) -> None:
     run
         The folder of a run of the task captioning.
     """
-    predict_for_task("captioning", run, str(photo), how=how)
+    predict_for_task("captioning", run, str(photo), options=options)
 
 
-def transcribe(sound: Path, *, run: Path, how: PredictionFlags = None) -> None:
+def transcribe(sound: Path, *, run: Path, options: PredictionFlags = None) -> None:
     """Write down what is said in a sound file; --show draws where it listened for each symbol.
 
     Another rate and several channels are converted.
@@ -113,4 +113,4 @@ def transcribe(sound: Path, *, run: Path, how: PredictionFlags = None) -> None:
     run
         The folder of a run of the task speech.
     """
-    predict_for_task("speech", run, str(sound), how=how)
+    predict_for_task("speech", run, str(sound), options=options)

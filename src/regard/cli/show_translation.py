@@ -21,7 +21,7 @@ def show(
     output: Path | None = None,
     html: Path | None = None,
     beam: int = 5,
-    opening: LoadFlags = None,
+    load_options: LoadFlags = None,
 ) -> None:
     """Translate a sentence and show where the model looked for each token.
 
@@ -44,7 +44,7 @@ def show(
     if not sentence:
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
     output, html = choose_outputs(output, html)
-    translator = (opening or LoadOptions()).load_translator(run)
+    translator = (load_options or LoadOptions()).load_translator(run)
     result = translator.translate([sentence], TranslationSearchOptions(beam, beam if html else 1), attention=True)[0]
     console = Console(highlight=False)
     show_best(result, output, console, draws=output is not None or html is None)

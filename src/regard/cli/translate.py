@@ -52,10 +52,10 @@ SearchFlags = Annotated[SearchOptions | None, Parameter(name="*")]
 def translate(
     run: Path,
     *,
-    looking: SearchFlags = None,
+    search_options: SearchFlags = None,
     alignments: bool = False,
     as_json: JsonFlag = False,
-    opening: LoadFlags = None,
+    load_options: LoadFlags = None,
 ) -> None:
     """Translate standard input to standard output, a line for a line.
 
@@ -68,10 +68,10 @@ def translate(
     as_json
         One JSON object a line, with tokens and scores.
     """
-    looking = looking or SearchOptions()
-    search, number = looking.build_search(), 0
-    translator = (opening or LoadOptions()).load_translator(run)
-    for raw in read_lines(get_stdin_handle(), looking.batch):
+    search_options = search_options or SearchOptions()
+    search, number = search_options.build_search(), 0
+    translator = (load_options or LoadOptions()).load_translator(run)
+    for raw in read_lines(get_stdin_handle(), search_options.batch):
         lines = [clean(line) for line in raw]
         warn(translator, lines, number, search)
         found = translator.translate(lines, search, attention=alignments)
@@ -79,7 +79,7 @@ def translate(
             number += 1
             if as_json:
                 print_json(translation_to_json(line, one))
-            for text in () if as_json else format_translation(one, number, looking.n_best, alignments):
+            for text in () if as_json else format_translation(one, number, search_options.n_best, alignments):
                 print_text(text)
         sys.stdout.flush()
 

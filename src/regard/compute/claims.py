@@ -131,11 +131,11 @@ def _find_mask_property_faults(mask: Mask, table: Tensor, queries: int, keys: in
         yield f"{name}.width: got {mask.width}, but a query sees {most} keys"
     for count in (1, queries) if not mask.tensors() else (queries,):
         if mask.allows_all(count) and not bool(mask.table(count, keys).all()):
-            yield f"{name}.free: got True for {count} of them, but a query does not see every key"
+            yield f"{name}.allows_all: got True for {count} of them, but a query does not see every key"
             break
     visible = mask.find_visible_keys(keys)
     if visible is not None and bool((table.any(-2) & ~visible).any()):
-        yield f"{name}.visible: got False for a key that a query sees"
+        yield f"{name}.find_visible_keys: got False for a key that a query sees"
 
 
 def _find_mask_lead_faults(mask: Mask, queries: int, keys: int) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _find_mask_lead_faults(mask: Mask, queries: int, keys: int) -> Iterator[str]
         if part.lead != tuple(table.shape[:-2]):
             yield f"{name}.lead: got {part.lead}, but its table has the lead axes {tuple(table.shape[:-2])}"
         elif part.lead and not torch.equal(part.add_head_axis().table(queries, keys), table.unsqueeze(-3)):
-            yield f"{name}.over_heads: got another table than its own with one more lead axis"
+            yield f"{name}.add_head_axis: got another table than its own with one more lead axis"
 
 
 # ------------------------------------------------------------------------------------------------ normalizers

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from regard.datasets.bounds import parse_json
 from regard.datasets.extraction import extract_archive
 from regard.datasets.files import Dataset, File
 from regard.datasets.transfer import RetryPolicy, download_error, download_file, wrap_disk_errors
@@ -59,9 +60,9 @@ def check_unchanged(file: File, record: dict[str, dict[str, Any]], sha256: str) 
 def read_record(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the record of a folder; nothing if there is none or it cannot be read."""
     try:
-        found = json.loads((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
+        found = parse_json((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
         return {
             str(name): {**facts, "members": list(map(str, facts.get("members", [])))} for name, facts in found.items()
         }
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+    except (OSError, ValueError, AttributeError, TypeError):
         return {}

@@ -211,7 +211,7 @@ def test_valid_lengths_go_there_and_back() -> None:
     [
         (
             ~Lengths(torch.tensor(3)),
-            "mask: got Opposite, expected allowed keys that come first, without gaps; "
+            "mask: got Complement, expected allowed keys that come first, without gaps; "
             "fix: use to_sdpa, which can write any mask",
         ),
         (

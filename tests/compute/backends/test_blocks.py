@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("as_installed")
 
 @pytest.fixture
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(2, queries))
+    monkeypatch.setattr(spans, "choose_rows_per_block", lambda per_row, queries: min(2, queries))
     monkeypatch.setattr(spans, "SMALLEST", 2)
     monkeypatch.setattr(spans, "LARGEST", 3)
 
@@ -70,8 +70,8 @@ def test_blocks_of_two_are_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         counted.append(len(spans))
         return original(run, spans, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("regard.compute.backends.stream.blocked", spy)
-    monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(2, queries))
+    monkeypatch.setattr("regard.compute.backends.stream.run_blocks", spy)
+    monkeypatch.setattr(spans, "choose_rows_per_block", lambda per_row, queries: min(2, queries))
     case = CatalogCase("additive", "none", "causal", "sparsemax", "sample")
     verification.run_backend(build_parts(case, SMALL), verification.draw_inputs(SMALL), "stream")
     assert counted == [4]
@@ -111,7 +111,7 @@ def test_what_needs_no_gradient_gets_none_in_many_blocks(
     options: dict[str, Additive | Sparsemax | Sample], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the values learn: nothing may be computed for the rest, and nothing may fail for want of it."""
-    monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(2, queries))
+    monkeypatch.setattr(spans, "choose_rows_per_block", lambda per_row, queries: min(2, queries))
     query, key, value = torch.randn(5, 7), torch.randn(11, 7), torch.randn(11, 3, requires_grad=True)
     for part in options.values():
         part.requires_grad_(False)
@@ -142,7 +142,7 @@ def test_second_derivatives_are_those_of_the_definition(
     name: str, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where query, key and value are one tensor, whose gradient is the sum of its three parts."""
-    monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(blocks, queries))
+    monkeypatch.setattr(spans, "choose_rows_per_block", lambda per_row, queries: min(blocks, queries))
     options: Any = dict(SECOND[name])
     for part in options.values():
         if isinstance(part, torch.nn.Module):
@@ -171,7 +171,7 @@ def test_a_tensor_that_a_function_closes_over_gets_its_gradient(
     matrix = leaf.tanh() if made else leaf
     score = FeatureDot(lambda z: (z @ matrix).exp())
     (true,) = torch.autograd.grad(attend(query, key, key, score=score, backend="eager").output.square().sum(), leaf)
-    monkeypatch.setattr(spans, "rows_per_block", lambda per_row, queries: min(rows, queries))
+    monkeypatch.setattr(spans, "choose_rows_per_block", lambda per_row, queries: min(rows, queries))
     matrix = leaf.tanh() if made else leaf
     for wanted in (False, True):
         query.requires_grad_(wanted)

@@ -111,7 +111,7 @@ def test_memory_is_linear_in_the_length(name: str, monkeypatch: pytest.MonkeyPat
 
     Blocks are made small first, as they are at real lengths: they have a fixed size.
     """
-    monkeypatch.setattr(spans, "rows_per_block", functools.partial(blocks.choose_rows_per_block, budget=BUDGET))
+    monkeypatch.setattr(spans, "choose_rows_per_block", functools.partial(blocks.choose_rows_per_block, budget=BUDGET))
     backend, options = CASES[name]
     for length in (SHORT, LONG):
         query = torch.randn(1, H, length, D)

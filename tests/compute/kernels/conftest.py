@@ -10,7 +10,7 @@ def who(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both who compute rows and recurrences, so that each claim is made of each."""
     if request.param == "torch":
         for module in (simplex_rows, alignment):
-            monkeypatch.setattr(module, "library_for", lambda *_: None)
+            monkeypatch.setattr(module, "find_library", lambda *_: None)
     elif native.load_library() is None:
         pytest.skip("no compiler here")
     return str(request.param)

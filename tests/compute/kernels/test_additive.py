@@ -26,8 +26,8 @@ def definition(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """All ways to compute: compiled, and in plain torch by blocks or at once."""
     if request.param != "native":
-        monkeypatch.setattr(additive, "_library", lambda *_: None)
-        monkeypatch.setattr(native, "loaded", lambda: None)
+        monkeypatch.setattr(additive, "_find_library", lambda *_: None)
+        monkeypatch.setattr(native, "get_loaded", lambda: None)
         monkeypatch.setattr(additive_blocks, "AT_ONCE", 2**30 if request.param == "at once" else -1)
     elif native.load_library() is None:
         pytest.skip(f"no compiled kernels: {native.get_failure()}")

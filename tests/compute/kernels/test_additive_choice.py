@@ -20,9 +20,9 @@ def score(queries: int, keys: int, hidden: int) -> None:
 
 def test_small_work_never_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bool] = []
-    monkeypatch.setattr(native, "loaded", lambda: None)
-    monkeypatch.setattr(native, "given_up", lambda: "")
-    monkeypatch.setattr(native, "library", lambda *, build: asked.append(build))
+    monkeypatch.setattr(native, "get_loaded", lambda: None)
+    monkeypatch.setattr(native, "get_failure", lambda: "")
+    monkeypatch.setattr(native, "load_library", lambda *, build: asked.append(build))
     monkeypatch.setattr(additive, "_small_calls", 0)
     score(L, S, D)
     assert asked == []

@@ -18,7 +18,7 @@ N, V, D = 13, 37, 5
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     kind: str = request.param
     if kind == "torch":
-        monkeypatch.setattr(module.native, "library", lambda **_: None)
+        monkeypatch.setattr(module.native, "load_library", lambda **_: None)
     elif native.load_library() is None:
         pytest.skip("no compiler here")
     return kind

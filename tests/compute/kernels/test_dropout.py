@@ -18,7 +18,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Both ways to compute it."""
     kind: str = request.param
     if kind == "torch":
-        monkeypatch.setattr(module, "library_for", lambda *_, **__: None)
+        monkeypatch.setattr(module, "find_library", lambda *_, **__: None)
     elif native.load_library() is None:
         pytest.skip("no compiler here")
     return kind
@@ -49,7 +49,7 @@ def test_native_and_torch_drop_the_same(monkeypatch: pytest.MonkeyPatch, dtype: 
         return [dropout(numbers, RATE), add_dropout(base, numbers, RATE), relu_dropout(numbers, RATE)]
 
     ours = all_three()
-    monkeypatch.setattr(module, "library_for", lambda *_, **__: None)
+    monkeypatch.setattr(module, "find_library", lambda *_, **__: None)
     for mine, theirs in zip(ours, all_three(), strict=True):
         torch.testing.assert_close(mine, theirs)
         assert torch.equal(mine == 0, theirs == 0)

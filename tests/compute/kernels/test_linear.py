@@ -117,7 +117,7 @@ def test_a_tile_of_the_weights_comes_from_the_totals(form: str) -> None:
     query, key, value = parts(67, 71)
     allowed = torch.rand(B, 1, 71) > 0.4
     table = allowed[..., None, :] & (lower(67, 71) if form == "causal" else torch.tensor(True))
-    read: Callable[..., linear.LinearOutput] = getattr(linear, form)
+    read: Callable[..., linear.LinearOutput] = getattr(linear, f"attend_{form}")
     output, totals = read(query, key, value, allowed)
     torch.testing.assert_close(linear.compute_tile(query, key, totals, table) @ value, output, rtol=1e-10, atol=1e-10)
     rows, columns = slice(3, 17), slice(29, 53)
@@ -135,7 +135,7 @@ def test_a_tile_of_the_weights_comes_from_the_totals(form: str) -> None:
 def test_an_empty_row_reads_nothing_and_gets_no_gradient(form: str) -> None:
     inputs, allowed = parts(67, 67), torch.zeros(B, 1, 67, dtype=torch.bool)
     allowed[1] = True
-    output, totals = getattr(linear, form)(*inputs, allowed)
+    output, totals = getattr(linear, f"attend_{form}")(*inputs, allowed)
     assert (output[0] == 0).all()
     assert (totals[0] == 0).all()
     for grad in torch.autograd.grad(output, inputs, torch.randn_like(output)):
@@ -150,7 +150,7 @@ def test_what_is_masked_is_never_read(form: str, planted: float) -> None:
     query, key, value = parts(67, 67)
     allowed = torch.rand(B, 1, 67) > 0.4
     dirty = [torch.where(allowed[..., None], side.detach(), planted).requires_grad_() for side in (key, value)]
-    wanted, found = getattr(linear, form)(query, key, value, allowed), getattr(linear, form)(query, *dirty, allowed)
+    wanted, found = getattr(linear, f"attend_{form}")(query, key, value, allowed), getattr(linear, f"attend_{form}")(query, *dirty, allowed)
     assert torch.equal(found.output, wanted.output)
     grad = torch.randn_like(wanted.output)
     clean = torch.autograd.grad(wanted.output, (query, key, value), grad)
@@ -173,8 +173,8 @@ def test_nothing_to_read_or_nobody_to_read_it(queries: int, keys: int) -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_rounded_once(form: str, dtype: torch.dtype) -> None:
     inputs = [tensor.detach().to(dtype) for tensor in parts(67, 67)]
-    output, totals = getattr(linear, form)(*inputs)
-    exact = getattr(linear, form)(*(tensor.double() for tensor in inputs)).output
+    output, totals = getattr(linear, f"attend_{form}")(*inputs)
+    exact = getattr(linear, f"attend_{form}")(*(tensor.double() for tensor in inputs)).output
     assert output.dtype == dtype
     assert totals.dtype == torch.float32
     unit = torch.finfo(dtype)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -185,15 +184,16 @@ def test_a_hung_compiler_is_ended(sources: Path, tmp_path: Path, monkeypatch: py
 def test_a_compiler_that_hangs_at_once_is_waited_for_once(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "hung", "exec sleep 60")))
+    body = f"echo called >> {tmp_path / 'log'}; exec sleep 60"
+    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "hung", body)))
     monkeypatch.setattr(compiler, "MOMENT", 0.3)
     with pytest.warns(RuntimeWarning, match="did not end within"):
         assert native.load_library(build=False) is None
-    begun = time.monotonic()
+    (tmp_path / "log").unlink(missing_ok=True)  # one that had not even begun is slow, not wrong
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert native.load_library() is None
-    assert time.monotonic() - begun < 0.2
+    assert not (tmp_path / "log").exists()
 
 
 @pytest.mark.parametrize("command", ['"', "'", "/no/such/compiler", "", "no-such -std=c++17"])
@@ -376,10 +376,10 @@ def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) ->
     code = f"""
         from pathlib import Path
         from regard.compute.kernels import additive, native
-        from regard.compute.kernels.native import loading
-        assert not loading._holder.looked, "importing must not look for a library"
-        loading.SOURCES = Path({str(sources)!r})
-        library = native.library()
+        from regard.compute.kernels.native import loader
+        assert not loader._holder.looked, "importing must not look for a library"
+        loader.SOURCES = Path({str(sources)!r})
+        library = native.load_library()
         print(library.function("regard_answer", native.SIZE)(1), library.path)
     """
     environment = os.environ | {"REGARD_COMPILER": str(slow)}
@@ -409,7 +409,7 @@ def test_our_loops_and_torch_share_one_pool_of_threads() -> None:
         pytest.skip("no compiled kernels, or a torch without GNU's OpenMP")
     # In a process of its own: scikit-learn, say, brings another libgomp along.
     code = (
-        "from regard.compute.kernels import native; native.library(); import torch; torch.ones(10**6).sum();"
+        "from regard.compute.kernels import native; native.load_library(); import torch; torch.ones(10**6).sum();"
         "print(len({line.split()[-1] for line in open('/proc/self/maps') if 'libgomp' in line}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

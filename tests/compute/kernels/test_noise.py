@@ -22,7 +22,7 @@ FIVE = 5.0
 
 @pytest.fixture
 def torch_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "_native", lambda *arguments: None)
+    monkeypatch.setattr(noise, "_draw_natively", lambda *arguments: None)
 
 
 def whole(seed: int | Tensor = SEED, lead: tuple[int, ...] = (B, H), rows: int = L, columns: int = S) -> Tensor:
@@ -67,7 +67,7 @@ def test_native_and_torch_give_the_same_bits(seed: int, monkeypatch: pytest.Monk
         noise.draw_uniform(seed, (B, H), rows, columns),
         noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3),
     )
-    monkeypatch.setattr(noise, "_native", lambda *arguments: None)
+    monkeypatch.setattr(noise, "_draw_natively", lambda *arguments: None)
     assert torch.equal(noise.draw_uniform(seed, (B, H), rows, columns), ours)
     assert torch.equal(noise.draw_dropout_factors(seed, (B, H), rows, columns, 0.3), kept)
 
@@ -79,7 +79,7 @@ def test_generated_code_gives_the_same_bits() -> None:
 import torch
 from regard.compute.kernels import noise
 rows, columns, seed = torch.arange(53), torch.arange(101), torch.tensor(20_170_401)
-draw = lambda seed: noise.uniform(seed, (2, 3), rows, columns)
+draw = lambda seed: noise.draw_uniform(seed, (2, 3), rows, columns)
 print(torch.equal(torch.compile(draw, fullgraph=True)(seed), draw(seed)))
 """
     # In a process of its own: the shape checks of the tests cannot be compiled.
@@ -90,7 +90,7 @@ print(torch.equal(torch.compile(draw, fullgraph=True)(seed), draw(seed)))
 @pytest.mark.parametrize("route", ["native", "torch"])
 def test_any_tile_is_a_part_of_the_whole(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if route == "torch":
-        monkeypatch.setattr(noise, "_native", lambda *arguments: None)
+        monkeypatch.setattr(noise, "_draw_natively", lambda *arguments: None)
     rows, columns = torch.randperm(L)[:7], torch.arange(11, 97, 5)
     assert torch.equal(noise.draw_uniform(SEED, (B, H), rows, columns), whole()[..., rows, :][..., columns])
     assert torch.equal(

@@ -16,7 +16,7 @@ R, V = 5, 101
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     kind: str = request.param
     if kind == "torch":
-        monkeypatch.setattr(module, "library_for", lambda *_, **__: None)
+        monkeypatch.setattr(module, "find_library", lambda *_, **__: None)
     elif native.load_library() is None:
         pytest.skip("no compiler here")
     return kind
@@ -48,7 +48,7 @@ def test_it_is_a_sort(dtype: torch.dtype, size: int, excluded: tuple[int, ...]) 
 @pytest.mark.parametrize("stretch", [1, 5 * 7, 5 * 16, 5 * 50, 1 << 20])
 @pytest.mark.parametrize("biased", [False, True])
 def test_a_vocabulary_in_stretches_is_the_whole(stretch: int, biased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STRETCH", stretch)
+    monkeypatch.setattr(module, "CHUNK", stretch)
     vectors, weight = torch.randn(R, 8, dtype=torch.float64), 5 * torch.randn(V, 8, dtype=torch.float64)
     bias = 20 * torch.randn(V, dtype=torch.float64) if biased else None
     scores = torch.nn.functional.linear(vectors, weight, bias)
@@ -71,7 +71,7 @@ def test_no_rows_have_nothing_to_rank() -> None:
 
 
 def test_what_is_impossible_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STRETCH", 4)
+    monkeypatch.setattr(module, "CHUNK", 4)
     bias = torch.full((20,), float("-inf"))
     bias[17] = 2.0
     with torch.no_grad():

@@ -18,7 +18,7 @@ REAL = torch.arange(T)[:, None] < LENGTHS
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     kind: str = request.param
     if kind == "torch":
-        monkeypatch.setattr(recurrent_cells, "usable", lambda *_: None)
+        monkeypatch.setattr(recurrent_cells, "find_cell_library", lambda *_: None)
     elif native.load_library() is None:
         pytest.skip("no compiler here")
     return kind

@@ -141,8 +141,8 @@ def test_equal_scores_share_equally(who: str, name: str, keys: int) -> None:
 def test_newton_takes_few_steps(monkeypatch: pytest.MonkeyPatch, alpha: float, scale: float) -> None:
     """Counted where it can be: in torch, for the row that takes most; the last two are both ends of the bracket."""
     calls, power = [], threshold._raise_entmax_power
-    monkeypatch.setattr(simplex_rows, "library_for", lambda *_: None)
-    monkeypatch.setattr(threshold, "_entmax_power", lambda *arguments: calls.append(1) or power(*arguments))
+    monkeypatch.setattr(simplex_rows, "find_library", lambda *_: None)
+    monkeypatch.setattr(threshold, "_raise_entmax_power", lambda *arguments: calls.append(1) or power(*arguments))
     simplex.entmax(rows(1009, 101, scale=scale), None, torch.tensor(alpha, dtype=torch.float64))
     assert len(calls) <= 14
 
@@ -322,7 +322,7 @@ def test_native_rows_are_torchs_rows(monkeypatch: pytest.MonkeyPatch, name: str)
     grad = rows(H, L, 1009)
     fast = FAMILY[name](scores, allowed)
     (fast_grad,) = torch.autograd.grad(fast, scores, grad)
-    monkeypatch.setattr(simplex_rows, "library_for", lambda *_: None)
+    monkeypatch.setattr(simplex_rows, "find_library", lambda *_: None)
     slow = FAMILY[name](scores, allowed)
     (slow_grad,) = torch.autograd.grad(slow, scores, grad)
     torch.testing.assert_close(fast, slow, rtol=1e-9, atol=1e-13)
@@ -331,7 +331,7 @@ def test_native_rows_are_torchs_rows(monkeypatch: pytest.MonkeyPatch, name: str)
 
 @every_member
 def test_blocks_of_rows_are_the_whole(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(simplex_rows, "library_for", lambda *_: None)
+    monkeypatch.setattr(simplex_rows, "find_library", lambda *_: None)
     scores, allowed = rows(B, H, L, S).requires_grad_(), torch.rand(B, 1, 1, S) > 0.3
     alpha = torch.tensor([1.0, 1.4, 2.0], dtype=torch.float64, requires_grad=True)
     grad = rows(B, H, L, S)

@@ -41,7 +41,7 @@ def test_totals_that_are_not_given_are_those_of_a_softmax(
     dtype: torch.dtype, native: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not native:
-        monkeypatch.setattr(summary, "library_for", lambda *_: None)
+        monkeypatch.setattr(summary, "find_library", lambda *_: None)
     table, _ = scores(dtype)
     table += 200  # far beyond what an exponential could hold in float32
     seen = 3

@@ -337,7 +337,7 @@ def test_two_types_with_one_name_have_two_plans() -> None:
 
 def test_plans_are_remembered_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator, "_plans", {})
-    monkeypatch.setattr(operator, "_understood", {})
+    monkeypatch.setattr(operator, "_checked_plans", {})
     monkeypatch.setattr(operator, "MOST_PLANS", 5)
     made: list[Plan] = []
 
@@ -345,7 +345,7 @@ def test_plans_are_remembered_and_their_number_is_bounded(monkeypatch: pytest.Mo
         made.append(make_plan(*args, **kwargs))
         return made[-1]
 
-    monkeypatch.setattr(operator, "lower", counted)
+    monkeypatch.setattr(operator, "make_plan", counted)
     query = torch.randn(3, 2)
     for _ in range(3):
         attend(query, query, query)

@@ -66,7 +66,7 @@ def test_agreement_is_one_less_the_divergence() -> None:
 
 @pytest.mark.parametrize("rows", [2**20, 1], ids=["at once", "in blocks"])
 def test_measures_of_factors_are_those_of_the_weights(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.inspect.measure.heads.ROWS", rows)
+    monkeypatch.setattr("regard.inspect.measure.heads.BLOCK_WEIGHTS", rows)
     seen = factored()
     whole = DenseMap(seen.dense())
     for measure in (mean_distance, agreement, score_patterns, normalized_entropy, received_share):

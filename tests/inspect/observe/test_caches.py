@@ -97,8 +97,8 @@ def test_generation_with_a_sliding_window_says_where_its_keys_are(keep: str) -> 
 
     recording = observed(model, generate, keep=keep, top=2)
     name = "model.layers.0.self_attn"
-    assert [recording.offsets.get(n, 0) for n in recording.matching(name)] == [0, 2, 3, 4, 5, 6]
-    stacked = recording.stacked()[name]
+    assert [recording.offsets.get(n, 0) for n in recording.find_sites(name)] == [0, 2, 3, 4, 5, 6]
+    stacked = recording.stack_calls()[name]
     expected = eager_weights(model, {"input_ids": generate()[:, :-1], "use_cache": False})[0][0]
     close(stacked.received(), expected.sum(-2))
     close(stacked.top(2).weights, expected.topk(2).values)

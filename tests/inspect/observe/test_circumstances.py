@@ -185,7 +185,7 @@ def test_layers_that_share_their_weights_are_numbered_and_stay_apart() -> None:
     assert list(recording) == [name, f"{name}#2", f"{name}#3"]
     for seen, table in zip(recording.values(), expected, strict=True):
         close(seen.dense(), table[0])
-    stacked = recording.stacked()
+    stacked = recording.stack_calls()
     assert list(stacked) == list(recording)  # other layers have other keys: their rows are no one matrix
     assert stacked.notes == [f"{name}: its 3 calls stay apart: the positions of their keys are not known"]
 

@@ -91,7 +91,7 @@ def test_a_decoder_is_seen_where_it_says_it_looked(name: str) -> None:
     if len(expected) == 1:
         assert not any("source" in site or "reader" in site for site in recording)
         return
-    last = [seen for site, seen in recording.stacked().items() if seen.keys == sources().shape[1]][-1]
+    last = [seen for site, seen in recording.stack_calls().items() if seen.keys == sources().shape[1]][-1]
     close(last.dense().mean(0).to(expected[1].dtype), expected[1][1])
 
 

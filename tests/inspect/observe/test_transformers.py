@@ -143,11 +143,11 @@ def test_generation_step_by_step_is_one_matrix() -> None:
     recording = observed(model, generate)
     said = generate()
     name = "model.layers.1.self_attn"
-    assert [recording[n].shape for n in recording.matching(name)] == [(4, 5, 5), (4, 1, 6), (4, 1, 7), (4, 1, 8)]
-    whole = recording.stacked()
+    assert [recording[n].shape for n in recording.find_sites(name)] == [(4, 5, 5), (4, 1, 6), (4, 1, 7), (4, 1, 8)]
+    whole = recording.stack_calls()
     assert list(whole) == ["model.layers.0.self_attn", name]
     close(whole[name].dense(), eager_weights(model, {"input_ids": said[:, :-1]})[1][0])
-    short = observed(model, generate, keep="statistics", top=2).stacked()[name]
+    short = observed(model, generate, keep="statistics", top=2).stack_calls()[name]
     close(short.entropy(), whole[name].entropy())
     close(short.received(), whole[name].received())
     assert torch.equal(short.top(1).keys, whole[name].top(1).keys)

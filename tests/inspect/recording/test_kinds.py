@@ -37,7 +37,7 @@ def test_a_picture_is_a_pooled_table(how: str) -> None:
 def test_a_picture_in_bands_is_the_picture(monkeypatch: pytest.MonkeyPatch, enough: int, how: str) -> None:
     seen = DenseMap(weights())
     once = seen.downsample(size=(2, 4), how=how)  # type: ignore[arg-type]
-    monkeypatch.setattr("regard.inspect.recording.attention_map.ENOUGH", enough)
+    monkeypatch.setattr("regard.inspect.recording.attention_map.BLOCK_WEIGHTS", enough)
     torch.testing.assert_close(seen.downsample(size=(2, 4), how=how), once)  # type: ignore[arg-type]
 
 
@@ -101,7 +101,7 @@ def test_a_coarse_picture_of_factors_comes_from_the_overview_and_a_fine_one_from
     assert seen.downsample(0, size=(2, 2)).min() > 4
     torch.testing.assert_close(seen.downsample(0, size=(5, 7)), table[0])
     assert seen.downsample(0, size=(5, 4)).max() < 4
-    monkeypatch.setattr("regard.inspect.recording.factors.SOON", 1)  # as if these were too many to be waited for
+    monkeypatch.setattr("regard.inspect.recording.factors.INTERACTIVE_WEIGHTS", 1)  # as if these were too many to be waited for
     assert seen.downsample(0, size=(5, 4)).min() > 4  # an overview of more than half the cells will do
 
 

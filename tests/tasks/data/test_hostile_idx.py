@@ -19,7 +19,7 @@ def refused(folder: Path) -> str:
 
 
 def test_a_small_gzip_of_very_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gray_images, "most", lambda *_: 10_000)
+    monkeypatch.setattr(gray_images, "get_bound", lambda *_: 10_000)
     (tmp_path / "a.gz").write_bytes(gzip.compress(bytes(2**20)))
     expected = "data: got a.gz of more than 10,000 bytes, expected at most 10,000; fix: check the file"
     assert refused(tmp_path) == expected

@@ -100,9 +100,9 @@ def test_a_note_without_its_file_is_not_believed(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(features_module, "pretrained", torch.nn.Identity)
-    monkeypatch.setattr(features_module, "weights_name", lambda: "stub")
-    monkeypatch.setattr(ImageFiles, "pixels", stopped)
+    monkeypatch.setattr(features_module, "load_pretrained", torch.nn.Identity)
+    monkeypatch.setattr(features_module, "hash_weights", lambda: "stub")
+    monkeypatch.setattr(ImageFiles, "load_pixels", stopped)
     name = features_module.compute_cache_key(pictures, ["0.png"], 32)
     (tmp_path / f"{name}.json").write_text('{"done": 1}')
     for _ in range(2):  # the second finds the empty file that the first has left
@@ -129,10 +129,10 @@ def test_features_go_on_where_they_were_stopped(
         seen.append(name)
         return original(self, name, pixels)
 
-    monkeypatch.setattr(features_module, "pretrained", Stub)
-    monkeypatch.setattr(features_module, "weights_name", lambda: "stub")
-    monkeypatch.setattr(features_module, "TOGETHER", 2)
-    monkeypatch.setattr(ImageFiles, "pixels", watched)
+    monkeypatch.setattr(features_module, "load_pretrained", Stub)
+    monkeypatch.setattr(features_module, "hash_weights", lambda: "stub")
+    monkeypatch.setattr(features_module, "BATCH_SIZE", 2)
+    monkeypatch.setattr(ImageFiles, "load_pixels", watched)
     names = [f"{number}.png" for number in range(5)]
     with pytest.raises(KeyboardInterrupt):
         compute_grids(pictures, names, 32, cache=tmp_path)

@@ -118,7 +118,7 @@ def test_converting_takes_memory_of_blocks() -> None:
         return stretched(samples, before, after)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "stretched", noticed)
+        patch.setattr(features, "stretch", noticed)
         resample(torch.ones(3 * features.BLOCK), 16000, 8000)
     assert len(sizes) == 3
     assert max(sizes) <= features.BLOCK + 2 * features.MARGIN + 2

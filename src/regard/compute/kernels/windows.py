@@ -145,7 +145,7 @@ class _WindowAttention(torch.autograd.Function):
             rows, out, grad = (_view_blocks(tensor, cut, group) for tensor in (query, output, grad_output))
             own = rows, _view_spans(key, cut, group), _view_spans(value, cut, group), out
             sums = _view_blocks(total[..., None], cut, group)[..., 0]
-            grads = flash_attention_backward(grad, *own, sums, bias=group.table(), scale=ctx.scale)
+            grads = flash_attention_backward(grad, *own, sums, bias=group.make_table(), scale=ctx.scale)
             grad_queries.append(grads[0])
             _add_spans(grad_key, grads[1], cut, group)
             _add_spans(grad_value, grads[2], cut, group)

@@ -88,7 +88,7 @@ class SpeechTask:
         counted, device = {"surprise": 0.0, "tokens": 0.0}, next(model.parameters()).device
         for chosen in group_by_length(own.lengths, self.config.learning.budget):
             losses = model.loss(*(tensor.to(device) for tensor in own.collate(chosen)))
-            counted["surprise"] += float(losses.surprise)
+            counted["surprise"] += float(losses.negative_log_likelihood)
             counted["tokens"] += losses.tokens
         return counted
 

@@ -99,7 +99,7 @@ class TranslationTask:
         lengths = [max(both) for both in held_out.lengths]
         for chosen in group_by_length(lengths, self.config.learning.budget):
             losses = model.loss(*(tensor.to(device) for tensor in held_out.collate(chosen)))
-            counted["surprise"] += float(losses.surprise)
+            counted["surprise"] += float(losses.negative_log_likelihood)
             counted["tokens"] += losses.tokens
         return counted
 
@@ -112,7 +112,7 @@ class TranslationTask:
         )
         found = translate(model, self.vocabularies, [pair.source for pair in pairs], search)
         return sum_matches(
-            [one.best[0].text for one in found], [pair.target for pair in pairs], self.config.measure.tokenizer
+            [one.first.text for one in found], [pair.target for pair in pairs], self.config.measure.tokenizer
         )
 
     def metrics(self, total: Mapping[str, float]) -> dict[str, float]:

@@ -64,7 +64,7 @@ class VqaPredictor:
         device = next(self.model.parameters()).device
         with torch.inference_mode():
             found = self.model(VqaBatch(*(tensor.to(device) for tensor in batch)))
-        looks = found.looks[0].cpu()
+        looks = found.weights[0].cpu()
         ranked = sorted(zip(found.scores[0].softmax(-1).tolist(), self.answers, strict=True), reverse=True)[:3]
         answer = ranked[0][1]
         values = {
