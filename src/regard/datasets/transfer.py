@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from regard.datasets.bounds import get_bound
-from regard.datasets.connections import PIECE, Answer
+from regard.datasets.connections import PIECE, TimedResponse
 from regard.datasets.files import File
 from regard.datasets.redirects import build_opener
 from regard.errors import RegardError, format_message
@@ -121,7 +121,7 @@ def find_resume_offset(answer: http.client.HTTPResponse, file: File, part: Path,
     return have
 
 
-def write_response(answer: Answer, output: BinaryIO, file: File, total: int | None, watch: ByteCallback) -> None:
+def write_response(answer: TimedResponse, output: BinaryIO, file: File, total: int | None, watch: ByteCallback) -> None:
     """Write what the server sends to the disk as it arrives."""
     done, most = output.tell(), file.size if file.size is not None else DOWNLOAD
     for chunk in answer.pieces():
