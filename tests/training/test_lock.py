@@ -20,8 +20,8 @@ from regard.training.lock import Holder, Lock, check_free, describe_process, hol
 HOLD = """
 import sys, time
 from pathlib import Path
-from regard.training.lock import holding
-with holding(Path(sys.argv[1])):
+from regard.training.lock import hold_lock
+with hold_lock(Path(sys.argv[1])):
     print("here", flush=True)
     sys.stdin.read()
 """

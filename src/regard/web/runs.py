@@ -94,13 +94,8 @@ def describe_run(config: Any) -> dict[str, Any]:
 
 
 def is_generated(config: Any) -> bool:
-<<<<<<< HEAD
-    """Whether the data are those that a task brings along: nothing else that a folder names is opened."""
-    return bool(config.data == import_task(config.task).default.data)
-=======
     """Return whether the data are those that the task generates: no other data that a folder names are opened."""
-    return bool(config.data == import_task(config.task).DEFAULT.data)
->>>>>>> h_inspect
+    return bool(config.data == import_task(config.task).default.data)
 
 
 def read_stamp(path: Path) -> tuple[int, int]:

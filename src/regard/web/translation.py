@@ -105,11 +105,7 @@ def stream_translation(
     room = min(2 * len(source.row) + 30, longest - 1)
     branches: dict[int, Branch] = {}
     for grown in iterate_search(
-<<<<<<< HEAD
-        translator.model.decoder, hide_positions(encoded, reading.hidden), SPECIAL_TOKENS, room, options=question.plan
-=======
-        translator.model.decoder, hide_positions(encoded, source.hidden), SPECIAL_TOKENS, room, plan=question.plan
->>>>>>> h_inspect
+        translator.model.decoder, hide_positions(encoded, source.hidden), SPECIAL_TOKENS, room, options=question.plan
     ):
         ticket.check()
         branches |= {branch.number: branch for branch in grown}

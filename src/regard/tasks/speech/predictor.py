@@ -98,26 +98,10 @@ class SpeechPredictor:
         return LabeledWeights(found.weights.tolist(), starts, found.tokens)
 
     def draw_attention(self, frames: Frames, found: Transcript) -> Any:
-<<<<<<< HEAD
         """Draw the spectrogram, and under it the attention of each symbol."""
-        from regard.inspect.draw.speech import draw_speech_attention
-=======
-        """The spectrogram, and under it where each symbol was heard."""
         from regard.inspect.draw.spectrogram import draw_spectrogram
->>>>>>> h_inspect
 
         if found.weights is None:
             raise no_attention_error("model", "the sound", "location")
         seconds = len(frames) * self.config.features.hop / 1000
-<<<<<<< HEAD
-        return draw_speech_attention(frames.numpy(), found.weights.cpu().numpy(), found.tokens, seconds)
-=======
         return draw_spectrogram(frames.numpy().T, found.weights.cpu().numpy(), found.tokens, seconds)
-
-
-def load(config: SpeechConfig, run: Path, weights: Path | None = None) -> SpeechPredictor:
-    """The listener of a run folder, ready to be asked."""
-    vocabulary = load_vocabulary(run, VOCABULARY)
-    model = load_model(lambda: build_speech_model(config, symbols=len(vocabulary)), config.training, run, weights)
-    return SpeechPredictor(config, vocabulary, cast(EncoderDecoder[Any], model), run)
->>>>>>> h_inspect
