@@ -24,15 +24,8 @@ Allowed = Bool[Tensor, "*#lead S"]
 CHUNK = 64  # positions that meet as pairs; between chunks only the state passes
 
 
-class LinearState(NamedTuple):
-    """All that later queries need to know of the keys so far: $S$ = `products` and $z$ = `keys`."""
-
-    products: Float[Tensor, "*lead d e"]
-    keys: Float[Tensor, "*lead d"]
-
-
 class LinearOutput(NamedTuple):
-    """What was read, and the row totals: with them any tile of the weights can be had later, see `compute_tile`."""
+    """The output, and the row totals: a weight is its product over the total of its row."""
 
     output: Float[Tensor, "*lead L e"]
     totals: Float[Tensor, "*lead L"]
@@ -44,7 +37,8 @@ def attend_full(query: Queries, key: Keys, value: Values, allowed: Allowed | Non
     >>> attend_full(torch.ones(1, 2), torch.ones(3, 2), torch.tensor([[1.0], [2.0], [6.0]])).output
     tensor([[3.]])
     """
-    return attend_state(query, build_state(key, value, allowed))
+    key, value = _prepare(key, value, allowed)
+    return _divide_sums(query.to(key.dtype) @ (key.mT @ value), query.dtype)
 
 
 def attend_causal(query: Queries, key: Keys, value: Values, allowed: Allowed | None = None) -> LinearOutput:
@@ -61,45 +55,6 @@ def attend_causal(query: Queries, key: Keys, value: Values, allowed: Allowed | N
     if past:
         sums = sums + late @ (key[..., :past, :].mT @ value[..., :past, :])
     return _divide_sums(pad(sums, (0, 0, early, 0)), query.dtype)
-
-
-def build_state(key: Keys, value: Values, allowed: Allowed | None = None) -> LinearState:
-    """Return the state after these keys, in at least float32."""
-    key, value = _prepare(key, value, allowed)
-    products = key.mT @ value
-    return LinearState(products[..., :-1], products[..., -1])
-
-
-def attend_state(query: Queries, state: LinearState) -> LinearOutput:
-    """Attend from queries to a state."""
-    exact = query.to(state.keys.dtype)
-    return _divide_sums(exact @ torch.cat([state.products, state.keys[..., None]], -1), query.dtype)
-
-
-def step(
-    query: Float[Tensor, "*#lead d"],
-    key: Float[Tensor, "*#lead d"],
-    value: Float[Tensor, "*#lead e"],
-    state: LinearState,
-) -> tuple[LinearOutput, LinearState]:
-    """Add one key to the state, then attend to it from one query: the recurrent form of `attend_causal`."""
-    exact = key.to(state.keys.dtype)
-    products = state.products + exact[..., :, None] * value[..., None, :].to(exact.dtype)
-    later = LinearState(products, state.keys + exact)
-    output, totals = attend_state(query[..., None, :], later)
-    return LinearOutput(output[..., 0, :], totals[..., 0]), later
-
-
-def compute_tile(
-    query: Queries,
-    key: Keys,
-    totals: Float[Tensor, "*#lead L"],
-    allowed: Bool[Tensor, "*#lead #L #S"] | None = None,
-) -> Float[Tensor, "*lead L S"]:
-    """Return the weights of these queries and keys, from the totals of the queries' whole rows."""
-    products = query.to(totals.dtype) @ key.to(totals.dtype).mT
-    products = products if allowed is None else torch.where(allowed, products, 0.0)
-    return _divide_or_zero(products, totals[..., None])
 
 
 def _prepare(key: Keys, value: Values, allowed: Allowed | None) -> tuple[Tensor, Tensor]:

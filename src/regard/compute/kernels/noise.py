@@ -108,25 +108,12 @@ def _draw_natively(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns
     library = native.load_library(build=size >= WORTH_COMPILING)
     if library is None:
         return None
-    number, pointer = native.SIZE, native.POINTER
-    kinds = (
-        number,
-        number,
-        number,
-        number,
-        pointer,
-        number,
-        pointer,
-        ctypes.c_float,
-        ctypes.c_float,
-        pointer,
-    )
+    table = (native.SIZE, native.SIZE, native.POINTER, native.SIZE, native.POINTER)
+    kinds = (native.SIZE, native.SIZE, *table, ctypes.c_float, ctypes.c_float, native.POINTER)
     run = library.function("regard_noise", *kinds)
-    rows, columns = (
-        tensor_memory.make_contiguous(rows.to(torch.int64)),
-        tensor_memory.make_contiguous(columns.to(torch.int64)),
-    )
+    rows, columns = (tensor_memory.make_contiguous(index.to(torch.int64)) for index in (rows, columns))
     noise = torch.empty(*lead, len(rows), len(columns), dtype=torch.float32, device=rows.device)
-    table = (prod(lead), len(rows), tensor_memory.get_address(rows), len(columns), tensor_memory.get_address(columns))
-    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), tensor_memory.get_address(noise))
+    first, second = tensor_memory.get_address(rows), tensor_memory.get_address(columns)
+    sizes = prod(lead), len(rows), first, len(columns), second
+    run(torch.get_num_threads(), int(seed), *sizes, rate, 1 / (1 - rate), tensor_memory.get_address(noise))
     return noise
