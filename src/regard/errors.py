@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+__all__ = ["InputError", "KindError", "PlanError", "RegardError"]
+
 
 class RegardError(Exception):
     """Anything that this library raises on purpose."""

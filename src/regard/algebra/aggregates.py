@@ -6,11 +6,24 @@ from typing import ClassVar, Literal, NamedTuple
 
 import torch
 
+from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Distribution, Float, Tensor
 from regard.algebra.terms import Term, broadcast_per_head, check_setting, drop_claims, has_new_definition
 from regard.compute.kernels import noise
 from regard.errors import wrong
+
+__all__ = [
+    "Aggregate",
+    "AggregateResult",
+    "Argmax",
+    "Baseline",
+    "Gumbel",
+    "Sample",
+    "Soft",
+    "StraightThroughGumbel",
+    "reinforce",
+]
 
 
 class AggregateResult(NamedTuple):
@@ -38,6 +51,7 @@ class Aggregate(Term):
         """The weights to average with. `seed` addresses the noise, so that any block draws what the whole would."""
 
 
+@list_as("soft")
 class Soft(Aggregate):
     """The weighted average itself (soft attention)."""
 
@@ -49,6 +63,7 @@ class Soft(Aggregate):
         return AggregateResult(weights)
 
 
+@list_as("argmax")
 class Argmax(Aggregate):
     r"""The value of the largest weight; the gradient passes as if the reading were soft.
 
@@ -64,6 +79,7 @@ class Argmax(Aggregate):
         return AggregateResult(straight_through(weights, weights))
 
 
+@list_as("gumbel")
 class Gumbel(Aggregate):
     r"""A soft sample: softmax of the log-weights plus Gumbel noise.
 
@@ -99,6 +115,7 @@ class Gumbel(Aggregate):
         return powers / powers.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 
 
+@list_as("gumbel-straight")
 class StraightThroughGumbel(Gumbel):
     """A hard sample with the gradient of the soft one (straight-through Gumbel, Jang et al. 2017, §2.2)."""
 
@@ -110,6 +127,7 @@ class StraightThroughGumbel(Gumbel):
         return AggregateResult(straight_through(relaxed, relaxed))
 
 
+@list_as("sample")
 class Sample(Aggregate):
     r"""One value drawn by its weight, with the logarithm of its probability for REINFORCE.
 

@@ -46,9 +46,7 @@ def plan_call(names: Mapping[str, str], call: CallDescription) -> CostedPlan:
     """The plan for these parts of the catalog and a call of this size."""
     facts = build_facts(call)
     sizes = Sizes(call.dim, call.dim, facts.value, facts.lead, call.queries, call.keys)
-    built = [catalog.find(family, name) for family, name in names.items()]
-    made = [build() if family == "aggregate" else build(sizes) for family, build in zip(names, built, strict=True)]
-    parts = Parts(*made)  # type: ignore[arg-type]
+    parts = Parts(*(catalog.find(family, name)(sizes) for family, name in names.items()))  # type: ignore[arg-type]
     plan = make_plan(parts, facts, backend=cast(Backend, call.backend))
     return CostedPlan(plan, estimate_cost(parts, facts, plan.backend))
 

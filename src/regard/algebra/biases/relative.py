@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from regard.algebra.biases.base import Bias
+from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Float, Int, Tensor, check_lead
 from regard.errors import wrong
@@ -30,6 +31,7 @@ def assign_buckets(distance: Int[Tensor, "..."], count: int, farthest: int, *, c
     return side + torch.where(away < near, away, far)
 
 
+@list_as("relative", lambda s: Relative(s.heads or 1))
 class Relative(Bias):
     r"""A learned number for each head and each bucket of the distance.
 

@@ -1,11 +1,15 @@
 """Biases that are given: one number for each key, or for each pair."""
 
+import torch
+
 from regard.algebra.biases.base import Bias, BiasForm
+from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Float, Tensor, check_lead, check_tensor
 from regard.errors import wrong
 
 
+@list_as("prior", lambda s: Prior(torch.linspace(-1, 1, s.keys)))
 class Prior(Bias):
     r"""What is known of each key before any query asks.
 
@@ -41,6 +45,7 @@ class Prior(Bias):
             )
 
 
+@list_as("dense", lambda s: Dense(torch.linspace(-1, 1, s.queries * s.keys).view(s.queries, s.keys)))
 class Dense(Bias):
     r"""A number for each pair, written out.
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from regard.algebra.entries import list_as, make_checkerboard
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Bool, Tensor, check_unambiguous_lead, describe, fits
 from regard.algebra.terms import drop_claims, has_new_definition
@@ -347,6 +348,7 @@ def _extend(left: list[Any], right: list[Any]) -> list[Any]:
     return left
 
 
+@list_as("table", lambda s: Table(make_checkerboard(s)))
 @dataclass(frozen=True, slots=True, eq=False)
 class Table(Mask):
     """Any pairs, written out. Prefer `Mask.keep(tensor)` and `Mask.drop(tensor)`, which say the polarity.

@@ -7,6 +7,7 @@ from numbers import Integral
 
 import torch
 
+from regard.algebra.entries import list_as, make_lengths, make_thirds
 from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe
@@ -16,6 +17,7 @@ from regard.errors import wrong, wrong_kind
 FARTHEST = 2**62  # any distance between two keys is less, and an index can hold it
 
 
+@list_as("full")
 @dataclass(frozen=True, slots=True)
 class Full(Mask):
     """Every query may attend to every key."""
@@ -31,6 +33,7 @@ class Full(Mask):
         return True
 
 
+@list_as("causal")
 @dataclass(frozen=True, slots=True)
 class Causal(Mask):
     """A query sees its own position and what comes before.
@@ -54,6 +57,8 @@ class Causal(Mask):
         return 0, max(0, min(keys, stop + keys - queries))
 
 
+@list_as("window", lambda s: Window(before=max(1, s.keys // 8), after=max(1, s.keys // 16)))
+@list_as("causal-window", lambda s: Window(before=max(1, s.keys // 8), after=0))
 @dataclass(frozen=True, slots=True)
 class Window(Mask):
     """A query sees `before` keys before its own position and `after` keys after it (Luong's local-m; Longformer).
@@ -93,6 +98,7 @@ class Window(Mask):
         return low, max(low, min(keys, stop + shift + self.after))
 
 
+@list_as("around", lambda s: CenteredWindow(torch.linspace(0, s.keys - 1, s.queries), max(1, s.keys // 8)))
 @dataclass(frozen=True, slots=True, eq=False)
 class CenteredWindow(Mask):
     """A query sees the keys at most `radius` from its own `center`, given per query (Luong's local attention).
@@ -147,6 +153,7 @@ class CenteredWindow(Mask):
         return CenteredWindow(self.center.unsqueeze(-2), self.radius) if self.center.dim() > 1 else self
 
 
+@list_as("lengths", lambda s: Lengths(make_lengths(s)))
 @dataclass(frozen=True, slots=True, eq=False)
 class Lengths(Mask):
     """Only the first `lengths` keys are real; the rest is padding. A length of zero allows nothing.
@@ -185,6 +192,7 @@ class Lengths(Mask):
         return Lengths(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
 
 
+@list_as("prefix", lambda s: Prefix(make_lengths(s)))
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefix(Mask):
     """The first `lengths` keys are seen by all queries, the rest causally (prefix language models, T5)."""
@@ -208,6 +216,7 @@ class Prefix(Mask):
         return Prefix(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
 
 
+@list_as("documents", lambda s: Documents(make_thirds(s.keys), make_thirds(s.queries)))
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents(Mask):
     """Queries see the keys of their own document: packed sequences.

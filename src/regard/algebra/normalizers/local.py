@@ -2,6 +2,9 @@
 
 from typing import ClassVar
 
+import torch
+
+from regard.algebra.entries import list_as
 from regard.algebra.normalizers.base import Normalizer, NormalizerForm
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor, describe
@@ -9,6 +12,7 @@ from regard.compute.kernels import simplex
 from regard.errors import wrong, wrong_kind
 
 
+@list_as("local-p", lambda s: LocalGaussian(torch.linspace(0.3, s.keys - 1.2, s.queries), max(1.0, s.keys / 8)))
 class LocalGaussian(Normalizer):
     r"""Softmax times a Gaussian around a center, **not** renormalized.
 
@@ -16,7 +20,7 @@ class LocalGaussian(Normalizer):
 
     with $p$ = `center`, `(*lead, queries)`, predicted by the model and trained through these weights, and $\sigma$ =
     `deviation`, which the paper sets to half the radius of the window. Luong et al. 2015, eq. 10. The window itself
-    is the mask `Around(center, radius)`. Adding the logarithm of the Gaussian to the score would renormalize and is
+    is the mask `CenteredWindow(center, radius)`. Adding the logarithm of the Gaussian to the score would renormalize and is
     not this.
 
     Lowers to: two fused calls, with and without the Gaussian in the score, and the ratio of their totals.

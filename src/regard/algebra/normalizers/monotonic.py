@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar
 
+from regard.algebra.entries import list_as
 from regard.algebra.normalizers.base import Normalizer, NormalizerForm
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor
@@ -26,6 +27,7 @@ class SequentialNormalizer(Normalizer):
         return self.step(scores, allowed, previous=None)
 
 
+@list_as("monotonic")
 class Monotonic(SequentialNormalizer):
     r"""The expected alignment of a walk along the keys that only goes forward: for training.
 
@@ -40,6 +42,7 @@ class Monotonic(SequentialNormalizer):
         return monotonic.align_expected(scores, allowed, previous)
 
 
+@list_as("hard-monotonic")
 class HardMonotonic(SequentialNormalizer):
     r"""The walk itself, decided at every key: for inference after training with `Monotonic`.
 
@@ -53,6 +56,7 @@ class HardMonotonic(SequentialNormalizer):
         return monotonic.align_hard(scores, allowed, previous)
 
 
+@list_as("chunkwise", lambda _: ChunkwiseMonotonic(width=3))
 class ChunkwiseMonotonic(SequentialNormalizer):
     r"""A soft look at the last `width` keys before the place where a monotonic walk stopped.
 

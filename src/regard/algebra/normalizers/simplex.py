@@ -5,6 +5,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.normalizers.base import Normalizer, NormalizerForm
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor
@@ -17,6 +18,8 @@ LARGEST_ALPHA = 100.0
 RANGE = "a number from 1 to 100"
 
 
+@list_as("softmax")
+@list_as("tempered", lambda s: Softmax.learned(0.7, heads=s.heads))
 class Softmax(Normalizer):
     r"""Shares in proportion to the exponential of the score.
 
@@ -52,6 +55,7 @@ class Softmax(Normalizer):
         return simplex.softmax(widen(scores) / broadcast_per_head(self.temperature), allowed).to(scores.dtype)
 
 
+@list_as("softmax-plus-one")
 class SoftmaxPlusOne(Normalizer):
     r"""Softmax that may attend to nothing.
 
@@ -70,6 +74,7 @@ class SoftmaxPlusOne(Normalizer):
         return simplex.softmax_plus_one(scores, allowed)
 
 
+@list_as("sparsemax")
 class Sparsemax(Normalizer):
     r"""The nearest point of the simplex, most of whose coordinates are 0.
 
@@ -89,6 +94,7 @@ class Sparsemax(Normalizer):
         return simplex.sparsemax(scores, allowed)
 
 
+@list_as("entmax-1.5")
 class Entmax15(Normalizer):
     r"""Half way between softmax and sparsemax.
 
@@ -108,6 +114,7 @@ class Entmax15(Normalizer):
         return simplex.entmax15(scores, allowed)
 
 
+@list_as("entmax", lambda s: Entmax.learned(1.3, heads=s.heads))
 class Entmax(Normalizer):
     r"""From softmax (α = 1) over sparsemax (α = 2) to sparser still, with α fixed or learned.
 
@@ -161,6 +168,7 @@ def _is_readable(tensor: Tensor) -> bool:
     return real and tensor.device.type == "cpu"
 
 
+@list_as("sigmoid")
 class Sigmoid(Normalizer):
     r"""Each pair for itself; nothing sums to one.
 
@@ -187,6 +195,7 @@ class Sigmoid(Normalizer):
         return simplex.sigmoid(widen(scores) + broadcast_per_head(self.shift), allowed).to(scores.dtype)
 
 
+@list_as("row-total")
 class RowTotal(Normalizer):
     r"""Scores over their sum: for scores that are never negative, such as products of positive features.
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import Form, Score
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.compute.kernels.additive import additive_scores
@@ -17,6 +18,7 @@ def init_uniform(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
 
 
+@list_as("additive", lambda s: Additive(s.query, query=s.query, key=s.key, heads=s.heads))
 class Additive(Score):
     r"""A small network with one hidden layer that looks at query and key.
 
@@ -71,6 +73,7 @@ class Additive(Score):
                 raise wrong(name, f"width {tensor.shape[-1]}", f"the score's own {width}", fix)
 
 
+@list_as("concat", lambda s: Concat(s.query, query=s.query, key=s.key))
 class Concat(Score):
     r"""Query and key side by side through one matrix.
 

@@ -5,11 +5,14 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Queries, Scores, WideKeys
 from regard.errors import wrong
 
 
+@list_as("bilinear", lambda s: Bilinear(s.query, s.key))
+@list_as("low-rank", lambda s: Bilinear(s.query, s.key, rank=max(1, min(s.query, s.key) // 2)))
 class Bilinear(DotScore):
     r"""An inner product through a learned matrix.
 

@@ -5,12 +5,15 @@ from typing import ClassVar
 
 import torch
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import Score
+from regard.algebra.scores.dot import ScaledDot
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.algebra.terms import broadcast_per_head, check_setting
 from regard.errors import wrong
 
 
+@list_as("capped", lambda _: Capped(ScaledDot(), cap=30.0))
 class Capped(Score):
     r"""Any score, squeezed smoothly into $(-c, c)$.
 

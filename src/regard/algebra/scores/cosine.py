@@ -5,6 +5,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
 from regard.algebra.terms import broadcast_per_head, check_setting
@@ -12,6 +13,8 @@ from regard.algebra.terms import broadcast_per_head, check_setting
 SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
 
 
+@list_as("cosine", lambda _: Cosine(temperature=0.1))
+@list_as("learned-cosine", lambda s: Cosine.learned(heads=s.heads))
 class Cosine(DotScore):
     r"""The cosine of the angle between query and key, over a temperature.
 

@@ -3,10 +3,12 @@
 import math
 from typing import ClassVar
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores
 
 
+@list_as("dot")
 class Dot(DotScore):
     r"""The inner product of query and key.
 
@@ -30,6 +32,7 @@ class Dot(DotScore):
         return DotForm(query, key)
 
 
+@list_as("scaled-dot")
 class ScaledDot(DotScore):
     r"""The inner product over the square root of the width, which keeps its variance at one.
 

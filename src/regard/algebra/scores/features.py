@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
 
@@ -15,6 +16,7 @@ def elu_plus_one(x: Tensor) -> Tensor:
     return nn.functional.elu(x) + 1
 
 
+@list_as("features")
 class FeatureDot(DotScore):
     r"""The inner product of positive features of query and key.
 

@@ -5,12 +5,15 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
 from regard.algebra.terms import broadcast_per_head, check_setting
 from regard.compute.kernels.distance import compute_distances
 
 
+@list_as("gaussian")
+@list_as("learned-gaussian", lambda s: Gaussian.learned(heads=s.heads))
 class Gaussian(DotScore):
     r"""How close the query is to the key.
 

@@ -5,12 +5,15 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import Score
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
 from regard.algebra.terms import broadcast_per_head, check_setting
 from regard.compute.kernels.distance import compute_distances
 
 
+@list_as("laplacian")
+@list_as("learned-laplacian", lambda s: Laplacian.learned(heads=s.heads))
 class Laplacian(Score):
     r"""How close the query is to the key, by absolute differences.
 

@@ -5,11 +5,13 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Queries, Scores, WideKeys
 from regard.errors import wrong
 
 
+@list_as("location", lambda s: Location(s.query, keys=s.keys))
 class Location(DotScore):
     r"""A score from the query alone: where to look, whatever stands there.
 
