@@ -12,7 +12,7 @@ from regard.errors import wrong
 
 
 def compute_slopes(heads: int) -> Float[Tensor, " heads"]:
-    """One slope for each head: a geometric sequence from 2^(−8/n) by that factor (Press et al. 2022, §3).
+    """Return one slope for each head: a geometric sequence from 2^(−8/n) by that factor (Press et al. 2022, §3).
 
     >>> compute_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -20,7 +20,7 @@ def compute_slopes(heads: int) -> Float[Tensor, " heads"]:
     return 2.0 ** (-8.0 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
 
 
-LARGEST_COLUMN = 16.0  # that a number for each key may be: rounding it costs as many units in the last place
+LARGEST_COLUMN = 16.0  # the largest number for a key: rounding it costs as many units in the last place
 
 
 @list_as("alibi", lambda s: ALiBi(s.heads or 1))
@@ -31,7 +31,7 @@ class ALiBi(Bias):
 
         with $m$ = `slope` and $p_i$ = the position of query $i$. Press et al. 2022.
 
-        Lowers to: a number for each key under a causal mask and softmax, where $-m (p_i - j)$ differs from $m j$ only by
+        Lowers to: a number for each key under a causal mask and softmax, because $-m (p_i - j)$ differs from $m j$ only by
         a number for each query; a dense float mask otherwise, and where $m j$ would grow so large that it costs digits.
 
         >>> from regard.algebra.entries import list_as

@@ -1,7 +1,6 @@
 """Dot product and scaled dot product."""
 
 import math
-from typing import ClassVar
 
 from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
@@ -23,7 +22,7 @@ class Dot(DotScore):
     tensor([[11.,  2.]])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return query @ key.transpose(-1, -2)
@@ -47,7 +46,7 @@ class ScaledDot(DotScore):
     tensor([[2., 2.]])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])

@@ -1,7 +1,6 @@
 """Feature maps for linear attention."""
 
 from collections.abc import Callable
-from typing import ClassVar
 
 import torch
 from torch import nn
@@ -30,7 +29,7 @@ class FeatureDot(DotScore):
     tensor([[2., 2., 2.]])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def __init__(self, map: Callable[[Tensor], Tensor] = elu_plus_one) -> None:
         super().__init__()

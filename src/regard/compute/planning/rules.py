@@ -6,7 +6,8 @@ from typing import Literal
 import torch
 
 from regard.algebra.masks import Causal, Full, Window
-from regard.algebra.masks.base import Intersection, Mask
+from regard.algebra.masks.base import Mask
+from regard.algebra.masks.composition import Intersection
 from regard.algebra.parts import CallFacts, Parts
 from regard.compute.kernels import few_queries
 from regard.compute.planning.plan import BACKENDS, Backend, Plan
