@@ -24,7 +24,7 @@ from regard.datasets import (
 from regard.errors import InputError
 from regard.tasks.data.text_files import locate_data
 
-QUICK = RetryPolicy(tries=2, pause=0.0, timeout=2.0)
+QUICK = RetryPolicy(tries=2, pause=0.0, timeout=60.0)
 
 
 def zipped(files: dict[str, bytes]) -> bytes:

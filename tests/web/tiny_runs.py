@@ -27,7 +27,7 @@ MODELS = {
     ),
     "plain": ModelConfig("recurrent", "plain", 8, recurrent=RecurrentConfig(hidden=6)),
 }
-LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kept=400_000, cells=4000, patience=0.5)
+LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kept=400_000, cells=4000)
 
 SMALL = {
     "captioning": {

@@ -5,7 +5,7 @@ from pathlib import Path
 from regard.cli.predict import PredictionFlags, predict_for_task
 
 
-def answer(passage: Path, question: str, *, run: Path, how: PredictionFlags = None) -> None:
+def answer(passage: Path, question: str, *, run: Path, options: PredictionFlags = None) -> None:
     """Say which words of a passage answer a question; --show draws what they read in the question.
 
     Parameters
@@ -17,4 +17,4 @@ def answer(passage: Path, question: str, *, run: Path, how: PredictionFlags = No
     run
         The folder of a run of the task reading.
     """
-    predict_for_task("reading", run, str(passage), question, how=how)
+    predict_for_task("reading", run, str(passage), question, options=options)

@@ -5,7 +5,7 @@ from pathlib import Path
 from regard.cli.predict import PredictionFlags, predict_for_task
 
 
-def ask(photo: Path, question: str, *, run: Path, how: PredictionFlags = None) -> None:
+def ask(photo: Path, question: str, *, run: Path, options: PredictionFlags = None) -> None:
     """Answer a question about an image; --show draws the regions that it looked at.
 
     Parameters
@@ -17,4 +17,4 @@ def ask(photo: Path, question: str, *, run: Path, how: PredictionFlags = None) -
     run
         The folder of a run of the task vqa.
     """
-    predict_for_task("vqa", run, str(photo), question, how=how)
+    predict_for_task("vqa", run, str(photo), question, options=options)

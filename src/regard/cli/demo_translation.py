@@ -42,7 +42,7 @@ class DemoModel(NamedTuple):
 
     def find_exact(self, pairs: "Sequence[SentencePair]") -> list[bool]:
         """Which translations are exact."""
-        return [one.best[0].text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
+        return [one.first.text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
 
 
 def run_translation_demo(output: Path, seed: int, folder: Path | None) -> None:
@@ -58,7 +58,7 @@ def run_translation_demo(output: Path, seed: int, folder: Path | None) -> None:
         models = {name: translate_test_set(config, pairs, seconds[name]) for name, config in configs.items()}
     console.print(build_accuracy_table(models, pairs), "")
     console.print(build_example_table(models, pairs), "")
-    draw_alignment(models["attention"], pairs, output, console)
+    show_alignment(models["attention"], pairs, output, console)
     if folder is not None:
         run = folder / MODELS["attention"]
         console.print(f"now: regard translate {run}, or: regard show … 'ninety-seven', or: regard serve {run}")
@@ -157,18 +157,18 @@ def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[Senten
         table.add_row("", f"[bold]{pairs[place].source}[/bold]")
         for name, one in models.items():
             mark = "[green]right[/green]" if rights[name][place] else "[red]wrong[/red]"
-            table.add_row(f"{name} {mark}", one.found[place].best[0].text)
+            table.add_row(f"{name} {mark}", one.found[place].first.text)
     return table
 
 
-def draw_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path, console: Console) -> None:
+def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path, console: Console) -> None:
     """Draws where the model looked, for the longest of the short sentences it got right."""
     from regard.inspect.draw.alignment import draw_alignment, save_figure
     from regard.inspect.draw.terminal import render_heat_map
 
     right = [place for place, fine in enumerate(one.find_exact(pairs)) if fine and len(pairs[place].source) <= SHORT]
     place = max(right or [0], key=lambda place: len(pairs[place].source))
-    source, said = one.found[place].source, one.found[place].best[0]
+    source, said = one.found[place].source, one.found[place].first
     if said.weights is not None:
         console.print(render_heat_map(said.weights.tolist(), source, said.tokens, console.width), soft_wrap=True)
         save_figure(draw_alignment(said.weights.numpy(), source, said.tokens, "where each word looked"), output)

@@ -20,7 +20,7 @@ def evaluate(
     data: str | None = None,
     *,
     split: Literal["test", "validation"] = "test",
-    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
+    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Measure a run on held-out data. A run of a task with flags of its own shows them: regard evaluate RUN --help.
@@ -36,7 +36,7 @@ def evaluate(
     as_json
         One JSON object for all sets.
     """
-    reports = (opening or LoadOptions()).load_predictor(run).evaluate(data, split)
+    reports = (load_options or LoadOptions()).load_predictor(run).evaluate(data, split)
     if as_json:
         print(json.dumps({name: {"items": one.items, **one.metrics} for name, one in reports.items()}))
     else:

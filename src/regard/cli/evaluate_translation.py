@@ -39,8 +39,8 @@ def evaluate(
     run: Path,
     *,
     comparison: Annotated[ComparisonOptions | None, Parameter(name="*")] = None,
-    looking: Annotated[SearchOptions | None, Parameter(name="*")] = None,
-    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
+    search_options: Annotated[SearchOptions | None, Parameter(name="*")] = None,
+    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
     output: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
@@ -58,13 +58,13 @@ def evaluate(
     from regard.tasks.translation.metrics import detokenize_lines, score_translations
     from regard.tasks.translation.predictor import load_sets
 
-    comparison, looking = comparison or ComparisonOptions(), looking or SearchOptions()
+    comparison, search_options = comparison or ComparisonOptions(), search_options or SearchOptions()
     if comparison.detokenize:
         detokenize_lines((), comparison.detokenize)  # refuses a language before all is translated
     data = ",".join(comparison.data) if comparison.data else None
-    translator, reports = (opening or LoadOptions()).load_translator(run), {}
+    translator, reports = (load_options or LoadOptions()).load_translator(run), {}
     for name, pairs in load_sets(translator.config, data, comparison.split, run).items():
-        said = translate_texts(translator, [pair.source for pair in pairs], looking, name, quiet=as_json)
+        said = translate_texts(translator, [pair.source for pair in pairs], search_options, name, quiet=as_json)
         save_translations(said, name, output)
         tokenizer = comparison.tokenizer or translator.config.measure.tokenizer
         reports[name] = score_translations(said, [pair.target for pair in pairs], tokenizer, comparison.detokenize)
@@ -75,10 +75,10 @@ def evaluate(
 
 
 def translate_texts(
-    translator: "Translator", texts: Sequence[str], looking: SearchOptions, name: str, *, quiet: bool
+    translator: "Translator", texts: Sequence[str], search_options: SearchOptions, name: str, *, quiet: bool
 ) -> list[str]:
     """The best translation of each text, those of like length together."""
-    search, console = looking.build_search(), Console(stderr=True)
+    search, console = search_options.build_search(), Console(stderr=True)
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
     parts = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
     found: dict[int, str] = {}

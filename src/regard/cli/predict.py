@@ -26,7 +26,7 @@ class PredictionOptions(LoadOptions):
 PredictionFlags = Annotated[PredictionOptions | None, Parameter(name="*")]
 
 
-def predict(run: Path, *item: str, how: PredictionFlags = None) -> None:
+def predict(run: Path, *item: str, options: PredictionFlags = None) -> None:
     """Say what a trained model makes of one thing.
 
     Parameters
@@ -37,23 +37,23 @@ def predict(run: Path, *item: str, how: PredictionFlags = None) -> None:
         What to ask about, as the task reads it: a text, numbers, a file, a file and a question. An example of the
         held-out data where nothing is named.
     """
-    how = how or PredictionOptions()
+    options = options or PredictionOptions()
     for word in item:
         if not Path(word).exists():
             check_text(word, "item")
-    prediction = how.load_predictor(run).predict(item)
+    prediction = options.load_predictor(run).predict(item)
     console = Console(highlight=False, soft_wrap=True)
-    if how.as_json:
+    if options.as_json:
         print_json(prediction.values)
     else:
         print_text(prediction.text)
-    if how.show is not None:
-        save_picture(prediction, how.show)
-        if not how.as_json:
-            console.print(f"picture: {how.show}", markup=False)
+    if options.show is not None:
+        save_picture(prediction, options.show)
+        if not options.as_json:
+            console.print(f"picture: {options.show}", markup=False)
 
 
-def predict_for_task(task: str, run: Path, *item: str, how: PredictionOptions | None) -> None:
+def predict_for_task(task: str, run: Path, *item: str, options: PredictionOptions | None) -> None:
     """The same for a run that must be one of this task."""
     check_task(run, task, f"regard train {task}")
-    predict(run, *item, how=how)
+    predict(run, *item, options=options)

@@ -41,8 +41,8 @@ class CapacityOptions:
 
 def serve(
     *runs: Path,
-    serving: Annotated[ServerOptions | None, Parameter(name="*")] = None,
-    bounds: Annotated[CapacityOptions | None, Parameter(name="*")] = None,
+    server: Annotated[ServerOptions | None, Parameter(name="*")] = None,
+    capacity: Annotated[CapacityOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Serve a page on which to translate, see where models looked, and follow runs in progress.
 
@@ -51,21 +51,21 @@ def serve(
     runs
         Run folders, and recordings in files.
     """
-    serving, bounds = serving or ServerOptions(), bounds or CapacityOptions()
+    server, capacity = server or ServerOptions(), capacity or CapacityOptions()
     import torch
 
     from regard.web.app import build_app, format_url, open_socket, run_server
     from regard.web.limits import Limits
     from regard.web.security import Access
 
-    torch.set_num_threads(bounds.threads)
-    access = Access.from_host(serving.host, serving.name or (), serving.token)
-    limits = Limits(workers=bounds.workers, waiting=bounds.waiting, seconds=bounds.seconds)
+    torch.set_num_threads(capacity.threads)
+    access = Access.from_host(server.host, server.name or (), server.token)
+    limits = Limits(workers=capacity.workers, waiting=capacity.waiting, seconds=capacity.seconds)
     app = build_app(runs, access, limits)
-    connection = open_socket(serving.host, serving.port)
-    address = format_url(serving.host, connection.getsockname()[1], access.token)
+    connection = open_socket(server.host, server.port)
+    address = format_url(server.host, connection.getsockname()[1], access.token)
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"{address}\nCtrl-C ends it.", markup=False)
-    if serving.open:
+    if server.open:
         webbrowser.open(address)
     run_server(app, connection)

@@ -18,7 +18,7 @@ def show(
     *item: str,
     output: Path | None = None,
     html: Path | None = None,
-    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
+    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Ask a trained model about one thing and show where it looked.
 
@@ -34,7 +34,7 @@ def show(
         A page to look through, with exact weights.
     """
     output, html = choose_outputs(output, html)
-    prediction = (opening or LoadOptions()).load_predictor(run).predict(item)
+    prediction = (load_options or LoadOptions()).load_predictor(run).predict(item)
     console = Console(highlight=False)
     console.print(prediction.text, markup=False, soft_wrap=True)
     if html is not None:

@@ -23,7 +23,7 @@ def show(
     output: Path | None = None,
     html: Path | None = None,
     beam: int = 5,
-    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
+    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Translate a sentence and show where the model looked for each token.
 
@@ -48,7 +48,7 @@ def show(
     if not sentence:
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
     output, html = choose_outputs(output, html)
-    translator = (opening or LoadOptions()).load_translator(run)
+    translator = (load_options or LoadOptions()).load_translator(run)
     one = translator.translate([sentence], TranslationSearchOptions(beam, beam if html else 1), attention=True)[0]
     said, console = one.best[0], Console(highlight=False)
     console.print(said.text, markup=False)

@@ -5,7 +5,7 @@ from pathlib import Path
 from regard.cli.predict import PredictionFlags, predict_for_task
 
 
-def transcribe(sound: Path, *, run: Path, how: PredictionFlags = None) -> None:
+def transcribe(sound: Path, *, run: Path, options: PredictionFlags = None) -> None:
     """Write down what is said in a sound file; --show draws where it listened for each symbol.
 
     Another rate and several channels are converted.
@@ -17,4 +17,4 @@ def transcribe(sound: Path, *, run: Path, how: PredictionFlags = None) -> None:
     run
         The folder of a run of the task speech.
     """
-    predict_for_task("speech", run, str(sound), how=how)
+    predict_for_task("speech", run, str(sound), options=options)

@@ -48,10 +48,10 @@ class SearchOptions:
 def translate(
     run: Path,
     *,
-    looking: Annotated[SearchOptions | None, Parameter(name="*")] = None,
+    search_options: Annotated[SearchOptions | None, Parameter(name="*")] = None,
     alignments: bool = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-    opening: Annotated[LoadOptions | None, Parameter(name="*")] = None,
+    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Translate standard input to standard output, a line for a line.
 
@@ -64,10 +64,10 @@ def translate(
     as_json
         One JSON object a line, with tokens and scores.
     """
-    looking = looking or SearchOptions()
-    search, number = looking.build_search(), 0
-    translator = (opening or LoadOptions()).load_translator(run)
-    for raw in read_lines(get_stdin_handle(), looking.batch):
+    search_options = search_options or SearchOptions()
+    search, number = search_options.build_search(), 0
+    translator = (load_options or LoadOptions()).load_translator(run)
+    for raw in read_lines(get_stdin_handle(), search_options.batch):
         lines = [clean(line) for line in raw]
         warn(translator, lines, number, search)
         found = translator.translate(lines, search, attention=alignments)
@@ -75,7 +75,7 @@ def translate(
             number += 1
             if as_json:
                 print_json(translation_to_json(line, one))
-            for text in () if as_json else format_translation(one, number, looking.n_best, alignments):
+            for text in () if as_json else format_translation(one, number, search_options.n_best, alignments):
                 print_text(text)
         sys.stdout.flush()
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from regard.datasets.bounds import parse_json
 from regard.datasets.extraction import extract_archive
 from regard.datasets.files import Dataset, File
 from regard.datasets.locations import list_data_roots
@@ -61,11 +62,11 @@ def check_unchanged(file: File, record: dict[str, dict[str, Any]], total: str) -
 def read_record(folder: Path) -> dict[str, dict[str, Any]]:
     """What was written down about a folder; nothing where there is no record or it cannot be read."""
     try:
-        found = json.loads((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
+        found = parse_json((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
         return {
             str(name): {**facts, "members": list(map(str, facts.get("members", [])))} for name, facts in found.items()
         }
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+    except (OSError, ValueError, AttributeError, TypeError):
         return {}
 
 

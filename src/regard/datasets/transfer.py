@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import os
 import shutil
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from regard.datasets.bounds import get_bound
+from regard.datasets.connections import PIECE, Answer
 from regard.datasets.files import File
 from regard.datasets.redirects import build_opener
 from regard.errors import RegardError, format_message
@@ -22,7 +24,7 @@ from regard.errors import RegardError, format_message
 DOWNLOAD = get_bound("download", "bytes")
 HEADER = get_bound("download", "digits")
 
-CHUNK = 2**16
+CUT = (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 ByteCallback = Callable[[int, int | None], None]  # is told the bytes so far, and of how many
 
@@ -38,7 +40,7 @@ class DownloadError(RegardError, OSError):
 class RetryPolicy:
     """How long to try."""
 
-    tries: int = 5  # in a row that bring nothing new
+    tries: int = 5  # in a row that bring less than a piece
     pause: float = 1.0  # seconds after the first of them, then twice as long each time
     timeout: float = 30.0  # seconds without a byte
 
@@ -65,7 +67,7 @@ def download_file(
 
 
 def download_with_retries(file: File, part: Path, watch: ByteCallback, patience: RetryPolicy) -> None:
-    """Asks until all is there, as long as something new comes."""
+    """Asks until all is there, as long as pieces come: a try that brings less than one of them counts as none."""
     failures = 0
     while file.size is None or part.stat().st_size != file.size:
         before = part.stat().st_size
@@ -76,10 +78,10 @@ def download_with_retries(file: File, part: Path, watch: ByteCallback, patience:
             raise DownloadError(
                 format_message(file.name, f"{error}", f"an address, as {file.address}", REDIRECT_FIX)
             ) from None
-        except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        except CUT as error:
             if isinstance(error, urllib.error.HTTPError) and not should_retry(error, part):
                 raise http_error(file, error) from None
-            failures = 0 if part.stat().st_size > before else failures + 1
+            failures = 0 if part.stat().st_size - before >= PIECE else failures + 1
             if failures >= patience.tries:
                 raise unreachable_error(file, part, error) from None
             time.sleep(patience.pause * 2 ** max(0, failures - 1))
@@ -115,12 +117,10 @@ def find_resume_offset(answer: http.client.HTTPResponse, file: File, part: Path,
     return have
 
 
-def write_response(
-    answer: http.client.HTTPResponse, output: BinaryIO, file: File, total: int | None, watch: ByteCallback
-) -> None:
+def write_response(answer: Answer, output: BinaryIO, file: File, total: int | None, watch: ByteCallback) -> None:
     """What the server sends, onto the disk as it comes."""
     done, most = output.tell(), file.size if file.size is not None else DOWNLOAD
-    while chunk := answer.read(CHUNK):
+    for chunk in answer.pieces():
         done += len(chunk)
         if done > most:
             raise size_error(file, f"more than {most} bytes")

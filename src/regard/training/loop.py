@@ -106,8 +106,8 @@ def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[
             progress, evaluated = evaluate(session, progress)
             yield evaluated
             reason = find_stop_reason(session, progress)
-        update_run_state(session, standing, progress, None)
         saves = evaluates or (every.save is not None and progress.step % every.save == 0)
+        update_run_state(session, standing, progress, None, due=saves)
         if saves or taken.stop or taken.overdue:
             path = save_checkpoint(session, progress, due=saves)
             saved, standing.saved = time.monotonic(), True
@@ -119,9 +119,11 @@ def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[
     yield Finished(reason, progress.step, progress.best, session.run, format_resume_command(session.run))
 
 
-def update_run_state(session: Session, standing: RunState, progress: Progress, taken: StepResult | None) -> None:
+def update_run_state(
+    session: Session, standing: RunState, progress: Progress, taken: StepResult | None, *, due: bool = False
+) -> None:
     """Notes where the run stands, for the case that an error ends it."""
-    standing.progress, standing.pending_step, standing.saved = progress, taken, False
+    standing.progress, standing.pending_step, standing.due, standing.saved = progress, taken, due, False
     standing.metrics_bytes = session.metrics_log.size() if session.metrics_log else 0
     standing.buffers = {}
 

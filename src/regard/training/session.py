@@ -76,6 +76,7 @@ class RunState:
     pending_step: StepResult | None = None  # a step of which logging, evaluating and saving are still to come
     metrics_bytes: int = 0  # of the metrics before those of that step
     buffers: Mapping[str, Tensor] = field(default_factory=dict)  # as the last whole step left them
+    due: bool = False  # whether a checkpoint would be written here if nothing went wrong
     saved: bool = True
 
 
@@ -200,7 +201,7 @@ def save_after_error(session: Session, standing: RunState, error: Exception) -> 
     state = {
         "progress": standing.progress.as_json(),
         "metrics_bytes": standing.metrics_bytes,
-        "due": False,
+        "due": standing.due,
         "taken": asdict(standing.pending_step) if standing.pending_step else None,
     }
     try:

@@ -5,7 +5,6 @@ bearable size, and `regard.tasks.prediction` compares the model with the weights
 """
 
 import math
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -17,6 +16,7 @@ from regard.datasets.bounds import check_file, get_bound
 from regard.errors import InputError, RegardError, wrong
 from regard.tasks.prediction import WEIGHTS
 from regard.tasks.speech.features import SpectrogramConfig
+from regard.training.config import DOTS, find_crowded_line
 from regard.training.run_folder import format_resume_command
 from regard.web.bodies import format_value
 from regard.web.limits import Limits
@@ -24,8 +24,6 @@ from regard.web.responses import LOG, RefusedError, refuse
 
 TEXT = get_bound("run folder", "config bytes")
 WORDS = get_bound("run folder", "file bytes")  # of a vocabulary
-DOTS = get_bound("run folder", "config dots")
-QUOTED = re.compile(r"""\"[^"\n]*\"|'[^'\n]*'""")
 ENTRIES = get_bound("run folder", "entries")
 NUMBER = get_bound("run folder", "number")  # largest number of a configuration
 NUMBERS = {  # and of these
@@ -91,11 +89,11 @@ def vet_texts(run: Path) -> None:
 
 
 def vet_dots(text: str) -> None:
-    """No line has a key of very many parts. What stands in quotation marks does not count."""
-    for number, line in enumerate(QUOTED.sub("", text).splitlines(), start=1):
-        if line.count(".") > DOTS:
-            got = f"{line.count('.'):,} dots in line {number} of config.toml"
-            raise wrong("run", got, f"at most {DOTS}", "restore the file from a copy")
+    """No line has a key of very many parts."""
+    found = find_crowded_line(text)
+    if found:
+        got = f"{found[1]:,} dots in line {found[0]} of config.toml"
+        raise wrong("run", got, f"at most {DOTS}", "restore the file from a copy")
 
 
 def vet_config(config: Any, limits: Limits) -> None:

@@ -25,8 +25,9 @@ UnsupportedReason = str | None
 
 def make_plan(parts: Parts, facts: CallFacts, *, backend: Backend | Literal["auto"] = "auto") -> Plan:
     """The plan for these parts. A backend that is asked for by name and cannot compute them raises."""
-    if facts.traced and facts.hazard == "none" and parts.score.centers_keys:
-        facts = facts._replace(hazard="range")  # its content cannot be looked at, so that the worst must be expected
+    unseen = (facts.traced and parts.score.centers_keys) or (facts.mapped and facts.dtype == torch.float16)
+    if unseen and facts.hazard == "none":  # the content cannot be looked at, so the worst is to be expected
+        facts = facts._replace(hazard="range")
     if backend == "auto":
         chosen, because = choose_backend(parts, facts)
     elif backend in BACKENDS:

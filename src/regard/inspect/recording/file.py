@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from regard.algebra.shapes import Tensor
-from regard.datasets.bounds import get_bound
+from regard.datasets.bounds import get_bound, parse_json
 from regard.errors import InputError, RegardError, wrong
 from regard.inspect.recording.attention_map import AttentionMap, DenseMap, InterruptCheck, never_interrupt
 from regard.inspect.recording.difference import Difference
@@ -127,7 +127,7 @@ def _parse_header(header: Mapping[str, str], limit: int) -> dict[str, Any]:
     for count, unit, bound in ((len(text), "characters", limit // TEXT), (values, "values", limit // VALUES)):
         if count > bound:
             raise wrong("header", f"{count:,} {unit}", f"at most {bound:,}", "load it with a larger limit")
-    about = _expect_object("header", json.loads(text))
+    about = _expect_object("header", parse_json(text))
     if SURROGATE.search(text) and not _is_encodable(json.dumps(about, ensure_ascii=False)):
         raise wrong("header", "half a surrogate pair", "text that can be written", FIX)
     if about.get("version") != VERSION:

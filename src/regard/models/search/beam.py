@@ -7,7 +7,7 @@ import torch
 
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels.ranking import rank
-from regard.errors import wrong
+from regard.errors import InputError, wrong
 from regard.models.interface import Decoder, EncoderOutput
 from regard.models.search.hypothesis import (
     CompleteHypotheses,
@@ -74,11 +74,15 @@ def beam_search(
 
 def take_best(several: list[list[Hypothesis]]) -> list[Hypothesis]:
     """Return the best hypothesis of each sentence; raise where a sentence has none, because no score was a number."""
-    for own in several:
-        if not own:
-            fix = "check the input and the weights, or train it again with a lower rate"
-            raise wrong("model", "scores that are not finite", "finite numbers", fix)
+    if not all(several):
+        raise no_hypothesis()
     return [own[0] for own in several]
+
+
+def no_hypothesis() -> InputError:
+    """The error for a sentence without a hypothesis: no score was a number."""
+    fix = "check the input and the weights, or train it again with a lower rate"
+    return wrong("model", "scores that are not finite", "finite numbers", fix)
 
 
 class LiveBeams(NamedTuple):

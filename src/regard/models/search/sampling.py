@@ -13,6 +13,7 @@ from regard.compute.kernels.ranking import rank
 from regard.errors import wrong
 from regard.models.interface import Decoder, EncoderOutput
 from regard.models.search.beam import SPARE
+from regard.models.search.beam import take_best as best_hypotheses
 from regard.models.search.hypothesis import (
     CompleteHypotheses,
     Hypothesis,
@@ -71,7 +72,7 @@ def greedy_search(
     with torch.inference_mode():
         path = SinglePathSearch(decoder, marks, build_greedy_picker(marks, encoded.states.device), attention)
         found, trace = run_to_end(path.run(encoded, expand_limit(limit, encoded.lengths)))
-    return [own[0] for own in found.build_hypotheses(trace, encoded.lengths)]
+    return best_hypotheses(found.build_hypotheses(trace, encoded.lengths))
 
 
 def build_greedy_picker(marks: SpecialTokens, device: torch.device) -> Picker:
@@ -107,7 +108,7 @@ def sample(
         path = SinglePathSearch(decoder, marks, build_sampling_picker(marks, plan, names), attention, plan.count)
         found, trace = run_to_end(path.run(encoded, expand_limit(limit, encoded.lengths)))
     lengths, count = encoded.lengths.repeat_interleave(plan.count), plan.count
-    hypotheses = [own[0] for own in found.build_hypotheses(trace, lengths)]
+    hypotheses = best_hypotheses(found.build_hypotheses(trace, lengths))
     return [hypotheses[start : start + count] for start in range(0, len(hypotheses), count)]
 
 

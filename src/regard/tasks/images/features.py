@@ -21,6 +21,7 @@ from rich.progress import track
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels.native.cache import find_folder as cache_folder
 from regard.datasets.archives import open_archive, read_member, read_plain_file
+from regard.datasets.bounds import parse_json
 from regard.errors import InputError, wrong
 from regard.tasks.images.efficientnet import HEAD, OUTPUT_STRIDE, hash_weights, load_pretrained
 from regard.tasks.images.photos import as_tensor, open_photo, resize_to_square
@@ -187,7 +188,7 @@ def get_progress_file(file: Path) -> Path:
 def count_finished(file: Path) -> int:
     """How many images the file has."""
     try:
-        return int(json.loads(get_progress_file(file).read_text(encoding="utf-8"))["done"])
+        return int(parse_json(get_progress_file(file).read_text(encoding="utf-8"))["done"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0
 

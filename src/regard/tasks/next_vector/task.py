@@ -105,15 +105,13 @@ def build_sets(data: NextVectorData) -> tuple[DataSplits, float | None]:
         found = RULES[data.source](data.items, data.length, data.size, data.noise, data.seed)
     else:
         found = standardize(read_sequences(Path(data.source), data.length))
-    count = len(found.vectors)
-    cuts = [0, round(0.6 * count), round(0.8 * count), count]
-    parts = [to_tensors(found, slice(cuts[place], cuts[place + 1])) for place in range(3)]
+    parts = [to_tensors(found, part) for part in found.parts()]
     return DataSplits(lambda _: parts[0], parts[1], {"test": parts[2]}), found.floor
 
 
 def standardize(found: VectorSequences) -> VectorSequences:
     """A file's numbers with mean 0 and deviation 1, as those have that are learned from."""
-    known = found.vectors[: round(0.6 * len(found.vectors))].reshape(-1, found.vectors.shape[-1])
+    known = found.vectors[found.parts()[0]].reshape(-1, found.vectors.shape[-1])
     spread = known.std(0)
     return found._replace(vectors=(found.vectors - known.mean(0)) / np.where(spread > 0, spread, 1.0))
 

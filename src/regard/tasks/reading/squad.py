@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from regard.datasets.bounds import parse_json
 from regard.errors import wrong
 from regard.tasks.data.text_files import read_decompressed
 from regard.tasks.reading.questions import Answer, PassageQuestion, SquadDataset, check_answers
@@ -51,7 +52,7 @@ def join_articles(articles: Sequence[Article]) -> Article:
 def read_articles(path: Path) -> tuple[list[Article], list[str]]:
     """The questions of each article, and a note on those without an answer."""
     try:
-        articles = json.loads(read_decompressed(path))["data"]
+        articles = parse_json(read_decompressed(path))["data"]
         found = [parse_article(article) for article in articles]
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError | UnicodeDecodeError):

@@ -112,7 +112,7 @@ class TranslationTask:
         )
         found = translate(model, self.vocabularies, [pair.source for pair in pairs], search)
         return sum_matches(
-            [one.best[0].text for one in found], [pair.target for pair in pairs], self.config.measure.tokenizer
+            [one.first.text for one in found], [pair.target for pair in pairs], self.config.measure.tokenizer
         )
 
     def metrics(self, total: Mapping[str, float]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import EncoderDecoder
-from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search, no_hypothesis
 from regard.tasks.data import END, Vocabularies
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.translation.encoded_pairs import encode_texts, group_by_length, pad_rows
@@ -35,6 +35,13 @@ class TranslationResult(NamedTuple):
     source: list[str]
     best: list[TranslationHypothesis]
     ids: tuple[int, ...]  # of the source, its end included
+
+    @property
+    def first(self) -> TranslationHypothesis:
+        """The best translation; one sentence where there is none, because no score was a number."""
+        if not self.best:
+            raise no_hypothesis()
+        return self.best[0]
 
 
 @dataclass(frozen=True, slots=True)
