@@ -9,7 +9,6 @@ from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Distribution, Tensor, widen
 from regard.compute.kernels import noise
 from regard.compute.kernels.blocks import BlockOutput
-from regard.compute.kernels.simplex import widen
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
 

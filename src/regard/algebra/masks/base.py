@@ -123,7 +123,7 @@ class Mask(ABC):
 
     @staticmethod
     def keep_keys(real: Bool[Tensor, "*lead key"]) -> "Mask":
-        """Return the mask of padding `(batch, keys)` or `(*lead, keys)` whose True means *is real* (AllenNLP, Keras).
+        """Return a mask of padding `(batch, keys)` or `(*lead, keys)` whose True means *is real* (AllenNLP, Keras).
 
         >>> Mask.keep_keys(torch.tensor([[True, True, False]])).table(1, 3).int()
         tensor([[[1, 1, 0]]], dtype=torch.int32)
@@ -132,7 +132,7 @@ class Mask(ABC):
 
     @staticmethod
     def drop_keys(pad: Bool[Tensor, "*lead key"]) -> "Mask":
-        """Return the mask of padding `(batch, keys)` or `(*lead, keys)` whose True means *is padding* (nn.Transformer)."""
+        """Return the mask of padding `(batch, keys)` or `(*lead, keys)` in which True means *is padding*."""
         return _make_key_mask("pad", pad, "drop_keys", negate=True)
 
 

@@ -12,7 +12,6 @@ from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe, widen
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.simplex import widen
 from regard.errors import wrong, wrong_kind
 
 FARTHEST = 2**62  # more than any distance between two keys, and still an int64
