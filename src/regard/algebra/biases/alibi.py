@@ -27,17 +27,16 @@ LARGEST_COLUMN = 16.0  # the largest number for a key: rounding it costs as many
 class ALiBi(Bias):
     r"""The further away, the lower the score, by a fixed slope for each head.
 
-        $$ b_{ij} = -m_h |p_i - j| $$
+    $$ b_{ij} = -m_h |p_i - j| $$
 
-        with $m$ = `slope` and $p_i$ = the position of query $i$. Press et al. 2022.
+    with $m$ = `slope` and $p_i$ = the position of query $i$. Press et al. 2022.
 
-        Lowers to: a number for each key under a causal mask and softmax, because $-m (p_i - j)$ differs from $m j$ only by
-        a number for each query; a dense float mask otherwise, and where $m j$ would grow so large that it costs digits.
+    Lowers to: a number for each key under a causal mask and softmax, because $-m (p_i - j)$ differs from $m j$ by a
+    number for each query alone; a dense float mask otherwise, or if $m j$ would be so large that digits are lost.
 
-        >>> from regard.algebra.entries import list_as
-    from regard.algebra.pairs import Pairs
-        >>> ALiBi(1)(Pairs(1, 3)).flatten().tolist()
-        [-0.0078125, -0.00390625, -0.0]
+    >>> from regard.algebra.pairs import Pairs
+    >>> ALiBi(1)(Pairs(1, 3)).flatten().tolist()
+    [-0.0078125, -0.00390625, -0.0]
     """
 
     def __init__(self, heads: int) -> None:

@@ -13,7 +13,7 @@ from regard.errors import wrong
 
 
 def assign_buckets(distance: Int[Tensor, "..."], count: int, farthest: int, *, causal: bool) -> Int[Tensor, "..."]:
-    """Return the bucket of each distance `key − query`: exact when near, logarithmic when far (Raffel et al. 2020, §2.1).
+    """Return the bucket of each distance `key − query`: exact if near, logarithmic if far (Raffel et al. 2020, §2.1).
 
     Causal: all buckets are for the past. Otherwise half of them are for the future.
 

@@ -3,6 +3,7 @@
 import torch
 
 from regard.algebra.entries import list_as
+from regard.algebra.normalizers.base import RowNormalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor, describe
 from regard.compute.kernels import simplex
@@ -17,8 +18,8 @@ class LocalGaussian(RowNormalizer):
 
     with $p$ = `center`, `(*lead, queries)`, predicted by the model and trained through these weights, and $\sigma$ =
     `deviation`, which the paper sets to half the radius of the window. Luong et al. 2015, eq. 10. The window itself
-    is the mask `CenteredWindow(center, radius)`. Adding the logarithm of the Gaussian to the score would renormalize, and
-    is something else.
+    is the mask `CenteredWindow(center, radius)`. Adding the logarithm of the Gaussian to the score would
+    renormalize, which is not the same.
 
     Lowers to: two fused calls, with and without the Gaussian in the score, and the ratio of their totals.
     """

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from regard.algebra.entries import list_as
+from regard.algebra.normalizers.base import RowNormalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor
 from regard.algebra.terms import broadcast_per_head, check_setting, learn_setting

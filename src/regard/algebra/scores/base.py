@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Literal, Self
+from typing import Literal, TypeVar
 
 import torch
 
@@ -180,6 +180,9 @@ class DotScore(Score):
         return self.dot_form(query, key).compute_scores()
 
 
+AnyKernel = TypeVar("AnyKernel", bound="KernelScore")
+
+
 class KernelScore(Score):
     """A score that falls with a distance, the faster the larger its `width`: fixed or learned, one or one a head."""
 
@@ -191,7 +194,7 @@ class KernelScore(Score):
         self.width = check_setting("width", width)
 
     @classmethod
-    def learned(cls, width: float = 1.0, *, heads: int | None = None) -> Self:
+    def learned(cls: type[AnyKernel], width: float = 1.0, *, heads: int | None = None) -> AnyKernel:
         """Return one whose width is trained, for each head if heads are given."""
         return cls(learn_setting(width, heads))
 
