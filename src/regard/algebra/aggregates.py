@@ -48,7 +48,7 @@ class Aggregate(Term):
 
     @abstractmethod
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
-        """Return the weights to average with. Noise depends on `seed` and the pair, not on the block."""
+        """Return the weights to average with. Noise depends on `seed` and the indices of a pair, not on the block."""
 
 
 class RowAggregate(Aggregate):

@@ -31,8 +31,8 @@ class ALiBi(Bias):
 
     with $m$ = `slope` and $p_i$ = the position of query $i$. Press et al. 2022.
 
-    Lowers to: a number for each key under a causal mask and softmax, because $-m (p_i - j)$ differs from $m j$ only by
-    a number for each query; a dense float mask otherwise, and if $m j$ would grow so large that it costs digits.
+    Lowers to: a number for each key under a causal mask and softmax, because $-m (p_i - j)$ differs from $m j$ by a
+    number for each query alone; a dense float mask otherwise, or if $m j$ would be so large that digits are lost.
 
     >>> from regard.algebra.pairs import Pairs
     >>> ALiBi(1)(Pairs(1, 3)).flatten().tolist()

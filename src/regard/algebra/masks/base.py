@@ -132,7 +132,7 @@ class Mask(ABC):
 
     @staticmethod
     def drop_keys(pad: Bool[Tensor, "*lead key"]) -> "Mask":
-        """Return the mask of padding `(batch, keys)` or `(*lead, keys)` in which True means *is padding*."""
+        """Return the mask of padding `(batch, keys)` or `(*lead, keys)` whose True means *padding* (nn.Transformer)."""
         return _make_key_mask("pad", pad, "drop_keys", negate=True)
 
 

@@ -88,7 +88,7 @@ def to_huggingface(mask: Mask, keys: int, *, device: torch.device | str = "cpu")
 
 
 def from_valid_lengths(valid: Integer[Tensor, "..."], keys: int | None = None) -> Mask:
-    """Return the mask of d2l's `valid_lens`: (batch,) for all queries alike, or (batch, queries); `keys` in number."""
+    """Return the mask of d2l's `valid_lens`: (batch,) for all queries, or (batch, queries) and the number of `keys`."""
     if valid.dim() < 2:
         return Lengths(valid)
     if keys is None:

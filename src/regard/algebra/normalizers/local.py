@@ -28,8 +28,8 @@ class LocalGaussian(RowNormalizer):
 
     with $p$ = `center`, `(*lead, queries)`, predicted by the model and trained through these weights, and $\sigma$ =
     `deviation`, which the paper sets to half the radius of the window. Luong et al. 2015, eq. 10. The window itself
-    is the mask `CenteredWindow(center, radius)`. Adding the logarithm of the Gaussian to the score would renormalize,
-    which is something else.
+    is the mask `CenteredWindow(center, radius)`. Adding the logarithm of the Gaussian to the score would
+    renormalize, which is not the same.
 
     Lowers to: two fused calls, with and without the Gaussian in the score, and the ratio of their totals.
     """
