@@ -92,7 +92,7 @@ def test_greedy_decoding_through_onnxruntime_says_the_same(name: str, tmp_path: 
     source = torch.randint(4, len(WORDS), (len(LENGTHS), 6), generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
         wanted = greedy_search(torchs.model.decoder, torchs.model.encode(source, LENGTHS), SPECIAL_TOKENS, LIMIT)
-    found = Graphs(tmp_path / "graphs").greedy_search(source, LENGTHS)
+    found = Graphs(tmp_path / "graphs").greedy(source, LENGTHS)
     close(found, wanted, SPECIAL_TOKENS.end)
     assert len({tuple(tokens) for tokens, _ in found}) > 1
     with torch.no_grad():

@@ -94,21 +94,10 @@ class PostNorm(Residual):
 
 
 class Block(nn.Module):
-    """What encoder and decoder blocks share: self-attention and feed-forward, each with its residual."""
+    """What encoder and decoder blocks share: a feed-forward network with its residual."""
 
-    def __init__(
-        self,
-        size: int,
-        *,
-        attention: Attention,
-        feed_forward: nn.Module,
-        residual: type[Residual] = PreNorm,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        attention.role = "self"
-        self.attention, self.feed_forward = attention, feed_forward
-        self.attention_residual, self.forward_residual = (residual(size, dropout=dropout) for _ in range(2))
+    feed_forward: nn.Module
+    forward_residual: Residual
 
     def apply_feed_forward(self, stream: Stream) -> Stream:
         """Return the stream after the feed-forward network."""
@@ -123,6 +112,20 @@ class EncoderBlock(Block):
     >>> block(torch.randn(5, 7, 6)).shape
     torch.Size([5, 7, 6])
     """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        attention: Attention,
+        feed_forward: nn.Module,
+        residual: type[Residual] = PreNorm,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        attention.role = "self"
+        self.attention, self.feed_forward = attention, feed_forward
+        self.attention_residual, self.forward_residual = (residual(size, dropout=dropout) for _ in range(2))
 
     def forward(self, stream: Stream, *, mask: Mask = FULL, real: Mask = FULL) -> Stream:
         """Return the stream after the block; `real` allows positions that are not padding, `mask` which sees which."""
@@ -169,9 +172,12 @@ class DecoderBlock(Block):
         residual: type[Residual] = PreNorm,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__(size, attention=attention, feed_forward=feed_forward, residual=residual, dropout=dropout)
-        source.role = "cross"
-        self.source, self.source_residual = source, residual(size, dropout=dropout)
+        super().__init__()
+        attention.role, source.role = "self", "cross"
+        self.attention, self.source, self.feed_forward = attention, source, feed_forward
+        self.attention_residual, self.source_residual, self.forward_residual = (
+            residual(size, dropout=dropout) for _ in range(3)
+        )
 
     def begin(self, source: Float[Tensor, "*lead key source"], *, mask: Mask = FULL) -> DecoderBlockState:
         """Return the state before the first position; the source is projected once."""
