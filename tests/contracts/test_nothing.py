@@ -20,7 +20,7 @@ from regard.layers import (
     LocalAttention,
     Memory,
     Pooling,
-    RotaryPositions,
+    Rotary,
 )
 
 FAMILIES = [
@@ -62,7 +62,7 @@ def floats(*shape: int) -> Tensor:
 LAYERS: dict[str, Callable[[int, int, int], Tensor]] = {
     "attention": lambda b, q, k: read(Attention(8, heads=2), b, q, k),
     "grouped": lambda b, q, k: read(Attention(8, heads=4, groups=2), b, q, k),
-    "rotary": lambda b, q, k: read(Attention(8, heads=2, rotary=RotaryPositions(4)), b, q, k),
+    "rotary": lambda b, q, k: read(Attention(8, heads=2, rotary=Rotary(4)), b, q, k),
     "local": lambda b, q, k: local(b, q, k),
     "pooling": lambda b, q, k: Pooling(8, queries=q).double()(floats(b, k, 8)),
     "hops": lambda b, q, k: Hops.linear(8).double()(floats(b, q, 8), Memory(floats(b, k, 8), floats(b, k, 8))).output,

@@ -11,10 +11,10 @@ import pytest
 
 from regard.datasets import (
     DATASETS_BY_NAME,
-    Dataset,
     DownloadError,
     Extraction,
     File,
+    PublishedDataset,
     RetryPolicy,
     download_dataset,
     find_cached_folder,
@@ -40,10 +40,10 @@ LINES = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data i
 MEMBERS = hashlib.sha256(LINES.encode()).hexdigest()
 
 
-def dataset(shelf: Any, **changes: Any) -> Dataset:
+def dataset(shelf: Any, **changes: Any) -> PublishedDataset:
     unpacking = Extraction("*/recordings/*.wav", "recordings", **({"count": 2, "sha256": MEMBERS} | changes))
     file = File("set.zip", f"{shelf.address}/set.zip", extraction=unpacking)
-    return Dataset("small", "two sounds", "free", "http://127.0.0.1/", (file,))
+    return PublishedDataset("small", "two sounds", "free", "http://127.0.0.1/", (file,))
 
 
 def test_the_wanted_members_are_unpacked_and_the_archive_is_not_kept(shelf: Any, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_damaged_archive_is_one_sentence(shelf: Any, tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_sum_must_stay_what_it_was(shelf: Any, tmp_path: Path) -> None:
-    plain = Dataset("small", "", "free", "", (File("a.bin", f"{shelf.address}/a.bin"),))
+    plain = PublishedDataset("small", "", "free", "", (File("a.bin", f"{shelf.address}/a.bin"),))
     list(download_dataset(plain, tmp_path, patience=QUICK))
     (tmp_path / "a.bin").unlink()
     shelf.files["/a.bin"] = b"another"

@@ -16,10 +16,10 @@ import pytest
 
 from regard.datasets import (
     DATASETS,
-    Dataset,
     DownloadError,
     Extraction,
     File,
+    PublishedDataset,
     RetryPolicy,
     connections,
     download_dataset,
@@ -188,7 +188,7 @@ def test_what_no_sum_is_known_of_is_told_and_bounded(
 )
 def test_a_record_beyond_repair_is_none(shelf: Any, tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".regard.json").write_bytes(content)
-    plain = Dataset("small", "", "free", "", (File("a.bin", f"{shelf.address}/a.bin"),))
+    plain = PublishedDataset("small", "", "free", "", (File("a.bin", f"{shelf.address}/a.bin"),))
     assert len(list(download_dataset(plain, tmp_path, patience=QUICK))) == 1
 
 

@@ -13,7 +13,7 @@ from regard.algebra.normalizers import Normalizer, Softmax, Sparsemax
 from regard.algebra.scores import Additive, Bilinear, Dot, Gaussian, ScaledDot
 from regard.compute.attend import attend
 from regard.errors import InputError
-from regard.layers import Attention, Mechanism, Memory, PackedProjections, Projections, RotaryPositions
+from regard.layers import Attention, Mechanism, Memory, PackedProjections, Projections, Rotary
 
 B, H, L, S, D = 2, 3, 5, 7, 11
 SIZE, SOURCE = H * D, 13
@@ -94,9 +94,9 @@ def test_grouped_heads_draw() -> None:
     assert log_prob.shape == (B, 4, L)
 
 
-@pytest.mark.parametrize("rotary", [None, RotaryPositions(10)])
+@pytest.mark.parametrize("rotary", [None, Rotary(10)])
 @pytest.mark.parametrize("packed", [True, False])
-def test_within_is_remember_and_attend(packed: bool, rotary: RotaryPositions | None) -> None:
+def test_within_is_remember_and_attend(packed: bool, rotary: Rotary | None) -> None:
     size = 10 * H
     layer = Attention(size, heads=H, rotary=rotary) if packed else Attention(size, heads=H, source=size, rotary=rotary)
     layer.double()
@@ -108,10 +108,10 @@ def test_within_is_remember_and_attend(packed: bool, rotary: RotaryPositions | N
     torch.testing.assert_close(memory.key, layer.remember(x, mask=real).key)
 
 
-@pytest.mark.parametrize("rotary", [None, RotaryPositions(10)])
+@pytest.mark.parametrize("rotary", [None, Rotary(10)])
 @pytest.mark.parametrize("groups", [1, H])
 @pytest.mark.parametrize("score", [ScaledDot, Gaussian, lambda: Additive(10, heads=H)])
-def test_stepping_is_teacher_forcing(score: type, groups: int, rotary: RotaryPositions | None) -> None:
+def test_stepping_is_teacher_forcing(score: type, groups: int, rotary: Rotary | None) -> None:
     layer = Attention(10 * H, heads=H, groups=groups, mechanism=Mechanism(score()), rotary=rotary).double()
     x = torch.randn(B, L, 10 * H).double()
     whole = layer(x, layer.remember(x), mask=Causal())
@@ -294,7 +294,7 @@ def test_a_memory_may_be_made_by_hand() -> None:
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
 def test_half_precision_stays_half(kind: torch.dtype) -> None:
-    layer = Attention(10 * H, heads=H, rotary=RotaryPositions(10)).to(kind)
+    layer = Attention(10 * H, heads=H, rotary=Rotary(10)).to(kind)
     x = torch.randn(B, L, 10 * H).to(kind)
     out = layer(x, layer.remember(x, mask=Lengths(torch.tensor([L, 0]))))
     assert out.dtype == kind

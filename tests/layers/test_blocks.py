@@ -16,7 +16,7 @@ from regard.layers import (
     PostNorm,
     PreNorm,
     Residual,
-    RotaryPositions,
+    Rotary,
 )
 from regard.layers.blocks import DecoderBlockState
 
@@ -68,7 +68,7 @@ def test_the_decoder_block_is_that_of_torch(residual: type[Residual], first: boo
     torch.testing.assert_close(output, expected)
 
 
-def decoder(residual: type[Residual], rotary: RotaryPositions | None, groups: int) -> DecoderBlock:
+def decoder(residual: type[Residual], rotary: Rotary | None, groups: int) -> DecoderBlock:
     own = Attention(SIZE, heads=H, groups=groups, rotary=rotary, mechanism=Mechanism(Gaussian()))
     source = Attention(SIZE, heads=H, source=W, mechanism=Mechanism(normalizer=Sparsemax()))
     forward = FeedForward(SIZE, HIDDEN, activation=nn.GELU())
@@ -76,9 +76,9 @@ def decoder(residual: type[Residual], rotary: RotaryPositions | None, groups: in
 
 
 @pytest.mark.parametrize("residual", [PreNorm, PostNorm])
-@pytest.mark.parametrize("rotary", [None, RotaryPositions(D)])
+@pytest.mark.parametrize("rotary", [None, Rotary(D)])
 @pytest.mark.parametrize("groups", [1, H])
-def test_stepping_is_the_whole(residual: type[Residual], rotary: RotaryPositions | None, groups: int) -> None:
+def test_stepping_is_the_whole(residual: type[Residual], rotary: Rotary | None, groups: int) -> None:
     block = decoder(residual, rotary, groups)
     x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
     begin = block.begin(source, mask=Lengths(torch.tensor([S, 0])))

@@ -7,7 +7,7 @@ import torch
 
 from regard import ALiBi, Causal, InputError, KindError, Lengths, Mask, Window
 from regard.algebra.shapes import Tensor
-from regard.layers import Attention, LearnedPositions, Mechanism, Memory, RotaryPositions, SinusoidalPositions
+from regard.layers import Attention, LearnedPositions, Mechanism, Memory, Rotary, Sinusoidal
 
 B, H, L, D = 3, 2, 5, 8
 LENGTHS = torch.tensor([5, 2, 0])
@@ -15,7 +15,7 @@ LENGTHS = torch.tensor([5, 2, 0])
 
 def layer(**changes: object) -> Attention:
     torch.manual_seed(0)
-    return Attention(D, heads=H, **({"rotary": RotaryPositions(D // H)} | changes)).double()  # type: ignore[arg-type]
+    return Attention(D, heads=H, **({"rotary": Rotary(D // H)} | changes)).double()  # type: ignore[arg-type]
 
 
 def sequences(length: int, seed: int = 0) -> Tensor:
@@ -111,10 +111,10 @@ def test_distances_counted_in_keys_beside_a_padded_cache_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "positions",
-    [SinusoidalPositions(D), LearnedPositions(11, D), RotaryPositions(D)],
+    [Sinusoidal(D), LearnedPositions(11, D), Rotary(D)],
     ids=lambda part: type(part).__name__,
 )
-def test_every_kind_of_position_starts_where_each_sequence_does(positions: SinusoidalPositions) -> None:
+def test_every_kind_of_position_starts_where_each_sequence_does(positions: Sinusoidal) -> None:
     x = sequences(B).float()  # as many vectors as sequences: a start for each could be taken for one of each vector
     start = torch.tensor([0, 7, 3])
     moved = positions(x, start=start)
@@ -127,7 +127,7 @@ def test_every_kind_of_position_starts_where_each_sequence_does(positions: Sinus
 @pytest.mark.usefixtures("as_installed")
 def test_a_start_that_is_no_position_is_refused() -> None:
     with pytest.raises(KindError, match=r"^start: got a float32 tensor of shape"):
-        RotaryPositions(D)(sequences(2), start=torch.zeros(B))  # type: ignore[arg-type]
+        Rotary(D)(sequences(2), start=torch.zeros(B))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^sequence: got 12 positions, expected at most 11"):
         LearnedPositions(11, D)(sequences(2).float(), start=torch.tensor([0, 10, 1]))
     with pytest.raises(InputError, match=r"^start: got lead axes"):

@@ -10,7 +10,7 @@ from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.normalizers import Softmax, Sparsemax
 from regard.algebra.scores import Dot
 from regard.errors import InputError, KindError
-from regard.layers import Attention, Mechanism, PackedProjections, Projections, RotaryPositions
+from regard.layers import Attention, Mechanism, PackedProjections, Projections, Rotary
 
 B, H, L, S, D, K, V = 2, 3, 5, 7, 11, 13, 17
 SIZE = H * D
@@ -156,7 +156,7 @@ MESSAGES = {
     "mechanism: got ScaledDot, Sparsemax, Soft, expected scaled dot product and softmax, all that torch's module has; "
     "fix: keep it in regard": lambda: Attention(SIZE, mechanism=Mechanism(normalizer=Sparsemax())).to_torch(),
     "mechanism: got ScaledDot, Softmax, Soft, Rotary, expected scaled dot product and softmax, all that torch's module "
-    "has; fix: keep it in regard": lambda: Attention(6, rotary=RotaryPositions(6)).to_torch(),
+    "has; fix: keep it in regard": lambda: Attention(6, rotary=Rotary(6)).to_torch(),
     "mechanism: got ScaledDot, Softmax at temperature 2.0, Soft, expected scaled dot product and softmax, all that "
     "torch's module has; fix: keep it in regard": lambda: Attention(
         6, mechanism=Mechanism(normalizer=Softmax(2.0))

@@ -7,7 +7,7 @@ import torch
 
 from regard.algebra.masks import Causal
 from regard.errors import InputError
-from regard.layers import Attention, LearnedPositions, RotaryPositions, SinusoidalPositions, rotation, sinusoids
+from regard.layers import Attention, LearnedPositions, Rotary, Sinusoidal, rotation, sinusoids
 
 B, L, D = 2, 7, 10
 
@@ -39,7 +39,7 @@ def test_rotations_compose() -> None:
     torch.testing.assert_close(rotation(-4, D), rotation(4, D).T)
 
 
-@pytest.mark.parametrize("positions", [SinusoidalPositions(D), LearnedPositions(L, D)])
+@pytest.mark.parametrize("positions", [Sinusoidal(D), LearnedPositions(L, D)])
 def test_stepping_is_the_whole(positions: torch.nn.Module) -> None:
     x = torch.randn(B, L, D)
     steps = [positions(x[:, t : t + 1], start=t) for t in range(L)]
@@ -48,12 +48,12 @@ def test_stepping_is_the_whole(positions: torch.nn.Module) -> None:
 
 
 def test_far_positions_keep_their_digits() -> None:
-    added = SinusoidalPositions(D)(torch.zeros(1, 1, D), start=100_003)[0, 0, 0].item()
+    added = Sinusoidal(D)(torch.zeros(1, 1, D), start=100_003)[0, 0, 0].item()
     assert added == pytest.approx(math.sin(100_003), abs=1e-6)
 
 
 def test_rotary_products_depend_on_distance_only() -> None:
-    rotary = RotaryPositions(D)
+    rotary = Rotary(D)
     query, key = torch.randn(2, 1, D).double()
     products = [(rotary(query, start=i) * rotary(key, start=i - 3)).sum() for i in (3, 8, 101, 1000)]
     torch.testing.assert_close(torch.stack(products), products[0].expand(4))
@@ -65,11 +65,11 @@ def test_rotary_products_depend_on_distance_only() -> None:
 def test_rotary_is_the_matrix_of_rotation() -> None:
     x = torch.randn(B, L, D).double()
     expected = torch.stack([x[:, i] @ rotation(i, D) for i in range(L)], 1)
-    torch.testing.assert_close(RotaryPositions(D)(x), expected)
+    torch.testing.assert_close(Rotary(D)(x), expected)
 
 
 def test_a_layer_with_rotary_sees_distance_only() -> None:
-    layer = Attention(2 * D, heads=2, rotary=RotaryPositions(D)).double()
+    layer = Attention(2 * D, heads=2, rotary=Rotary(D)).double()
     x = torch.randn(B, L, 2 * D).double()
     shifted = layer.remember(x, start=100)
     query = layer._rotate(layer.projections.project_queries(x), 100)
@@ -79,7 +79,7 @@ def test_a_layer_with_rotary_sees_distance_only() -> None:
 
 def test_messages() -> None:
     with pytest.raises(InputError) as caught:
-        SinusoidalPositions(7)
+        Sinusoidal(7)
     expected = "dim: got 7, expected an even number, because sine and cosine come in pairs; fix: use 8"
     assert str(caught.value) == expected
     with pytest.raises(InputError) as caught:
@@ -87,5 +87,5 @@ def test_messages() -> None:
     expected = "sequence: got 6 positions, expected at most 5; fix: build LearnedPositions(6, …), or cut the sequence"
     assert str(caught.value) == expected
     with pytest.raises(InputError) as caught:
-        RotaryPositions(4)(torch.ones(1, 6))
-    assert str(caught.value) == "rotary.dim: got 4, expected the width of one head, 6; fix: build RotaryPositions(6)"
+        Rotary(4)(torch.ones(1, 6))
+    assert str(caught.value) == "rotary.dim: got 4, expected the width of one head, 6; fix: build Rotary(6)"

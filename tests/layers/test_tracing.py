@@ -7,7 +7,7 @@ import sys
 SCRIPT = """
 import torch
 from torch import nn
-from regard.layers import Attention, DecoderBlock, FeedForward, Pooling, RotaryPositions
+from regard.layers import Attention, DecoderBlock, FeedForward, Pooling, Rotary
 from regard.algebra.masks import Causal, Lengths
 
 B, H, L, S, D = 2, 3, 5, 7, 4
@@ -17,7 +17,7 @@ SIZE = H * D
 class Whole(nn.Module):
     def __init__(self):
         super().__init__()
-        own, source = Attention(SIZE, heads=H, groups=1, rotary=RotaryPositions(D)), Attention(SIZE, heads=H)
+        own, source = Attention(SIZE, heads=H, groups=1, rotary=Rotary(D)), Attention(SIZE, heads=H)
         forward = FeedForward(SIZE, 2 * SIZE)
         self.block = DecoderBlock(SIZE, attention=own, source=source, feed_forward=forward)
         self.pooling = Pooling.additive(SIZE, D)

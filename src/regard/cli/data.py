@@ -13,8 +13,8 @@ from regard.datasets import (
     DATASETS,
     DATASETS_BY_NAME,
     REGARD_DATA,
-    Dataset,
     File,
+    PublishedDataset,
     download_dataset,
     find_cached_folder,
     get_data_home,
@@ -78,7 +78,7 @@ def download(
     console.print(f"{dataset.name} is in {target}", markup=False)
 
 
-def find_dataset(name: str) -> Dataset:
+def find_dataset(name: str) -> PublishedDataset:
     """Return the data set of this name."""
     if name not in DATASETS_BY_NAME:
         fix = f"write regard data get {find_nearest(name, DATASETS_BY_NAME)}"
@@ -93,7 +93,7 @@ def build_progress_bar() -> Progress:
     return Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not sys.stderr.isatty())
 
 
-def format_size(dataset: Dataset) -> str:
+def format_size(dataset: PublishedDataset) -> str:
     """Return the size of the download in words.
 
     >>> format_size(DATASETS_BY_NAME["squad"]), format_size(DATASETS_BY_NAME["fsdd"])

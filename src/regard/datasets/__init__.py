@@ -1,7 +1,7 @@
 """Data sets of other authors: which are known, where they are searched, how they are downloaded. Needs no torch."""
 
 from regard.datasets.download import download_dataset
-from regard.datasets.files import Dataset, Extraction, File
+from regard.datasets.files import Extraction, File, PublishedDataset
 from regard.datasets.locations import REGARD_DATA, find_cached_folder, find_data, get_data_home, list_data_roots
 from regard.datasets.registry import DATASETS, DATASETS_BY_NAME
 from regard.datasets.transfer import DownloadError, RetryPolicy, download_file
@@ -10,10 +10,10 @@ __all__ = [
     "DATASETS",
     "DATASETS_BY_NAME",
     "REGARD_DATA",
-    "Dataset",
     "DownloadError",
     "Extraction",
     "File",
+    "PublishedDataset",
     "RetryPolicy",
     "download_dataset",
     "download_file",

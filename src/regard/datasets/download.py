@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.datasets.bounds import parse_json
 from regard.datasets.extraction import extract_archive
-from regard.datasets.files import Dataset, File
+from regard.datasets.files import File, PublishedDataset
 from regard.datasets.transfer import RetryPolicy, download_error, download_file, wrap_disk_errors
 
 RECORD = ".regard.json"  # the sha256 of what was downloaded, and the members of archives
@@ -16,7 +16,7 @@ FileCallback = Callable[[File, int, int | None], None]
 
 
 def download_dataset(
-    dataset: Dataset,
+    dataset: PublishedDataset,
     folder: Path,
     *,
     mirror: str = "",

@@ -34,7 +34,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class PublishedDataset:
     """Files under one license."""
 
     name: str

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from regard.datasets.files import Dataset
+from regard.datasets.files import PublishedDataset
 
 REGARD_DATA = "REGARD_DATA"
 
@@ -32,7 +32,7 @@ def find_data(path: Path) -> Path | None:
     return None
 
 
-def find_cached_folder(dataset: Dataset) -> Path | None:
+def find_cached_folder(dataset: PublishedDataset) -> Path | None:
     """Return the first folder that has something of this data set."""
     folders = [root / dataset.name for root in list_data_roots()]
     return next((path for path in folders if path.is_dir() and any(path.iterdir()) and not is_incomplete(path)), None)

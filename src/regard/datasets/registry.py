@@ -1,6 +1,6 @@
 """The data sets that tasks know by name, with sizes and sha256 of the authors' own files."""
 
-from regard.datasets.files import Dataset, Extraction, File
+from regard.datasets.files import Extraction, File, PublishedDataset
 
 MULTI30K_ADDRESS = (
     "https://raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"
@@ -65,14 +65,14 @@ def list_files(address: str, files: tuple[tuple[str, int, str], ...]) -> tuple[F
 
 
 DATASETS = (
-    Dataset(
+    PublishedDataset(
         "multi30k",
         "captions of images in English, German and French (Elliott et al. 2016)",
         "for non-commercial research and education; derived from Flickr30k",
         "https://github.com/multi30k/dataset",
         tuple(File(name, build_multi30k_address(name), size, sha256) for name, size, sha256 in MULTI30K_FILES),
     ),
-    Dataset(
+    PublishedDataset(
         "tatoeba",
         "sentences in English with their translations into French and Mandarin (Tatoeba, ManyThings)",
         "CC BY 2.0 FR; attribute tatoeba.org and manythings.org/anki",
@@ -83,7 +83,7 @@ DATASETS = (
         ),
         notes="the authors add sentences now and then: there is no sum to compare with",
     ),
-    Dataset(
+    PublishedDataset(
         "mnist",
         "handwritten digits, 28 × 28 (LeCun, Cortes and Burges)",
         "usually stated as CC BY-SA 3.0",
@@ -91,14 +91,14 @@ DATASETS = (
         list_files(MNIST_ADDRESS, MNIST_FILES),
         notes="where the authors' server refuses, give another with --mirror; the sums decide",
     ),
-    Dataset(
+    PublishedDataset(
         "fsdd",
         "spoken digits of six speakers, 8 kHz (Free Spoken Digit Dataset, Jackson et al.)",
         "CC BY-SA 4.0",
         "https://github.com/Jakobovski/free-spoken-digit-dataset",
         (File("fsdd.zip", FSDD_ADDRESS, extraction=FSDD_RECORDINGS),),
     ),
-    Dataset(
+    PublishedDataset(
         "flickr8k",
         "five captions for each of 8,000 photographs, and how they are split (Hodosh et al. 2013); no photographs",
         "for non-commercial research and education; the photographs are their photographers'",
@@ -106,14 +106,14 @@ DATASETS = (
         (File("Flickr8k_text.zip", FLICKR8K_ADDRESS, extraction=Extraction("*Flickr*8k.*.txt")),),
         notes="no sum is known for this file: its own is written down at the first download",
     ),
-    Dataset(
+    PublishedDataset(
         "squad",
         "questions with answers in paragraphs of Wikipedia (SQuAD 1.1, Rajpurkar et al. 2016)",
         "CC BY-SA 4.0",
         "https://rajpurkar.github.io/SQuAD-explorer/",
         list_files(SQUAD_ADDRESS, SQUAD_FILES),
     ),
-    Dataset(
+    PublishedDataset(
         "glove",
         "vectors of 400,000 words, from 6 billion words of English (Pennington et al. 2014)",
         "PDDL 1.0 (public domain)",

@@ -10,7 +10,7 @@ from regard.layers.location import Coverage, LocationFeatures, build_initial_wei
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import Memory
 from regard.layers.pooling import Pooling
-from regard.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions, rotation, sinusoids
+from regard.layers.positions import LearnedPositions, Rotary, Sinusoidal, rotation, sinusoids
 from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
 __all__ = [
@@ -38,8 +38,8 @@ __all__ = [
     "PreNorm",
     "Projections",
     "Residual",
-    "RotaryPositions",
-    "SinusoidalPositions",
+    "Rotary",
+    "Sinusoidal",
     "Trilinear",
     "build_initial_weights",
     "coverage_loss",

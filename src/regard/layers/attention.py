@@ -13,7 +13,7 @@ from regard.errors import wrong
 from regard.layers.conversion import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism
 from regard.layers.memory import FULL, Memory, check_memory, check_sequence, combine_masks, zero_harmful_padding
-from regard.layers.positions import RotaryPositions, Start, check_start
+from regard.layers.positions import Rotary, Start, check_start
 from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
 Role = Literal["self", "cross"]  # keys from the sequence of the queries, or from another one
@@ -45,7 +45,7 @@ class Attention(nn.Module):
         groups: int | None = None,
         source: int | None = None,
         mechanism: Mechanism | None = None,
-        rotary: RotaryPositions | None = None,
+        rotary: Rotary | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Attention(nn.Module):
 
     def to_torch(self) -> nn.MultiheadAttention:
         """Return a module of torch with the same numbers, batch first; raise if torch has no such module."""
-        parts = self.mechanism.list_parts() + ([] if self.rotary is None else ["RotaryPositions"])
+        parts = self.mechanism.list_parts() + ([] if self.rotary is None else ["Rotary"])
         if parts != ["ScaledDot", "Softmax", "Soft"]:
             expected, fix = "scaled dot product and softmax, all that torch's module has", "keep it in regard"
             raise wrong("mechanism", ", ".join(parts), expected, fix)

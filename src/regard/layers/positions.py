@@ -53,12 +53,12 @@ def rotation(delta: int | float, dim: int, *, base: float = 10000.0) -> Float[Te
     return matrix
 
 
-class SinusoidalPositions(nn.Module):
+class Sinusoidal(nn.Module):
     """Adds `sinusoids`. `start` is the position of the first vector: that of a cached step is the cache's length.
 
     If padded sequences continue at different positions, `start` is a tensor with one for each.
 
-    >>> SinusoidalPositions(4)(torch.zeros(1, 2, 4))[0, 0]
+    >>> Sinusoidal(4)(torch.zeros(1, 2, 4))[0, 0]
     tensor([0., 1., 0., 1.])
     """
 
@@ -111,7 +111,7 @@ class LearnedPositions(nn.Module):
             raise wrong("sequence", f"{stop} positions", f"at most {most}", fix)
 
 
-class RotaryPositions(nn.Module):
+class Rotary(nn.Module):
     r"""Rotates queries and keys by an angle that grows with their position: their product depends on the distance.
 
     $$ \begin{bmatrix} x'_{2j} \\ x'_{2j+1} \end{bmatrix} = \begin{bmatrix} \cos i\omega_j & -\sin i\omega_j \\
@@ -123,7 +123,7 @@ class RotaryPositions(nn.Module):
 
     Lowers to: rotate in the layer, then the dot product.
 
-    >>> RotaryPositions(2)(torch.tensor([[1.0, 0.0]]), start=0)
+    >>> Rotary(2)(torch.tensor([[1.0, 0.0]]), start=0)
     tensor([[1., 0.]])
     """
 
@@ -138,7 +138,7 @@ class RotaryPositions(nn.Module):
         """Return the rotated heads; `positions`, `(*lead, length)`, are given if they are not consecutive."""
         check_start(start, tuple(heads.shape[:-2]))
         if heads.shape[-1] != self.dim:
-            fix = f"build RotaryPositions({heads.shape[-1]})"
+            fix = f"build Rotary({heads.shape[-1]})"
             raise wrong("rotary.dim", self.dim, f"the width of one head, {heads.shape[-1]}", fix)
         omega = frequencies(self.dim, base=self.base)
         if positions is None:

@@ -10,7 +10,7 @@ from regard.algebra.scores import Additive, Score
 from regard.errors import wrong
 from regard.layers.attention import Attention
 from regard.layers.mechanism import Mechanism
-from regard.layers.positions import RotaryPositions
+from regard.layers.positions import Rotary
 from regard.layers.projections import Projections, build_linear
 from regard.models.config import ModelConfig
 from regard.models.interface import Encoder
@@ -55,7 +55,7 @@ def build_self_attention(config: ModelConfig) -> Attention:
         heads=shape.heads,
         groups=shape.groups,
         mechanism=build_mechanism(config, shape.score, shape.normalizer, bias),
-        rotary=RotaryPositions(config.size // shape.heads) if shape.positions == "rotary" else None,
+        rotary=Rotary(config.size // shape.heads) if shape.positions == "rotary" else None,
         dropout=shape.attention_dropout,
     )
 

@@ -4,7 +4,7 @@ from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
-from regard.layers.positions import LearnedPositions, SinusoidalPositions, Start
+from regard.layers.positions import LearnedPositions, Sinusoidal, Start
 from regard.models.config import ModelConfig
 
 
@@ -25,7 +25,7 @@ class TokenEmbedding(nn.Module):
         table: nn.Embedding,
         *,
         factor: float = 1.0,
-        positions: SinusoidalPositions | LearnedPositions | None = None,
+        positions: Sinusoidal | LearnedPositions | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -48,10 +48,10 @@ class TokenEmbedding(nn.Module):
 
 def build_token_embedding(config: ModelConfig, table: nn.Embedding, kind: str) -> TokenEmbedding:
     """Build the embedding of an encoder or decoder of this kind, which decides on positions and scale."""
-    positions: SinusoidalPositions | LearnedPositions | None = None
+    positions: Sinusoidal | LearnedPositions | None = None
     if kind == "convolutional" or (kind == "transformer" and config.transformer.positions == "learned"):
         positions = LearnedPositions(config.longest, config.size)
     elif kind == "transformer" and config.transformer.positions == "sinusoidal":
-        positions = SinusoidalPositions(config.size)
+        positions = Sinusoidal(config.size)
     factor = 1.0 if kind == "recurrent" else config.size**0.5
     return TokenEmbedding(table, factor=factor, positions=positions, dropout=config.dropout)

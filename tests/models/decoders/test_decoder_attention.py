@@ -13,7 +13,7 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.scores import Dot
 from regard.algebra.shapes import Tensor
 from regard.errors import InputError
-from regard.layers import Attention, LocalAttention, LocationFeatures, Mechanism, RotaryPositions
+from regard.layers import Attention, LocalAttention, LocationFeatures, Mechanism, Rotary
 from regard.layers.blocks import DecoderBlock
 from regard.layers.projections import Projections
 from regard.models import EncoderOutput
@@ -53,7 +53,7 @@ def queries() -> Tensor:
     return torch.randn(B, T, D, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
-def attention(dropout: float = 0.0, heads: int = 1, rotary: RotaryPositions | None = None, **parts: Any) -> Attention:
+def attention(dropout: float = 0.0, heads: int = 1, rotary: Rotary | None = None, **parts: Any) -> Attention:
     return Attention(Projections(heads=heads), mechanism=Mechanism(Dot(), **parts), dropout=dropout, rotary=rotary)
 
 
@@ -120,10 +120,8 @@ def test_a_bias_that_counts_queries_is_refused(name: str, bias: Bias) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_rotary_positions_of_a_source_are_refused(name: str) -> None:
-    with pytest.raises(
-        InputError, match=re.escape("attention.rotary: got RotaryPositions, expected none in cross-attention")
-    ):
-        READERS[name](lambda **parts: attention(rotary=RotaryPositions(2), **parts))
+    with pytest.raises(InputError, match=re.escape("attention.rotary: got Rotary, expected none in cross-attention")):
+        READERS[name](lambda **parts: attention(rotary=Rotary(2), **parts))
 
 
 @pytest.mark.parametrize("name", ["glancing", "attentive", "aware"])

@@ -21,7 +21,7 @@ def check_source_attention(attention: Attention, *, sequential: bool = False) ->
     mechanism = attention.mechanism
     if attention.rotary is not None:
         fix = "add positions to the source, or leave rotary out"
-        raise wrong("attention.rotary", "RotaryPositions", "none in cross-attention", fix)
+        raise wrong("attention.rotary", "Rotary", "none in cross-attention", fix)
     if mechanism.bias is not None and not mechanism.bias.columnwise:
         expected, fix = "one that gives every query the same number for a key", "use Prior, or a number for all keys"
         raise wrong("mechanism.bias", type(mechanism.bias).__name__, expected, fix)

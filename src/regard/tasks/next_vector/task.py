@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.algebra.aggregates import Argmax
 from regard.algebra.catalog import Sizes
 from regard.compute.attend import AttentionResult
-from regard.layers.positions import SinusoidalPositions
+from regard.layers.positions import Sinusoidal
 from regard.tasks.data.sequences import RULES, VectorSequences, read_sequences
 from regard.tasks.mechanisms import build_catalog_mechanism
 from regard.tasks.next_vector.config import NextVectorData, NextVectorModel
@@ -40,7 +40,7 @@ class SevenSteps(nn.Module):
     def __init__(self, size: int, length: int, config: NextVectorModel) -> None:
         super().__init__()
         self.embed = nn.Linear(size, config.size, bias=False)
-        self.positions = SinusoidalPositions(config.size)
+        self.positions = Sinusoidal(config.size)
         self.query = nn.Linear(config.size, config.size, bias=False)
         self.key = nn.Linear(config.size, config.size, bias=False)
         # At first the last vector looks at itself; from a random start it may settle on one further back.
