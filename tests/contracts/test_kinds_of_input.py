@@ -47,11 +47,11 @@ def test_what_is_no_float_tensor_is_refused(name: str, kind: str) -> None:
         CALLS[name](bad)
 
 
-@pytest.mark.parametrize("bad", [GOOD, None, [GOOD], (GOOD, GOOD)], ids=["tensor", "none", "list", "pair"])
-def test_a_layer_wants_a_memory(bad: Any) -> None:
+@pytest.mark.parametrize("bad", [[GOOD], (GOOD, GOOD)], ids=["list", "pair"])
+def test_a_layer_wants_a_tensor_or_a_memory(bad: Any) -> None:
     sentence = (
-        r"^memory: got .*, expected a Memory, which holds projected keys and values; "
-        r"fix: write layer\(x, layer\.remember\(source\)\)$"
+        r"^source: got .*, expected a tensor, or a Memory of projected keys and values; "
+        r"fix: write layer\(x\), layer\(x, source\) or layer\(x, layer\.remember\(source\)\)$"
     )
     with pytest.raises(KindError, match=sentence):
         layer(GOOD, bad)

@@ -126,6 +126,26 @@ def test_stepping_is_teacher_forcing(score: type, groups: int, rotary: Rotary | 
     torch.testing.assert_close(torch.cat([halves[0].output, later.output], 1), whole)
 
 
+def test_one_two_or_three_sequences_are_self_cross_and_key_value_attention() -> None:
+    layer = Attention(SIZE, heads=H)
+    x, y, z = torch.randn(B, L, SIZE), torch.randn(B, S, SIZE), torch.randn(B, S, SIZE)
+    torch.testing.assert_close(layer(x), layer(x, layer.remember(x)))
+    torch.testing.assert_close(layer(x, mask=Causal()), layer.attend_self(x, mask=Causal())[0].output)
+    torch.testing.assert_close(layer(x, y), layer(x, layer.remember(y)))
+    torch.testing.assert_close(layer(x, y, z), layer(x, layer.remember(y, z)))
+    assert layer.attend(x, y).weights.dense().shape == (B, H, L, S)
+
+
+def test_a_content_needs_a_source_that_is_no_memory() -> None:
+    layer, x = Attention(SIZE, heads=H), torch.randn(B, L, SIZE)
+    sentence = (
+        r"^content: got a float32 tensor .*, expected a tensor, the source .*; fix: write layer\(query, key, value\)$"
+    )
+    for source in (layer.remember(x), None):
+        with pytest.raises(InputError, match=sentence):
+            layer(x, source, x)
+
+
 def test_padding_does_not_matter() -> None:
     layer = Attention(SIZE, heads=H, source=SOURCE).double()
     query, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, SOURCE).double()

@@ -7,12 +7,12 @@ from torch import nn
 
 from regard.algebra.masks import Full, Mask, Window
 from regard.algebra.masks.base import differs_by_head, ensure_head_axis
-from regard.algebra.shapes import Float, Tensor
+from regard.algebra.shapes import Float, Tensor, describe
 from regard.compute.attend import AttentionResult
-from regard.errors import wrong
+from regard.errors import wrong, wrong_kind
 from regard.layers.conversion import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, check_memory, check_sequence, combine_masks, zero_harmful_padding
+from regard.layers.memory import FULL, Memory, check_sequence, combine_masks, zero_harmful_padding
 from regard.layers.positions import Rotary, Start, check_start
 from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
@@ -24,15 +24,15 @@ class Attention(nn.Module):
 
     $$ o_i = W_o [h_1; \dots; h_H], \qquad h = \mathrm{mechanism}(W_q x_i, W_k s, W_v s) $$
 
-    with $x$ = the queries, $s$ = the source that `remember` turned into a memory, and $W$ = `projections`: given
+    with $x$ = the queries, $s$ = the source (none: the queries), and $W$ = `projections`: given
     as parts, or made for `size`, `heads`, `groups` and the width of the `source`. Vaswani et al. 2017, §3.2.2, with
     any score, bias, normalizer and aggregate. A query that sees no key gives the last projection of zeros. `role` is
     set by the module that uses the layer, for those who record a model; it changes no number.
 
     >>> layer = Attention(6, heads=2)
     >>> x = torch.randn(5, 7, 6)
-    >>> layer(x, layer.remember(x)).shape
-    torch.Size([5, 7, 6])
+    >>> layer(x).shape, layer(x, torch.randn(5, 4, 6)).shape
+    (torch.Size([5, 7, 6]), torch.Size([5, 7, 6]))
     """
 
     role: Role | None = None
@@ -88,26 +88,35 @@ class Attention(nn.Module):
     def attend(
         self,
         query: Float[Tensor, "*lead query size"],
-        memory: Memory,
+        source: Float[Tensor, "*lead key source"] | Memory | None = None,
+        content: Float[Tensor, "*lead key content"] | None = None,
         *,
         mask: Mask = FULL,
         mechanism: Mechanism | None = None,
     ) -> AttentionResult:
-        """Attend to a memory: output `(*lead, query, size)`, weights `(*lead, heads, query, key)`.
+        """Attend to a source: output `(*lead, query, size)`, weights `(*lead, heads, query, key)`.
 
-        `mask` has the lead axes of the batch, and heads share it; or those of the batch and then one of heads.
-        `mechanism` replaces the layer's in this call. The last query has the position of the last key.
+        Keys and values come from the queries themselves (self-attention), from a `source` (cross-attention), from a
+        source and a `content` (key–value attention), or from a memory that was projected before. `mask` has the lead
+        axes of the batch, and heads share it; or those of the batch and then one of heads. `mechanism` replaces the
+        layer's in this call. The last query has the position of the last key.
         """
-        check_memory(memory)
+        memory = self._as_memory(query, source, content)
         check_sequence("query", query)
         heads = self.projections.project_queries(query)
         rotated = self._rotate(heads, memory.length - query.shape[-2], _find_last_positions(memory, query.shape[-2]))
         return self.attend_heads(rotated, memory, mask=mask, mechanism=mechanism)
 
     def forward(
-        self, query: Float[Tensor, "*lead query size"], memory: Memory, *, mask: Mask = FULL
+        self,
+        query: Float[Tensor, "*lead query size"],
+        source: Float[Tensor, "*lead key source"] | Memory | None = None,
+        content: Float[Tensor, "*lead key content"] | None = None,
+        *,
+        mask: Mask = FULL,
     ) -> Float[Tensor, "*lead query out"]:
-        return self.attend(query, memory, mask=mask).output
+        """Return the output of `attend`: `layer(x)`, `layer(x, source)`, `layer(query, key, value)` or a memory."""
+        return self.attend(query, source, content, mask=mask).output
 
     def attend_self(
         self,
@@ -144,6 +153,18 @@ class Attention(nn.Module):
         by = _attend_by_group if self.projections.grouped and alike else _attend_by_head
         attended = by(mechanism, self.projections, query, memory, mask, dropout)
         return attended._replace(output=self.projections.merge(attended.output))
+
+    def _as_memory(self, query: Tensor, source: Tensor | Memory | None, content: Tensor | None) -> Memory:
+        """Return the memory that is given, or that of the source, or that of the queries themselves."""
+        if content is not None and not isinstance(source, Tensor):
+            fix = "write layer(query, key, value)"
+            raise wrong("content", describe(content), "a tensor, the source of the keys, beside it", fix)
+        if isinstance(source, Memory):
+            return source
+        if source is not None and not isinstance(source, Tensor):
+            fix = "write layer(x), layer(x, source) or layer(x, layer.remember(source))"
+            raise wrong_kind("source", describe(source), "a tensor, or a Memory of projected keys and values", fix)
+        return self.remember(query if source is None else source, content)
 
     def _find_start(self, before: Memory, mask: Mask) -> Start:
         """Return the position of what follows `before`.
