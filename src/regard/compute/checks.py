@@ -78,7 +78,7 @@ def _check_parts(parts: Parts) -> None:
 
 
 def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
-    if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
+    if not isinstance(tensor, Tensor) or tensor.is_nested or not tensor.is_floating_point():
         check_floats(name, tensor)
     if tensor.dim() < 2:
         raise wrong(name, describe(tensor), f"at least ({AXES[name]})", "add the missing axis with tensor[None]")
