@@ -8,11 +8,11 @@ from regard.models.decoders.region_attention import AGGREGATES
 from regard.tasks.captioning.expectation import compute_expected_log_likelihood, use_aggregate
 from regard.tasks.captioning.gradient_agreement import (
     GradientCase,
-    agreement,
     build_case,
     compute_exact_objective,
     estimate_objective,
     flatten_tensors,
+    measure_gradient_agreement,
 )
 
 
@@ -37,7 +37,7 @@ def test_reinforce_is_unbiased_on_scenes(scenes: GradientCase) -> None:
 
 def test_reinforce_points_where_the_expectation_does_and_the_others_near_it() -> None:
     """Those are biased, as they are known to be."""
-    found = {name: agreement(name, 1) for name in AGGREGATES}
+    found = {name: measure_gradient_agreement(name, 1) for name in AGGREGATES}
     assert found.pop("reinforce") > 0.995
     assert all(0.3 < cosine < 0.99 for cosine in found.values()), found
 

@@ -59,3 +59,17 @@ def test_a_number_that_nothing_can_be_made_of_is_refused_before_any_work(name: s
 def test_a_misspelt_task_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"fix: write translation$"):
         import_task("translatoin")
+
+
+def test_an_ambiguous_flag_says_which_fields_it_could_mean() -> None:
+    sentence = (
+        r"^size: got 16, expected one of data.size, vocabulary.source.size, vocabulary.target.size, model.size, "
+        r"model.convolutional.size; fix: write the whole name$"
+    )
+    with pytest.raises(InputError, match=sentence):
+        import_task("translation").configure(None, (), {"size": "16"})
+
+
+def test_one_kind_of_vocabulary_is_that_of_both_sides() -> None:
+    vocabulary = import_task("translation").configure(None, (), {"vocabulary.kind": "blank"}).vocabulary
+    assert (vocabulary.source.kind, vocabulary.target.kind) == ("blank", "blank")

@@ -14,7 +14,7 @@ from regard.training import train
 SHARED = {"training.threads": "1"}  # so that seconds can be compared
 COPY = {"data.longest": "8", "data.items": "2560", "training.stop.epochs": "6", "training.stop.target": "none"}
 LOCAL = COPY | {"model.attention.radius": "2"}
-# Sequences longer than any that was learned from: of the others, all mechanisms get nearly all right.
+# Sequences longer than those trained on: of these, all mechanisms get nearly all right.
 BEYOND = "lengths 9 to 13"
 RETRIEVAL = {"data.items": "3000", "training.stop.epochs": "30"}
 
@@ -30,7 +30,7 @@ class Variant(NamedTuple):
 class Comparison(NamedTuple):
     """Variants that differ in one thing, on one task, judged by one metric of one of its test sets.
 
-    They are trained for it, unless `measure` says another way, which is given the preset and the seed.
+    Each variant is trained, unless `measure` computes the metric from its preset and a seed.
     """
 
     task: str
@@ -42,10 +42,10 @@ class Comparison(NamedTuple):
 
 
 def measure_agreement(estimator: str, seed: int) -> float:
-    """See `regard.tasks.captioning.gradient_agreement`, which is opened when it is needed."""
-    from regard.tasks.captioning.gradient_agreement import agreement
+    """Call `measure_gradient_agreement`, which is imported only when it is needed."""
+    from regard.tasks.captioning.gradient_agreement import measure_gradient_agreement
 
-    return agreement(estimator, seed)
+    return measure_gradient_agreement(estimator, seed)
 
 
 COMPARISONS: Mapping[str, Comparison] = {
@@ -113,8 +113,8 @@ def compare_variants(
 ) -> Iterator[Row]:
     """Yield a row for each variant as soon as it is trained from every seed. `more` are values for all variants."""
     for variant in comparison.variants:
-        found = [measure_variant(comparison, variant, seed, more or {}) for seed in seeds]
-        values, seconds = [value for value, _ in found], [taken for _, taken in found]
+        measured = [measure_variant(comparison, variant, seed, more or {}) for seed in seeds]
+        values, seconds = [value for value, _ in measured], [duration for _, duration in measured]
         yield Row(variant.name, values, summarize(values), summarize(seconds))
 
 
@@ -134,9 +134,9 @@ def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str,
     """Train a variant, and return its metric."""
     package = import_task(comparison.task)
     config = package.configure(variant.preset, (comparison.data,), values)
-    with TemporaryDirectory(prefix="regard-compare-") as place:
-        config = replace(config, training=replace(config.training, folder=Path(place) / "run"))
+    with TemporaryDirectory(prefix="regard-compare-") as folder:
+        config = replace(config, training=replace(config.training, folder=Path(folder) / "run"))
         for _ in train(package.build_task(config), config):
             pass
-        report = package.load(config, Path(place) / "run").evaluate(None, "test")[comparison.set]
+        report = package.load(config, Path(folder) / "run").evaluate(None, "test")[comparison.set]
     return report.metrics[comparison.metric]

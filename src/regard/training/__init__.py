@@ -26,7 +26,7 @@ from regard.training.settings import (
     Schedule,
     StopCriteria,
     Training,
-    configure_short_training,
+    configure_cosine_training,
 )
 from regard.training.task import DataShare, Goal, LazyBatches, Loss, Task
 from regard.training.tensors import read_safetensors, restore_weights
@@ -53,7 +53,7 @@ __all__ = [
     "Training",
     "average_checkpoints",
     "configure",
-    "configure_short_training",
+    "configure_cosine_training",
     "event_to_json",
     "find_checkpoints",
     "launch",

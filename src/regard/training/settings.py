@@ -97,14 +97,22 @@ class Training:
             raise wrong("seed", self.seed, "0 or more", "use 1, say")
 
 
-def configure_short_training(name: str, *, rate: float, warmup: int, stop: StopCriteria, log: int = 20) -> Training:
-    """Return how a small model learns in a minute: along a cosine, without decay, keeping one checkpoint."""
+def configure_cosine_training(
+    rate: float,
+    warmup: int,
+    *,
+    epochs: int,
+    target: float | None = None,
+    decay: float = 0.0,
+    keep: int = 3,
+    log: int = 10,
+) -> Training:
+    """Return a training of some epochs whose learning rate follows a cosine."""
     return Training(
-        folder=Path("runs") / name,
-        keep=1,
-        optimizer=Optimizer(rate=rate, decay=0.0),
+        keep=keep,
+        optimizer=Optimizer(rate=rate, decay=decay),
         schedule=Schedule("cosine", warmup=warmup),
-        stop=stop,
+        stop=StopCriteria(epochs=epochs, target=target),
         every=Intervals(log=log),
     )
 

@@ -7,7 +7,7 @@ from typing import Literal
 from regard.errors import wrong
 from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig, check_positive, check_rate
 from regard.tasks.data import VocabularyConfig
-from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training import Training, configure_cosine_training
 from regard.training.settings import check_not_negative
 
 AttentionKind = Literal["soft", "reinforce", "gumbel", "gumbel-straight", "straight-through", "none"]
@@ -126,13 +126,7 @@ class CaptioningConfig:
 
 def configure_for_scenes() -> CaptioningConfig:
     """Return a configuration for generated scenes, which takes a minute or two on two cores."""
-    return CaptioningConfig(
-        training=Training(
-            optimizer=Optimizer(rate=3e-3, decay=0.0),
-            schedule=Schedule("cosine", warmup=50),
-            stop=StopCriteria(epochs=12, target=99.0),
-        )
-    )
+    return CaptioningConfig(training=configure_cosine_training(3e-3, 50, epochs=12, target=99.0))
 
 
 def configure_for_photos() -> CaptioningConfig:
@@ -143,11 +137,5 @@ def configure_for_photos() -> CaptioningConfig:
         learning=CaptioningTraining(budget=1024, limit=30, smoothing=0.1, stochastic=0.05),
         # A length of 0.7 was the best on Flickr8k's validation set.
         measure=CaptioningEvaluation(goal="bleu", beam=1, length=0.7, most=300),
-        training=Training(
-            keep=5,
-            optimizer=Optimizer(rate=2e-3, decay=0.05),
-            schedule=Schedule("cosine", warmup=200),
-            stop=StopCriteria(epochs=6),
-            every=Intervals(log=20),
-        ),
+        training=configure_cosine_training(2e-3, 200, epochs=6, decay=0.05, keep=5, log=20),
     )

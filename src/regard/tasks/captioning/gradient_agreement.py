@@ -64,7 +64,7 @@ def estimate_objective(case: GradientCase, draws: int) -> Tensor:
     return mean
 
 
-def agreement(name: str, seed: int) -> float:
+def measure_gradient_agreement(name: str, seed: int) -> float:
     """Return the cosine between the gradient of an estimator and that of the exact expectation."""
     own = build_case(seed)
     wanted = flatten_tensors(torch.autograd.grad(compute_exact_objective(own), own.attention_parameters))

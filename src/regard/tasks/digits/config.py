@@ -1,12 +1,11 @@
 """The configuration of a classifier of digits."""
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal, get_args
 
 from regard.errors import wrong
 from regard.models.config import check_positive
-from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training import Training, configure_cosine_training
 from regard.training.settings import check_not_negative
 
 Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
@@ -68,14 +67,7 @@ class DigitsConfig:
     model: DigitsModel = field(default_factory=DigitsModel)
     learning: DigitsTraining = field(default_factory=DigitsTraining)
     training: Training = field(
-        default_factory=lambda: Training(
-            folder=Path("runs/digits"),
-            keep=1,
-            optimizer=Optimizer(rate=3e-3, decay=0.01),
-            schedule=Schedule("cosine", warmup=50),
-            stop=StopCriteria(epochs=60),
-            every=Intervals(log=20),
-        )
+        default_factory=lambda: configure_cosine_training(3e-3, 50, epochs=60, decay=0.01, keep=1, log=20)
     )
 
 
@@ -100,17 +92,10 @@ PRESETS: dict[str, DigitsConfig] = {
 
 def configure_for_files(config: DigitsConfig) -> DigitsConfig:
     """Return a configuration for larger pictures and many more of them: a larger model and fewer epochs."""
-    training = replace(
-        config.training,
-        optimizer=Optimizer(rate=2e-3, decay=0.01),
-        schedule=Schedule("cosine", warmup=200),
-        stop=StopCriteria(epochs=8),
-        every=Intervals(log=50),
-    )
     return replace(
         config,
         data=replace(config.data, validation=5000),
         model=resize_model(config.model, LARGE),
         learning=DigitsTraining(batch=128, jitter=0.08),
-        training=training,
+        training=configure_cosine_training(2e-3, 200, epochs=8, decay=0.01, keep=1, log=50),
     )

@@ -5,7 +5,7 @@ from typing import Literal
 
 from regard.errors import wrong
 from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig, check_positive
-from regard.training import StopCriteria, Training, configure_short_training
+from regard.training import Training, configure_cosine_training
 from regard.training.settings import check_not_negative
 
 Rule = Literal["invert", "copy", "sort"]
@@ -46,11 +46,7 @@ class InversionConfig:
         )
     )
     batch: int = 64
-    training: Training = field(
-        default_factory=lambda: configure_short_training(
-            "inversion", rate=6e-3, warmup=50, stop=StopCriteria(epochs=20)
-        )
-    )
+    training: Training = field(default_factory=lambda: configure_cosine_training(6e-3, 50, epochs=20, keep=1, log=20))
 
     def __post_init__(self) -> None:
         check_positive("batch", self.batch)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from regard.errors import wrong
 from regard.models.config import check_positive
-from regard.training import StopCriteria, Training, configure_short_training
+from regard.training import Training, configure_cosine_training
 from regard.training.settings import check_not_negative
 
 
@@ -51,11 +51,7 @@ class MemoryConfig:
     data: MemoryData = field(default_factory=MemoryData)
     model: MemoryModel = field(default_factory=MemoryModel)
     batch: int = 128
-    training: Training = field(
-        default_factory=lambda: configure_short_training(
-            "memory", rate=1e-2, warmup=100, stop=StopCriteria(epochs=20), log=50
-        )
-    )
+    training: Training = field(default_factory=lambda: configure_cosine_training(1e-2, 100, epochs=20, keep=1, log=50))
 
     def __post_init__(self) -> None:
         check_positive("batch", self.batch)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from regard.errors import wrong
 from regard.models.config import check_positive
-from regard.training import StopCriteria, Training, configure_short_training
+from regard.training import Training, configure_cosine_training
 from regard.training.settings import check_not_negative
 
 
@@ -57,11 +57,7 @@ class NextVectorConfig:
     data: NextVectorData = field(default_factory=NextVectorData)
     model: NextVectorModel = field(default_factory=NextVectorModel)
     batch: int = 128
-    training: Training = field(
-        default_factory=lambda: configure_short_training(
-            "next-vector", rate=1e-2, warmup=20, stop=StopCriteria(epochs=60)
-        )
-    )
+    training: Training = field(default_factory=lambda: configure_cosine_training(1e-2, 20, epochs=60, keep=1, log=20))
 
     def __post_init__(self) -> None:
         check_positive("batch", self.batch)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from regard.tasks.reading.config import ReadingConfig, ReadingData, ReadingTraining, SpanReaderConfig
-from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training import configure_cosine_training
 
 READERS: dict[str, SpanReaderConfig] = {
     "bidaf": SpanReaderConfig(),
@@ -17,11 +17,7 @@ def configure_for_facts(reader: SpanReaderConfig, data: ReadingData) -> ReadingC
         data=data,
         reader=replace(reader, width=32, hidden=32),
         learning=ReadingTraining(budget=2000),
-        training=Training(
-            optimizer=Optimizer(rate=5e-3, decay=0.0),
-            schedule=Schedule("cosine", warmup=50),
-            stop=StopCriteria(epochs=10, target=99.5),
-        ),
+        training=configure_cosine_training(5e-3, 50, epochs=10, target=99.5),
     )
 
 
@@ -31,10 +27,5 @@ def configure_for_squad(reader: SpanReaderConfig, data: ReadingData) -> ReadingC
         data=data,
         reader=replace(reader, hidden=64, dropout=0.25),
         learning=ReadingTraining(budget=5000),
-        training=Training(
-            optimizer=Optimizer(rate=2e-3),
-            schedule=Schedule("cosine", warmup=200),
-            stop=StopCriteria(epochs=10),
-            every=Intervals(log=20),
-        ),
+        training=configure_cosine_training(2e-3, 200, epochs=10, decay=0.01, log=20),
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from regard.models.config import AttentionConfig
 from regard.tasks.speech.config import Listener, SpeechConfig, SpeechTraining, Speller
 from regard.tasks.speech.sound_source import SoundConfig
-from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training import configure_cosine_training
 
 SPELLERS: dict[str, Speller] = {
     "location": Speller(attention=AttentionConfig(hidden=64, location=True)),
@@ -21,11 +21,7 @@ def configure_for_tones(speller: Speller, data: SoundConfig) -> SpeechConfig:
         data=data,
         speller=speller,
         learning=SpeechTraining(budget=2000),
-        training=Training(
-            optimizer=Optimizer(rate=4e-3, decay=0.0),
-            schedule=Schedule("cosine", warmup=50),
-            stop=StopCriteria(epochs=12, target=0.5),
-        ),
+        training=configure_cosine_training(4e-3, 50, epochs=12, target=0.5),
     )
 
 
@@ -36,10 +32,5 @@ def configure_for_recordings(speller: Speller, data: SoundConfig) -> SpeechConfi
         listener=Listener(hidden=96, dropout=0.2),
         speller=replace(speller, attention=replace(speller.attention, hidden=128), dropout=0.2),
         learning=SpeechTraining(smoothing=0.05),
-        training=Training(
-            optimizer=Optimizer(rate=2e-3),
-            schedule=Schedule("cosine", warmup=200),
-            stop=StopCriteria(epochs=50),
-            every=Intervals(log=20),
-        ),
+        training=configure_cosine_training(2e-3, 200, epochs=50, decay=0.01, log=20),
     )

@@ -13,7 +13,7 @@ from regard.tasks.translation.config import (
     TranslationVocabulary,
 )
 from regard.tasks.translation.text import ENDLESS
-from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training, configure_cosine_training
 
 SOME_NUMBER = 234567
 EPOCHS = {"numbers": 20, "dates": 60}  # dates have thousands of names of months to be learned by heart
@@ -42,10 +42,8 @@ def configure_for_generated(model: ModelConfig, text: TextConfig) -> Translation
         model=replace(model, size=min(128, model.size), dropout=0.0, recurrent=shape, attention=attention),
         learning=TranslationTraining(budget=2048, smoothing=0.0),
         measure=TranslationValidation(goal="exact"),
-        training=Training(
-            optimizer=Optimizer(rate=2e-3 if model.encoder == "transformer" else 4e-3, decay=0.0),
-            schedule=Schedule("cosine", warmup=100),
-            stop=StopCriteria(epochs=EPOCHS[text.text], target=99.9),
+        training=configure_cosine_training(
+            2e-3 if model.encoder == "transformer" else 4e-3, 100, epochs=EPOCHS[text.text], target=99.9
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from regard.errors import wrong
 from regard.models.config import check_positive, check_rate
-from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
+from regard.training import Training, configure_cosine_training
 
 Kind = Literal["stacked", "co-attention", "transformer", "none"]
 
@@ -72,13 +72,7 @@ class VqaConfig:
     model: AnswererConfig = field(default_factory=AnswererConfig)
     learning: VqaTraining = field(default_factory=VqaTraining)
     training: Training = field(
-        default_factory=lambda: Training(
-            folder=Path("runs/vqa"),
-            optimizer=Optimizer(rate=1e-3, decay=0.0),
-            schedule=Schedule("cosine", warmup=50),
-            stop=StopCriteria(epochs=15, target=99.95),
-            every=Intervals(log=20),
-        )
+        default_factory=lambda: configure_cosine_training(1e-3, 50, epochs=15, target=99.95, log=20)
     )
 
 
