@@ -1,6 +1,6 @@
 """Tokens as labels: control characters made visible, long ones shortened."""
 
-from unicodedata import combining
+from unicodedata import category, combining
 
 BLANKS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 LONGEST = 20  # signs of a label
@@ -9,12 +9,17 @@ LONGEST = 20  # signs of a label
 def make_visible(token: str) -> str:
     """Return a token with its blanks shown and characters that cannot be printed spelled by their numbers.
 
-    A token then stays on its line, and no control character reaches a terminal.
+    A token then stays on its line, and no control character reaches a terminal. Characters of private use stay: a font
+    may have them.
 
     >>> make_visible("a b"), make_visible(""), make_visible("\\u202ea"), make_visible("\\x1b[31m")
     ('a␣b', '∅', 'U+202Ea', 'U+001B[31m')
     """
-    return "".join(BLANKS.get(sign) or (sign if sign.isprintable() else f"U+{ord(sign):04X}") for sign in token) or "∅"
+    return "".join(BLANKS.get(sign) or (sign if _is_printable(sign) else f"U+{ord(sign):04X}") for sign in token) or "∅"
+
+
+def _is_printable(sign: str) -> bool:
+    return sign.isprintable() or category(sign) == "Co"
 
 
 def shorten(text: str, most: int = LONGEST) -> str:
