@@ -14,9 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_security_md_lists_the_table_as_it_is() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     listed = text.partition("<!-- bounds -->\n")[2].partition("\n<!-- /bounds -->")[0]
-    assert listed == format_markdown(), (
-        "write what bounds.format_markdown() returns between the two marks"
-    )
+    assert listed == format_markdown(), "write what bounds.format_markdown() returns between the two marks"
 
 
 def test_every_bound_is_used() -> None:

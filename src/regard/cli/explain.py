@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -11,8 +11,8 @@ from regard.errors import wrong
 
 if TYPE_CHECKING:
     from regard.algebra.parts import CallFacts
-    from regard.compute.planning import Backend, Plan
     from regard.compute.lowering.cost import PlanCost
+    from regard.compute.planning import Plan
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
