@@ -33,7 +33,6 @@ FLOAT, HALF = 1e-4, 5e-2  # under autocast, in float32 and in bfloat16
 NOISE = 1e-5  # Inductor's logarithm of float32 differs in the last digit, and the noise is of float32
 SEQUENTIAL = ("monotonic", "hard-monotonic", "chunkwise")  # a graph has all their rows, one after the other
 STRAIGHT = ("argmax", "gumbel-straight")  # their gradient is that of another function, by intention
-ARGUMENTS = {"aggregate": "aggregate"}  # the one family whose name is not that of its argument
 
 Options = dict[str, Any]
 
@@ -69,8 +68,7 @@ class Outcome(NamedTuple):
 
 
 def _build_row(family: str, name: str, make: Callable[..., object]) -> Row:
-    argument = ARGUMENTS.get(family, family)
-    return Row(family, name, lambda sizes: {argument: make() if family == "aggregate" else make(sizes)})
+    return Row(family, name, lambda sizes: {family: make(sizes)})
 
 
 INLINE: Mapping[str, Callable[[Sizes], Options]] = {

@@ -85,7 +85,7 @@ def draw_parts(dice: Dice, trial: Trial) -> Trial:
         score, bias = dice.one(['SCORES["features"](s)', 'SCORES["features"](s) * 2.0']), "None"
     aggregate = "Soft()"
     if dice.happens("choice", 0.1) and "row-total" not in normalizer:
-        aggregate = f'AGGREGATES["{dice.one([name for name in catalog.AGGREGATES if name != "soft"])}"]()'
+        aggregate = f'AGGREGATES["{dice.one([name for name in catalog.AGGREGATES if name != "soft"])}"](s)'
     return change(
         trial,
         score=score,

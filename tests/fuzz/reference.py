@@ -10,6 +10,7 @@ from regard.algebra.aggregates import Soft
 from regard.algebra.definition import weigh
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import Parts
+from regard.algebra.scores import Score
 from regard.algebra.terms import broadcast_per_head
 from regard.compute import verification
 from regard.compute.attend import AttentionResult
@@ -40,6 +41,23 @@ class ErrorBudget(NamedTuple):
             max(self.weights, factor * other.weights),
             [max(a, factor * b) for a, b in pairs],
         )
+
+
+class PerturbedScore(Score):
+    """A score each of whose numbers is rounded up, down or not at all."""
+
+    def __init__(self, score: Score, size: float, seed: int) -> None:
+        super().__init__()
+        self.score, self.size, self.seed = score, size, seed
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        scores = self.score(query, key)
+        steps = torch.randint(-1, 2, scores.shape, generator=torch.Generator().manual_seed(self.seed))
+        perturbed: torch.Tensor = scores * (1 + self.size * steps)
+        return perturbed
+
+    def check(self, query: torch.Tensor, key: torch.Tensor) -> None:
+        self.score.check(query, key)
 
 
 class BuiltTrial:
@@ -112,13 +130,13 @@ class BuiltTrial:
         parts = cast_parts(self.parts, dtype)
         tensors = [(t.detach().to(dtype) * factor).requires_grad_() for t in self.clean]
         found = compute_reference(parts, tensors, dropout=self.trial.dropout)
-        true = compute_truth(parts, tensors, self.trial.dropout)
-        slopes = zip(found.gradients, true.gradients, strict=True)
-        return ErrorBudget(
-            find_worst(found.attended.output, true.attended.output),
-            find_worst(found.weights, true.weights),
-            [0.0 if b is None or a is None else find_worst(a, b) for a, b in slopes],
-        )
+        return measure_errors(found, compute_truth(parts, tensors, self.trial.dropout))
+
+    def _measure_conditioning(self, seed: int) -> ErrorBudget:
+        """Return what rounding the scores changes: much with a high α, if a weight is nearly zero."""
+        score = PerturbedScore(self.exact.score, 2 * torch.finfo(self.dtype).eps, seed)
+        found = compute_reference(self.exact._replace(score=score), self.wide, dropout=self.trial.dropout)
+        return measure_errors(found, self.true)
 
     def run(self, backend: str) -> AttentionResult:
         """Call the operator with the hidden content in place."""
@@ -139,6 +157,8 @@ class BuiltTrial:
             )
         self.counted = self._counted()
         if self.dtype != torch.float64:
+            for seed in range(8):
+                budget = budget.combine(self._measure_conditioning(seed))
             pairs, factor = zip(budget.gradients, self._noise(), strict=True), KERNEL_NOISE + self.counted
             budget = budget._replace(gradients=[error + factor * noise for error, noise in pairs])
         self.budget = budget
@@ -151,13 +171,17 @@ class BuiltTrial:
         return float(seen.max()) if seen.numel() and self.dtype != torch.float64 else 0.0
 
     def allowed(self, error: float, true: torch.Tensor, backend: str, *, gradient: bool = False) -> float:
-        """Return twice (the definition's error + one rounding), plus what torch's kernel adds."""
+        """Return twice (the definition's error + one rounding), plus what torch's kernel adds.
+
+        Of a gradient in half precision four times: with two or three digits, chance is as large as the error.
+        """
         size = float(true.abs().max()) if true.numel() else 0.0
         if self.dtype == torch.float64:
             return (verification.GRADIENT if gradient else verification.VALUE) * max(1.0, size) + error
         rounding = torch.finfo(self.dtype).eps * (max(1.0, size) if gradient else size)
         kernel = KERNEL.get((backend, self.dtype), 0) * (1 + gradient)
-        return 2 * (error + rounding) + (kernel + self.counted) * rounding
+        times = 4 if gradient and self.dtype in (torch.float16, torch.bfloat16) else 2
+        return times * (error + rounding) + (kernel + self.counted) * rounding
 
     def compare(self, found: AttentionResult, backend: str) -> tuple[str, float, float] | None:
         """Return name, error and allowed error of the first of output, weights and gradients that errs too much."""
@@ -195,6 +219,16 @@ class BuiltTrial:
             if not error <= allowed:
                 return f"gradient of {name}", error, allowed
         return None
+
+
+def measure_errors(found: Reference, true: Reference) -> ErrorBudget:
+    """Return the largest differences of two results."""
+    slopes = zip(found.gradients, true.gradients, strict=True)
+    return ErrorBudget(
+        find_worst(found.attended.output, true.attended.output),
+        find_worst(found.weights, true.weights),
+        [0.0 if b is None or a is None else find_worst(a, b) for a, b in slopes],
+    )
 
 
 def compute_truth(parts: Parts, tensors: Tensors, dropout: float) -> Reference:

@@ -66,20 +66,23 @@ def check_func_grad(built: BuiltTrial) -> Failure | None:
 def check_second(built: BuiltTrial) -> Failure | None:
     """Check that second derivatives are those of the definition."""
 
-    def second(backend: BackendName) -> list[torch.Tensor | None]:
-        output = verification.run_backend(built.parts, built.clean, backend).output
-        slopes = torch.autograd.grad(_loss(output), built.clean, create_graph=True, allow_unused=True)
+    def second(backend: BackendName, factor: float = 1.0) -> list[torch.Tensor | None]:
+        inputs = [(tensor.detach() * factor).requires_grad_() for tensor in built.clean]
+        output = verification.run_backend(built.parts, inputs, backend).output
+        slopes = torch.autograd.grad(_loss(output), inputs, create_graph=True, allow_unused=True)
         total = sum(_loss(slope) for slope in slopes if slope is not None and slope.requires_grad)
         if not isinstance(total, torch.Tensor):
             return [None] * 3
-        return list(torch.autograd.grad(total, built.clean, allow_unused=True))
+        return list(torch.autograd.grad(total, inputs, allow_unused=True))
 
     try:
         true = second("eager")
     except NotImplementedError:
         return None
+    # What a rounding of the inputs changes: much, if a cosine divides by short vectors twice.
+    rounding = _worst_slope(zip(second("eager", 1 + 2.0**-50), true, strict=True))
     error = _worst_slope(zip(second(_one_backend(built)), true, strict=True))
-    return None if error <= 1e-7 else Failure("second", _one_backend(built), f"error {error:.2e}")
+    return None if error <= 1e-7 + 8 * rounding else Failure("second", _one_backend(built), f"error {error:.2e}")
 
 
 def check_autocast(built: BuiltTrial) -> Failure | None:

@@ -62,7 +62,8 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("verify", "regard.algebra.scores:Dott"), "target: got 'regard.algebra.scores:Dott', expected a part of"),
     (
         ("verify", "regard.algebra.pairs:Pairs"),
-        "expected one of regard.Score, regard.Bias, regard.Mask, regard.Normalizer, regard.Aggregate; fix: subclass one",
+        "expected one of regard.Score, regard.Bias, regard.Mask, regard.Normalizer, regard.Aggregate; "
+        "fix: subclass one",
     ),
     (
         ("verify", "regard.algebra.masks:Window"),

@@ -90,7 +90,7 @@ def plan_call(names: Mapping[str, str], call: CallOptions) -> "tuple[Plan, PlanC
     facts = build_facts(call)
     sizes = catalog.Sizes(call.dim, call.dim, facts.value, facts.lead, call.queries, call.keys)
     builders = {family: catalog.find(family, name) for family, name in names.items()}
-    parts = Parts(*(build() if family == "aggregate" else build(sizes) for family, build in builders.items()))  # type: ignore[arg-type]
+    parts = Parts(*(build(sizes) for build in builders.values()))  # type: ignore[arg-type]
     plan = make_plan(parts, facts, backend=call.backend)
     return plan, BACKENDS[plan.backend].estimate_cost(parts, facts)
 

@@ -8,7 +8,8 @@ from regard.models.decoders import DECODERS
 from regard.models.encoders import ENCODERS
 
 if TYPE_CHECKING:  # a type checker cannot read the tables
-    EncoderKind = DecoderKind = str
+    EncoderKind = str
+    DecoderKind = str
 else:
     EncoderKind, DecoderKind = Literal[tuple(ENCODERS)], Literal[tuple(DECODERS)]
 Tied = Literal["none", "output", "all"]

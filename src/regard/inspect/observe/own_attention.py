@@ -11,8 +11,8 @@ from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
 from regard.algebra.scores import DotForm
 from regard.algebra.shapes import Tensor
-from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias, compute_dot_form
 from regard.compute.lowering.conditions import needs_dense_bias
+from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias, compute_dot_form
 from regard.compute.weights import Weights
 from regard.inspect.observe.arguments import check_item, select_item, unravel_index, upcast_half
 from regard.inspect.observe.calls import ObservedCall, RowwiseCall, SoftmaxCall

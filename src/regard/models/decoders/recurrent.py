@@ -159,7 +159,7 @@ class BahdanauDecoder(RecurrentDecoder):
     ) -> tuple[Tensor, AttentionSequence]:
         """Return the states and contexts of all steps, which depend on one another; the rest is done at once."""
         sorted_parts = [None if part is None else segments.sort_rows(part) for part in encoded]
-        hidden, attention, _ = self.begin(EncoderOutput(*sorted_parts))
+        hidden, attention, _ = self.begin(EncoderOutput(*sorted_parts))  # type: ignore[arg-type]
         vectors = segments.sort_rows(vectors)
         states: list[Tensor] = []
         steps: list[AttentionStep] = []
