@@ -1,7 +1,6 @@
 """The definition of attention: what every backend is compared with, and what those in blocks of queries run."""
 
 from collections.abc import Callable
-from functools import partial
 
 from regard.algebra.aggregates import AggregateResult
 from regard.algebra.masks import Full
@@ -54,8 +53,4 @@ def apply_dropout(weights: Distribution, pairs: Pairs, seed: Tensor | None, rate
 
 def widen_score(score: ScoreFunction) -> ScoreFunction:
     """Return a function that computes the score in its own precision and gives at least float32: one rounding less."""
-    return partial(_compute_wide_score, score)
-
-
-def _compute_wide_score(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
-    return widen(score(query, key))
+    return lambda query, key: widen(score(query, key))
