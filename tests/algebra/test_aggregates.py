@@ -1,4 +1,4 @@
-"""Readings: soft and hard, with the exact expectation over all choices as the oracle."""
+"""Aggregates: soft and hard, with the exact expectation over all choices as the oracle."""
 
 import math
 import re
@@ -37,11 +37,11 @@ def random_tensors() -> tuple[Tensor, Tensor, Tensor]:
     return query, key, value
 
 
-def drawn(count: int, reading: Aggregate, logits: Tensor = SHARES) -> tuple[Tensor, Tensor | None]:
+def drawn(count: int, aggregate: Aggregate, logits: Tensor = SHARES) -> tuple[Tensor, Tensor | None]:
     """Which of four keys each of `count` sequences reads when the weights are the softmax of `logits`."""
     blank = torch.zeros(count, 1, 2, dtype=torch.float64)
     keys, value = torch.zeros(count, 4, 2, dtype=torch.float64), torch.eye(4, dtype=torch.float64).expand(count, 4, 4)
-    attended = attend(blank, keys, value, bias=Prior(logits), aggregate=reading)
+    attended = attend(blank, keys, value, bias=Prior(logits), aggregate=aggregate)
     return attended.output[:, 0], None if attended.log_prob is None else attended.log_prob[:, 0]
 
 
@@ -75,12 +75,12 @@ def test_the_first_of_equal_weights_is_taken() -> None:
     assert Argmax()(weights, Pairs(2, 3), None).weights.tolist() == [[0, 1, 0], [0, 0, 0]]
 
 
-def test_a_hard_reading_is_exactly_one_hot() -> None:
+def test_a_hard_aggregate_is_exactly_one_hot() -> None:
     """Also where the gradient passes straight through: 1 − w + w must be 1 to the last digit."""
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
         weights = torch.softmax(torch.randn(211, 7), -1).to(dtype).requires_grad_()
-        for reading in (Argmax(), StraightThroughGumbel(0.7)):
-            hard = reading(weights, Pairs(211, 7), torch.tensor(3)).weights
+        for aggregate in (Argmax(), StraightThroughGumbel(0.7)):
+            hard = aggregate(weights, Pairs(211, 7), torch.tensor(3)).weights
             assert ((hard == 0) | (hard == 1)).all()
             assert (hard.sum(-1) == 1).all()
 
@@ -109,11 +109,11 @@ def test_gumbel_is_the_softmax_of_logarithms_and_noise() -> None:
     assert torch.allclose(apart, apart[:, :1].expand_as(apart), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("reading", [Sample(), StraightThroughGumbel(0.3)], ids=repr)
-def test_picks_are_as_frequent_as_their_weights(reading: Aggregate) -> None:
+@pytest.mark.parametrize("aggregate", [Sample(), StraightThroughGumbel(0.3)], ids=repr)
+def test_picks_are_as_frequent_as_their_weights(aggregate: Aggregate) -> None:
     """Within five standard deviations of a binomial count: √(p (1 − p) / n)."""
     count = 20_000
-    picks, _ = drawn(count, reading, SHARES.log())
+    picks, _ = drawn(count, aggregate, SHARES.log())
     bound = 5 * (SHARES * (1 - SHARES) / count).sqrt()
     assert ((picks.mean(0) - SHARES).abs() <= bound).all()
 
@@ -133,10 +133,10 @@ def test_weights_that_sum_to_less_are_drawn_by_their_share() -> None:
     assert torch.allclose(choice.log_prob.exp()[:, 0], (choice.weights @ torch.tensor([0.25, 0.75]).double())[:, 0])
 
 
-@pytest.mark.parametrize("reading", [Argmax(), Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
-def test_an_empty_row_reads_nothing(reading: Aggregate) -> None:
+@pytest.mark.parametrize("aggregate", [Argmax(), Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
+def test_an_empty_row_reads_nothing(aggregate: Aggregate) -> None:
     query, key, value = random_tensors()
-    attended = attend(query, key, value, mask=Lengths(torch.tensor([[0], [5]])), aggregate=reading)
+    attended = attend(query, key, value, mask=Lengths(torch.tensor([[0], [5]])), aggregate=aggregate)
     assert (attended.output[0] == 0).all()
     assert (attended.output[1] != 0).any()
     if attended.log_prob is not None:
@@ -147,21 +147,21 @@ def test_an_empty_row_reads_nothing(reading: Aggregate) -> None:
     assert all(torch.isfinite(grad).all() and (grad[0] == 0).all() for grad in grads)
 
 
-@pytest.mark.parametrize("reading", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
-def test_the_seed_governs_the_draw(reading: Aggregate) -> None:
+@pytest.mark.parametrize("aggregate", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
+def test_the_seed_governs_the_draw(aggregate: Aggregate) -> None:
     query, key, value = (tensor.detach() for tensor in random_tensors())
     runs = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        runs.append(attend(query, key, value, aggregate=reading).output)
+        runs.append(attend(query, key, value, aggregate=aggregate).output)
     assert torch.equal(runs[0], runs[1])
     assert not torch.equal(runs[0], runs[2])
 
 
-@pytest.mark.parametrize("reading", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
-def test_the_weights_that_are_looked_at_later_are_those_that_were_drawn(reading: Aggregate) -> None:
+@pytest.mark.parametrize("aggregate", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
+def test_the_weights_that_are_looked_at_later_are_those_that_were_drawn(aggregate: Aggregate) -> None:
     query, key, value = (tensor.detach() for tensor in random_tensors())
-    attended = attend(query, key, value, aggregate=reading)
+    attended = attend(query, key, value, aggregate=aggregate)
     assert torch.allclose(attended.weights.dense() @ value, attended.output, rtol=0, atol=1e-13)
     assert torch.allclose(attended.weights.tile(slice(2, 4), slice(1, 6)), attended.weights.dense()[..., 2:4, 1:6])
 
@@ -274,24 +274,24 @@ def test_one_reward_a_sequence_must_say_so() -> None:
         reinforce(torch.zeros(5, 5), torch.zeros(5), Baseline())
 
 
-@pytest.mark.parametrize("reading", [Gumbel, StraightThroughGumbel])
+@pytest.mark.parametrize("aggregate", [Gumbel, StraightThroughGumbel])
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
-def test_a_temperature_that_is_none_is_one_sentence(reading: type[Gumbel], temperature: float) -> None:
+def test_a_temperature_that_is_none_is_one_sentence(aggregate: type[Gumbel], temperature: float) -> None:
     sentence = f"temperature: got {temperature}, expected a number above 0; fix: start at 1.0 and anneal it"
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
-        reading(temperature)
+        aggregate(temperature)
 
 
-@pytest.mark.parametrize("reading", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
-def test_a_draw_without_a_seed_is_one_sentence(reading: Aggregate) -> None:
-    sentence = "^seed: got None, expected a seed for a random reading; fix: let attend\\(\\) draw it$"
+@pytest.mark.parametrize("aggregate", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
+def test_a_draw_without_a_seed_is_one_sentence(aggregate: Aggregate) -> None:
+    sentence = "^seed: got None, expected a seed for a random aggregate; fix: let attend\\(\\) draw it$"
     with pytest.raises(InputError, match=sentence):
-        reading(torch.rand(2, 3), Pairs(2, 3), None)
+        aggregate(torch.rand(2, 3), Pairs(2, 3), None)
 
 
 def test_a_pick_stays_within_the_mask() -> None:
     mask = Mask.keep(torch.rand(5, 7) < 0.4)
     query, key, value = (tensor.detach() for tensor in random_tensors())
-    for reading in (Argmax(), Gumbel(), StraightThroughGumbel(), Sample()):
-        weights = attend(query, key, value, mask=mask, normalizer=Softmax(5.0), aggregate=reading).weights.dense()
+    for aggregate in (Argmax(), Gumbel(), StraightThroughGumbel(), Sample()):
+        weights = attend(query, key, value, mask=mask, normalizer=Softmax(5.0), aggregate=aggregate).weights.dense()
         assert (weights[..., ~mask.table(5, 7)] == 0).all()

@@ -17,7 +17,7 @@ def init_uniform(*shape: int) -> nn.Parameter:
 
 @list_as("additive", lambda s: Additive(s.query, query=s.query, key=s.key, heads=s.heads))
 class Additive(Score):
-    r"""A small network with one hidden layer that looks at query and key.
+    r"""A small network with one hidden layer of query and key.
 
     $$ s_{ij} = v^\top \tanh(W q_i + U k_j) $$
 
