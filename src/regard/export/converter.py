@@ -148,7 +148,8 @@ def repeat_groups(pair: Pair, parts: HeadProjections) -> Pair:
 
 
 def _repeat(rows: Tensor, groups: int, times: int) -> Tensor:
-    return rows.unflatten(0, (groups, -1)).repeat_interleave(times, 0).flatten(0, 1)
+    repeated: Tensor = rows.unflatten(0, (groups, -1)).repeat_interleave(times, 0).flatten(0, 1)
+    return repeated
 
 
 def concatenate(pairs: list[Pair]) -> Pair:
