@@ -19,10 +19,11 @@ from regard.errors import wrong
 from regard.export.converter import check_supported, import_ctranslate2, name_tokens, to_ctranslate2
 from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
+from regard.tasks.data.batches import group_by_length, pad_rows
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.prediction import find_weights
 from regard.tasks.translation import TranslationResult, TranslationSearchOptions, Translator
-from regard.tasks.translation.encoded_pairs import encode_texts, group_by_length, pad_rows
+from regard.tasks.translation.encoded_pairs import encode_texts
 from regard.tasks.translation.translations import compute_max_lengths, decode_hypothesis, search_batch
 from regard.training.storage import compute_sha256, create_atomically, lock_file, wrap_storage_errors
 

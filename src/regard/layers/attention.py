@@ -5,7 +5,8 @@ from typing import Literal
 import torch
 from torch import nn
 
-from regard.algebra.masks import Full, Mask, Window, differs_by_head, ensure_head_axis
+from regard.algebra.masks import Full, Mask, Window
+from regard.algebra.masks.base import differs_by_head, ensure_head_axis
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.attend import AttentionResult
 from regard.errors import wrong

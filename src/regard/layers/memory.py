@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from regard.algebra.masks import Full, Lengths, Mask, Table, as_mask
+from regard.algebra.masks import Full, Lengths, Mask, Table
+from regard.algebra.masks.base import as_mask
 from regard.algebra.shapes import Float, Int, Integer, Keys, Tensor, Values, check_floats, describe
 from regard.errors import wrong, wrong_kind
 

@@ -1,15 +1,15 @@
 """Configurations of models: frozen dataclasses of plain values, from which flags and files are made."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 from regard.errors import wrong
 from regard.models.decoders import DECODERS
 from regard.models.encoders import ENCODERS
 
 if TYPE_CHECKING:  # a type checker cannot read the tables
-    EncoderKind: TypeAlias = str
-    DecoderKind: TypeAlias = str
+    EncoderKind = str
+    DecoderKind = str
 else:
     EncoderKind, DecoderKind = Literal[tuple(ENCODERS)], Literal[tuple(DECODERS)]
 Tied = Literal["none", "output", "all"]

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
-from regard.compute.kernels.cross_entropy import cross_entropy
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoder, EncoderOutput, State
+from regard.models.kernels.cross_entropy import cross_entropy
 
 
 class Losses(NamedTuple):

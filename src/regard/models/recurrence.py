@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
-from regard.compute.kernels import recurrent
 from regard.compute.kernels.dropout import dropout
 from regard.models.config import ModelConfig
+from regard.models.kernels import recurrent
 
 Cells = nn.GRU | nn.LSTM
 

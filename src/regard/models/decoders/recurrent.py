@@ -158,11 +158,10 @@ class BahdanauDecoder(RecurrentDecoder):
         self, vectors: Float[Tensor, "batch target width"], encoded: EncoderOutput, segments: Segments
     ) -> tuple[Tensor, AttentionSequence]:
         """Return the states and contexts of all steps, which depend on one another; the rest is done at once."""
-        content = None if encoded.content is None else segments.sort_rows(encoded.content)
-        states, lengths, summary = (segments.sort_rows(part) for part in encoded[:3])
-        hidden, attention, _ = self.begin(EncoderOutput(states, lengths, summary, content))
+        sorted_parts = [None if part is None else segments.sort_rows(part) for part in encoded]
+        hidden, attention, _ = self.begin(EncoderOutput(*sorted_parts))  # type: ignore[arg-type]
         vectors = segments.sort_rows(vectors)
-        tops: list[Tensor] = []
+        states: list[Tensor] = []
         steps: list[AttentionStep] = []
         for start, stop, rows in segments.parts:
             hidden, attention = hidden.select_rows(slice(rows)), attention.take_first(rows)
@@ -170,9 +169,9 @@ class BahdanauDecoder(RecurrentDecoder):
                 step = self.attention.attend_step(hidden.top, attention)
                 hidden = step_cells(self.cells, torch.cat([vector, step.context], dim=-1), hidden)
                 attention = step.state
-                tops.append(hidden.top)
+                states.append(hidden.top)
                 steps.append(step)
-        return segments.stack_steps(tops), AttentionSequence(
+        return segments.stack_steps(states), AttentionSequence(
             segments.stack_steps([step.context for step in steps]),
             StepwiseAlignment.from_steps([step.weights for step in steps], segments.stack_steps),
             segments.stack_samples([step.sample for step in steps]),

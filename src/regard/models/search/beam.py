@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.kernels.ranking import rank
 from regard.errors import InputError, wrong
 from regard.models.interface import Decoder, EncoderOutput
+from regard.models.kernels.ranking import rank
 from regard.models.search.hypothesis import (
     CompleteHypotheses,
     Hypothesis,

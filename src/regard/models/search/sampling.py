@@ -9,9 +9,9 @@ from torch import nn
 
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels import noise
-from regard.compute.kernels.ranking import rank
 from regard.errors import wrong
 from regard.models.interface import Decoder, EncoderOutput
+from regard.models.kernels.ranking import rank
 from regard.models.search.beam import take_best as best_hypotheses
 from regard.models.search.hypothesis import (
     CompleteHypotheses,

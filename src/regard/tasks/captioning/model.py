@@ -18,7 +18,7 @@ from regard.tasks.captioning.datasets import CaptioningDataset
 
 
 def build_captioner(config: CaptionerConfig, dataset: CaptioningDataset, words: int) -> EncoderDecoder[Any]:
-    """The captioner for these images and so many words."""
+    """Return a captioner for these images and a vocabulary of `words` words."""
     encoder = build_image_encoder(config, dataset)
     shape, table = config.decoder, nn.Embedding(words, config.size)
     nn.init.normal_(table.weight, std=config.size**-0.5)
@@ -32,7 +32,7 @@ def build_captioner(config: CaptionerConfig, dataset: CaptioningDataset, words: 
 
 
 def build_image_encoder(config: CaptionerConfig, dataset: CaptioningDataset) -> GridEncoder:
-    """For pixels with a network that is learned, for features that are there already with none."""
+    """Return an encoder of pixels with a trained network, or of precomputed features without one."""
     network: nn.Module = nn.Identity()
     if dataset.channels is None:
         network = nn.Sequential(Coordinates(), SmallNetwork(config.channels, colors=5))
@@ -41,7 +41,7 @@ def build_image_encoder(config: CaptionerConfig, dataset: CaptioningDataset) -> 
 
 
 def build_captioner_attention(config: CaptionerConfig, encoder: GridEncoder) -> DecoderAttention:
-    """Soft, hard or no attention."""
+    """Return soft, hard or no attention."""
     if config.attention == "none":
         return FixedContext(encoder.summary)
     kind = AGGREGATES[config.attention]

@@ -1,4 +1,4 @@
-"""Where every layer and head of a translator looks while it says a given translation."""
+"""The attention of every layer and head of a translator for a given translation."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def record_translation(
     hidden: Sequence[int] = (),
     limit: int = 2**28,
 ) -> Recording:
-    """All attention while the model reads `source`, END behind it, and is made to say `translation` and END.
+    """Record all attention while the model translates `source`, which ends with END, as `translation`.
 
     Rows are the tokens that are said, columns those of the source; where a text looks at itself, both are its own. The
     decoder cannot see the `hidden` places of the source, and the recording takes at most `limit` bytes.
@@ -39,12 +39,12 @@ def record_translation(
 
 
 def missing_attention_error() -> InputError:
-    """What is said where somebody wants to see the attention of a translator that has none."""
+    """Return the error for a translator without attention."""
     return no_attention_error("model", "its source", "bahdanau")
 
 
 def hide_positions(encoded: EncoderOutput, hidden: Sequence[int]) -> EncoderOutput:
-    """What is left to look at: the hidden states were read with the others, and cannot be found."""
+    """Return the encoder's output without the hidden positions."""
     if not hidden:
         return encoded
     seen = torch.tensor(list_visible_positions(encoded.states.shape[1], hidden), device=encoded.states.device)
@@ -53,7 +53,7 @@ def hide_positions(encoded: EncoderOutput, hidden: Sequence[int]) -> EncoderOutp
 
 
 def restore_hidden_positions(weights: Tensor, size: int, hidden: Sequence[int]) -> Tensor:
-    """Weights over all keys, 0 where nobody could look."""
+    """Return weights over all keys, which are 0 at the hidden ones."""
     if weights.shape[-1] == size:
         return weights
     places = torch.tensor(list_visible_positions(size, hidden), device=weights.device)
@@ -67,7 +67,7 @@ def list_visible_positions(size: int, hidden: Sequence[int]) -> list[int]:
 def label_recording(
     seen: Recording, translator: Translator, source: Sequence[int], translation: Sequence[int], hidden: Sequence[int]
 ) -> Recording:
-    """The same with names for people and the tokens beside it."""
+    """Return the recording with readable names and with tokens as labels."""
     read = translator.vocabularies.source.get_tokens(source)
     answers, before = (
         translator.vocabularies.target.get_tokens(row) for row in ([*translation, END], [BEGIN, *translation])
@@ -100,7 +100,7 @@ def name_site(site: str, role: str | None) -> str:
 
 
 def merge_steps(seen: Recording) -> Recording:
-    """One table for each site: a recurrent decoder attends step by step, which is a row at a time."""
+    """Return one map for each site: a recurrent decoder records a row at each step."""
     steps: dict[str, list[AttentionMap]] = {}
     for name, one in seen.items():
         steps.setdefault(name.partition("#")[0], []).append(one)
