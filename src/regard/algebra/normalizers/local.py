@@ -4,7 +4,17 @@ from typing import ClassVar
 
 from regard.algebra.normalizers.base import Normalizer, NormalizerForm
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor, describe, widen
+from regard.algebra.shapes import (
+    Allowed,
+    Distribution,
+    Float,
+    Scores,
+    Tensor,
+    check_lead,
+    check_tensor,
+    describe,
+    widen,
+)
 from regard.compute.kernels import simplex
 from regard.errors import wrong, wrong_kind
 
