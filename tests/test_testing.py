@@ -665,7 +665,7 @@ class Flat(Sharper):
         return AggregateResult(weights.mean(-2))
 
 
-@pytest.mark.parametrize("aggregate", [Sharper(), *(make() for make in AGGREGATES.values())], ids=repr)
+@pytest.mark.parametrize("aggregate", [Sharper(), *(make(Sizes(4, 4, 4)) for make in AGGREGATES.values())], ids=repr)
 def test_right_aggregates_pass(aggregate: Aggregate) -> None:
     check_aggregate(aggregate)
 

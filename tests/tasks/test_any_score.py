@@ -56,7 +56,7 @@ def named(places: list[tuple[str, str, str]]) -> list[Any]:
 
 
 def fields(task: str) -> set[str]:
-    return {name for name, _ in walk_fields(import_task(task).DEFAULT)}
+    return {name for name, _ in walk_fields(import_task(task).default)}
 
 
 @lru_cache(maxsize=1)

@@ -97,10 +97,11 @@ def test_a_caption_says_what_is_drawn() -> None:
 def test_the_seed_alone_decides_a_scene_and_epochs_differ() -> None:
     album = open_dataset(CaptioningData(scenes=5))
     assert torch.equal(
-        album.training(1).load_inputs([2]), open_dataset(CaptioningData(scenes=5)).training(1).load_inputs([2])
+        album.load_training(1).load_inputs([2]),
+        open_dataset(CaptioningData(scenes=5)).load_training(1).load_inputs([2]),
     )
-    assert album.training(0).captions != album.training(1).captions
-    assert set(album.get_validation_set().captions) != set(next(iter(album.get_test_sets().values())).captions)
+    assert album.load_training(0).captions != album.load_training(1).captions
+    assert set(album.validation.captions) != set(next(iter(album.tests.values())).captions)
 
 
 def test_bleu_is_that_of_the_definition() -> None:
@@ -250,9 +251,9 @@ def test_the_files_of_the_authors_are_read_where_data_is_looked_for(
     folder.rename(folder.parent / "flickr8k")
     monkeypatch.setenv("REGARD_DATA", str(folder.parent))
     album = open_dataset(CaptioningData("flickr8k", pixels=64))
-    assert list(album.get_validation_set().names) == ["6.jpg", "7.jpg"]
-    assert album.get_validation_set().captions[1] == ("photo 7 0", "photo 7 1")
-    assert list(album.get_test_sets()["test"].names) == ["8.jpg", "9.jpg"]
+    assert list(album.validation.names) == ["6.jpg", "7.jpg"]
+    assert album.validation.captions[1] == ("photo 7 0", "photo 7 1")
+    assert list(album.tests["test"].names) == ["8.jpg", "9.jpg"]
     (folder.parent / "flickr8k/Flickr_8k.testImages.txt").write_text("5.jpg\n")
     with pytest.raises(InputError, match=r"got 5\.jpg for train and for test, expected each image in one part"):
         open_dataset(CaptioningData("flickr8k"))
@@ -264,7 +265,7 @@ def test_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as full:
         full.setattr(features_module.os, "posix_fallocate", no_room)
         with pytest.raises(InputError, match=r"disk: got 'No space left on device' for 0 MB of features"):
-            album.get_validation_set()
+            _ = album.validation
     cache = folder.parent / "cache"
     assert not list(cache.rglob("*.npy"))
     sparse = cache / "sparse"
@@ -272,7 +273,7 @@ def test_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPat
         file.truncate(2**20)
     features_module.reserve(sparse)
     assert sparse.stat().st_blocks * 512 >= 2**20
-    assert len(album.get_validation_set().load_inputs([0, 1])) == 2
+    assert len(album.validation.load_inputs([0, 1])) == 2
 
 
 def no_room(*_: object) -> None:

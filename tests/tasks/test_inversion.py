@@ -42,7 +42,7 @@ def test_short_sequences_are_inverted_after_375_steps(regard: Regard) -> None:
 def test_the_targets_are_what_the_rule_says(rule: str, wanted: str) -> None:
     learned = import_task("inversion").build_task(import_task("inversion").configure(None, (rule,), {}))
     config = learned.config.data
-    sources, lengths, targets, target_lengths = learned.training(0)
+    sources, lengths, targets, target_lengths = learned.load_training(0)
     row = decode_letters(sources[0, : int(lengths[0]) - 1].tolist())
     said = decode_letters(targets[0, : int(target_lengths[0])].tolist())
     assert said == {"invert": row[::-1], "copy": row, "sort": "".join(sorted(row))}[rule]

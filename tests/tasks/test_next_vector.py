@@ -12,7 +12,7 @@ from walking import walk
 from regard.tasks import import_task
 from regard.tasks.data.sequences import RULES
 from regard.tasks.next_vector.config import NextVectorData
-from regard.tasks.next_vector.task import build_sets
+from regard.tasks.next_vector.task import load_splits
 
 Regard = Callable[..., Any]
 BRIEF = {"items": 2000, "stop.epochs": 30, "every.log": 5, "every.evaluate": 100, "every.save": 25}
@@ -55,7 +55,7 @@ def test_a_file_is_cut_into_sequences_and_keeps_its_order(regard: Regard) -> Non
     config = import_task("next-vector").configure(None, ("wave.npy",), {"data.length": "6"})
     learned = import_task("next-vector").build_task(config)
     assert learned.sets.validation[0].shape == (35, 6, 2)
-    assert torch.equal(learned.training(0)[0][1, 0], learned.training(0)[0][0, 1])
+    assert torch.equal(learned.load_training(0)[0][1, 0], learned.load_training(0)[0][0, 1])
     report = import_task("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
     assert report["error"] < 0.3 * report["last value"]
 
@@ -66,7 +66,7 @@ def test_a_file_is_cut_into_sequences_and_keeps_its_order(regard: Regard) -> Non
 def test_no_moment_of_a_series_is_in_two_parts(tmp_path: Path, rows: int, length: int) -> None:
     path = tmp_path / "series.npy"
     np.save(path, np.arange(2.0 * rows).reshape(rows, 2))
-    sets, _ = build_sets(NextVectorData(source=str(path), length=length))
+    sets = load_splits(NextVectorData(source=str(path), length=length))
     parts = [sets.load_training(0)[0], sets.validation[0], sets.tests["test"][0]]
     moments = [{float(row[0]) for row in part.reshape(-1, 2)} for part in parts]
     assert sum(map(len, moments)) == len(set().union(*moments)) == rows
@@ -77,7 +77,7 @@ def test_no_moment_of_a_series_is_in_two_parts(tmp_path: Path, rows: int, length
 def test_numbers_are_scaled_by_those_that_are_learned_from(tmp_path: Path) -> None:
     path = tmp_path / "series.npy"
     np.save(path, np.concatenate([np.tile([[0.0], [2.0]], (30, 1)), np.full((40, 1), 1000.0)]))
-    sets, _ = build_sets(NextVectorData(source=str(path), length=5))
+    sets = load_splits(NextVectorData(source=str(path), length=5))
     assert set(sets.load_training(0)[0].flatten().tolist()) == {-1.0, 1.0}
     assert set(sets.validation[0].flatten().tolist()) == {999.0}
 

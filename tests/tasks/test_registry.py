@@ -6,27 +6,27 @@ import pytest
 
 from regard.errors import InputError
 from regard.tasks import TASKS, import_task
-from regard.tasks.registry import TaskPackage
+from regard.tasks.definition import TaskDefinition
 from regard.training import Goal, Training, configure, to_toml
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_offers_everything(name: str, tmp_path: Path) -> None:
     package = import_task(name)
-    assert isinstance(package, TaskPackage)
-    assert package.DEFAULT.task == name
-    assert isinstance(package.DEFAULT.training, Training)
-    for preset in package.PRESETS:
+    assert isinstance(package, TaskDefinition)
+    assert package.default.task == name
+    assert isinstance(package.default.training, Training)
+    for preset in package.presets:
         config = package.configure(preset, (), {"training.seed": "3"})
         assert config.training.seed == 3
         assert isinstance(package.get_goal(config), Goal)
         (tmp_path / "config.toml").write_text(to_toml(config))
-        assert configure(package.DEFAULT, tmp_path / "config.toml") == config
+        assert configure(package.default, tmp_path / "config.toml") == config
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_misspelt_preset_is_answered_with_the_nearest(name: str) -> None:
-    preset = next(iter(import_task(name).PRESETS))
+    preset = next(iter(import_task(name).presets))
     with pytest.raises(InputError, match=f"fix: write --preset {preset}$"):
         import_task(name).configure(f"{preset}x", (), {})
 

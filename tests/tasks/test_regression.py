@@ -52,7 +52,7 @@ def test_the_fixed_width_is_the_definition() -> None:
     config = import_task("regression").configure(None, (), {})
     learned = import_task("regression").build_task(config)
     model = learned.model()
-    _, known, values = learned.training(0)
+    _, known, values = learned.load_training(0)
     new = torch.tensor([[1.3]])
     weights = torch.softmax(-0.5 * (new - known[:, 0]) ** 2, -1)
     assert torch.allclose(model.attend_three_ways(new)["fixed"].output, weights @ values, atol=1e-6)
@@ -64,7 +64,7 @@ def test_no_point_is_predicted_from_itself() -> None:
     model = learned.model()
     with torch.no_grad():
         model.width.fill_(1e4)  # with itself in sight the loss would be 0
-    batch = learned.training(0)
+    batch = learned.load_training(0)
     assert float(learned.loss(model, batch).total.detach()) > 1
 
 

@@ -78,4 +78,4 @@ def test_weights_that_are_no_numbers_are_told_where_quality_is_measured(tmp_path
         for parameter in model.parameters():
             parameter.fill_(torch.nan)
         with pytest.raises(InputError, match=r"^model: got scores that are not finite, expected finite numbers; fix: "):
-            task.quality(model, task.text.validation)
+            task.measure_quality(model, task.dataset.validation)

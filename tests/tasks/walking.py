@@ -65,4 +65,4 @@ def contents(run: Path) -> dict[str, Any]:
 
 
 def default_of(name: str) -> Any:
-    return import_task(name).DEFAULT
+    return import_task(name).default

@@ -1,4 +1,4 @@
-"""The parts of one attention, and the facts of one call: all that a plan depends on."""
+"""The parts of one attention and the facts of one call: all that a plan depends on."""
 
 from collections.abc import Hashable
 from typing import Literal, NamedTuple
@@ -28,7 +28,7 @@ class Parts(NamedTuple):
     @property
     def plan_key(self) -> Hashable:
         """What a plan may depend on."""
-        # Only beside a bias does it matter whether anything is learned, and finding out takes a while.
+        # Whether anything is learned matters only if there is a bias, and finding out takes a while.
         bias = None if self.bias is None else (self.bias.plan_key, self.bias.wants_grad, self.normalizer.wants_grad)
         parts = self.score, self.mask, self.normalizer, self.aggregate
         return bias, *(type(part) if type(part).plan_key in _BY_TYPE else part.plan_key for part in parts)
@@ -42,20 +42,20 @@ class Parts(NamedTuple):
         )
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """Every tensor of the parts that a gradient may flow to."""
+        """Return every tensor of the parts that a gradient may flow to."""
         bias = () if self.bias is None else self.bias.tensors()
-        found = (*self.score.tensors(), *bias, *self.normalizer.tensors(), *self.aggregate.tensors())
-        return tuple({id(tensor): tensor for tensor in found}.values())
+        tensors = (*self.score.tensors(), *bias, *self.normalizer.tensors(), *self.aggregate.tensors())
+        return tuple({id(tensor): tensor for tensor in tensors}.values())
 
 
 _BY_TYPE = (Term.plan_key, Mask.plan_key)  # plan keys that are only the type: asking each part would be slow
 
 NumericalHazard = Literal["none", "digits", "range"]
-"""What the content of the tensors asks for: nothing, more digits than theirs, or a way on which nothing overflows."""
+"""What the values of the tensors need: nothing, more digits than their dtype has, or a path that cannot overflow."""
 
 
 class CallFacts(NamedTuple):
-    """The sizes and circumstances of one call; no tensors."""
+    """The sizes and circumstances of one call, without its tensors."""
 
     lead: tuple[int, ...]
     queries: int
@@ -67,14 +67,14 @@ class CallFacts(NamedTuple):
     dropout: bool = False
     grad: bool = False
     traced: bool = False
-    mapped: bool = False  # by torch.func: vmap, grad and their kind
+    mapped: bool = False  # by a transform of torch.func, such as vmap or grad
     native: str = ""  # "loaded", or why the compiled library will never be; empty while it may be
     hazard: NumericalHazard = "none"
     intercepted: bool = False  # by a TorchDispatchMode, such as FakeTensorMode: tensors may have no memory
 
 
 class AttentionCall(NamedTuple):
-    """One attention to compute. `seed` addresses the noise of dropout and of random readings."""
+    """One attention to compute. `seed` addresses the noise of dropout and of random aggregates."""
 
     parts: Parts
     query: Tensor
@@ -82,21 +82,21 @@ class AttentionCall(NamedTuple):
     value: Tensor
     dropout: float = 0.0
     seed: Tensor | None = None
-    result_dtype: torch.dtype | None = None  # of the result, where it is computed in another dtype
+    result_dtype: torch.dtype | None = None  # if it is computed in another dtype than the result has
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype that the caller's tensors have."""
+        """The dtype of the caller's tensors."""
         return self.result_dtype or self.value.dtype
 
     @property
     def queries(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         return self.query.shape[-2]
 
     @property
     def keys(self) -> int:
-        """How many keys."""
+        """The number of keys."""
         return self.key.shape[-2]
 
     def pairs(self, span: Span | None = None) -> Pairs:

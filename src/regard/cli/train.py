@@ -1,25 +1,25 @@
 """`regard train`: from data to a run folder, for any task."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from regard.cli.dispatch import Arguments
 from regard.cli.fields import ParsedArguments, describe_fields, find_switches, parse_arguments
 from regard.cli.training import run_training
 from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:
-    from regard.tasks.registry import TaskPackage
+    from regard.tasks.definition import TaskDefinition
 
 USAGE = (
     "Usage: regard train {task} [DATA …] [--preset NAME] [--config FILE] [--field value …]\n\nLearn {learns}. {data}"
 )
 OPTIONS = {
     "preset": "a model and how to train it: {presets}",
-    "config": "a TOML file; its fields go before those of the preset, and flags before both",
+    "config": "a TOML file; its fields override the preset, and flags override both",
     "nproc": "processes on this machine; under torchrun leave it out",
     "restarts": "times that processes which die are started again from the last checkpoint",
     "tensorboard": "also write curves for TensorBoard",
@@ -28,7 +28,6 @@ OPTIONS = {
 }
 SWITCHES = {"help", "print_config", "tensorboard"}
 HELP = ("--help", "-h")
-Arguments = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 
 def train(*arguments: Arguments) -> None:
@@ -47,12 +46,12 @@ def train(*arguments: Arguments) -> None:
     train_task(import_task(name), rest)
 
 
-def train_task(task: "TaskPackage", arguments: list[str]) -> None:
-    """What was typed behind the name of a task, done."""
+def train_task(task: "TaskDefinition[Any]", arguments: list[str]) -> None:
+    """Train a task with the arguments behind its name, or print its configuration."""
     from regard.training import to_toml
 
     options = {name.replace("-", "_") for name in OPTIONS}
-    given = parse_arguments(arguments, options, SWITCHES | find_switches(task.DEFAULT))
+    given = parse_arguments(arguments, options, SWITCHES | find_switches(task.default))
     config = build_config(task, given)
     if "print_config" in given.options:
         print(to_toml(config), end="")
@@ -60,8 +59,8 @@ def train_task(task: "TaskPackage", arguments: list[str]) -> None:
     run_training(config, resume=None, options=given.options)
 
 
-def build_config(task: "TaskPackage", given: ParsedArguments) -> Any:
-    """The preset, then what the file names, then what the flags name."""
+def build_config(task: "TaskDefinition[Any]", given: ParsedArguments) -> Any:
+    """Return the configuration of the preset with the fields of the file, then those of the flags."""
     from regard.training.config import flatten_tables, read_toml
 
     file = given.options.get("config")
@@ -70,7 +69,7 @@ def build_config(task: "TaskPackage", given: ParsedArguments) -> Any:
 
 
 def show_tasks() -> None:
-    """Every task in a line."""
+    """Print a line for every task."""
     from regard.tasks.registry import TASKS
 
     console = Console(highlight=False)
@@ -82,24 +81,27 @@ def show_tasks() -> None:
     console.print("\nregard train TASK --help shows what its data may be, its presets and every field.")
 
 
-def show_help(name: str, task: "TaskPackage") -> None:
-    """The options, and every field of the configuration with its default and its meaning."""
+def show_help(name: str, task: "TaskDefinition[Any]") -> None:
+    """Print the options, and every field of the configuration with its default and its meaning."""
     from regard.tasks.registry import TASKS
 
     console = Console(highlight=False)
-    console.print(USAGE.format(task=name, learns=TASKS[name].learns, data=" ".join(task.DATA.split())), markup=False)
+    console.print(
+        USAGE.format(task=name, learns=TASKS[name].learns, data=" ".join(task.data_help.split())), markup=False
+    )
     options = Table(box=None, pad_edge=False, title="\nOptions", title_justify="left", show_header=False)
     for option, meaning in OPTIONS.items():
-        options.add_row(f"--{option}", meaning.format(presets=", ".join(task.PRESETS)))
+        options.add_row(f"--{option}", meaning.format(presets=", ".join(task.presets)))
     console.print(options)
     fields = Table("field", "default", "", box=None, pad_edge=False, title="\nFields", title_justify="left")
-    for field in describe_fields(task.DEFAULT):
+    for field in describe_fields(task.default):
         fields.add_row(f"--{field.name}", format_default(field.value), field.meaning)
     console.print(fields)
     console.print("\nThe end of a name will do, and means the field nearest the top: --folder, --stop.steps.")
 
 
 def format_default(value: object) -> str:
+    """Return a default value as it is written on the command line."""
     if value is None:
         return "none"
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

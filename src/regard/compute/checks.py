@@ -6,7 +6,8 @@ import torch
 
 from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
-from regard.algebra.masks import Causal, Full, Mask, as_mask
+from regard.algebra.masks import Causal, Full, Mask
+from regard.algebra.masks.base import as_mask
 from regard.algebra.normalizers import Normalizer
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Score

@@ -113,7 +113,7 @@ def build_parts(case: CatalogCase, sizes: Sizes, *, dtype: torch.dtype = torch.f
         catalog.BIASES[case.bias](sizes),
         catalog.MASKS[case.mask](sizes),
         catalog.NORMALIZERS[case.normalizer](sizes),
-        catalog.AGGREGATES[case.aggregate](),
+        catalog.AGGREGATES[case.aggregate](sizes),
     )
     for part in parts:
         if isinstance(part, torch.nn.Module):

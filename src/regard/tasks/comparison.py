@@ -1,4 +1,4 @@
-"""Mechanisms against each other on one task, each trained from several seeds."""
+"""Comparisons of mechanisms on one task, each trained from several seeds."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -111,7 +111,7 @@ class Row(NamedTuple):
 def compare_variants(
     comparison: Comparison, seeds: Sequence[int], more: Mapping[str, str] | None = None
 ) -> Iterator[Row]:
-    """A row for each variant, as soon as it is trained from every seed. `more` are values for all of them."""
+    """Yield a row for each variant as soon as it is trained from every seed. `more` are values for all variants."""
     for variant in comparison.variants:
         found = [measure_variant(comparison, variant, seed, more or {}) for seed in seeds]
         values, seconds = [value for value, _ in found], [taken for _, taken in found]
@@ -121,7 +121,7 @@ def compare_variants(
 def measure_variant(
     comparison: Comparison, variant: Variant, seed: int, more: Mapping[str, str]
 ) -> tuple[float, float]:
-    """One variant from one seed: the metric, and the seconds."""
+    """Return the metric of one variant from one seed, and the seconds that it took."""
     start = time.process_time()
     if comparison.measure is not None:
         value = comparison.measure(variant.preset or variant.name, seed)
@@ -131,7 +131,7 @@ def measure_variant(
 
 
 def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str, str]) -> float:
-    """The metric after training."""
+    """Train a variant, and return its metric."""
     package = import_task(comparison.task)
     config = package.configure(variant.preset, (comparison.data,), values)
     with TemporaryDirectory(prefix="regard-compare-") as place:

@@ -1,4 +1,4 @@
-"""What was trained, ready to be asked: how good it is, what it says to one thing, and where it looks."""
+"""What all trained models offer: evaluation, predictions with their attention, and loading of weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ HeldOutSplit = Literal["test", "validation"]
 
 
 class EvaluationReport(NamedTuple):
-    """How good it is on one set: how many things there were, the metrics by name, and what else to say."""
+    """The evaluation of one set: the number of items, the metrics by name, and notes."""
 
     items: int
     metrics: Mapping[str, float]
@@ -36,18 +36,18 @@ class LabeledWeights(NamedTuple):
     rows: Sequence[str]
 
     def draw(self, title: str = "") -> Any:
-        """The same as a figure."""
+        """Return a figure of the weights."""
         from regard.inspect.draw.alignment import draw_alignment
 
         return draw_alignment(np.array(self.weights), self.columns, self.rows, title)
 
 
 class Prediction(NamedTuple):
-    """What it says to one thing.
+    """The answer of a model to one input, and its attention.
 
-    `text` is for people, `values` the same for JSON; `map` shows in a terminal where it looked, and `draw` makes a
-    matplotlib figure of it when somebody wants one. A page shows all that it `recording` at, which is `map` where that is
-    all, `medium` the picture or sound that the columns are parts of.
+    `text` is for people, `values` has the same for JSON. `map` is the attention for a terminal, and `draw` returns a
+    matplotlib figure of it. A page shows the `recording`, or `map` if there is none, over the `medium`: the picture or
+    sound whose parts are the columns.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Prediction(NamedTuple):
     medium: Regions | Spectrogram | None = None
 
     def build_chapter(self) -> Chapter | None:
-        """What a page shows of it; none where it looked at nothing that could be written down."""
+        """Return what a page shows of it, or none if there are no weights to show."""
         recording = self.recording
         if recording is None and self.map is not None:
             weights, columns, rows = self.map
@@ -68,17 +68,17 @@ class Prediction(NamedTuple):
 
 @runtime_checkable
 class Predictor(Protocol):
-    """What `load` gives back."""
+    """A trained model with its task: what `TaskDefinition.load` returns."""
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> Mapping[str, EvaluationReport]:
-        """A report for each held-out set: of other data where some is named, else of the run's own."""
+        """Return a report for each held-out set: of other data if some are named, else of the run's own."""
 
     def predict(self, words: Sequence[str]) -> Prediction:
-        """The answer to what was typed (a text, a file, a file and a question); to an example where nothing was."""
+        """Return the answer to what was typed (a text, a file, a file and a question); to an example if nothing was."""
 
 
 def no_attention_error(what: str, at: str, preset: str) -> InputError:
-    """What is said where somebody wants to see the attention of a model that has none, and a preset that has some.
+    """Return the error for a model without attention, naming a preset that has some.
 
     >>> str(no_attention_error("reader", "its question", "bidaf")).partition("; ")[0]
     'show: got a reader without attention, expected one that looks at its question'
@@ -88,7 +88,7 @@ def no_attention_error(what: str, at: str, preset: str) -> InputError:
 
 
 def load_model(build: Callable[[], nn.Module], training: Training, run: Path, weights: Path | None) -> nn.Module:
-    """The model that `build` makes with the best weights of a run or others, on its device, ready to be asked.
+    """Return the model that `build` makes, with the best weights of a run or others, on its device.
 
     A configuration can ask for a model of any size, so it is built without memory first and compared with the file.
     """
@@ -101,7 +101,7 @@ def load_model(build: Callable[[], nn.Module], training: Training, run: Path, we
 
 
 def find_weights(run: Path, weights: Path | None) -> Path:
-    """The best weights of a run; or others, by their path or their name in the run folder, ending or not."""
+    """Return the file of the best weights of a run; or of others, by path or by name in the run folder."""
     if weights is None:
         if not (run / WEIGHTS).is_file():
             raise wrong(

@@ -1,6 +1,5 @@
-"""Tasks over tensors whose first axis is the items: what is common to those whose items are all alike."""
+"""Tasks whose items are tensors of one shape, with the items along the first axis."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import wrong
-from regard.tasks.data.fingerprints import check_fingerprint, digest, save_fingerprint
-from regard.tasks.data.shuffle import shuffle_batches
+from regard.tasks.data.batches import shuffle_batches
+from regard.tasks.data.fingerprints import digest, save_fingerprint
 from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
-from regard.tasks.prediction import EvaluationReport
+from regard.tasks.definition import Config, TaskDefinition
+from regard.tasks.prediction import EvaluationReport, Predictor, load_model
 from regard.training import DataShare, Goal, LazyBatches, Loss
 
 Tensors = tuple[Tensor, ...]
@@ -24,33 +24,38 @@ EVALUATION_BATCH = 1000  # held-out items in a batch
 
 @dataclass(frozen=True, slots=True)
 class DataSplits:
-    """Items to learn from, the same whenever an epoch is asked for, and items that were held out."""
+    """Items to train on, by epoch, and items that are held out."""
 
     load_training: Callable[[int], Tensors]
     validation: Tensors
     tests: Mapping[str, Tensors]
     notes: Sequence[str] = ()
-    endless: bool = False  # whether there are new ones in every epoch
+    endless: bool = False  # whether every epoch has new items
 
     def get_held_out(self, split: str) -> Mapping[str, Tensors]:
-        """Each set of the test, or that of the validation."""
+        """Return the test sets, or the validation set."""
         return self.tests if split == "test" else {"validation": self.validation}
 
     @property
     def fingerprint(self) -> str:
-        """Other data have another one."""
-        content = hashlib.sha256()
-        for tensor in (*self.load_training(0), *self.validation):
-            content.update(repr(tuple(tensor.shape)).encode() + tensor.contiguous().numpy().tobytes())
-        return content.hexdigest()[:16]
+        """A hash of the training and validation data."""
+        tensors = (*self.load_training(0), *self.validation)
+        return digest(repr(tuple(tensor.shape)).encode() + tensor.contiguous().numpy().tobytes() for tensor in tensors)
 
 
 class TensorTask(ABC):
-    """A `regard.load_training.Task` for one model over `DataSplits`; what is left to say is the model, its loss and its score."""
+    """A `regard.training.Task` over `DataSplits`: a subclass adds the goal, the model, its loss and its metrics."""
 
-    def __init__(self, config: Any, sets: DataSplits, goal: Goal, *, batch: int) -> None:
-        self.config, self.sets, self.goal, self.batch = config, sets, goal, batch
+    goal: Goal
+
+    def __init__(self, config: Any, sets: Any) -> None:
+        self.config, self.sets = config, sets
         self.load_training = lru_cache(maxsize=1)(sets.load_training)
+
+    @property
+    def batch(self) -> int:
+        """How many items a batch has."""
+        return int(self.config.batch)
 
     @property
     def notes(self) -> Sequence[str]:
@@ -66,20 +71,20 @@ class TensorTask(ABC):
         return (counted, *self.sets.notes, *shared)
 
     def digest_items(self, tensors: Tensors) -> list[str]:
-        """A short name for each item: those that are alike have the same."""
+        """Return a hash of each item, by which equal items are found."""
         return [digest(tensor[row].numpy().tobytes() for tensor in tensors) for row in range(len(tensors[0]))]
 
     @abstractmethod
     def model(self) -> nn.Module:
-        """A new model."""
+        """Return a new model."""
 
     @abstractmethod
     def loss(self, model: Any, batch: Tensors) -> Loss:
-        """What is made small."""
+        """Return the loss of a batch, as a sum over its items."""
 
     @abstractmethod
     def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
-        """Sums over held-out items; `items` is how many there are, and divides all others."""
+        """Return sums over held-out items; the number of `items` divides all others."""
 
     def epoch(self, number: int, part: DataShare) -> Sequence[Tensors]:
         tensors = self.load_training(number)
@@ -90,7 +95,7 @@ class TensorTask(ABC):
         return self.accumulate_sums(model, tuple(tensor[part.rank :: part.world] for tensor in self.sets.validation))
 
     def accumulate_sums(self, model: Any, tensors: Tensors) -> dict[str, float]:
-        """The sums over any number of items."""
+        """Return the sums over any number of items."""
         total: dict[str, float] = {}
         for batch in iterate_batches(tensors, next(model.parameters()).device):
             for name, value in self.compute_sums(model, batch).items():
@@ -103,7 +108,7 @@ class TensorTask(ABC):
     def evaluate_sets(
         self, model: Any, sets: Mapping[str, Tensors], notes: Sequence[str] = ()
     ) -> dict[str, EvaluationReport]:
-        """How good a model is on each of these sets."""
+        """Return a report on each of these sets."""
         with torch.no_grad():
             totals = {name: self.accumulate_sums(model, items) for name, items in sets.items()}
         return {
@@ -115,19 +120,38 @@ class TensorTask(ABC):
 
 
 def iterate_batches(tensors: Tensors, device: torch.device) -> Iterator[Tensors]:
-    """All items, so many at once, on the device of the model."""
+    """Yield all items in batches, on the device of the model."""
     for start in range(0, len(tensors[0]), EVALUATION_BATCH):
         yield tuple(tensor[start : start + EVALUATION_BATCH].to(device) for tensor in tensors)
 
 
-def check_items(sets: DataSplits, run: Path | None) -> None:
-    """Raises where a run would go on with other items than it began with."""
-    if run is not None:
-        check_fingerprint("items", sets.fingerprint, run)
+class TensorPredictor:
+    """A trained model with its task."""
+
+    def __init__(self, task: TensorTask, model: Any) -> None:
+        self.task, self.model = task, model
+
+
+class TensorTaskDefinition(TaskDefinition[Config]):
+    """The definition of a task over tensors: its data are all that has to be opened."""
+
+    task_type: type[TensorTask]
+    predictor_type: Callable[[Any, Any], Predictor]
+    data_noun = "items"
+
+    def get_goal(self, config: Any) -> Goal:
+        return self.task_type.goal
+
+    def assemble_task(self, config: Config, data: Any, run: Path | None) -> TensorTask:
+        return self.task_type(config, data)
+
+    def load(self, config: Any, run: Path, weights: Path | None = None) -> Predictor:
+        task = self.build_task(config, run)
+        return self.predictor_type(task, load_model(task.model, config.training, run, weights))
 
 
 def parse_item_number(words: Sequence[str], count: int, name: str = "item") -> int:
-    """Which of the held-out items was asked for, by its number from 0; the first where none was named."""
+    """Return the number of the held-out item that was asked for, counted from 0; the first if none was named."""
     if len(words) > 1:
         raise wrong(name, " ".join(words), "one number", f"write a number below {count}")
     text = words[0] if words else "0"

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from regard.errors import InputError
-from regard.tasks.data import Corpus, Dates, Numbers, TextConfig, compute_fingerprint, open_text
+from regard.tasks.data import Dates, Numbers, TextConfig, open_text
+from regard.tasks.data.dataset import FixedDataset, compute_fingerprint
 
 
 def test_text_that_needs_no_file() -> None:
@@ -24,7 +25,7 @@ def test_text_in_files(tmp_path: Path) -> None:
     folder = open_text(TextConfig(str(tmp_path), "en", "de"))
     files = open_text(TextConfig(f"{tmp_path}/train.en, {tmp_path}/train.de"))
     table = open_text(TextConfig(str(tmp_path / "t.tsv"), "3", "2"))
-    assert isinstance(table, Corpus)
+    assert isinstance(table, FixedDataset)
     assert table.train[0].source.startswith("b ")
     assert compute_fingerprint(folder) == compute_fingerprint(files)
     assert compute_fingerprint(folder) != compute_fingerprint(table)

@@ -16,12 +16,11 @@ from regard.errors import InputError
 from regard.tasks.reading.config import SpanReaderConfig
 from regard.tasks.reading.examples import encode_question
 from regard.tasks.reading.facts import PEOPLE, SYLLABLES, FactsDataset
-from regard.tasks.reading.lexicon import Lexicon
+from regard.tasks.reading.lexicon import Lexicon, split_words
 from regard.tasks.reading.model import LOWEST, ReadingInputs, SpanReader, SpanScores, find_best_spans
 from regard.tasks.reading.questions import Answer, PassageQuestion
 from regard.tasks.reading.squad import read_squad
 from regard.tasks.reading.vectors import read_vectors
-from regard.tasks.reading.words import split_words
 
 Regard = Callable[..., Any]
 TINY = {

@@ -103,7 +103,7 @@ def test_held_out_clips_that_are_too_long_are_errors_not_left_out() -> None:
     fields = {"learning.limit": 40, "data.size": 20, "data.held_out": 12, "features.hop": 20, "listener.hidden": 8}
     config = import_task("speech").configure(None, (), fields)
     task = import_task("speech").build_task(config)
-    clips = task.sounds.validation
+    clips = task.dataset.validation
     long = [clip for clip in clips if config.features.frames(len(clip.samples)) > 40]
     assert 0 < len(long) < 12
     note = f"{len(long)} of 12 clips are longer than 40 frames and not heard: all of each is an error"

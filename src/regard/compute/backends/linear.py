@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 
 from regard.algebra.masks import Causal, Full, Mask
-from regard.algebra.masks.base import Intersection
+from regard.algebra.masks.composition import Intersection
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.algebra.scores.base import as_dot

@@ -43,7 +43,8 @@ def few_queries_attention(
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     if allowed is not None:
         allowed = allowed.expand(*allowed.shape[:-2], query.shape[-2], key.shape[-2])
-    output = _call(library, *(_arrange(tensor, lead) for tensor in (query, key, value)), scale, _arrange(allowed, lead))
+    query, key, value = (_arrange(tensor, lead) for tensor in (query, key, value))
+    output = _call(library, query, key, value, scale, _arrange(allowed, lead))
     return output if len(lead) == 2 else output.reshape(*lead, *output.shape[-2:])
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 from regard.algebra.masks import Mask, Window
-from regard.algebra.masks.base import Intersection
+from regard.algebra.masks.composition import Intersection
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Float, Tensor

@@ -19,7 +19,7 @@ Table = Mapping[str, Mapping[str, tuple[str, ...]]]  # by split, then by image
 
 
 def find_file(folder: Path, names: Sequence[str], what: str, meaning: str) -> Path:
-    """The first of these that is in the folder."""
+    """Return the first of these that is in the folder."""
     for name in names:
         if (folder / name).exists():
             return folder / name
@@ -27,7 +27,7 @@ def find_file(folder: Path, names: Sequence[str], what: str, meaning: str) -> Pa
 
 
 def read_captions(folder: Path, pictures: ImageFiles) -> Table:
-    """The captions in a folder, each of an image that is there."""
+    """Return the captions in a folder, each of an image that is there."""
     meaning = "lines of split, image and caption, with tabs between, or the text files of Flickr8k"
     path = find_file(folder, (*TABLES, FLICKR8K_CAPTIONS), "captions", meaning)
     table = read_flickr8k(path) if path.name == FLICKR8K_CAPTIONS else read_table(path)
@@ -36,7 +36,7 @@ def read_captions(folder: Path, pictures: ImageFiles) -> Table:
 
 
 def read_table(path: Path) -> Table:
-    """Each line has its split, so that all who use the data compare the same."""
+    """Read a table whose lines name their splits, so that all who use the data compare the same."""
     table: dict[str, dict[str, tuple[str, ...]]] = {"train": {}, "validation": {}, "test": {}}
     for number, line in enumerate(read_lines(path), 1):
         parts = line.split("\t")
@@ -66,7 +66,7 @@ def read_flickr8k(path: Path) -> Table:
 
 
 def check_table(table: Table, path: Path, pictures: ImageFiles) -> None:
-    """Raises where a part, a caption or an image is missing, or an image is in two parts."""
+    """Raise if a part, a caption or an image is missing, or an image is in two parts."""
     home: dict[str, str] = {}
     for split, images in table.items():
         if not images:

@@ -1,4 +1,4 @@
-"""What a captioner is told: the images, its words, the model, and how it learns and is measured."""
+"""The configuration of a captioner: images, vocabulary, model, training and validation."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,13 +34,15 @@ class CaptioningData:
 class CaptionerConfig:
     """An image encoder, and the decoder of Show, Attend and Tell."""
 
-    attention: AttentionKind = "soft"  # how it reads, and how hard reading learns; none: the same decoder without
+    attention: AttentionKind = (
+        "soft"  # soft, or how hard attention is trained; none: the same decoder without attention
+    )
     score: str = "additive"  # a name of the catalog
     normalizer: str = "softmax"  # a name of the catalog
-    gated: bool = True  # Xu's β: how much of what was seen counts
+    gated: bool = True  # Xu's β: a gate on the context vector
     temperature: float = 1.0  # of gumbel and gumbel-straight
     size: int = 128  # of word vectors
-    hidden: int = 128  # of the cells, and of what queries and keys are projected to
+    hidden: int = 128  # of the cells, and of the projections of queries and keys
     cell: Literal["gru", "lstm"] = "lstm"
     width: int = 128  # of a region
     channels: tuple[int, ...] = (16, 32, 64)  # of the convolutions that look at scenes; each halves the image
@@ -69,13 +71,15 @@ class CaptionerConfig:
 
 @dataclass(frozen=True, slots=True)
 class CaptioningTraining:
-    """What one batch is, and what is asked of the model."""
+    """The size of a batch, and the terms of the loss."""
 
     budget: int = 512  # words in a batch, padding included
     limit: int = 40  # words of a caption; longer ones are left out
     smoothing: float = 0.0  # of labels
-    stochastic: float = 0.01  # Xu's λ: each region is to be looked at about once (doubly stochastic); 1 for 196 of them
-    bonus: float = 0.01  # for entropy, where attention is learned by REINFORCE
+    stochastic: float = (
+        0.01  # Xu's λ, for weights of about 1 in sum for each region (doubly stochastic); theirs is 1, for 196 regions
+    )
+    bonus: float = 0.01  # for entropy, if attention is trained by REINFORCE
 
     def __post_init__(self) -> None:
         for name in ("budget", "limit"):
@@ -88,11 +92,11 @@ class CaptioningTraining:
 
 @dataclass(frozen=True, slots=True)
 class CaptioningEvaluation:
-    """How good it is on images that it has not seen, while it trains."""
+    """How held-out images are measured while the model trains."""
 
     goal: Literal["bleu", "exact", "loss"] = "exact"  # decides which weights are the best
     beam: int = 1
-    length: float = 1.0  # help for long captions of a beam: 0 is none, 1 the mean over the words
+    length: float = 1.0  # length penalty of the beam: 0 is the log-probability, 1 its mean over the words
     most: int = 500  # images of the validation set, from its beginning
 
     def __post_init__(self) -> None:
@@ -104,7 +108,7 @@ class CaptioningEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class CaptioningConfig:
-    """A captioner, whole."""
+    """The configuration of a captioner."""
 
     task: Literal["captioning"] = "captioning"
     data: CaptioningData = field(default_factory=CaptioningData)
@@ -121,10 +125,9 @@ class CaptioningConfig:
 
 
 def configure_for_scenes() -> CaptioningConfig:
-    """Clean scenes without end: a minute or two on two cores."""
+    """Return a configuration for generated scenes, which takes a minute or two on two cores."""
     return CaptioningConfig(
         training=Training(
-            folder=Path("runs/scenes"),
             optimizer=Optimizer(rate=3e-3, decay=0.0),
             schedule=Schedule("cosine", warmup=50),
             stop=StopCriteria(epochs=12, target=99.0),
@@ -132,18 +135,15 @@ def configure_for_scenes() -> CaptioningConfig:
     )
 
 
-def configure_for_photos(images: str) -> CaptioningConfig:
-    """Photographs and what people said of them."""
+def configure_for_photos() -> CaptioningConfig:
+    """Return a configuration for photographs with captions that people wrote."""
     return CaptioningConfig(
-        data=CaptioningData(images),
         vocabulary=VocabularyConfig("blank", 10_000, minimum=5, lowercase=True),
         model=CaptionerConfig(size=256, hidden=256, width=256, dropout=0.35),
         learning=CaptioningTraining(budget=1024, limit=30, smoothing=0.1, stochastic=0.05),
-        measure=CaptioningEvaluation(
-            goal="bleu", beam=1, length=0.7, most=300
-        ),  # 0.7: the best on Flickr8k's validation set
+        # A length of 0.7 was the best on Flickr8k's validation set.
+        measure=CaptioningEvaluation(goal="bleu", beam=1, length=0.7, most=300),
         training=Training(
-            folder=Path("runs") / Path(images).name,
             keep=5,
             optimizer=Optimizer(rate=2e-3, decay=0.05),
             schedule=Schedule("cosine", warmup=200),

@@ -1,10 +1,11 @@
-"""Images with what is right to say of each: scenes that are drawn, or photographs in a folder."""
+"""Images with their captions: generated scenes, or photographs in a folder."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from regard.errors import wrong
 from regard.tasks.captioning import scenes
 from regard.tasks.captioning.captions import Table, find_file, read_captions
 from regard.tasks.captioning.config import CaptioningData
+from regard.tasks.data.fingerprints import digest
 from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
 from regard.tasks.images import ImageFiles, as_tensor, compute_grids, load_pretrained, open_photo, resize_to_square
 from regard.tasks.images.efficientnet import HEAD, OUTPUT_STRIDE
@@ -28,167 +30,180 @@ TRAINING, VALIDATION, TEST = range(3)  # what keeps the seeds of scenes apart
 
 
 class CaptionedImages(NamedTuple):
-    """Images by number: `load_inputs` gives what an encoder is given of some of them, `captions` all that is right of each."""
+    """Images by number, with all captions of each; `load_inputs` returns the encoder's inputs of some of them."""
 
     captions: Sequence[tuple[str, ...]]
     load_inputs: Callable[[Sequence[int]], Tensor]
     names: Sequence[str]
 
     def take_first(self, most: int) -> "CaptionedImages":
-        """Some from the beginning."""
+        """Return the first images."""
         return CaptionedImages(self.captions[:most], self.load_inputs, self.names[:most])
 
 
-@runtime_checkable
-class CaptioningDataset(Protocol):
-    """Images to learn from, and others that are never learned from."""
+@dataclass(frozen=True)
+class CaptioningDataset(ABC):
+    """Images to train on, and held-out images that are never trained on."""
+
+    config: CaptioningData
+    channels: ClassVar[int | None]  # of features; none: pixels, and the network is trained with the task
+    endless: ClassVar[bool]
 
     @property
-    def regions(self) -> int: ...
+    @abstractmethod
+    def regions(self) -> int:
+        """The number of regions of an image."""
+
+    @abstractmethod
+    def describe(self) -> Sequence[str]:
+        """Return notes on the sizes of the splits, and on what two of them share."""
+
+    @abstractmethod
+    def load_training(self, epoch: int) -> CaptionedImages:
+        """Return the images of an epoch."""
 
     @property
-    def channels(self) -> int | None: ...
+    @abstractmethod
+    def validation(self) -> CaptionedImages:
+        """The images that weights are chosen by."""
 
     @property
-    def endless(self) -> bool: ...
+    @abstractmethod
+    def tests(self) -> Mapping[str, CaptionedImages]:
+        """The images to test on, by the names of their sets."""
 
-    def describe(self) -> Sequence[str]: ...
+    @abstractmethod
+    def prepare_photo(self, photo: "Image") -> Tensor:
+        """Return a photograph as the encoder takes it."""
 
-    def training(self, epoch: int) -> CaptionedImages: ...
+    @abstractmethod
+    def load_picture(self, collection: CaptionedImages, number: int) -> np.ndarray:
+        """Return the pixels of an image, for people to see."""
 
-    def get_validation_set(self) -> CaptionedImages: ...
-
-    def get_test_sets(self) -> Mapping[str, CaptionedImages]: ...
-
-    def prepare_photo(self, photo: "Image") -> Tensor: ...
-
-    def load_picture(self, collection: CaptionedImages, number: int) -> np.ndarray: ...
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the captions: with another one, a resumed run would not go on as it began."""
+        splits = (self.load_training(0), self.validation)
+        pairs = (pair for split in splits for pair in zip(split.names, split.captions, strict=True))
+        return digest(f"{name}\t{'|'.join(captions)}\n".encode() for name, captions in pairs)
 
 
 @dataclass(frozen=True)
-class SceneDataset:
-    """Drawings without end."""
+class SceneDataset(CaptioningDataset):
+    """Generated scenes, new ones in every epoch."""
 
-    config: CaptioningData
-    channels: int | None = None  # pixels: the network that looks at them is learned with the task
-    endless: bool = True
+    channels, endless = None, True
 
     @property
     def regions(self) -> int:
-        """A region for each cell."""
         return scenes.ACROSS**2
 
     def describe(self) -> Sequence[str]:
-        """How many scenes each part has."""
-        own = self.config
-        return [describe_sizes("images", own.scenes, own.held_out, {"test": own.held_out}, endless=True)]
+        count = self.config.held_out
+        return [describe_sizes("images", self.config.scenes, count, {"test": count}, endless=True)]
 
-    def training(self, epoch: int) -> CaptionedImages:
+    def load_training(self, epoch: int) -> CaptionedImages:
         return draw_scenes((self.config.seed, TRAINING, epoch), self.config.scenes)
 
-    def get_validation_set(self) -> CaptionedImages:
+    @property
+    def validation(self) -> CaptionedImages:
         return draw_scenes((self.config.seed, VALIDATION), self.config.held_out)
 
-    def get_test_sets(self) -> Mapping[str, CaptionedImages]:
+    @property
+    def tests(self) -> Mapping[str, CaptionedImages]:
         return {"scenes": draw_scenes((self.config.seed, TEST), self.config.held_out)}
 
     def prepare_photo(self, photo: "Image") -> Tensor:
-        """A photograph as the encoder is given it."""
         return as_tensor(resize_to_square(photo, scenes.PIXELS))[None]
 
     def load_picture(self, collection: CaptionedImages, number: int) -> np.ndarray:
-        """An image as it is drawn."""
         pixels = collection.load_inputs([number])[0].permute(1, 2, 0).mul(255).round()
         return pixels.to(torch.uint8).numpy()
 
 
 @lru_cache(maxsize=4)
 def draw_scenes(seed: tuple[int, ...], count: int) -> CaptionedImages:
-    """So many scenes of a seed."""
-    made = [scenes.draw_scene([*seed, number]) for number in range(count)]
-    images = torch.from_numpy(np.stack([one.image for one in made])).permute(0, 3, 1, 2)
+    """Return the scenes of a seed."""
+    drawn = [scenes.draw_scene([*seed, number]) for number in range(count)]
+    images = torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2)
 
-    def look(numbers: Sequence[int]) -> Tensor:
+    def load_inputs(numbers: Sequence[int]) -> Tensor:
         return images[torch.tensor(numbers)].float().div_(255)
 
-    return CaptionedImages([one.captions for one in made], look, [f"scene {number}" for number in range(count)])
+    names = [f"scene {number}" for number in range(count)]
+    return CaptionedImages([scene.captions for scene in drawn], load_inputs, names)
 
 
 @dataclass(frozen=True)
-class PhotoDataset:
-    """Photographs in a folder, each with its captions, as grids of features.
+class PhotoDataset(CaptioningDataset):
+    """Photographs in a folder, each with its captions, as grids of features: one region for each 32 × 32 pixels.
 
     The folder is opened when its images are asked for: a photograph from elsewhere is captioned without it.
     """
 
-    config: CaptioningData
-    channels: int | None = HEAD
-    endless: bool = False
+    channels, endless = HEAD, False
 
     @property
     def regions(self) -> int:
-        """A region for each 32 × 32 pixels."""
         return (self.config.pixels // OUTPUT_STRIDE) ** 2
 
     @cached_property
     def folder(self) -> Path:
-        """As it is named, or where data is looked for."""
-        folder = find_data(Path(self.config.images))
+        """The folder of this name, or that of the data set."""
+        name = self.config.images
+        folder = find_data(Path(name))
         if folder is None or not folder.is_dir():
-            own = self.config.images
-            fix = (
-                f"run regard data get {own}, or give a folder"
-                if own in DATASETS_BY_NAME
-                else "write scenes, or a folder's path"
-            )
+            known = name in DATASETS_BY_NAME
+            fix = f"run regard data get {name}, or give a folder" if known else "write scenes, or a folder's path"
             expected = "scenes, or a folder with captions.tsv and images"
-            raise wrong("data.images", f"no folder {own}", expected, fix)
+            raise wrong("data.images", f"no folder {name}", expected, fix)
         return folder
 
     @cached_property
     def image_files(self) -> ImageFiles:
+        """The images that the captions name."""
         return ImageFiles(find_file(self.folder, IMAGE_PATHS, "images", "the images that the captions name"))
 
     @cached_property
     def table(self) -> Table:
+        """The captions, by split and image."""
         return read_captions(self.folder, self.image_files)
 
     def describe(self) -> Sequence[str]:
-        """How many images each part has, and how many are the same file under two names."""
-        learned, checked, test = (self.image_files.compute_checksums(list(self.table[part])) for part in PARTS)
-        counted = describe_sizes("images", len(learned), len(checked), {"test": len(test)})
-        return [counted, *describe_overlaps("images", learned, {"validation": checked, "test": test})]
+        train, validation, test = (self.image_files.compute_checksums(list(self.table[part])) for part in PARTS)
+        sizes = describe_sizes("images", len(train), len(validation), {"test": len(test)})
+        return [sizes, *describe_overlaps("images", train, {"validation": validation, "test": test})]
 
-    def training(self, epoch: int) -> CaptionedImages:
+    def load_training(self, epoch: int) -> CaptionedImages:
         return self.load_split("train")
 
-    def get_validation_set(self) -> CaptionedImages:
+    @property
+    def validation(self) -> CaptionedImages:
         return self.load_split("validation")
 
-    def get_test_sets(self) -> Mapping[str, CaptionedImages]:
+    @property
+    def tests(self) -> Mapping[str, CaptionedImages]:
         return {"test": self.load_split("test")}
 
     def load_split(self, split: str) -> CaptionedImages:
-        """The images of a part, with their features."""
+        """Return the images of a split, with their features."""
         names = sorted(name for part in self.table.values() for name in part)
         grids = compute_grids(self.image_files, names, self.config.pixels, cache=self.config.cache)
         numbers = {name: number for number, name in enumerate(names)}
-        own = [numbers[name] for name in self.table[split]]
+        rows = [numbers[name] for name in self.table[split]]
 
-        def look(chosen: Sequence[int]) -> Tensor:
-            return grids[[own[number] for number in chosen]]
+        def load_inputs(chosen: Sequence[int]) -> Tensor:
+            return grids[[rows[number] for number in chosen]]
 
-        return CaptionedImages(list(self.table[split].values()), look, list(self.table[split]))
+        return CaptionedImages(list(self.table[split].values()), load_inputs, list(self.table[split]))
 
     def prepare_photo(self, photo: "Image") -> Tensor:
-        """A photograph as the encoder is given it."""
         image = as_tensor(resize_to_square(photo, self.config.pixels))[None]
         with torch.inference_mode():
             grid: Tensor = load_network()(image)
         return grid.flatten(2).transpose(1, 2)
 
     def load_picture(self, collection: CaptionedImages, number: int) -> np.ndarray:
-        """An image as it is in its file."""
         name = collection.names[number]
         return np.asarray(open_photo(self.image_files.read(name), name))
 
@@ -197,13 +212,13 @@ load_network = cache(load_pretrained)
 
 
 def build_dataset(config: CaptioningData) -> CaptioningDataset:
-    """The images that a configuration names; a folder is not opened yet."""
+    """Return the images that a configuration names; a folder is not opened yet."""
     return SceneDataset(config) if config.images == "scenes" else PhotoDataset(config)
 
 
 def open_dataset(config: CaptioningData) -> CaptioningDataset:
-    """The same, opened: what is wrong with a folder is said now."""
-    album = build_dataset(config)
-    if isinstance(album, PhotoDataset):
-        _ = album.table
-    return album
+    """Return the images that a configuration names; raise if something is wrong with a folder."""
+    dataset = build_dataset(config)
+    if isinstance(dataset, PhotoDataset):
+        _ = dataset.table
+    return dataset

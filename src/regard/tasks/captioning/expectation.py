@@ -1,4 +1,4 @@
-"""What hard attention estimates, computed: the expectation over every way of looking, where these are few enough.
+"""The expectation that hard attention estimates, computed over every path of attention, if these are few enough.
 
 With R regions and T words there are R^T ways, so this is for checking estimators on the first words of small grids.
 """
@@ -23,7 +23,7 @@ MAX_PATHS = 5000  # ways of looking
 
 
 class ForcedAggregate(Aggregate):
-    """Looks where it is told, with the probability that it would have looked there by itself."""
+    """Attends to given positions, with the probabilities that the weights give them."""
 
     def __init__(self, positions: Iterator[Int[Tensor, " row"]]) -> None:
         super().__init__()
@@ -37,19 +37,19 @@ class ForcedAggregate(Aggregate):
 
 @contextmanager
 def use_aggregate(model: EncoderDecoder[Any], aggregate: Aggregate) -> Iterator[None]:
-    """The model with another reading, for as long as it takes."""
-    reader = cast(RegionAttention, model.decoder.reader)
-    before, reader.reading = reader.reading, aggregate
+    """Replace the aggregate of a captioner inside a `with` block."""
+    attention = cast(RegionAttention, model.decoder.attention)
+    before, attention.aggregate = attention.aggregate, aggregate
     try:
         yield
     finally:
-        reader.reading = before
+        attention.aggregate = before
 
 
 def compute_expected_log_likelihood(
     model: EncoderDecoder[Any], source: Tensor, tokens: Int[Tensor, "batch longer"]
 ) -> Float[Tensor, " batch"]:
-    r"""Of each image, the expected log-likelihood of its words, with a gradient.
+    r"""Return the expected log-likelihood of the words of each image, with a gradient.
 
     $$ \sum_s p(s \mid x) \log p(y \mid s, x), \qquad p(s \mid x) = \prod_t w_{t s_t} $$
 

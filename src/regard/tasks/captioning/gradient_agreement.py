@@ -1,4 +1,4 @@
-"""Every way to learn where to look, against what it estimates: the gradient of the expectation over all ways to look.
+"""Every estimator of hard attention against what it estimates: the gradient of the expectation over all paths.
 
 On the first words of two scenes, with a captioner in float64 so small that all ways can be written out.
 """
@@ -14,13 +14,13 @@ from regard.models.decoders.region_attention import AGGREGATES
 from regard.tasks.captioning.config import CaptionerConfig, CaptioningData, CaptioningTraining, configure_for_scenes
 from regard.tasks.captioning.expectation import compute_expected_log_likelihood, teacher_force_repeatedly, use_aggregate
 from regard.tasks.captioning.loss import compute_reinforce_loss
-from regard.tasks.captioning.task import build_task
+from regard.tasks.registry import import_task
 from regard.training import DataShare
 
 SMALL = CaptionerConfig("reinforce", "scaled-dot", size=7, hidden=11, width=13, channels=(5, 6, 7))
 INIT_STD = 0.6  # from zero, so that looks differ
 DRAWS = 20_000  # of each scene
-ATTENTION_PREFIX = "decoder.reader.attention."  # the parameters that decide on nothing but where to look
+ATTENTION_PREFIX = "decoder.attention.attention."  # the parameters that decide on nothing but where to look
 
 
 class GradientCase(NamedTuple):
@@ -37,9 +37,9 @@ class GradientCase(NamedTuple):
 
 
 def build_case(seed: int) -> GradientCase:
-    """One of this seed."""
+    """Return the case of a seed."""
     config = replace(configure_for_scenes(), data=CaptioningData(scenes=30, held_out=1, seed=seed), model=SMALL)
-    captioning = build_task(config)
+    captioning = import_task("captioning").build_task(config)
     torch.manual_seed(seed)
     model = captioning.model().double().train()
     for parameter in model.parameters():
@@ -50,12 +50,12 @@ def build_case(seed: int) -> GradientCase:
 
 
 def compute_exact_objective(case: GradientCase) -> Tensor:
-    """The expected log-likelihood of the words of both scenes."""
+    """Return the expected log-likelihood of the words of both scenes."""
     return compute_expected_log_likelihood(case.model, case.source, case.tokens).sum()
 
 
 def estimate_objective(case: GradientCase, draws: int) -> Tensor:
-    """Of so many draws of each scene, the mean of what is made large: its gradient is the estimate."""
+    """Return the mean objective over `draws` samples of each scene: its gradient is the estimate."""
     taught, logs = teacher_force_repeatedly(case.model, case.source, case.tokens, draws)
     everywhere = torch.ones_like(logs, dtype=torch.bool)
     mean: Tensor = (
@@ -65,7 +65,7 @@ def estimate_objective(case: GradientCase, draws: int) -> Tensor:
 
 
 def agreement(name: str, seed: int) -> float:
-    """The cosine between the gradient that a way of learning follows and that of the exact expectation."""
+    """Return the cosine between the gradient of an estimator and that of the exact expectation."""
     own = build_case(seed)
     wanted = flatten_tensors(torch.autograd.grad(compute_exact_objective(own), own.attention_parameters))
     torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""What a captioner is taught by: the words, that it should look everywhere, and where it pays to look."""
+"""The loss of a captioner: the words, the doubly stochastic penalty, and REINFORCE."""
 
 from typing import Any, NamedTuple
 
@@ -6,14 +6,14 @@ import torch
 
 from regard.algebra.aggregates import Baseline, reinforce
 from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.models.kernels.cross_entropy import cross_entropy
 from regard.models import EncoderDecoder, TeacherForcingOutput
+from regard.models.kernels.cross_entropy import cross_entropy
 from regard.tasks.captioning.config import CaptioningTraining
 from regard.tasks.captioning.generation import encode_images
 
 
 class CaptioningBatch(NamedTuple):
-    """Images side by side, and a caption of each, with BEGIN before it and END behind."""
+    """Images, and a caption of each between BEGIN and END."""
 
     source: Tensor
     target: Int[Tensor, "batch longest"]
@@ -21,7 +21,7 @@ class CaptioningBatch(NamedTuple):
 
 
 class CaptioningLoss(NamedTuple):
-    """Sums over the words: all that is learned from, which has a gradient; and the words alone."""
+    """Sums over the words: the whole loss, which has a gradient, and the negative log-likelihood alone."""
 
     total: Float[Tensor, ""]
     negative_log_likelihood: Float[Tensor, ""]
@@ -29,7 +29,7 @@ class CaptioningLoss(NamedTuple):
 
 
 def compute_loss(model: EncoderDecoder[Any], batch: CaptioningBatch, learning: CaptioningTraining) -> CaptioningLoss:
-    r"""The loss of *Show, Attend and Tell*.
+    r"""Return the loss of *Show, Attend and Tell*.
 
     $$ L = -\log p(y \mid x) + \lambda \sum_i \Bigl(1 - \sum_t w_{ti}\Bigr)^2 $$
 
@@ -55,7 +55,7 @@ def compute_loss(model: EncoderDecoder[Any], batch: CaptioningBatch, learning: C
 
 
 def get_soft_weights(taught: TeacherForcingOutput) -> Float[Tensor, "batch target source"] | None:
-    """The weights before anything was chosen."""
+    """Return the weights before anything was chosen."""
     if taught.sample is not None:
         return taught.sample.soft_weights
     return None if taught.weights is None else taught.weights.dense()
@@ -64,7 +64,7 @@ def get_soft_weights(taught: TeacherForcingOutput) -> Float[Tensor, "batch targe
 def doubly_stochastic_penalty(
     weights: Float[Tensor, "batch target source"], real: Bool[Tensor, "batch target"]
 ) -> Float[Tensor, ""]:
-    """How far the regions are from being looked at once each."""
+    """Return the squared distance of the summed weights of each region from 1."""
     received = (weights * real[..., None].to(weights.dtype)).sum(1)
     return (1 - received).square().sum()
 

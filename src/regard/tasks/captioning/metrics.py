@@ -6,7 +6,7 @@ from regard.tasks.translation.metrics import ORDERS, import_package
 
 
 def compute_sums(said: Sequence[str], captions: Sequence[tuple[str, ...]]) -> dict[str, float]:
-    """What the scores are made of. Such sums add over parts of a test set; scores do not."""
+    """Return counts that the scores are computed from: counts add over parts of a test set, scores do not."""
     matches = sum(one in right for one, right in zip(said, captions, strict=True))
     counted = {"images": float(len(said)), "matches": float(matches)}
     if not said:

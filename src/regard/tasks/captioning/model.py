@@ -6,17 +6,19 @@ from torch import nn
 
 from regard.layers.projections import build_linear
 from regard.models import EncoderDecoder
-from regard.models.builder import build_cells, build_cross_attention, build_token_embedding
+from regard.models.attention_builder import build_cross_attention
 from regard.models.decoders.decoder_attention import DecoderAttention, FixedContext
 from regard.models.decoders.recurrent import BahdanauDecoder
 from regard.models.decoders.region_attention import AGGREGATES, RegionAttention
+from regard.models.embedding import build_token_embedding
 from regard.models.encoders.grid import Coordinates, GridEncoder, SmallNetwork
+from regard.models.recurrence import build_cells
 from regard.tasks.captioning.config import CaptionerConfig
 from regard.tasks.captioning.datasets import CaptioningDataset
 
 
 def build_captioner(config: CaptionerConfig, dataset: CaptioningDataset, words: int) -> EncoderDecoder[Any]:
-    """The captioner for these images and so many words."""
+    """Return a captioner for these images and a vocabulary of `words` words."""
     encoder = build_image_encoder(config, dataset)
     shape, table = config.decoder, nn.Embedding(words, config.size)
     nn.init.normal_(table.weight, std=config.size**-0.5)
@@ -30,7 +32,7 @@ def build_captioner(config: CaptionerConfig, dataset: CaptioningDataset, words: 
 
 
 def build_image_encoder(config: CaptionerConfig, dataset: CaptioningDataset) -> GridEncoder:
-    """For pixels with a network that is learned, for features that are there already with none."""
+    """Return an encoder of pixels with a trained network, or of precomputed features without one."""
     network: nn.Module = nn.Identity()
     if dataset.channels is None:
         network = nn.Sequential(Coordinates(), SmallNetwork(config.channels, colors=5))
@@ -39,7 +41,7 @@ def build_image_encoder(config: CaptionerConfig, dataset: CaptioningDataset) -> 
 
 
 def build_captioner_attention(config: CaptionerConfig, encoder: GridEncoder) -> DecoderAttention:
-    """Soft, hard or no attention."""
+    """Return soft, hard or no attention."""
     if config.attention == "none":
         return FixedContext(encoder.summary)
     kind = AGGREGATES[config.attention]

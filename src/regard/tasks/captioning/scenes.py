@@ -52,7 +52,7 @@ class Scene(NamedTuple):
 
 
 def draw_scene(seed: Sequence[int]) -> Scene:
-    """The scene of a seed: always the same.
+    """Return the scene of a seed: always the same.
 
     >>> draw_scene([1, 2]).captions == draw_scene([1, 2]).captions
     True
@@ -66,7 +66,7 @@ def draw_scene(seed: Sequence[int]) -> Scene:
 
 
 def draw_group(random: np.random.Generator, side: str, other: ShapeGroup | None = None) -> ShapeGroup:
-    """A group that is not like the other: in color or shape it differs."""
+    """Return a group that differs from the other in color or shape."""
     while True:
         count = int(random.integers(1, len(NUMBERS) + 1))
         found = ShapeGroup(count, str(random.choice(list(COLORS))), str(random.choice(SHAPES)), side)
@@ -75,7 +75,7 @@ def draw_group(random: np.random.Generator, side: str, other: ShapeGroup | None 
 
 
 def caption_groups(groups: Sequence[ShapeGroup]) -> tuple[str, ...]:
-    """What is right to say.
+    """Return all right captions.
 
     >>> caption_groups([ShapeGroup(1, "red", "circle", "left"), ShapeGroup(3, "blue", "square", "right")])
     ('a red circle left of three blue squares', 'three blue squares right of a red circle')
@@ -92,7 +92,7 @@ def caption_groups(groups: Sequence[ShapeGroup]) -> tuple[str, ...]:
 
 
 def render_groups(groups: Sequence[ShapeGroup], random: np.random.Generator) -> np.ndarray:
-    """The image: each shape in a cell of its own, a little moved, in a color that varies a little."""
+    """Return the image: each shape in a cell of its own, a little moved, in a color that varies a little."""
     image = np.empty((PIXELS, PIXELS, 3), dtype=np.uint8)
     image[:] = random.integers(*LIGHT)
     for own in groups:
@@ -122,7 +122,7 @@ def list_side_cells(side: str) -> list[tuple[int, int]]:
 
 
 def draw_stencil(shape: str) -> np.ndarray:
-    """Which pixels of a cell a shape covers.
+    """Return which pixels of a cell a shape covers.
 
     >>> [int(draw_stencil(shape).sum()) for shape in SHAPES]
     [37, 49, 25]

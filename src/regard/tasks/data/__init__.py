@@ -1,10 +1,10 @@
-"""Data sets of text: where pairs come from, how they become numbers, how numbers become batches."""
+"""Data sets of text: where pairs come from, how they become token ids, how these become batches."""
 
 from regard.tasks.data.batches import filter_by_length, make_batches, pad
 from regard.tasks.data.corpus_files import load_parallel_files, load_parallel_folder, load_parallel_table
 from regard.tasks.data.dates import Dates
 from regard.tasks.data.numbers import Numbers
-from regard.tasks.data.pairs import Corpus, ParallelText, SentencePair, compute_fingerprint
+from regard.tasks.data.pairs import Corpus, ParallelText, SentencePair
 from regard.tasks.data.text_source import TextConfig, open_text
 from regard.tasks.data.vocabularies import (
     Vocabularies,
@@ -31,7 +31,6 @@ __all__ = [
     "VocabularyConfig",
     "build_vocabularies",
     "build_vocabulary",
-    "compute_fingerprint",
     "filter_by_length",
     "load_parallel_files",
     "load_parallel_folder",

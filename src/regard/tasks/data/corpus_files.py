@@ -15,12 +15,12 @@ VALIDATION = ("val", "dev")  # valid and validation begin so too
 
 
 def load_parallel_files(source: Path, target: Path) -> Corpus:
-    """Two aligned files, of which a part is held out."""
+    """Read two aligned files, and hold out a part."""
     return split_corpus(*read_aligned(source, target))
 
 
 def load_parallel_table(path: Path, columns: tuple[int, int] = (0, 1)) -> Corpus:
-    """A file with a tab between sentence and translation, of which a part is held out. Tatoeba's are such."""
+    """Read a file with a tab between sentence and translation, as Tatoeba has them, and hold out a part."""
     return split_corpus(*read_table(path, columns))
 
 
@@ -50,7 +50,7 @@ def assemble_corpus(
     tests: dict[str, list[SentencePair]],
     notes: list[str],
 ) -> Corpus:
-    """A corpus from the splits there are; those that are missing are cut from the training pairs."""
+    """Return a corpus from the splits there are; those that are missing are cut from the training pairs."""
     cut = None if validation and tests else split_corpus(train, notes)
     if cut is None:
         check_enough(len(train), "to train on")
@@ -73,12 +73,12 @@ def describe_shared_pairs(corpus: Corpus) -> list[str]:
 
 
 def normalize_pair(pair: SentencePair) -> tuple[str, str]:
-    """What pairs have in common that differ in case and punctuation only."""
+    """Return both sides without case and punctuation."""
     return normalize_text(pair.source), normalize_text(pair.target)
 
 
 def find_splits(folder: Path, source: str, target: str) -> dict[str, tuple[Path, Path]]:
-    """The files of both languages, by what stands before the language in their names."""
+    """Return the files of both languages, by the parts of their names before the language."""
     found: dict[str, dict[str, Path]] = defaultdict(dict)
     for path in sorted(folder.iterdir()):
         stem, _, language = path.name.removesuffix(".gz").rpartition(".")

@@ -50,7 +50,7 @@ class Dates(GeneratedPairs[date]):
 
 @lru_cache(maxsize=8)
 def find_forms(locales: tuple[str, ...]) -> tuple[DateForm, ...]:
-    """The distinct forms of these locales; of two that could be confused, the first."""
+    """Return the distinct forms of these locales; of two that could be confused, the first."""
     # Every month, and days that could be months.
     days = [date(2026, month, day) for month in range(1, 13) for day in (3, 4, 25)]
     meaning: dict[str, date] = {}
@@ -74,7 +74,7 @@ def format_day(day: date, form: DateForm) -> str:
 
 @lru_cache(maxsize=1)
 def list_locales() -> tuple[str, ...]:
-    """Every language of Babel, not each country again."""
+    """Return every language of Babel, without countries."""
     try:
         from babel.localedata import locale_identifiers
     except ImportError:

@@ -1,4 +1,4 @@
-"""A run goes on with the data that it began with: a short name for them lies in its folder."""
+"""Hashes of data, so that a run goes on with the data that it began with."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ FINGERPRINT = "data.txt"
 
 
 def digest(parts: Iterable[bytes]) -> str:
-    """A short name for content: other content has another one.
+    """Return a short hash of the content.
 
     >>> digest([b"a", b"b"]) == digest([b"ab"]), digest([b"a"]) == digest([b"b"])
     (True, False)
@@ -27,7 +27,7 @@ def save_fingerprint(folder: Path, now: str) -> None:
 
 
 def check_fingerprint(what: str, now: str, run: Path) -> None:
-    """Raises where a run would go on with other data than it began with; one that kept no name is trusted."""
+    """Raise if a run would go on with other data than it began with; a run without a fingerprint is trusted."""
     path = run / FINGERPRINT
     before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
     if before != now:
@@ -36,7 +36,7 @@ def check_fingerprint(what: str, now: str, run: Path) -> None:
 
 
 def check_held_out(what: str, now: str, run: Path) -> None:
-    """Raises where what a run would be measured on is cut from its data otherwise than when it was trained."""
+    """Raise if the data were changed, or are split in another way, since a run was trained on them."""
     try:
         check_fingerprint(what, now, run)
     except InputError:

@@ -41,7 +41,7 @@ def load_digit_images(seed: int, held_out: float = 0.2) -> GrayImages:
 
 
 def read_idx_folder(folder: Path) -> GrayImages:
-    """A folder with the four files of MNIST, gzipped or not."""
+    """Read a folder with the four files of MNIST, gzipped or not."""
     parts = []
     for pictures, classes in FILES.values():
         images, labels = read_idx(folder, pictures, 3), read_idx(folder, classes, 1)
@@ -56,7 +56,7 @@ def read_idx_folder(folder: Path) -> GrayImages:
 
 
 def read_idx(folder: Path, name: str, axes: int) -> Tensor:
-    """One idx file: two zeros, a type, how many axes, their lengths, and the bytes."""
+    """Read one idx file: two zeros, a type, the number of axes, their lengths, and the bytes."""
     path = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
     if path is None:
         fix = "name the folder with the four files of MNIST"

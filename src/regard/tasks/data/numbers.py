@@ -43,7 +43,7 @@ class Numbers(GeneratedPairs[int]):
 
 
 def get_number_formatter(language: str) -> Callable[[int], str]:
-    """Numbers to words. Short numbers come again and again, and the long way takes up to 0.4 ms."""
+    """Return a function from numbers to words, with a cache: a conversion takes up to 0.4 ms."""
     if language == DIGITS:
         return lambda number: " ".join(str(number))
     try:

@@ -1,10 +1,8 @@
-"""Parallel text: what every source of sentence pairs has in common."""
+"""Sentence pairs, and data sets of them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
-from regard.tasks.data.fingerprints import digest
+from regard.tasks.data.dataset import Dataset, FixedDataset
 
 
 class SentencePair(NamedTuple):
@@ -13,41 +11,10 @@ class SentencePair(NamedTuple):
     source: str
     target: str
 
-
-@runtime_checkable
-class ParallelText(Protocol):
-    """Pairs to learn from, and pairs that are never learned from."""
-
-    @property
-    def validation(self) -> Sequence[SentencePair]: ...
-
-    @property
-    def tests(self) -> Mapping[str, Sequence[SentencePair]]: ...
-
-    @property
-    def notes(self) -> Sequence[str]: ...
-
-    def load_training(self, epoch: int) -> Sequence[SentencePair]: ...
+    def to_bytes(self) -> bytes:
+        """Return the content, for a fingerprint."""
+        return f"{self.source}\t{self.target}\n".encode()
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """Pairs that were read from files: the same in every epoch.
-
-    With `cut`, some part was cut from the training pairs: other lines or another rule may cut it elsewhere.
-    """
-
-    train: Sequence[SentencePair]
-    validation: Sequence[SentencePair]
-    tests: Mapping[str, Sequence[SentencePair]]
-    notes: Sequence[str] = ()
-    cut: bool = False
-
-    def load_training(self, epoch: int) -> Sequence[SentencePair]:
-        return self.train
-
-
-def compute_fingerprint(text: ParallelText) -> str:
-    """A short name for the text itself: another one means that a resumed run would not go on as it began."""
-    sets = (text.load_training(0), text.validation)
-    return digest("".join("\t".join(pair) + "\n" for pair in pairs).encode() + b"\n" for pairs in sets)
+ParallelText = Dataset[SentencePair]
+Corpus = FixedDataset[SentencePair]

@@ -97,7 +97,7 @@ def split_learnable(text: str) -> Iterator[str]:
 
 
 def train_sentencepiece(texts: Iterable[str], kind: str, size: int) -> bytes:
-    """The file of a sentencepiece model with so many pieces."""
+    """Train a sentencepiece model of `size` pieces, and return its file."""
     output = BytesIO()
     import_sentencepiece().SentencePieceTrainer.train(
         sentence_iterator=iter(texts),
@@ -118,13 +118,13 @@ def train_sentencepiece(texts: Iterable[str], kind: str, size: int) -> bytes:
 
 
 def parse_max_size(message: str) -> int | None:
-    """The most pieces that a text has, where sentencepiece says that it has too few."""
+    """Return the largest size that the text allows, from sentencepiece's message, or none."""
     found = re.search(r"value <= (\d+)", message)
     return int(found[1]) if found else None
 
 
 def size_error(size: int, message: str) -> InputError:
-    """What sentencepiece says about a size that the text does not allow, in our words."""
+    """Return the error for a size that the text does not allow, from sentencepiece's message."""
     most = parse_max_size(message)
     lowest = re.search(r"required_chars\D*(\d+) vs (\d+)", message)
     if most:

@@ -2,7 +2,7 @@
 
 import csv
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +15,28 @@ Array = NDArray[np.float64]
 
 
 class Points(NamedTuple):
-    """Inputs and values; `truth`, where it is known, is what the values would be without noise."""
+    """Inputs with their names, and a value for each."""
 
     inputs: Array
     values: Array
     names: tuple[str, ...]
-    truth: Any = None
 
 
 def evaluate_curve(x: Array) -> Array:
-    """The textbook's curve: $2 sin x + x^{0.8}$."""
+    """Return the textbook's curve: $2 sin x + x^{0.8}$."""
     y: Array = 2 * np.sin(x) + x**0.8
     return y
 
 
 def sample_curve(count: int, noise: float, seed: int) -> Points:
-    """So many points of the curve at random places from 0 to 5."""
+    """Return noisy points of the curve at random inputs from 0 to 5."""
     random = np.random.default_rng([seed, 2])
     x = np.sort(random.uniform(0, 5, count))
-    return Points(x[:, None], evaluate_curve(x) + random.normal(0, noise, count), ("x",), evaluate_curve)
+    return Points(x[:, None], evaluate_curve(x) + random.normal(0, noise, count), ("x",))
 
 
 def load_diabetes_points() -> Points:
-    """442 patients, ten measurements each, and how the disease went on in a year (Efron et al. 2004)."""
+    """Return ten measurements of 442 patients, and how their disease progressed in a year (Efron et al. 2004)."""
     from sklearn.datasets import load_diabetes
 
     found = load_diabetes(scaled=False)
@@ -45,7 +44,7 @@ def load_diabetes_points() -> Points:
 
 
 def read_points(path: Path, target: str) -> Points:
-    """A file with a line of names, then one of numbers for each point. The target is a column by name, or the last."""
+    """Read a line of names, then a line of numbers for each point. The target is a column by name, or the last."""
     names, rows = read_csv(path)
     if target and target not in names:
         raise wrong("data.target", target, f"a column of {path.name}: {', '.join(names)}", f"write {names[-1]}")
@@ -57,7 +56,7 @@ def read_points(path: Path, target: str) -> Points:
 
 
 def read_csv(path: Path) -> tuple[list[str], Array]:
-    """The names and the numbers of a CSV file; names are made up where the first line has none."""
+    """Return the names and the numbers of a CSV file; columns are numbered if the first line has no names."""
     if not path.is_file():
         check_plain_file(path)
         raise wrong("data", f"no file {path}", "a CSV file", "check the path")
@@ -68,7 +67,7 @@ def read_csv(path: Path) -> tuple[list[str], Array]:
     if not lines:
         raise wrong("data", f"{path.name}, which is empty", "a line of names and lines of numbers", "check the file")
     headed = not all(map(is_number, lines[0]))
-    names = lines[0] if headed else [f"column {place + 1}" for place in range(len(lines[0]))]
+    names = lines[0] if headed else [f"column {number}" for number in range(1, len(lines[0]) + 1)]
     rows = [parse_numbers(line, number, len(names), path) for number, line in enumerate(lines, 1) if number > headed]
     if len(rows) < 3:
         raise wrong("data", f"{len(rows)} points in {path.name}", "at least 3", "add more")
@@ -76,7 +75,7 @@ def read_csv(path: Path) -> tuple[list[str], Array]:
 
 
 def parse_numbers(line: list[str], number: int, width: int, path: Path) -> list[float]:
-    """One line of numbers, or a sentence about what it is instead."""
+    """Return the numbers of a line; raise if it has other fields."""
     if len(line) != width:
         got = f"{len(line)} fields in line {number} of {path.name}"
         raise wrong("data", got, f"{width}, as in the first line", "complete it or leave it out")
@@ -88,6 +87,7 @@ def parse_numbers(line: list[str], number: int, width: int, path: Path) -> list[
 
 
 def is_number(text: str) -> bool:
+    """Return whether a text is a finite number."""
     try:
         return bool(np.isfinite(float(text)))
     except ValueError:

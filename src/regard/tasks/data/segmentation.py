@@ -13,12 +13,12 @@ SPACE = "▁"  # before a word that follows a blank, as sentencepiece writes it
 
 
 def get_segmenter(kind: SegmentKind) -> Callable[[str], list[str]]:
-    """How text becomes tokens.
+    """Return the function that splits text into tokens.
 
     - `word`: letters that belong together; every sign, every digit and every Chinese character is its own
     - `blank`: what lies between blanks, for text that is already tokenized
     - `character`: every character, blanks too
-    - `load_jieba`: Chinese words, by rjieba
+    - `jieba`: Chinese words, by rjieba
     """
     match kind:
         case "word":
@@ -32,7 +32,7 @@ def get_segmenter(kind: SegmentKind) -> Callable[[str], list[str]]:
 
 
 def join_tokens(tokens: Sequence[str], kind: SegmentKind) -> str:
-    """The text of tokens: the inverse of `get_segmenter(kind)`, runs of blanks aside."""
+    """Return the text of tokens: the inverse of `get_segmenter(kind)`, runs of blanks aside."""
     if kind == "blank":
         return " ".join(tokens)
     text = "".join(tokens)
@@ -51,12 +51,12 @@ def split_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=2**17)
 def split_chunk(text: str) -> tuple[str, ...]:
-    """What lies between two blanks, in words and signs. The same words come again and again."""
+    """Return the words and signs of a text without blanks. There is a cache because words repeat."""
     return tuple("".join(group) for _, group in groupby(text, key=WordGroupKey()))
 
 
 def mark_first(parts: Sequence[str]) -> list[str]:
-    """The mark before the first of the tokens that have no blank between them."""
+    """Return the tokens with a mark before the first: a blank stood there."""
     return [SPACE + parts[0], *parts[1:]] if parts else []
 
 

@@ -24,9 +24,9 @@ BAD_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError, TypeError, 
 class VectorSequences(NamedTuple):
     """Vectors `(items, length, size)`, of which the last is the target.
 
-    `expected_position` is the place that has to be looked at, where there is one (−1 where not); `floor` is the squared error
-    that noise makes of the best prediction, where it is known; `shared` is how many vectors a sequence has in common
-    with the next one.
+    `expected_position` is the position that has to be attended to (−1 if there is none); `floor` is the squared error
+    that noise makes of the best prediction, if it is known; `shared` is how many vectors a sequence has in common with
+    the next one.
     """
 
     vectors: Array
@@ -35,7 +35,7 @@ class VectorSequences(NamedTuple):
     shared: int = 0
 
     def parts(self) -> list[slice]:
-        """The sequences for training, validation and tests: three fifths, one and one of the time.
+        """Return the ranges of training, validation and test sequences: three fifths, one and one of the time.
 
         Sequences that reach over a border belong to no part: no vector of one part is in another.
         """
@@ -101,7 +101,7 @@ RULES: dict[str, Callable[[int, int, int, float, int], VectorSequences]] = {
 
 
 def read_sequences(path: Path, length: int) -> VectorSequences:
-    """An array of sequences; or one long series, a row for each moment, cut into sequences that overlap."""
+    """Read an array of sequences; or one long series, a row for each moment, as sequences that overlap."""
     found = read_csv(path)[1] if path.suffix.lower() == ".csv" else read_npy(path)
     found, shared = found[:, None] if found.ndim == 1 else found, 0
     if found.ndim == 2:
@@ -117,7 +117,7 @@ def read_sequences(path: Path, length: int) -> VectorSequences:
 
 
 def read_npy(path: Path) -> Array:
-    """Numbers of numpy's own format; never code."""
+    """Read an array of numbers in numpy's format; pickled code is refused."""
     check_plain_file(path)
     try:
         # Mapped, not read: a head of some bytes may promise any number of them.

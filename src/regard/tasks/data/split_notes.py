@@ -1,4 +1,4 @@
-"""What is said of the parts of any data before training: how large each is, and what two of them share."""
+"""Notes on the splits of data: how large each is, and what two of them share."""
 
 from collections.abc import Hashable, Iterable, Mapping
 
@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 def describe_sizes(
     noun: str, training: int, validation: int, tests: Mapping[str, int], *, endless: bool = False
 ) -> str:
-    """How many there are of each part, in one sentence.
+    """Return the sizes of all splits in one sentence.
 
     >>> describe_sizes("pairs", 1900, 50, {"test": 50})
     '1,900 pairs for training, 50 for validation, 50 for test'
@@ -23,7 +23,7 @@ def label_test(test: str) -> str:
 
 
 def describe_overlaps(noun: str, trained: Iterable[Hashable], held_out: Mapping[str, Iterable[Hashable]]) -> list[str]:
-    """A note for each part of which some is trained on as well: what is measured there is partly memory.
+    """Return a note on each held-out split that shares items with the training set.
 
     >>> describe_overlaps("pairs", ["a", "b"], {"validation": ["c"], "test": ["a", "d", "a"]})
     ['2 of the 3 pairs for test are trained on too']

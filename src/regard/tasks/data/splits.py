@@ -47,7 +47,7 @@ def compute_split_size(groups: Sequence[Group], share: float) -> int:
 
 
 def fill_split(groups: Sequence[Group], wanted: int, *, leave: int) -> dict[int, Group]:
-    """The first groups for which there is room, by their first pair; where there are none, the smallest of all.
+    """Return the first groups for which there is room, by their first pair; if there is none, the smallest of all.
 
     So many groups are left for the parts to come, whatever is wanted.
     """
@@ -62,7 +62,7 @@ def fill_split(groups: Sequence[Group], wanted: int, *, leave: int) -> dict[int,
 
 
 def check_enough(count: int, purpose: str) -> None:
-    """Raises where there is next to nothing."""
+    """Raise if there are too few pairs."""
     if count < LEAST:
         pairs = "pair" if count == 1 else "pairs"
         fix = "add more; a translator needs thousands"
@@ -70,7 +70,7 @@ def check_enough(count: int, purpose: str) -> None:
 
 
 def group_connected_pairs(pairs: Sequence[SentencePair]) -> list[Group]:
-    """The pairs by number, in groups that share no sentence with each other."""
+    """Return the indices of pairs, in groups that share no sentence with each other."""
     parents = list(range(len(pairs)))
 
     def root(index: int) -> int:
@@ -90,13 +90,13 @@ def group_connected_pairs(pairs: Sequence[SentencePair]) -> list[Group]:
 
 
 def normalize_text(text: str) -> str:
-    """The letters and digits of a text; all of it where there are none."""
+    """Return the letters and digits of a text in lower case; all of it if there are none."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(filter(str.isalnum, folded)) or text
 
 
 def hash_group(pairs: Sequence[SentencePair], group: Group) -> bytes:
-    """A number that looks random and depends on all that a group says, not on how much that is.
+    """Return a hash of all distinct pairs of a group.
 
     The smallest number of its pairs would be the smaller the more there are, and the largest groups come first.
     """
@@ -105,12 +105,12 @@ def hash_group(pairs: Sequence[SentencePair], group: Group) -> bytes:
 
 
 def hash_pair(pair: SentencePair) -> bytes:
-    """A number that looks random and depends on the pair alone."""
+    """Return a hash of a pair."""
     return hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest()
 
 
 def exclude_overlaps(pairs: Sequence[SentencePair], held_out: Sequence[SentencePair]) -> list[SentencePair]:
-    """The pairs that have no sentence in common with those of `held_out`."""
+    """Return the pairs that have no sentence in common with those of `held_out`."""
     sources = {normalize_text(pair.source) for pair in held_out}
     targets = {normalize_text(pair.target) for pair in held_out}
     return [

@@ -18,7 +18,7 @@ GZIP = b"\x1f\x8b"
 
 
 def locate_data(path: Path) -> Path:
-    """The file or folder itself, or the one of that name where data is looked for; `.gz` is tried."""
+    """Return the file or folder itself, or the one of that name in the data folders; `.gz` is tried."""
     found = find_data(path)
     if found is not None:
         return found
@@ -29,7 +29,7 @@ def locate_data(path: Path) -> Path:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, without blanks around them; runs of blanks inside become one. Tabs stay."""
+    """Return the lines of a UTF-8 file, without blanks around them; runs of blanks inside become one. Tabs stay."""
     content = read_decompressed(path)
     if not content.removeprefix(codecs.BOM_UTF8).strip():
         raise wrong(path.name, "an empty file", "one sentence a line", "check the path and the file's origin")
@@ -39,7 +39,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_decompressed(path: Path) -> bytes:
-    """The content of a file, at most so much; what it is, its first bytes tell, not its name."""
+    """Return the content of a file of limited size, gzipped or not, which its first bytes tell."""
     check_plain_file(path)
     try:
         with path.open("rb") as file:
@@ -58,7 +58,7 @@ def read_decompressed(path: Path) -> bytes:
 
 
 def check_plain_file(path: Path, name: str = "data") -> None:
-    """Raises where a path is none of a plain file: reading a pipe would wait for ever, a device never ends."""
+    """Raise if a path is not a plain file: reading a pipe would wait for ever, a device never ends."""
     if path.is_dir():
         raise wrong(name, f"{path}, which is a folder", "a file", "name a file in it")
     if path.exists() and not path.is_file():
@@ -66,7 +66,7 @@ def check_plain_file(path: Path, name: str = "data") -> None:
 
 
 def read_aligned(source: Path, target: Path) -> tuple[list[SentencePair], list[str]]:
-    """Pairs from two files whose lines correspond."""
+    """Read pairs from two files whose lines correspond."""
     source, target = locate_data(source), locate_data(target)
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
@@ -78,7 +78,7 @@ def read_aligned(source: Path, target: Path) -> tuple[list[SentencePair], list[s
 
 
 def read_table(path: Path, columns: tuple[int, int] = (0, 1)) -> tuple[list[SentencePair], list[str]]:
-    """Pairs from two of the columns of a file with tabs; further columns do not matter."""
+    """Read pairs from two columns of a file with tabs; further columns do not matter."""
     path = locate_data(path)
     rows = [line.split("\t") for line in read_lines(path)]
     for number, row in enumerate(rows, start=1):
@@ -92,7 +92,7 @@ def read_table(path: Path, columns: tuple[int, int] = (0, 1)) -> tuple[list[Sent
 
 
 def drop_incomplete_pairs(pairs: Sequence[SentencePair], name: str) -> tuple[list[SentencePair], list[str]]:
-    """The pairs with text on both sides, and a note on the others."""
+    """Return the pairs with text on both sides, and a note on the others."""
     kept = [pair for pair in pairs if pair.source and pair.target]
     if not kept:
         raise wrong(name, "no pair with text on both sides", "one pair a line", "check that the files correspond")

@@ -34,7 +34,7 @@ class TextConfig:
 
 
 def open_text(config: TextConfig) -> ParallelText:
-    """The text that a configuration names."""
+    """Return the text that a configuration names."""
     generated = {"size": config.size, "held_out": config.held_out, "seed": config.seed}
     if config.text == "numbers":
         return Numbers(config.source or "en", config.target or "fr", digits=config.digits, **generated)
@@ -53,7 +53,7 @@ def open_text(config: TextConfig) -> ParallelText:
 
 
 def parse_column(name: str) -> int:
-    """The place of a column that is counted from 1."""
+    """Return the index of a column that is counted from 1."""
     if not name.isdecimal() or int(name) < 1:
         raise wrong("column", repr(name), "the number of a column, from 1", "use source=1 and target=2")
     return int(name) - 1

@@ -1,4 +1,4 @@
-"""The two vocabularies of a translator, which may be one."""
+"""The vocabularies of source and target, which may be one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ class Vocabularies(NamedTuple):
 
 
 def build_vocabulary(texts: Sequence[str], config: VocabularyConfig) -> Vocabulary:
-    """A vocabulary of any kind."""
+    """Build a vocabulary of any kind."""
     return (
         build_token_vocabulary(texts, config) if config.kind in get_args(SegmentKind) else train_pieces(texts, config)
     )
@@ -40,7 +40,7 @@ def build_vocabulary(texts: Sequence[str], config: VocabularyConfig) -> Vocabula
 def build_vocabularies(
     pairs: Sequence[SentencePair], source: VocabularyConfig, target: VocabularyConfig | None = None
 ) -> Vocabularies:
-    """One for each side, or without `target` a joint one."""
+    """Build a vocabulary for each side, or without `target` a joint one."""
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if target is None:
         shared = build_vocabulary(sources + targets, source)
@@ -69,7 +69,7 @@ def load_vocabularies(folder: Path) -> Vocabularies:
 
 
 def load_vocabulary(folder: Path, name: str) -> Vocabulary:
-    """One vocabulary, of the kind that its file names."""
+    """Read one vocabulary, of the kind that its file names."""
     facts = read_metadata(folder, name)
     try:
         kind, lowercase = facts["kind"], bool(facts["lowercase"])

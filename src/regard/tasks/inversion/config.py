@@ -1,4 +1,4 @@
-"""What a model that rewrites sequences is told."""
+"""The configuration of a model that rewrites sequences."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -36,7 +36,7 @@ class InversionData:
 
 @dataclass(frozen=True, slots=True)
 class InversionConfig:
-    """A model that rewrites sequences, whole."""
+    """The configuration of a model that rewrites sequences."""
 
     task: Literal["inversion"] = "inversion"
     data: InversionData = field(default_factory=InversionData)
@@ -59,7 +59,7 @@ class InversionConfig:
 def configure_small_model(
     decoder: Literal["bahdanau", "luong", "plain"], reading: AttentionConfig, recurrent: RecurrentConfig
 ) -> ModelConfig:
-    """A model small enough to learn this in a minute or two."""
+    """Return a model small enough to learn this in a minute or two."""
     return ModelConfig(
         encoder="recurrent", decoder=decoder, size=24, dropout=0.0, tied="none", recurrent=recurrent, attention=reading
     )

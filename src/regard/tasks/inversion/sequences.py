@@ -1,21 +1,20 @@
-"""Sequences of letters and what becomes of them."""
+"""Sequences of letters, and the rules that rewrite them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from string import ascii_lowercase
 
-import torch
-
 from regard.errors import wrong
-from regard.tasks.data import BEGIN, END, PADDING, pad
-from regard.tasks.data.generated_data import PATIENCE, Split, assign_split, make_random
+from regard.tasks.data import BEGIN, END
+from regard.tasks.data.batches import pad_rows
+from regard.tasks.data.generated_data import Split, draw_split, make_random
 from regard.tasks.inversion.config import InversionData, Rule
 from regard.tasks.tensor_task import DataSplits, Tensors
 
-FIRST = END + 1  # the number of the letter a
+FIRST = END + 1  # the token id of the letter a
 
 
 def apply_rule(numbers: Sequence[int], rule: Rule) -> list[int]:
-    """What the rule makes of a sequence.
+    """Return what the rule makes of a sequence.
 
     >>> apply_rule([3, 1, 2], "invert"), apply_rule([3, 1, 2], "copy"), apply_rule([3, 1, 2], "sort")
     ([2, 1, 3], [3, 1, 2], [1, 2, 3])
@@ -26,21 +25,18 @@ def apply_rule(numbers: Sequence[int], rule: Rule) -> list[int]:
 def draw_sequences(
     data: InversionData, split: Split, count: int, lengths: tuple[int, int], name: str
 ) -> list[list[int]]:
-    """So many sequences of a split, of lengths from the first to the second.
+    """Return `count` sequences of a split, of lengths from the first to the second.
 
-    A sequence belongs to one split for ever, by its hash: a few letters make so few short ones that another seed alone
-    would test on what was learned. What is held out has none twice, and may be fewer where there are no more.
+    A sequence belongs to one split by its hash: a few letters make so few short sequences that another seed alone
+    would test on what was trained on. Held-out sequences do not repeat, and may be fewer if there are no more.
     """
-    random, rows, seen, tries = make_random(data.seed, split, name), list[list[int]](), set[str](), 0
-    letters = range(FIRST, FIRST + data.symbols)
-    while len(rows) < count and tries < PATIENCE:
-        row, tries = random.choices(letters, k=random.randint(*lengths)), tries + 1
-        text = decode_letters(row)
-        if assign_split(text) == split and text not in seen:
-            rows.append(row)
-            tries = 0
-            if split != "train":
-                seen.add(text)
+    random, letters = make_random(data.seed, split, name), range(FIRST, FIRST + data.symbols)
+
+    def draw() -> tuple[str, Callable[[str], list[int]]]:
+        row = random.choices(letters, k=random.randint(*lengths))
+        return decode_letters(row), lambda _: row
+
+    rows = list(draw_split(split, count, draw, decode_letters))
     if not rows:
         got = f"{data.symbols} letters, of which no sequence of {name_lengths(*lengths)} is for {split}"
         raise wrong("data.symbols", got, "enough for every split", "use 10, or longer sequences")
@@ -48,15 +44,14 @@ def draw_sequences(
 
 
 def to_tensors(rows: Sequence[Sequence[int]], rule: Rule) -> Tensors:
-    """Sources closed by END, targets between BEGIN and END, and the lengths of both."""
+    """Return sources closed by END, targets between BEGIN and END, and the lengths of both."""
     sources = [[*row, END] for row in rows]
     targets = [[BEGIN, *apply_rule(row, rule), END] for row in rows]
-    lengths = [torch.tensor([len(row) for row in side]) for side in (sources, targets)]
-    return pad(sources, PADDING), lengths[0], pad(targets, PADDING), lengths[1]
+    return (*pad_rows(sources), *pad_rows(targets))
 
 
 def generate_splits(data: InversionData) -> DataSplits:
-    """New sequences in each epoch; tests on the lengths that are trained, and on two ranges beyond."""
+    """Return new sequences for each epoch, and tests on the lengths that are trained and on two ranges beyond."""
     longest = data.longest
     ranges = [(data.shortest, longest), (longest + 1, longest + longest // 2 + 1), (2 * longest, 2 * longest)]
 
@@ -81,13 +76,13 @@ def name_lengths(low: int, high: int) -> str:
     return f"length {low}" if low == high else f"lengths {low} to {high}"
 
 
-def decode_letters(numbers: Sequence[int]) -> str:
-    """Letters for numbers."""
-    return "".join(ascii_lowercase[number - FIRST] for number in numbers if number >= FIRST)
+def decode_letters(ids: Sequence[int]) -> str:
+    """Return the letters of token ids."""
+    return "".join(ascii_lowercase[id - FIRST] for id in ids if id >= FIRST)
 
 
 def encode_letters(text: str, data: InversionData) -> list[int]:
-    """Numbers for letters, or a sentence on what is none of the alphabet."""
+    """Return the token ids of letters; raise if one is not in the alphabet."""
     letters = ascii_lowercase[: data.symbols]
     bad = next((letter for letter in text if letter not in letters), None)
     if bad is not None or not text:

@@ -1,23 +1,26 @@
-"""Questions about stories: an external memory of facts, read several times, each reading sharpening the question."""
+"""Questions about stories: an external memory of facts, read in several hops, each of which updates the query."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from regard.errors import wrong
-from regard.tasks.configuration import apply_changes, choose_preset, set_run_folder
 from regard.tasks.memory.config import PRESETS, MemoryConfig
-from regard.tasks.memory.predictor import load
-from regard.tasks.memory.task import build_task, get_goal
-
-DEFAULT = MemoryConfig()
-DATA = "Stories are generated, with questions that need one, two or three of their facts; there is no DATA to name."
-
-
-def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> MemoryConfig:
-    """The preset, with other values for some fields."""
-    if data:
-        raise wrong("data", data[0], "none: stories are generated", "leave it out")
-    return apply_changes(set_run_folder(choose_preset(PRESETS, preset), "memory", preset or ""), values)
+from regard.tasks.memory.predictor import MemoryPredictor
+from regard.tasks.memory.stories import generate_splits
+from regard.tasks.memory.task import MemoryTask
+from regard.tasks.tensor_task import DataSplits, TensorTaskDefinition
 
 
-__all__ = ["DATA", "DEFAULT", "PRESETS", "apply_changes", "build_task", "configure", "get_goal", "load"]
+class MemoryDefinition(TensorTaskDefinition[MemoryConfig]):
+    """Answer questions about generated stories."""
+
+    config_type, task_type, predictor_type = MemoryConfig, MemoryTask, MemoryPredictor
+    presets = PRESETS
+    data_help = (
+        "Stories are generated, with questions that need one, two or three of their facts; there is no DATA to name."
+    )
+    data_field = ""
+    data_noun = "stories"
+    run_name = "memory-{given}"
+
+    def open_data(self, config: MemoryConfig) -> DataSplits:
+        return generate_splits(config.data)
+
+
+__all__ = ["MemoryDefinition"]

@@ -1,4 +1,4 @@
-"""What a reader of stories is told."""
+"""The configuration of a memory network."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,7 +11,7 @@ from regard.training.settings import check_not_negative
 
 @dataclass(frozen=True, slots=True)
 class MemoryData:
-    """Stories, told anew for each epoch, with questions that need one, two or three of their facts."""
+    """Stories, new ones in each epoch, with questions that need one, two or three of their facts."""
 
     people: int = 4  # in a story; a box goes with all but one, and a thing lies in all boxes but one
     moves: int = 2  # times that each of them goes somewhere, at most; the last counts
@@ -34,7 +34,7 @@ class MemoryModel:
     """A memory of facts, read several times."""
 
     score: str = "dot"  # a name of the catalog
-    normalizer: str = "softmax-plus-one"  # a name of the catalog; with this one, a hop may look at nothing
+    normalizer: str = "softmax-plus-one"  # a name of the catalog; with this one, a hop may attend to nothing
     size: int = 48
     hops: int = 3
 
@@ -45,7 +45,7 @@ class MemoryModel:
 
 @dataclass(frozen=True, slots=True)
 class MemoryConfig:
-    """A reader of stories, whole."""
+    """The configuration of a memory network."""
 
     task: Literal["memory"] = "memory"
     data: MemoryData = field(default_factory=MemoryData)

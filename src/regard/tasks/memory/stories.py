@@ -84,12 +84,12 @@ def to_tensors(stories: Sequence[Story], data: MemoryData) -> Tensors:
 
 
 def count_most_facts(data: MemoryData) -> int:
-    """How long a story can be."""
+    """Return the largest number of facts of a story."""
     return data.people * (data.moves + 2) - 3
 
 
 def encode_sentence(sentence: str) -> list[int]:
-    """The numbers of a sentence's words, filled up to the length of the longest."""
+    """Return the word ids of a sentence, padded to the length of the longest."""
     words = sentence.lower().replace(".", " ").replace("?", " ").split()
     unknown = next((word for word in words if word not in WORD_IDS), None)
     if unknown is not None:
@@ -100,7 +100,7 @@ def encode_sentence(sentence: str) -> list[int]:
 
 
 def generate_stories(data: MemoryData, count: int, seed: Sequence[int], kind: int | None = None) -> list[Story]:
-    """So many stories; of all kinds in turn where none is named."""
+    """Return `count` stories of one kind; of all kinds in turn, if none is named."""
     random = np.random.default_rng([data.seed, *seed])
     return [generate_story(data, number % len(KINDS) if kind is None else kind, random) for number in range(count)]
 
@@ -118,7 +118,7 @@ def generate_splits(data: MemoryData) -> DataSplits:
 
 
 def parse_story(text: str, data: MemoryData) -> tuple[Story, Tensors]:
-    """A story of somebody's own: facts with a full stop behind each, then a question."""
+    """Parse a story: facts with a full stop behind each, then a question."""
     sentences = [part.strip() for part in text.replace("?", "?.").split(".") if part.strip()]
     if len(sentences) < 2 or not sentences[-1].endswith("?"):
         fix = "write 'anna walks to harbor. where is anna?', say"

@@ -1,7 +1,6 @@
-"""Answering questions about stories as something that can be trained."""
+"""A memory network that answers questions about stories, and how it is trained and measured."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -11,16 +10,16 @@ from torch.nn import functional as F
 from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Mask
 from regard.layers.hops import Hops
-from regard.layers.memory import Memory as Facts
+from regard.layers.memory import Memory
 from regard.tasks.mechanisms import build_catalog_mechanism
-from regard.tasks.memory.config import MemoryConfig, MemoryModel
-from regard.tasks.memory.stories import LONGEST, WORDS, generate_splits
-from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
+from regard.tasks.memory.config import MemoryModel
+from regard.tasks.memory.stories import LONGEST, WORDS
+from regard.tasks.tensor_task import Tensors, TensorTask
 from regard.training import Goal, Loss
 
 
 class MemoryOutput(NamedTuple):
-    """Scores of the words, and where each hop looked: `(batch, hops, facts)`."""
+    """Scores of the words, and the attention weights of each hop: `(batch, hops, facts)`."""
 
     logits: Tensor
     weights: Tensor
@@ -32,8 +31,8 @@ class MemoryNetwork(nn.Module):
     $$ k_i = \sum_j a_j \circ E w_{ij} + t_i, \qquad v_i = \sum_j c_j \circ E w_{ij}, \qquad
     q = \sum_j b_j \circ E w_j $$
 
-    with $E$ = `words`, the word $w_{ij}$ at place j of fact i, $a, c, b$ = `places`, learned weights of the places, and
-    $t$ = `age`, a learned vector for how long ago the fact was told.
+    with $E$ = `words`, the word $w_{ij}$ at position j of fact i, $a, c, b$ = `places`, learned weights of positions,
+    and $t$ = `age`, a learned vector for the number of later facts.
     """
 
     def __init__(self, config: MemoryModel, facts: int) -> None:
@@ -58,7 +57,7 @@ class MemoryNetwork(nn.Module):
         value = (self.words(facts) * self.places[1]).sum(-2)
         query = (self.words(question) * self.places[2]).sum(-2)[:, None]
         real = Mask.keep((facts > 0).any(-1)[:, None])
-        hopped = self.hops(query, Facts(key, value, real))
+        hopped = self.hops(query, Memory(key, value, real))
         weights = torch.cat([hop.weights.dense() for hop in hopped.hops], dim=1)
         return MemoryOutput(self.answer(hopped.output.squeeze(1)), weights)
 
@@ -66,8 +65,7 @@ class MemoryNetwork(nn.Module):
 class MemoryTask(TensorTask):
     """Learns where people, boxes and things are."""
 
-    def __init__(self, config: MemoryConfig, sets: DataSplits) -> None:
-        super().__init__(config, sets, get_goal(config), batch=config.batch)
+    goal = Goal("accuracy", "higher")
 
     def model(self) -> MemoryNetwork:
         return MemoryNetwork(self.config.model, self.sets.validation[0].shape[1])
@@ -77,23 +75,10 @@ class MemoryTask(TensorTask):
         return Loss(F.cross_entropy(model(facts, question).logits, answer, reduction="sum"), len(answer))
 
     def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
-        """Right answers; and of the facts that an answer follows from, the share that some hop looked at most."""
+        """Return how many answers are right, and which share of the needed facts had the largest weight in some hop."""
         facts, question, answer, support = batch
         found = model(facts, question)
         right = float((found.logits.argmax(-1) == answer).sum())
-        looked = (found.weights.argmax(-1)[:, :, None] == support[:, None]).any(1)
-        needed = support >= 0
-        pointed = float((looked.sum(-1) / needed.sum(-1)).sum())
+        attended = (found.weights.argmax(-1)[:, :, None] == support[:, None]).any(1)
+        pointed = float((attended.sum(-1) / (support >= 0).sum(-1)).sum())
         return {"items": float(len(answer)), "accuracy": 100 * right, "pointed": 100 * pointed}
-
-
-def get_goal(_: Any) -> Goal:
-    """Right answers decide."""
-    return Goal("accuracy", "higher")
-
-
-def build_task(config: MemoryConfig, run: Path | None = None) -> MemoryTask:
-    """The task of a new run, or of one whose stories must be the same."""
-    sets = generate_splits(config.data)
-    check_items(sets, run)
-    return MemoryTask(config, sets)

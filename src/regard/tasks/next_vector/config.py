@@ -1,4 +1,4 @@
-"""What a predictor of the next vector is told."""
+"""The configuration of a model of the next vector."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -44,14 +44,14 @@ class NextVectorModel:
 
 
 def check_even(size: int, fix: str) -> None:
-    """Raises unless a size can be cut into pairs."""
+    """Raise unless a size can be cut into pairs."""
     if size < 2 or size % 2:
         raise wrong("size", size, "an even number above 0", fix)
 
 
 @dataclass(frozen=True, slots=True)
 class NextVectorConfig:
-    """A predictor, whole."""
+    """The configuration of a model of the next vector."""
 
     task: Literal["next-vector"] = "next-vector"
     data: NextVectorData = field(default_factory=NextVectorData)

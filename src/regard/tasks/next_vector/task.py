@@ -1,6 +1,7 @@
-"""The seven steps of attention, one after another, as something that can be trained."""
+"""The seven steps of attention, one after another, and how they are trained and measured."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,15 +15,15 @@ from regard.compute.attend import AttentionResult
 from regard.layers.positions import SinusoidalPositions
 from regard.tasks.data.sequences import RULES, VectorSequences, read_sequences
 from regard.tasks.mechanisms import build_catalog_mechanism
-from regard.tasks.next_vector.config import NextVectorConfig, NextVectorData, NextVectorModel
-from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
+from regard.tasks.next_vector.config import NextVectorData, NextVectorModel
+from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask
 from regard.training import Goal, Loss
 
 BEST = Argmax()
 
 
 class NextVectorOutput(NamedTuple):
-    """The next vector, and where the last one looked for it."""
+    """The next vector, and the attention of the last one."""
 
     vector: Tensor
     attended: AttentionResult
@@ -62,9 +63,7 @@ class SevenSteps(nn.Module):
 class NextVectorTask(TensorTask):
     """Learns to predict the last vector of a sequence from those before it."""
 
-    def __init__(self, config: NextVectorConfig, sets: DataSplits, floor: float | None) -> None:
-        super().__init__(config, sets, get_goal(config), batch=config.batch)
-        self.floor = floor
+    goal = Goal("error", "lower")
 
     def model(self) -> SevenSteps:
         _, length, size = self.sets.validation[0].shape
@@ -75,7 +74,7 @@ class NextVectorTask(TensorTask):
         return Loss((model(batch[0][:, :-1]).vector - wanted).square().sum(), wanted.numel())
 
     def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:
-        """Squared errors beside those of saying the last vector again, and the mean of all."""
+        """Return squared errors beside those of two guesses: the last vector again, and the mean of all."""
         vectors, right = batch
         before, wanted = vectors[:, :-1], vectors[:, -1]
         found = model(before)
@@ -87,30 +86,25 @@ class NextVectorTask(TensorTask):
         return {"items": float(len(wanted)), **sums}
 
 
-def get_goal(_: Any) -> Goal:
-    """The squared error decides."""
-    return Goal("error", "lower")
+@dataclass(frozen=True, slots=True)
+class SequenceSplits(DataSplits):
+    """Sequences, and the squared error that noise makes of the best prediction, if it is known."""
+
+    floor: float | None = None
 
 
-def build_task(config: NextVectorConfig, run: Path | None = None) -> NextVectorTask:
-    """The task of a new run, or of one whose sequences must be the same."""
-    sets, floor = build_sets(config.data)
-    check_items(sets, run)
-    return NextVectorTask(config, sets, floor)
-
-
-def build_sets(data: NextVectorData) -> tuple[DataSplits, float | None]:
-    """Sequences by a rule or from a file, the last fifth for tests and the fifth before for validation."""
+def load_splits(data: NextVectorData) -> SequenceSplits:
+    """Return sequences by a rule or from a file, the last fifth for tests and the fifth before for validation."""
     if data.source in RULES:
         found = RULES[data.source](data.items, data.length, data.size, data.noise, data.seed)
     else:
         found = standardize(read_sequences(Path(data.source), data.length))
     parts = [to_tensors(found, part) for part in found.parts()]
-    return DataSplits(lambda _: parts[0], parts[1], {"test": parts[2]}), found.floor
+    return SequenceSplits(lambda _: parts[0], parts[1], {"test": parts[2]}, floor=found.floor)
 
 
 def standardize(found: VectorSequences) -> VectorSequences:
-    """A file's numbers with mean 0 and deviation 1, as those have that are learned from."""
+    """Return a file's numbers shifted and scaled so that the training vectors have mean 0 and deviation 1."""
     known = found.vectors[found.parts()[0]].reshape(-1, found.vectors.shape[-1])
     spread = known.std(0)
     return found._replace(vectors=(found.vectors - known.mean(0)) / np.where(spread > 0, spread, 1.0))

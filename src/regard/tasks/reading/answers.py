@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from regard.tasks.data.batches import group_by_length
 from regard.tasks.reading.examples import ReadingExample, collate_inputs
 from regard.tasks.reading.model import ReadingInputs, SpanReader, find_best_spans
-from regard.tasks.translation.encoded_pairs import group_by_length
 
 BUDGET = 12_000  # words of passages at once
 

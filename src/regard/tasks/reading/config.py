@@ -1,4 +1,4 @@
-"""What a reader is told: the questions, the model, and how it learns and is measured."""
+"""The configuration of a reader: questions, model, training and validation."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -44,7 +44,7 @@ class SpanReaderConfig:
 
 @dataclass(frozen=True, slots=True)
 class ReadingTraining:
-    """What one batch is."""
+    """The size of a batch."""
 
     budget: int = 4000  # words of passages in a batch, padding included
     limit: int = 300  # words of a passage to learn from; longer ones are left out of training
@@ -57,7 +57,7 @@ class ReadingTraining:
 
 @dataclass(frozen=True, slots=True)
 class ReadingEvaluation:
-    """How good it is, on held-out questions, while it trains."""
+    """How held-out questions are measured while the model trains."""
 
     goal: Literal["f1", "em", "loss"] = "f1"  # decides which weights are the best
     most: int = 1000  # questions of the validation set, from its beginning
@@ -68,7 +68,7 @@ class ReadingEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class ReadingConfig:
-    """A reader, whole."""
+    """The configuration of a reader."""
 
     task: Literal["reading"] = "reading"
     data: ReadingData = field(default_factory=ReadingData)

@@ -1,12 +1,12 @@
-"""Questions without a download: facts about people, of which no test passage is ever trained on."""
+"""Generated questions: facts about a few people."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
-from regard.tasks.data.generated_data import GeneratedData, Split, assign_split
+from regard.tasks.data.generated_data import GeneratedData
 from regard.tasks.reading.questions import Answer, PassageQuestion
 
-# Names are made of these, one of each: so many that nobody is known, and who is asked for is told by comparing.
+# A name has one of each. There are so many that a model cannot know them: it has to compare names.
 SYLLABLES = (
     ("Ba", "De", "Fi", "Go", "Hu", "Ja", "Ke", "Li", "Mo", "Nu", "Pa", "Re", "Si", "To", "Vu", "Za"),
     ("la", "me", "ni", "ro", "su", "va", "ke", "di", "go", "tu"),
@@ -18,7 +18,7 @@ WORK = ("a baker", "a judge", "a pilot", "a nurse", "a mason", "a clerk", "a tai
 PETS = ("a grey cat", "a small dog", "an old parrot", "a white horse", "a brown goat", "a black rabbit")
 DRINKS = ("green tea", "black coffee", "cold milk", "apple juice", "hot chocolate", "plain water")
 FILLER = ("It rained all day.", "The train was late.", "Nobody knew why.", "The market was closed.")
-# How a fact is said, how it is asked for, and what it may be.
+# A sentence, the question about it, and what may be filled in.
 KINDS = (
     ("{who} lives in {what}.", "Where does {who} live?", PLACES),
     ("{who} was born in {what}.", "Where was {who} born?", PLACES),
@@ -31,23 +31,19 @@ OTHER = (1, 3)  # facts of another kind than that which is asked for
 
 
 class FactsDataset(GeneratedData[PassageQuestion]):
-    """Draws passages of facts about a few people, and asks about one of them.
+    """Passages of facts about a few people, and questions about one of them.
 
-    The question names all of them and says who is not meant: a reader has to find each name of the passage in the
-    question and see what is said of it there. An average of the question blurs the names.
+    The question names all of them and says who is not meant: a model has to find each name of the passage in the
+    question and see whether it is meant. An average of the question blurs the names.
     """
 
-    def draw_items(self, split: Split, count: int, random: Random) -> Iterator[PassageQuestion]:
-        made = 0
-        while made < count:
-            question = draw_question(random, f"{split} {made}")
-            if assign_split(question.passage) == split:
-                yield question
-                made += 1
+    def draw(self, random: Random) -> tuple[str, Callable[[str], PassageQuestion]]:
+        question = draw_question(random, "")
+        return question.passage, lambda name: question._replace(name=name)
 
 
 def draw_name(random: Random) -> str:
-    """A name.
+    """Return a name.
 
     >>> draw_name(Random(1))
     'Hutuden'
@@ -56,7 +52,7 @@ def draw_name(random: Random) -> str:
 
 
 def draw_people(random: Random) -> list[str]:
-    """Some people, no two of the same name."""
+    """Return some people, no two of the same name."""
     names: set[str] = set()
     while len(names) < PEOPLE:
         names.add(draw_name(random))
@@ -64,22 +60,22 @@ def draw_people(random: Random) -> list[str]:
 
 
 def draw_question(random: Random, name: str) -> PassageQuestion:
-    """A passage of facts, and a question that all people have an answer to."""
+    """Return a passage of facts with a question to which every person has an answer."""
     people, asked = draw_people(random), random.choice(KINDS)
     whats = random.sample(asked[2], k=PEOPLE)
-    said = [asked[0].format(who=who, what=what) for who, what in zip(people, whats, strict=True)]
-    wanted, what = said[0], whats[0]
-    for kind in random.sample([one for one in KINDS if one is not asked], k=random.randint(*OTHER)):
-        said.append(kind[0].format(who=random.choice(people), what=random.choice(kind[2])))
-    said += random.sample(FILLER, k=random.randint(0, 2))
-    random.shuffle(said)
-    passage = " ".join(said)
+    sentences = [asked[0].format(who=who, what=what) for who, what in zip(people, whats, strict=True)]
+    wanted, what = sentences[0], whats[0]
+    for kind in random.sample([kind for kind in KINDS if kind is not asked], k=random.randint(*OTHER)):
+        sentences.append(kind[0].format(who=random.choice(people), what=random.choice(kind[2])))
+    sentences += random.sample(FILLER, k=random.randint(0, 2))
+    random.shuffle(sentences)
+    passage = " ".join(sentences)
     answer = Answer(what, passage.index(wanted) + wanted.rindex(what))
     return PassageQuestion(phrase_question(asked[1], people, random), passage, (answer,), name)
 
 
 def phrase_question(question: str, people: Sequence[str], random: Random) -> str:
-    """The question about the first of some people, with who is not meant before and behind it.
+    """Return the question about the first person, with those who are not meant before and after it.
 
     >>> phrase_question("Where does {who} live?", ["Anna", "Ben", "Clara"], Random(1))
     'Not Ben. Not Clara. Where does Anna live?'

@@ -1,10 +1,12 @@
-"""Words as numbers. A word that is not known has a number by its spelling, the same wherever it stands."""
+"""Words, and their ids. An unknown word has an id by its spelling, the same wherever it stands."""
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from regard.datasets.bounds import parse_json
 from regard.errors import wrong
@@ -12,13 +14,14 @@ from regard.errors import wrong
 FILE = "words.json"
 PADDING = 0
 FORMAT = 1
+WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|\w|[^\w\s]")
 
 
 class Lexicon:
-    """Known words, in lower case, then `spellings` numbers that unknown words share by a hash.
+    """Ids of known words, in lower case, then `spellings` ids that unknown words share by a hash.
 
-    Two unknown words are seldom taken for each other, and a name in a question is found in the passage though nobody
-    knows what it means.
+    Two unknown words seldom have the same id, so that a name in a question is found in the passage although it is
+    unknown.
 
     >>> lexicon = Lexicon(["cat", "sat"], spellings=5)
     >>> lexicon.encode(["Cat", "sat", "xyzzy"]) == [1, 2, lexicon.encode(["XYZZY"])[0]]
@@ -33,22 +36,25 @@ class Lexicon:
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        return {word: place for place, word in enumerate(self.known, start=1)}
+        return {word: id for id, word in enumerate(self.known, start=1)}
 
     def encode(self, words: Iterable[str]) -> list[int]:
+        """Return the ids of words."""
         return [self.ids.get(word.lower()) or self.hash_word(word.lower()) for word in words]
 
     def hash_word(self, word: str) -> int:
+        """Return the id of an unknown word."""
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
         return 1 + len(self.known) + int.from_bytes(digest) % self.spellings
 
     def save(self, folder: Path) -> None:
+        """Write the words to a run folder."""
         values = {"format": FORMAT, "spellings": self.spellings, "words": self.known}
         (folder / FILE).write_text(json.dumps(values, ensure_ascii=False, indent=0), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> "Lexicon":
-        """What `save` wrote, or one sentence."""
+        """Read what `save` wrote."""
         try:
             values = parse_json((folder / FILE).read_text(encoding="utf-8"))
             if values["format"] != FORMAT:
@@ -57,3 +63,20 @@ class Lexicon:
         except (OSError, ValueError, KeyError, TypeError):
             fix = "check the run folder, or restore the file from a copy"
             raise wrong("words", f"{folder / FILE}, which cannot be read", "a list that regard saved", fix) from None
+
+
+class Word(NamedTuple):
+    """A word or punctuation mark, and the characters of the text that it covers."""
+
+    text: str
+    begin: int
+    end: int
+
+
+def split_words(text: str) -> list[Word]:
+    """Return words, numbers and punctuation marks, in the order of the text.
+
+    >>> [word.text for word in split_words("In 1,234 B.C., she's")]
+    ['In', '1,234', 'B', '.', 'C', '.', ',', 'she', "'", 's']
+    """
+    return [Word(found.group(), *found.span()) for found in WORD.finditer(text)]

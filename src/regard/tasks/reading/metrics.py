@@ -24,7 +24,7 @@ def exact_match(said: str, right: str) -> float:
 
 
 def f1(said: str, right: str) -> float:
-    """The harmonic mean of precision and recall over the words of both, as bags; 0 where they share none.
+    """Return the harmonic mean of precision and recall over the words of both, as bags; 0 if they share none.
 
     >>> f1("the green cat", "green old cat")
     0.8
@@ -38,7 +38,7 @@ def f1(said: str, right: str) -> float:
 
 
 def compute_sums(said: Sequence[str], right: Sequence[Sequence[str]]) -> dict[str, float]:
-    """What adds over questions and processes: the best match of each with one of the right answers."""
+    """Return sums over questions: the best match of each with one of the right answers."""
     pairs = list(zip(said, right, strict=True))
     return {
         "questions": float(len(pairs)),

@@ -1,4 +1,4 @@
-"""A reader that points at the first and the last word of an answer."""
+"""A model that points at the first and the last word of an answer."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
 from regard.layers.bidirectional import AttentionFlow, AttentionFlowOutput
 from regard.layers.projections import build_linear
-from regard.models.builder import build_score
-from regard.models.pooling import mean_pool
+from regard.models.attention_builder import build_score
+from regard.models.interface import mean_pool
 from regard.models.recurrence import Cells, run_cells
 from regard.tasks.reading.config import SpanReaderConfig
 
@@ -83,13 +83,13 @@ class SpanReader(nn.Module):
         return SpanScores(first, last, flow)
 
     def encode_words(self, numbers: Tensor, lengths: Tensor) -> Tensor:
-        """Words in the light of their neighbors."""
+        """Return the states of words in their context."""
         return run_cells(self.words, self.apply_dropout(self.table(numbers)), lengths).states
 
     def combine(
         self, passage: Tensor, question: Tensor, inputs: ReadingInputs
     ) -> tuple[AttentionFlowOutput | None, Tensor]:
-        """What each word of the passage is, beside what it reads in the question."""
+        """Return the attention flow, and the states of the passage beside what they attend to in the question."""
         if self.flow is None:
             both: Tensor = self.averages(passage, question, inputs.passage_lengths, inputs.question_lengths)
             return None, both
@@ -103,7 +103,7 @@ class SpanReader(nn.Module):
 
 
 def build_flow(config: SpanReaderConfig, size: int) -> AttentionFlow | None:
-    """The attention of the reader, if it has any."""
+    """Return the attention of the reader, if it has any."""
     if config.attention == "none":
         return None
     score = size if config.score == "trilinear" else build_score(config.score, Sizes(size, size, size))

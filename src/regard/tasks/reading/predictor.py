@@ -1,70 +1,60 @@
-"""A reader that was trained, ready to be asked."""
+"""Predictions of a trained reader."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
 from regard.datasets.text import clean, decode_text
 from regard.errors import wrong
 from regard.inspect.recording import Recording
-from regard.tasks.data.fingerprints import check_held_out
+from regard.tasks.data.dataset import select_held_out
 from regard.tasks.data.text_files import check_plain_file, locate_data, read_decompressed
-from regard.tasks.prediction import (
-    EvaluationReport,
-    HeldOutSplit,
-    LabeledWeights,
-    Prediction,
-    load_model,
-    no_attention_error,
-)
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
 from regard.tasks.reading.answers import PredictedAnswer, answer_questions
 from regard.tasks.reading.config import FACTS, ReadingConfig
 from regard.tasks.reading.examples import ReadingExample, encode_question
-from regard.tasks.reading.lexicon import Lexicon
+from regard.tasks.reading.lexicon import Lexicon, split_words
 from regard.tasks.reading.metrics import compute_metrics, compute_sums
 from regard.tasks.reading.model import SpanReader
-from regard.tasks.reading.questions import PassageQuestion, compute_fingerprint
+from regard.tasks.reading.questions import PassageQuestion
 from regard.tasks.reading.squad import join_articles, read_articles
-from regard.tasks.reading.task import build_embedding, open_questions
-from regard.tasks.reading.words import split_words
+from regard.tasks.reading.task import open_questions
 
 LONGEST = 5000  # words of a passage: more would take minutes
 AROUND = 12  # words beside the answer that are shown
 
 
 class ReadingPredictor:
-    """Says how good a reader is, and what it answers to one question."""
+    """Evaluates a reader, and answers one question."""
 
     def __init__(self, config: ReadingConfig, lexicon: Lexicon, model: SpanReader, run: Path | None = None) -> None:
         self.config, self.lexicon, self.model, self.run = config, lexicon, model, run
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        return {name: self.evaluate_questions(some) for name, some in self.open_held_out(data, split).items()}
+        return {name: self.evaluate_questions(questions) for name, questions in self.open_held_out(data, split).items()}
 
     def open_held_out(self, data: str | None, split: HeldOutSplit) -> Mapping[str, Sequence[PassageQuestion]]:
-        """What the run held out, or other data of its kind; all of another file, for none of it was learned from."""
+        """Return what the run held out, or other data of its kind; another file whole, as it was not trained on."""
         own = self.config.data
         data = data or own.questions
-        place = None if data in (FACTS, own.questions) else locate_data(Path(data)).resolve()
-        if place is not None and place.is_file() and place != Path(own.questions):
-            return {place.name: join_articles(read_articles(place)[0])}
+        path = None if data in (FACTS, own.questions) else locate_data(Path(data)).resolve()
+        if path is not None and path.is_file() and path != Path(own.questions):
+            return {path.name: join_articles(read_articles(path)[0])}
         questions = open_questions(replace(own, questions=data))
-        if self.run is not None and data == own.questions and not questions.endless:
-            check_held_out("questions", compute_fingerprint(questions), self.run)
-        return questions.tests if split == "test" else {"validation": questions.validation}
+        return select_held_out(questions, split, "questions", self.run if data == own.questions else None)
 
     def evaluate_questions(self, questions: Sequence[PassageQuestion]) -> EvaluationReport:
-        """Exact match and F1 as the authors of SQuAD compute them."""
+        """Return exact match and F1 as the authors of SQuAD compute them."""
         found = self.answer_examples([encode_question(question, self.lexicon) for question in questions])
         right = [[one.text for one in question.answers] for question in questions]
         metrics = compute_metrics(compute_sums([one.text for one in found], right))
         return EvaluationReport(len(questions), metrics, ["em, f1: of SQuAD 1.1, in percent"])
 
     def predict(self, words: Sequence[str]) -> Prediction:
-        """The answer to a question about the passage in a file; to one that was held out where nothing is named."""
+        """Answer a question about the passage in a file; a held-out question, if nothing is named."""
         if not words:
             return self.build_prediction(next(iter(open_questions(self.config.data).tests.values()))[0])
         if len(words) != 2:
@@ -75,6 +65,7 @@ class ReadingPredictor:
         )
 
     def build_prediction(self, question: PassageQuestion) -> Prediction:
+        """Answer one question."""
         self.check_question(question)
         page = encode_question(question, self.lexicon)
         found = self.answer_examples([page], attention=True)[0]
@@ -93,7 +84,7 @@ class ReadingPredictor:
         )
 
     def check_question(self, question: PassageQuestion) -> None:
-        """Raises where there is nothing to read, nothing to answer, or too much."""
+        """Raise if there is nothing to read, nothing to answer, or too much."""
         passage, asked = len(split_words(question.passage)), len(split_words(question.text))
         if not passage:
             raise wrong("passage", f"{question.name} without a word", "some text", "check the file")
@@ -106,12 +97,13 @@ class ReadingPredictor:
             raise wrong("passage", f"{passage} words", f"at most {LONGEST}", "cut it into parts")
 
     def answer_examples(self, examples: Sequence[ReadingExample], *, attention: bool = False) -> list[PredictedAnswer]:
+        """Answer encoded questions."""
         with torch.inference_mode():
             return answer_questions(self.model, examples, self.config.reader.longest, attention=attention)
 
 
 def read_passage(path: Path) -> str:
-    """The text of a file."""
+    """Return the text of a file."""
     if not path.is_file():
         check_plain_file(path, "passage")
         raise wrong("passage", f"no file {path}", "a text file", "check the path")
@@ -119,7 +111,7 @@ def read_passage(path: Path) -> str:
 
 
 def build_recording(example: ReadingExample, found: PredictedAnswer) -> Recording | None:
-    """What every word of the passage read in the question."""
+    """Return the attention of every word of the passage over the question."""
     if found.weights is None:
         return None
     asked = [word.text for word in split_words(example.source.text)]
@@ -129,7 +121,7 @@ def build_recording(example: ReadingExample, found: PredictedAnswer) -> Recordin
 
 
 def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights | None:
-    """What the words around the answer read in the question."""
+    """Return the attention of the words around the answer over the question."""
     if found.weights is None:
         return None
     begin, end = max(0, found.first - AROUND), min(len(example.words), found.last + AROUND + 1)
@@ -139,18 +131,8 @@ def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights
 
 
 def draw_attention(example: ReadingExample, found: PredictedAnswer) -> Any:
-    """The same as a figure."""
+    """Draw the attention of the words around the answer."""
     part = build_map(example, found)
     if part is None:
         raise no_attention_error("reader", "its question", "bidaf")
     return part.draw(f"answer: {found.text}")
-
-
-def load(config: ReadingConfig, run: Path, weights: Path | None = None) -> ReadingPredictor:
-    """The reader of a run folder, ready to be asked."""
-    lexicon = Lexicon.load(run)
-
-    def build() -> SpanReader:
-        return SpanReader(config.reader, build_embedding(config, lexicon, None))
-
-    return ReadingPredictor(config, lexicon, cast(SpanReader, load_model(build, config.training, run, weights)), run)

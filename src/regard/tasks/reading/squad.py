@@ -1,4 +1,4 @@
-"""Questions from files in the format of SQuAD 1.1, cut by article so that no test article is trained on."""
+"""Questions from files in the format of SQuAD 1.1, split by article so that no test article is trained on."""
 
 import hashlib
 import json
@@ -8,15 +8,17 @@ from typing import Any
 
 from regard.datasets.bounds import parse_json
 from regard.errors import wrong
+from regard.tasks.data.dataset import FixedDataset
 from regard.tasks.data.text_files import read_decompressed
-from regard.tasks.reading.questions import Answer, PassageQuestion, SquadDataset, check_answers
+from regard.tasks.reading.questions import Answer, PassageQuestion, check_answers
 
 Article = list[PassageQuestion]
 
 
-def read_squad(place: Path, *, validation: int, test: int) -> SquadDataset:
-    """A file, cut into training, `validation` and `test` articles; or a folder with train-… and dev-… files, of which
-    the second is the test set.
+def read_squad(place: Path, *, validation: int, test: int) -> FixedDataset[PassageQuestion]:
+    """Read a file and split it by article, or a folder with train-… and dev-… files, of which the second is the test.
+
+    `validation` and `test` are numbers of articles.
     """
     files = sorted(place.glob("*.json*")) if place.is_dir() else [place]
     train = [file for file in files if file.name.startswith("train")]
@@ -27,15 +29,15 @@ def read_squad(place: Path, *, validation: int, test: int) -> SquadDataset:
         articles, notes = read_articles(train[0])
         tests, more = read_articles(dev[0])
         kept, held_out, _ = split_articles(articles, validation, 0)
-        return SquadDataset(kept, held_out, {"test": join_articles(tests)}, (*notes, *more))
+        return FixedDataset(kept, held_out, {"test": join_articles(tests)}, (*notes, *more), cut=True)
     articles, notes = read_articles((train or dev)[0])
     kept, held_out, tested = split_articles(articles, validation, test)
     count = f"{len(articles)} articles: {test} for the test, {validation} for validation, the others to learn from"
-    return SquadDataset(kept, held_out, {"test": tested}, (count, *notes))
+    return FixedDataset(kept, held_out, {"test": tested}, (count, *notes), cut=True)
 
 
 def split_articles(articles: Sequence[Article], validation: int, test: int) -> tuple[Article, Article, Article]:
-    """Questions to learn from, for validation and for the test, by whole articles in the order of a hash."""
+    """Return questions for training, validation and test, by whole articles in the order of a hash."""
     if validation < 1 or test < 0 or validation + test >= len(articles):
         fix = "give more articles, or set data.validation and data.test to fewer"
         got = f"{validation} articles for validation and {test} for the test of {len(articles)}"
@@ -46,11 +48,12 @@ def split_articles(articles: Sequence[Article], validation: int, test: int) -> t
 
 
 def join_articles(articles: Sequence[Article]) -> Article:
+    """Return the questions of all articles."""
     return [question for article in articles for question in article]
 
 
 def read_articles(path: Path) -> tuple[list[Article], list[str]]:
-    """The questions of each article, and a note on those without an answer."""
+    """Return the questions of each article, and a note on those without an answer."""
     try:
         articles = parse_json(read_decompressed(path))["data"]
         found = [parse_article(article) for article in articles]
@@ -70,6 +73,7 @@ def read_articles(path: Path) -> tuple[list[Article], list[str]]:
 
 
 def parse_article(article: Any) -> Article:
+    """Return the questions of an article."""
     return [
         check_answers(
             PassageQuestion(

@@ -1,4 +1,4 @@
-"""Vectors of words that others have trained: GloVe, as its authors give it out, or as arrays of numpy."""
+"""Pretrained word vectors: GloVe, as its authors distribute it, or as arrays of numpy."""
 
 import zipfile
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class WordVectors(NamedTuple):
 
 
 def read_vectors(path: Path) -> WordVectors:
-    """The vectors of a file: text with a word and its numbers in each line, or .npz with `words` and `vectors`.
+    """Return the vectors of a file: text with a word and its numbers in each line, or .npz with `words` and `vectors`.
 
     A folder may be given instead, if it has one such file.
     """

@@ -1,4 +1,4 @@
-"""What a regression is told."""
+"""The configuration of a regression."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +40,7 @@ class RegressionModel:
 
 @dataclass(frozen=True, slots=True)
 class RegressionConfig:
-    """A regression, whole."""
+    """The configuration of a regression."""
 
     task: Literal["regression"] = "regression"
     data: RegressionData = field(default_factory=RegressionData)

@@ -1,8 +1,7 @@
-"""A regression, asked: errors of all three ways, the value at a point, and what it is made of."""
+"""Predictions of a trained regression."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,31 +10,27 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.tasks.data.points import is_number
-from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction, load_model
-from regard.tasks.regression.config import RegressionConfig
-from regard.tasks.regression.task import KernelRegression, RegressionTask, build_task, load_known_points
-from regard.tasks.tensor_task import DataSplits, Tensors
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction
+from regard.tasks.regression.task import KnownPoints, load_known_points
+from regard.tasks.tensor_task import TensorPredictor, Tensors
 
 
-class RegressionPredictor:
-    """The known points with the width that was learned."""
-
-    def __init__(self, learned: RegressionTask, model: KernelRegression) -> None:
-        self.task, self.model = learned, model
+class RegressionPredictor(TensorPredictor):
+    """Predicts the value at a point from the known points."""
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        """Mean squared errors: the average of all points, the fixed width, the learned one."""
-        sets = self.task.known.sets if data is None else self.load_other(data)
+        """Return mean squared errors of three ways: the average of all points, the fixed width, the learned one."""
+        sets = self.task.sets if data is None else self.load_other(data)
         width = ", ".join(f"{width:.3f}" for width in self.model.width.tolist())
         return self.task.evaluate_sets(self.model, sets.get_held_out(split), [f"width {width}"])
 
-    def load_other(self, data: str) -> DataSplits:
-        """Points of another file, in the units of the run's own."""
+    def load_other(self, data: str) -> KnownPoints:
+        """Return the points of another file in the units of this run."""
         known = load_known_points(replace(self.task.config.data, source=data))
-        if known.names != self.task.known.names:
-            expected = f"the inputs {', '.join(self.task.known.names)}"
+        if known.names != self.task.sets.names:
+            expected = f"the inputs {', '.join(self.task.sets.names)}"
             raise wrong("data", f"{', '.join(known.names)} in {data}", expected, "name a file with the same columns")
-        own = self.task.known
+        own = self.task.sets
 
         def convert(part: Tensors) -> Tensors:
             number, inputs, values = part
@@ -45,11 +40,11 @@ class RegressionPredictor:
                 own.values.normalize(known.values.denormalize(values)),
             )
 
-        tests = {name: convert(part) for name, part in known.sets.tests.items()}
-        return replace(known.sets, validation=convert(known.sets.validation), tests=tests)
+        tests = {name: convert(part) for name, part in known.tests.items()}
+        return replace(known, validation=convert(known.validation), tests=tests)
 
     def predict(self, words: Sequence[str]) -> Prediction:
-        known = self.task.known
+        known = self.task.sets
         new = self.parse_inputs(words)
         with torch.no_grad():
             found = {
@@ -62,10 +57,11 @@ class RegressionPredictor:
         return Prediction(text, {"inputs": given, **values}, self.draw_fits)
 
     def parse_inputs(self, words: Sequence[str]) -> Tensor:
-        """The inputs that were typed, or those of the first point that was held out."""
-        known = self.task.known
+        """Return the inputs that were typed, or those of the first point that was held out."""
+        known = self.task.sets
         if not words:
-            return known.inputs.denormalize(next(iter(known.sets.tests.values()))[1][:1])
+            first: Tensor = known.inputs.denormalize(next(iter(known.tests.values()))[1][:1])
+            return first
         numbers = [word for part in words for word in part.replace(",", " ").split()]
         if len(numbers) != len(known.names) or not all(map(is_number, numbers)):
             expected = f"{len(known.names)} numbers: {', '.join(known.names)}"
@@ -73,11 +69,11 @@ class RegressionPredictor:
         return torch.tensor([[float(number) for number in numbers]])
 
     def draw_fits(self) -> Any:
-        """All fits, and the weights of each."""
+        """Draw all fits, and the weights of each."""
         from regard.inspect.draw.regression import draw_regression
 
-        known = self.task.known
-        _, inputs, values = next(iter(known.sets.tests.values()))
+        known = self.task.sets
+        _, inputs, values = next(iter(known.tests.values()))
         own_inputs, own_values = self.task.load_training(0)[1:]
         with torch.no_grad():
             found = self.model.attend_three_ways(inputs)
@@ -101,10 +97,3 @@ class RegressionPredictor:
 
 def to_array(column: Tensor) -> Any:
     return column[:, 0].numpy().astype(np.float64)
-
-
-def load(config: RegressionConfig, run: Path, weights: Path | None = None) -> RegressionPredictor:
-    """The regression of a run folder."""
-    learned = build_task(config, run)
-    model: Any = load_model(learned.model, config.training, run, weights)
-    return RegressionPredictor(learned, model)

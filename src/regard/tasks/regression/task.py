@@ -1,6 +1,7 @@
-"""Nadaraya–Watson regression as something that can be trained."""
+"""Nadaraya–Watson regression: its points, its model, and how it is trained and measured."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,13 +15,13 @@ from regard.compute.attend import AttentionResult
 from regard.errors import wrong
 from regard.tasks.data.points import Points, evaluate_curve, load_diabetes_points, read_points, sample_curve
 from regard.tasks.mechanisms import build_catalog_mechanism
-from regard.tasks.regression.config import RegressionConfig, RegressionData, RegressionModel
-from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask, check_items
+from regard.tasks.regression.config import RegressionData, RegressionModel
+from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask
 from regard.training import Goal, Loss
 
 
 class Scale(NamedTuple):
-    """What turns the units of a file into ones of about 1, and back."""
+    """A change of units: those of a file to numbers of about 1, and back."""
 
     center: Tensor
     spread: Tensor
@@ -32,17 +33,17 @@ class Scale(NamedTuple):
         return values * self.spread + self.center
 
 
-class KnownPoints(NamedTuple):
-    """The points of a regression in its own units, and what they were called and measured in."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPoints(DataSplits):
+    """The points of a regression in units of about 1, the names of the inputs, and the scales of both sides."""
 
-    sets: DataSplits
     names: tuple[str, ...]
     inputs: Scale
     values: Scale
 
 
 class KernelRegression(nn.Module):
-    r"""A new point is the average of the known ones, weighted by how near they are.
+    r"""Predicts a new point as the average of the known ones, weighted by how near they are.
 
     $$ f(x) = \sum_i \mathrm{softmax}_i\left(-\tfrac{1}{2} \lVert (x - x_i) w \rVert^2\right) y_i $$
 
@@ -63,46 +64,48 @@ class KernelRegression(nn.Module):
         )
 
     def attend(self, new: Tensor, mask: Mask | None = None, width: Tensor | None = None) -> AttentionResult:
-        """The attention of new points over the known ones, with the learned width or another."""
+        """Return the attention of new points over the known ones, with the learned width or another."""
         width = self.width if width is None else width
         return self.mechanism.attend(
             new * width, self.inputs * width, self.values, mask=Full() if mask is None else mask
         )
 
     def attend_three_ways(self, new: Tensor) -> dict[str, AttentionResult]:
-        """The three ways of the textbook: all points alike, the width fixed where it started, the width learned."""
+        """Return the three ways of the textbook: a plain average, the width that it started with, the learned width."""
         fixed = torch.full_like(self.width, self.inputs.shape[1] ** -0.5)
         widths = {"average": torch.zeros_like(self.width), "fixed": fixed, "learned": self.width}
         return {name: self.attend(new, width=width) for name, width in widths.items()}
 
 
 class RegressionTask(TensorTask):
-    """Learns the width; what it is compared with needs no learning."""
+    """Learns the width."""
 
-    def __init__(self, config: RegressionConfig, known: KnownPoints) -> None:
-        count = len(known.sets.load_training(0)[0])
-        super().__init__(config, known.sets, get_goal(config), batch=count)
-        self.known = known
+    goal = Goal("learned", "lower")
+
+    @property
+    def batch(self) -> int:
+        """All points at once."""
+        return len(self.load_training(0)[0])
 
     def model(self) -> KernelRegression:
         _, inputs, values = self.load_training(0)
         return KernelRegression(inputs, values, self.config.model)
 
     def loss(self, model: KernelRegression, batch: Tensors) -> Loss:
-        """Each point from all others: with itself in sight, the best width would be infinite."""
+        """Return the error of each point from all others: if it saw itself, the best width would be infinite."""
         own, inputs, values = batch
         others = Mask.keep(own[:, None] != torch.arange(len(model.values), device=own.device))
         error = (model.attend(inputs, others).output - values).square().sum()
         return Loss(error, len(own))
 
     def digest_items(self, tensors: Tensors) -> list[str]:
-        """The number of a point is no part of it."""
+        """Leave out the number of a point, which is not part of its content."""
         return super().digest_items(tensors[1:])
 
     def compute_sums(self, model: KernelRegression, batch: Tensors) -> Mapping[str, float]:
-        """Squared errors of all three, in the units of the values."""
+        """Return the squared errors of all three ways, in the units of the values."""
         _, inputs, values = batch
-        factor = float(self.known.values.spread) ** 2
+        factor = float(self.sets.values.spread) ** 2
         errors = {
             name: factor * float((attended.output - values).square().sum())
             for name, attended in model.attend_three_ways(inputs).items()
@@ -110,20 +113,8 @@ class RegressionTask(TensorTask):
         return {"items": float(len(values)), **errors}
 
 
-def get_goal(_: Any) -> Goal:
-    """The squared error of the learned width decides."""
-    return Goal("learned", "lower")
-
-
-def build_task(config: RegressionConfig, run: Path | None = None) -> RegressionTask:
-    """The regression of a new run, or of one whose points must be the same."""
-    known = load_known_points(config.data)
-    check_items(known.sets, run)
-    return RegressionTask(config, known)
-
-
 def load_known_points(data: RegressionData) -> KnownPoints:
-    """The points of this name, cut into those to learn from and those held out."""
+    """Return the points of this name, split into training, validation and test points."""
     if data.source == "curve":
         found = sample_curve(data.points, data.noise, data.seed)
         grid = np.linspace(0, 5, 101)[:, None]
@@ -136,7 +127,7 @@ def load_known_points(data: RegressionData) -> KnownPoints:
 
 
 def split_points(found: Points, data: RegressionData) -> KnownPoints:
-    """A share for the test, as much for validation, and units in which the rest have a spread of 1."""
+    """Hold out a share for the test and as much for validation; scale all so that the rest have a deviation of 1."""
     count = len(found.values)
     order = np.random.default_rng([data.seed, 3]).permutation(count)
     cut = max(1, round(data.held_out * count))
@@ -151,7 +142,7 @@ def split_points(found: Points, data: RegressionData) -> KnownPoints:
 
 
 def fit_scale(values: Tensor) -> Scale:
-    """Mean and deviation; a column that never changes is left as it is."""
+    """Return mean and deviation; a column that never changes is only shifted."""
     spread = values.std(0)
     return Scale(values.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread)))
 
@@ -159,13 +150,12 @@ def fit_scale(values: Tensor) -> Scale:
 def build_known_points(
     names: tuple[str, ...], training: Any, validation: Any, test: Any, scales: tuple[Scale, Scale]
 ) -> KnownPoints:
-    """Arrays as tensors with their numbers, in the units of these scales."""
+    """Return arrays as tensors, numbered, in the units of these scales."""
 
     def to_tensors(part: Any) -> Tensors:
         inputs, values = torch.from_numpy(part[0]).float(), torch.from_numpy(part[1]).float()[:, None]
         return torch.arange(len(values)), scales[0].normalize(inputs), scales[1].normalize(values)
 
-    learned = to_tensors(training)
-    return KnownPoints(
-        DataSplits(lambda _: learned, to_tensors(validation), {"test": to_tensors(test)}), names, *scales
-    )
+    train, tests = to_tensors(training), {"test": to_tensors(test)}
+    inputs, values = scales
+    return KnownPoints(lambda _: train, to_tensors(validation), tests, names=names, inputs=inputs, values=values)

@@ -1,4 +1,4 @@
-"""What a speller is told: the sounds, how they are heard, the listener, the speller, and how they learn."""
+"""The configuration of a speech recognizer: sounds, features, encoder (listener), decoder (speller), training."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -46,7 +46,7 @@ class Speller:
 
 @dataclass(frozen=True, slots=True)
 class SpeechTraining:
-    """What one batch is, and what is asked of the model."""
+    """The size of a batch, and the targets of the loss."""
 
     budget: int = 6000  # frames in a batch, padding included
     limit: int = 3000  # frames of a clip; longer ones are not learned from, and errors where they are held out
@@ -60,7 +60,7 @@ class SpeechTraining:
 
 @dataclass(frozen=True, slots=True)
 class SpeechValidation:
-    """How good it is, on held-out clips, while it trains."""
+    """How held-out clips are measured while the model trains."""
 
     goal: Literal["error", "loss"] = "error"  # decides which weights are the best
     beam: int = 1
@@ -73,7 +73,7 @@ class SpeechValidation:
 
 @dataclass(frozen=True, slots=True)
 class SpeechConfig:
-    """Listen, attend and spell, whole."""
+    """The configuration of a speech recognizer."""
 
     task: Literal["speech"] = "speech"
     data: SoundConfig = field(default_factory=SoundConfig)

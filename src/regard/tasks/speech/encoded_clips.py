@@ -1,4 +1,4 @@
-"""Clips as frames and numbers, and batches of them as tensors."""
+"""Clips as frames and token ids, and batches of them as tensors."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,15 +7,16 @@ import torch
 from torch import Tensor
 
 from regard.algebra.shapes import Float
-from regard.tasks.data import BEGIN, END, PADDING, Vocabulary, filter_by_length, pad
+from regard.tasks.data import BEGIN, END, Vocabulary, filter_by_length
+from regard.tasks.data.batches import pad_rows
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.features import SpectrogramConfig, log_mel
 
-Frames = Float[Tensor, "_frame filter"]  # of each clip as many as it has: lists hold several lengths
+Frames = Float[Tensor, "_frame filter"]  # the number of frames differs within a list
 
 
 class SpeechBatch(NamedTuple):
-    """Clips side by side, padded. A target has BEGIN before it and END behind it."""
+    """Padded clips. A target begins with BEGIN and ends with END."""
 
     frames: Tensor
     frame_lengths: Tensor
@@ -24,7 +25,7 @@ class SpeechBatch(NamedTuple):
 
 
 class EncodedClips(NamedTuple):
-    """Clips as frames, and their texts in the numbers of the vocabulary, closed by END; texts of those too long."""
+    """Clips as frames, their texts as token ids closed by END, and the texts of clips that are too long (`skipped`)."""
 
     frames: Sequence[Frames]
     targets: Sequence[list[int]]
@@ -33,35 +34,34 @@ class EncodedClips(NamedTuple):
 
     @property
     def lengths(self) -> list[int]:
-        """In frames."""
+        """Lengths in frames."""
         return [len(one) for one in self.frames]
 
     def collate(self, chosen: Sequence[int]) -> SpeechBatch:
-        """Some of the clips as tensors."""
+        """Return some of the clips as a batch."""
         targets = [[BEGIN, *self.targets[index]] for index in chosen]
-        sizes = torch.tensor([len(target) for target in targets])
-        return SpeechBatch(*pad_frames([self.frames[index] for index in chosen]), pad(targets, PADDING), sizes)
+        return SpeechBatch(*pad_frames([self.frames[index] for index in chosen]), *pad_rows(targets))
 
 
 def encode_clips(
     clips: Sequence[Clip], features: SpectrogramConfig, vocabulary: Vocabulary, limit: int
 ) -> EncodedClips:
-    """Every clip of at most `limit` frames, and a note on the others."""
+    """Encode the clips of at most `limit` frames, with a note on the others."""
     lengths = [features.count_frames(len(clip.samples)) for clip in clips]
-    kept, notes = filter_by_length(lengths, limit, "clips")
+    kept, notes = filter_by_length(lengths, limit, "clips", "frames")
     frames = [log_mel(clips[index].samples, features) for index in kept]
     targets = [[*vocabulary.encode(clips[index].text), END] for index in kept]
     missed = [clip.text for clip, length in zip(clips, lengths, strict=True) if length > limit]
-    return EncodedClips(frames, targets, [note.replace("tokens", "frames") for note in notes], missed)
+    return EncodedClips(frames, targets, notes, missed)
 
 
 def describe_skipped(clips: Sequence[Clip], features: SpectrogramConfig, limit: int) -> list[str]:
-    """What is said of held-out clips that are too long: to leave them out would flatter the listener."""
+    """Return a note on held-out clips that are too long: they count as errors, as leaving them out would flatter."""
     missed = sum(features.count_frames(len(clip.samples)) > limit for clip in clips)
     note = f"{missed} of {len(clips)} clips are longer than {limit} frames and not heard: all of each is an error"
     return [note] if missed else []
 
 
 def pad_frames(clips: Sequence[Frames]) -> tuple[Tensor, Tensor]:
-    """Frames of clips as one tensor, and their lengths."""
+    """Return frames of clips as one tensor, and their lengths."""
     return torch.nn.utils.rnn.pad_sequence(list(clips), batch_first=True), torch.tensor([len(one) for one in clips])

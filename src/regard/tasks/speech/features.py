@@ -1,4 +1,4 @@
-"""Sound as a model hears it: a logarithmic mel spectrogram."""
+"""Logarithmic mel spectrograms, and conversion of sample rates."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from regard.algebra.shapes import Float, Tensor
 from regard.datasets.bounds import get_bound
 from regard.errors import wrong
 
-RANGE = 1e-6  # of power: what is fainter than this part of the loudest, 60 dB below it, is silence
+RANGE = 1e-6  # of the largest power: what is fainter, 60 dB below it, counts as silence
 BLOCK = get_bound("sound", "block")  # samples that are converted to another rate at once
 MARGIN = 2**13  # samples on both sides of a block, faded
 
@@ -49,18 +49,18 @@ class SpectrogramConfig:
         return 1 << (self.window_size - 1).bit_length()
 
     def count_frames(self, samples: int) -> int:
-        """The frames of so many samples."""
+        """Return the number of frames of a sound."""
         return 1 + samples // self.hop_size
 
 
 def log_mel(samples: Float[Tensor, " sample"], features: SpectrogramConfig) -> Float[Tensor, "frame filter"]:
-    r"""The logarithm of the power in each band of the mel scale, with mean 0 and variance 1 over the whole.
+    r"""Return the logarithm of the power in each band of the mel scale, with mean 0 and variance 1 over the whole.
 
     $$ S_{tb} = \log \max\Bigl(\sum_k M_{bk} \Bigl\lvert \sum_n w_n x_{tH+n-W/2}\, e^{-2\pi i k n / N} \Bigr\rvert^2,\;
     10^{-6} \max_{t,b} \cdot \Bigr) $$
 
-    with $x$ = `samples`, $w$ a Hann window of $W$ samples, $H$ the hop and $M$ = `mel_bank`. How loud a sound is
-    changes nothing.
+    with $x$ = `samples`, $w$ a Hann window of $W$ samples, $H$ the hop and $M$ = `mel_bank`. The
+    loudness of a sound changes nothing.
     """
     spectrum = torch.stft(
         samples,
@@ -78,26 +78,25 @@ def log_mel(samples: Float[Tensor, " sample"], features: SpectrogramConfig) -> F
 
 @lru_cache(maxsize=8)
 def mel_bank(features: SpectrogramConfig) -> Float[Tensor, "filter bin"]:
-    """Triangles on the scale of hearing, m = 2595 log10(1 + f / 700), each as wide as two steps of that scale."""
-    top = mel(features.rate / 2)
-    places = torch.arange(features.fft_size // 2 + 1, dtype=torch.float64) * features.rate / features.fft_size
-    scale = 2595 * torch.log10(1 + places / 700)
+    """Return triangular filters on the mel scale, each as wide as two steps of that scale."""
+    frequencies = torch.arange(features.fft_size // 2 + 1, dtype=torch.float64) * features.rate / features.fft_size
+    scale, top = mel(frequencies), float(mel(torch.tensor(features.rate / 2, dtype=torch.float64)))
     centers = torch.arange(1, features.filters + 1) * top / (features.filters + 1)
     away = (scale - centers[:, None]).abs() * (features.filters + 1) / top
     return (1 - away).clamp_min(0).float()
 
 
-def mel(frequency: float) -> float:
-    """A frequency in Hz on the mel scale.
+def mel(frequencies: Tensor) -> Tensor:
+    """Return frequencies in Hz on the mel scale.
 
-    >>> round(mel(1000.0))
-    1000
+    >>> mel(torch.tensor([1000.0])).round()
+    tensor([1000.])
     """
-    return 2595 * math.log10(1 + frequency / 700)
+    return 2595 * torch.log10(1 + frequencies / 700)
 
 
 def resample(samples: Float[Tensor, " sample"], rate: int, wanted: int) -> Float[Tensor, " resample"]:
-    """The same sound at another rate: what both can hold of its spectrum stays, the rest is left out.
+    """Return a sound at another rate: frequencies that one of both rates cannot hold are left out.
 
     A long sound is converted block by block, so that the memory it takes beside itself does not grow with it.
 
@@ -120,10 +119,9 @@ def resample(samples: Float[Tensor, " sample"], rate: int, wanted: int) -> Float
 def resample_block(
     samples: Float[Tensor, " sample"], before: int, after: int, start: int, groups: int
 ) -> Float[Tensor, " resample"]:
-    """Some groups of `before` samples as groups of `after`, from the group `start` on.
+    """Return groups of `before` samples as groups of `after`, from the group `start` on.
 
-    The spectrum of a part that begins and ends at once rings. So the part has margins on both sides that are faded in
-    and out, and cut off behind.
+    A part that begins and ends abruptly rings. So it has margins on both sides, which are faded and then cut off.
     """
     margin = math.ceil(MARGIN / before)
     begin, end = (start - margin) * before, (start + groups + margin) * before
@@ -137,8 +135,9 @@ def resample_block(
 
 
 def stretch(samples: Float[Tensor, " sample"], before: int, after: int) -> Float[Tensor, " stretch"]:
-    """`before` samples, zeros behind them where there are fewer, as `after` of them: slower or faster, and deeper or
-    higher, if they are then played at the same rate.
+    """Return `before` samples, padded with zeros if there are fewer, as `after` samples.
+
+    Played at the same rate, they are slower and deeper, or faster and higher.
     """
     spectrum = torch.fft.rfft(samples, n=before)
     changed: Tensor = torch.fft.irfft(spectrum, n=after) * (after / before)

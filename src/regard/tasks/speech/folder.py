@@ -38,7 +38,7 @@ def read_folder(place: Path, rate: int) -> RecordedClips:
 
 
 def read_transcripts(place: Path, files: Sequence[Path]) -> tuple[Mapping[Path, str], list[str]]:
-    """What is said in each file; every one must have it. A note on transcripts of files that are not there."""
+    """Return the transcript of each file; raise if one is missing. Notes tell of transcripts without a file."""
     listed = dict(entry for table in find_tables(place) for entry in read_rows(table))
     found = {path: listed.get(path.name) or listed.get(path.stem) or read_sidecar_text(path) for path in files}
     missing = [str(path.relative_to(place)) for path in files if not found[path]]
@@ -57,7 +57,7 @@ def find_tables(place: Path) -> list[Path]:
 
 
 def read_rows(table: Path) -> Iterable[tuple[str, str]]:
-    """The entries of a table: a file and what is said in it, with a tab or a bar between."""
+    """Yield the entries of a table: a file and its transcript, with a tab or a bar between."""
     for number, line in enumerate(read_lines(table), start=1):
         separator = next((mark for mark in SEPARATORS if mark in line), None)
         if separator is None and line.strip():
@@ -69,13 +69,13 @@ def read_rows(table: Path) -> Iterable[tuple[str, str]]:
 
 
 def read_sidecar_text(path: Path) -> str:
-    """The text of the file that differs in its ending only."""
+    """Return the text of the `.txt` file beside a sound file, or nothing."""
     text = path.with_suffix(".txt")
     return " ".join(" ".join(read_lines(text)).split()) if text.is_file() and text.stat().st_size else ""
 
 
 def assign_splits(place: Path, files: Sequence[Path]) -> list[str]:
-    """Where each file belongs: by the folder it lies in, or by its name where there are no such folders."""
+    """Return the split of each file: by its folder, or by a hash of its name if there are no such folders."""
     if any(match_split_folders(place, files)):
         return [SPLITS.get(path.relative_to(place).parts[0], "train") for path in files]
     # In the order of a hash, a tenth each: the same on every machine, and some of each even of few.
@@ -87,10 +87,10 @@ def assign_splits(place: Path, files: Sequence[Path]) -> list[str]:
 
 
 def match_split_folders(place: Path, files: Sequence[Path]) -> list[bool]:
-    """Which files lie in the folder of a split."""
+    """Return which files lie in the folder of a split."""
     return [path.relative_to(place).parts[0] in SPLITS for path in files]
 
 
 def shorten_notes(notes: Sequence[str]) -> tuple[str, ...]:
-    """The first of many alike."""
+    """Return the first of many similar notes, and how many follow."""
     return tuple(notes) if len(notes) <= 1 else (f"{notes[0]}; and so {len(notes) - 1} more",)

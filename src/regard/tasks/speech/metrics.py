@@ -1,10 +1,10 @@
-"""How far what was written is from what was said."""
+"""Error rates of transcripts."""
 
 from collections.abc import Mapping, Sequence
 
 
 def edit_distance(said: Sequence[object], right: Sequence[object]) -> int:
-    """The fewest insertions, deletions and replacements that make one of the other (Levenshtein 1966).
+    """Return the fewest insertions, deletions and replacements between both (Levenshtein 1966).
 
     >>> edit_distance("kitten", "sitting")
     3
@@ -19,7 +19,7 @@ def edit_distance(said: Sequence[object], right: Sequence[object]) -> int:
 
 
 def sum_errors(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """What adds over clips and processes: errors and lengths in symbols and in words, and exact matches.
+    """Return sums over clips: errors and lengths in symbols and in words, and exact matches.
 
     Blanks are no symbols.
     """

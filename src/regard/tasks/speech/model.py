@@ -7,14 +7,14 @@ from torch import nn
 from regard.models import EncoderDecoder, ModelConfig
 from regard.models.builder import build_decoder
 from regard.models.config import RecurrentConfig
-from regard.models.encoders import PyramidalEncoder
+from regard.models.encoders.pyramidal import PyramidalEncoder
 from regard.tasks.speech.config import Listener, SpeechConfig, Speller
 
 
 def build_speech_model(config: SpeechConfig, *, symbols: int) -> EncoderDecoder[Any]:
-    """The model of this configuration for a vocabulary of this size.
+    """Return the model of this configuration for a vocabulary of this size.
 
-    >>> type(build_speech_model(SpeechConfig(), symbols=12).decoder.reader).__name__
+    >>> type(build_speech_model(SpeechConfig(), symbols=12).decoder.attention).__name__
     'LocationAwareAttention'
     """
     encoder = build_listener(config.listener, config.features.filters)
@@ -24,7 +24,7 @@ def build_speech_model(config: SpeechConfig, *, symbols: int) -> EncoderDecoder[
 
 
 def build_listener(config: Listener, filters: int) -> PyramidalEncoder:
-    """The pyramid of layers in both directions."""
+    """Return the pyramidal encoder."""
     kind = nn.GRU if config.cell == "gru" else nn.LSTM
     widths = [filters * config.stack] + [4 * config.hidden] * (config.layers - 1)
     layers = [kind(width, config.hidden, bidirectional=True) for width in widths]
@@ -32,7 +32,7 @@ def build_listener(config: Listener, filters: int) -> PyramidalEncoder:
 
 
 def build_model_config(config: Speller) -> ModelConfig:
-    """The speller in the words of all decoders."""
+    """Return the configuration of the decoder in the terms of `regard.models`."""
     return ModelConfig(
         decoder=config.decoder,
         size=config.size,

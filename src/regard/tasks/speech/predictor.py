@@ -1,9 +1,9 @@
-"""A listener that was trained, ready to be asked."""
+"""Predictions of a trained speech recognizer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -11,32 +11,22 @@ from regard.errors import wrong
 from regard.inspect.draw.chapters import Spectrogram
 from regard.models import EncoderDecoder
 from regard.tasks.data import Vocabulary
-from regard.tasks.data.fingerprints import check_held_out
-from regard.tasks.data.vocabularies import load_vocabulary as load_vocabulary
-from regard.tasks.prediction import (
-    EvaluationReport,
-    HeldOutSplit,
-    LabeledWeights,
-    Prediction,
-    load_model,
-    no_attention_error,
-)
-from regard.tasks.speech.clips import Clip, RecordedClips, compute_fingerprint
+from regard.tasks.data.dataset import select_held_out
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
+from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.config import SpeechConfig
 from regard.tasks.speech.encoded_clips import Frames, describe_skipped
 from regard.tasks.speech.features import log_mel
 from regard.tasks.speech.metrics import compute_metrics, sum_errors
-from regard.tasks.speech.model import build_speech_model
 from regard.tasks.speech.sound import read_sound
 from regard.tasks.speech.sound_source import open_sounds
-from regard.tasks.speech.task import VOCABULARY
 from regard.tasks.speech.transcripts import SpeechSearchOptions, Transcript, transcribe
 
 NOTE = "error: insertions, deletions and replacements, in percent of the symbols"
 
 
 class SpeechPredictor:
-    """Says how good a listener is, and what it hears in one file."""
+    """Evaluates a speech recognizer, and transcribes one file."""
 
     def __init__(
         self, config: SpeechConfig, vocabulary: Vocabulary, model: EncoderDecoder[Any], run: Path | None = None
@@ -47,37 +37,34 @@ class SpeechPredictor:
         return {name: self.evaluate_clips(clips) for name, clips in self.load_sets(data, split).items()}
 
     def load_sets(self, data: str | None, split: HeldOutSplit) -> Mapping[str, Sequence[Clip]]:
-        """The clips to be tested on, by the names of their sets."""
+        """Return the clips to evaluate on, by the names of their sets."""
         named = self.config.data if data is None else replace(self.config.data, sounds=data)
         sounds = open_sounds(named, self.config.features.rate)
-        if self.run is not None and data is None and isinstance(sounds, RecordedClips) and sounds.cut:
-            check_held_out("sounds", compute_fingerprint(sounds), self.run)
-        return sounds.tests if split == "test" else {"validation": sounds.validation}
+        return select_held_out(sounds, split, "sounds", self.run if data is None else None)
 
     def evaluate_clips(self, clips: Sequence[Clip]) -> EvaluationReport:
-        """Percentages of errors to the symbols and words, and of clips without any. In a long clip all is an error."""
+        """Return error rates of symbols and words, and the share of right clips. Too long clips are all errors."""
         features, limit = self.config.features, self.config.learning.limit
         short = [number for number, clip in enumerate(clips) if features.count_frames(len(clip.samples)) <= limit]
-        found = self.transcribe_frames([self.compute_frames(clips[number].samples) for number in short])
-        said = dict(zip(short, (one.text for one in found), strict=True))
-        metrics = compute_metrics(
-            sum_errors([said.get(number, "") for number in range(len(clips))], [clip.text for clip in clips])
-        )
+        transcripts = self.transcribe_frames([self.compute_frames(clips[number].samples) for number in short])
+        texts = [""] * len(clips)
+        for number, transcript in zip(short, transcripts, strict=True):
+            texts[number] = transcript.text
+        metrics = compute_metrics(sum_errors(texts, [clip.text for clip in clips]))
         return EvaluationReport(len(clips), metrics, [NOTE, *describe_skipped(clips, features, limit)])
 
     def predict(self, words: Sequence[str]) -> Prediction:
-        """What is said in a sound file; in the first clip that was held out, where none is named."""
+        """Transcribe a sound file; the first clip that was held out, if none is named."""
         if len(words) > 1:
             raise wrong("sound", f"{len(words)} names", "one sound file", "name one at a time")
         if words:
             samples, notes = read_sound(Path(words[0]), self.config.features.rate)
-            name = words[0]
-        else:
-            clip = next(iter(self.load_sets(None, "test").values()))[0]
-            samples, notes, name = clip.samples, (), clip.name
-        return self.predict_sound(samples, name, notes)
+            return self.predict_sound(samples, words[0], notes)
+        clip = next(iter(self.load_sets(None, "test").values()))[0]
+        return self.predict_sound(clip.samples, clip.name, ())
 
     def predict_sound(self, samples: torch.Tensor, name: str, notes: Sequence[str]) -> Prediction:
+        """Transcribe a sound; `notes` say what was done to read it."""
         frames = self.compute_frames(samples)
         found = self.transcribe_frames([frames], attention=True)[0]
         values = {"sound": name, "text": found.text, "tokens": found.tokens, "score": found.score, "notes": list(notes)}
@@ -88,7 +75,7 @@ class SpeechPredictor:
         return Prediction(text, values, lambda: self.draw_attention(frames, found), shown, medium=beside)
 
     def compute_frames(self, samples: torch.Tensor) -> Frames:
-        """A sound as the model hears it, or a sentence on why it is too long."""
+        """Return the spectrogram of a sound; raise if it is too long."""
         features, limit = self.config.features, self.config.learning.limit
         count = features.count_frames(len(samples))
         if count > limit:
@@ -97,30 +84,24 @@ class SpeechPredictor:
         return log_mel(samples, features)
 
     def transcribe_frames(self, clips: Sequence[Frames], *, attention: bool = False) -> list[Transcript]:
+        """Transcribe spectrograms."""
         with torch.inference_mode():
             return transcribe(self.model, self.vocabulary, clips, SpeechSearchOptions(), attention=attention)
 
     def build_map(self, found: Transcript) -> LabeledWeights | None:
-        """The weights with the second at which each position begins."""
+        """Return the weights, labeled by the second at which each position begins."""
         if found.weights is None:
             return None
         listener = self.config.listener
         step = listener.stack * 2 ** (listener.layers - 1) * self.config.features.hop / 1000
-        starts = [f"{place * step:.1f}" for place in range(found.weights.shape[1])]
+        starts = [f"{position * step:.1f}" for position in range(found.weights.shape[1])]
         return LabeledWeights(found.weights.tolist(), starts, found.tokens)
 
     def draw_attention(self, frames: Frames, found: Transcript) -> Any:
-        """The spectrogram, and under it where each symbol was heard."""
-        from regard.inspect.draw.speech import draw_speech_attention
+        """Draw the spectrogram, and under it the attention of each symbol."""
+        from regard.inspect.draw.spectrogram import draw_spectrogram
 
         if found.weights is None:
             raise no_attention_error("model", "the sound", "location")
         seconds = len(frames) * self.config.features.hop / 1000
-        return draw_speech_attention(frames.numpy(), found.weights.cpu().numpy(), found.tokens, seconds)
-
-
-def load(config: SpeechConfig, run: Path, weights: Path | None = None) -> SpeechPredictor:
-    """The listener of a run folder, ready to be asked."""
-    vocabulary = load_vocabulary(run, VOCABULARY)
-    model = load_model(lambda: build_speech_model(config, symbols=len(vocabulary)), config.training, run, weights)
-    return SpeechPredictor(config, vocabulary, cast(EncoderDecoder[Any], model), run)
+        return draw_spectrogram(frames.numpy().T, found.weights.cpu().numpy(), found.tokens, seconds)

@@ -30,7 +30,7 @@ class SoundSamples(NamedTuple):
 
 
 def read_sound(path: Path, rate: int) -> SoundSamples:
-    """A sound file as samples at `rate`, several channels averaged."""
+    """Read a sound file as samples at `rate`, with the mean of its channels."""
     try:
         check_file("sound", path, get_bound("sound", "bytes"))
         with path.open("rb") as file:
@@ -40,7 +40,7 @@ def read_sound(path: Path, rate: int) -> SoundSamples:
 
 
 def decode_sound(file: BufferedIOBase, name: str, rate: int, *, longest: float = LONGEST) -> SoundSamples:
-    """The same from an open file of at most so many seconds, which may lie in an archive."""
+    """Read an open sound file of at most `longest` seconds, which may lie in an archive."""
     check_beginning(file, name)
     with catch_damage(name):
         opened = import_soundfile().SoundFile(file)
@@ -74,7 +74,7 @@ def catch_damage(name: str) -> Iterator[None]:
 
 
 def read_mono(opened: Any, name: str) -> Float[Tensor, " sample"]:
-    """The mean of all channels, decoded some samples at a time: a header may claim more than there is."""
+    """Return the mean of all channels, decoded some samples at a time: a header may claim more than there is."""
     frames = max(1, BLOCK // opened.channels)
     parts, left = [], int(opened.frames)
     while left > 0:
@@ -94,7 +94,7 @@ def no_sound_error(name: str, error: Exception | str) -> InputError:
 
 
 def check_beginning(file: BufferedIOBase, name: str) -> None:
-    """Raises where the first bytes are of another kind of file, before the library sees them."""
+    """Raise if the first bytes are of another kind of file, before the library sees them."""
     start = file.tell()
     beginning = file.read(4)
     file.seek(start)
@@ -122,7 +122,7 @@ def check_header(opened: Any, name: str, longest: float) -> None:
 
 
 def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:
-    """Raises where there is nothing to hear: normalizing it would make noise of it."""
+    """Raise if a sound is silent or has samples that are not finite."""
     if not len(samples):
         raise wrong("sound", f"{name} without a sample", "some sound", "record it again")
     if not bool(torch.isfinite(samples).all()):

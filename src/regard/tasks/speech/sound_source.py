@@ -25,7 +25,7 @@ class SoundConfig:
 
 
 def open_sounds(config: SoundConfig, rate: int) -> Sounds:
-    """The sounds that a configuration names."""
+    """Return the sounds that a configuration names."""
     if config.sounds == TONES:
         return Tones(rate, size=config.size, held_out=config.held_out, seed=config.seed)
     place = locate_data(Path(config.sounds))

@@ -14,6 +14,7 @@ import torch
 from regard.algebra.shapes import Float, Tensor
 from regard.datasets.archives import open_archive, read_member
 from regard.errors import wrong
+from regard.tasks.data.dataset import FingerprintMixin
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.features import stretch
 from regard.tasks.speech.sound import decode_sound, read_sound
@@ -34,15 +35,16 @@ class DigitRecording(NamedTuple):
     samples: Float[Tensor, " sample"]
 
 
-class SpokenDigits:
-    """Recordings of one speaker in a row; what is held out is never heard in training, alone or in a row.
+class SpokenDigits(FingerprintMixin):
+    """Digits of one speaker in a row; held-out recordings are never trained on, alone or in a row.
 
     Without `left_out`, the test set is the authors' (recordings 0 to 4). With it, all recordings of that speaker are
-    the test set and none of his is trained on.
+    the test set, and the speaker is not trained on.
     """
 
     notes: Sequence[str]
     endless = True
+    cut = False
 
     def __init__(self, recordings: Sequence[DigitRecording], *, rate: int, join: int, left_out: str, seed: int) -> None:
         if join < 1:
@@ -50,40 +52,22 @@ class SpokenDigits:
         speakers = sorted({recording.speaker for recording in recordings})
         if left_out and left_out not in speakers:
             raise wrong("left_out", left_out, f"one of {', '.join(speakers)}", f"write --left-out {speakers[0]}")
-        self.rate, self.join, self.seed, self.left_out = rate, join, seed, left_out
-        self.recordings = recordings
+        self.rate, self.join, self.seed = rate, join, seed
+        kept = [one for one in recordings if one.speaker != left_out]
         counts = {
-            "training": self.training_recordings,
-            "validation": self.validation_recordings,
-            "test": self.test_recordings,
+            "training": [one for one in kept if one.take not in TEST and one.take not in VALIDATION],
+            "validation": [one for one in kept if one.take in VALIDATION],
+            "test": [one for one in recordings if (one.speaker == left_out if left_out else one.take in TEST)],
         }
+        self.training_recordings, self.validation_recordings, self.test_recordings = counts.values()
         self.notes = (", ".join(f"{len(part)} for {name}" for name, part in counts.items()) + " of the recordings",)
         for name, part in counts.items():
             if not part:
                 fix = "give recordings named DIGIT_SPEAKER_INDEX.wav, with indices from 0 to 8 and more"
                 raise wrong("data", f"no recordings for {name}", "some of each", fix)
 
-    @property
-    def kept_recordings(self) -> list[DigitRecording]:
-        """Those of speakers that are trained on."""
-        return [recording for recording in self.recordings if recording.speaker != self.left_out]
-
-    @property
-    def training_recordings(self) -> list[DigitRecording]:
-        return [one for one in self.kept_recordings if one.take not in TEST and one.take not in VALIDATION]
-
-    @property
-    def validation_recordings(self) -> list[DigitRecording]:
-        return [one for one in self.kept_recordings if one.take in VALIDATION]
-
-    @property
-    def test_recordings(self) -> list[DigitRecording]:
-        if self.left_out:
-            return [one for one in self.recordings if one.speaker == self.left_out]
-        return [one for one in self.recordings if one.take in TEST]
-
     def load_training(self, epoch: int) -> Sequence[Clip]:
-        """Every recording once, in new company and tempo in every epoch."""
+        """Return every recording once, in rows and tempos that are new in every epoch."""
         random = Random(f"{self.seed} train {epoch}")
         return list(self.draw_rows(self.training_recordings, random, tempo=TEMPO))
 
@@ -93,11 +77,12 @@ class SpokenDigits:
 
     @cached_property
     def tests(self) -> Mapping[str, Sequence[Clip]]:
-        """Each recording alone, and each in a row with others: the same rows whatever the seed."""
+        """Each recording alone, and in a row with others: the same rows whatever the seed."""
         alone = [Clip(one.samples, one.digit, f"{one.digit}_{one.speaker}_{one.take}") for one in self.test_recordings]
         return {"alone": alone, "joined": list(self.draw_rows(self.test_recordings, Random("test")))}
 
     def draw_rows(self, recordings: Sequence[DigitRecording], random: Random, tempo: float = 0.0) -> Iterator[Clip]:
+        """Yield rows of recordings of one speaker each."""
         by_speaker = defaultdict(list)
         for recording in recordings:
             by_speaker[recording.speaker].append(recording)
@@ -110,14 +95,14 @@ class SpokenDigits:
 
 
 def change_tempo(samples: Float[Tensor, " sample"], most: float, random: Random) -> Float[Tensor, " stretch"]:
-    """The same slower or faster by up to this part, with the pitch that follows from it."""
+    """Return a sound slower or faster by up to this share, with the pitch that follows from it."""
     if not most:
         return samples
     return stretch(samples, len(samples), round(len(samples) * random.uniform(1 - most, 1 + most)))
 
 
 def join_recordings(parts: Sequence[Tensor], rate: int, random: Random) -> Float[Tensor, " sample"]:
-    """One after another, each as loud as the others, with silence between."""
+    """Return sounds one after another, each as loud as the others, with silence between."""
     joined: list[Tensor] = []
     for part in parts:
         joined.append(torch.zeros(round(random.uniform(0, GAP) * rate)))
@@ -126,12 +111,12 @@ def join_recordings(parts: Sequence[Tensor], rate: int, random: Random) -> Float
 
 
 def holds_digits(place: Path) -> bool:
-    """Whether a folder or archive has recordings that are named as those of the data set."""
+    """Return whether a folder or archive has recordings that are named as those of the data set."""
     return find_archive(place) is not None or bool(find_recordings(place))
 
 
 def read_digits(place: Path, rate: int) -> list[DigitRecording]:
-    """All recordings of a folder, of its `recordings` folder, or of a zip file, in the order of their names."""
+    """Read all recordings of a folder, of its `recordings` folder, or of a zip file, in the order of their names."""
     archive = find_archive(place)
     if archive is None:
         return [parse_recording(path.name, read_sound(path, rate).samples) for path in find_recordings(place)]
@@ -142,13 +127,13 @@ def read_digits(place: Path, rate: int) -> list[DigitRecording]:
 
 
 def find_archive(place: Path) -> Path | None:
-    """The zip file that this is, or that this folder has."""
+    """Return the path itself if it is a zip file, or the zip file in a folder, or none."""
     candidates = (place, place / "recordings.zip")
     return next((path for path in candidates if path.suffix == ".zip" and path.is_file()), None)
 
 
 def find_recordings(place: Path) -> list[Path]:
-    """The files of a folder, or of its `recordings` folder, that are named as a recording."""
+    """Return the files of a folder, or of its `recordings` folder, that are named as a recording."""
     for folder in (place, place / "recordings"):
         found = sorted(path for path in folder.glob("*.wav") if NAME.fullmatch(path.name))
         if found:
@@ -157,7 +142,7 @@ def find_recordings(place: Path) -> list[Path]:
 
 
 def parse_recording(name: str, samples: Float[Tensor, " sample"]) -> DigitRecording:
-    """What the name of a file says of it.
+    """Return a recording with what its file name says of it.
 
     >>> parse_recording("7_jackson_32.wav", torch.ones(3))[:3]
     ('7', 'jackson', 32)

@@ -1,14 +1,14 @@
-"""Sound without a download: a tone for each symbol, in noise, of which no test sequence is ever trained on."""
+"""Generated sound: a tone for each symbol, in noise."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from random import Random
 
 import torch
 
 from regard.algebra.shapes import Float, Tensor
 from regard.errors import wrong
-from regard.tasks.data.generated_data import GeneratedData, Split, assign_split
+from regard.tasks.data.generated_data import GeneratedData
 from regard.tasks.speech.clips import Clip
 
 SYMBOLS = "abcdefgh"
@@ -20,7 +20,7 @@ FADE = 0.01  # seconds in which a tone comes and goes, so that it does not click
 
 
 class Tones(GeneratedData[Clip]):
-    """Draws sequences of symbols and plays them. A sequence belongs to one split for ever, by its hash."""
+    """Sequences of symbols, each played as a tone. A sequence belongs to one split by its hash."""
 
     def __init__(self, rate: int, *, size: int, held_out: int, seed: int) -> None:
         if rate < 2 * HIGHEST:
@@ -28,17 +28,13 @@ class Tones(GeneratedData[Clip]):
         super().__init__(size, held_out, seed)
         self.rate = rate
 
-    def draw_items(self, split: Split, count: int, random: Random) -> Iterator[Clip]:
-        made = 0
-        while made < count:
-            text = "".join(random.choices(SYMBOLS, k=random.randint(*COUNT)))
-            if assign_split(text) == split:
-                yield Clip(synthesize_symbols(text, self.rate, random), text, f"{split} {made}")
-                made += 1
+    def draw(self, random: Random) -> tuple[str, Callable[[str], Clip]]:
+        text = "".join(random.choices(SYMBOLS, k=random.randint(*COUNT)))
+        return text, lambda name: Clip(synthesize_symbols(text, self.rate, random), text, name)
 
 
 def synthesize_symbols(text: str, rate: int, random: Random) -> Float[Tensor, " sample"]:
-    """A tone for each symbol with gaps between, each a little long or short, loud or faint, high or low."""
+    """Return a tone for each symbol with gaps between; length, loudness and pitch vary a little."""
     parts = [make_silence(random.uniform(*GAP), rate)]
     for symbol in text:
         parts.append(synthesize_tone(SYMBOLS.index(symbol), random, rate))
@@ -48,9 +44,9 @@ def synthesize_symbols(text: str, rate: int, random: Random) -> Float[Tensor, " 
     return samples + NOISE * torch.randn(len(samples), generator=source)
 
 
-def synthesize_tone(place: int, random: Random, rate: int) -> Float[Tensor, " sample"]:
-    """The tone of the symbol at this place of the list: equal steps of pitch from one to the next."""
-    pitch = LOWEST * (HIGHEST / LOWEST) ** (place / (len(SYMBOLS) - 1)) * random.uniform(0.97, 1.03)
+def synthesize_tone(index: int, random: Random, rate: int) -> Float[Tensor, " sample"]:
+    """Return the tone of a symbol by its index: equal steps of pitch from one to the next."""
+    pitch = LOWEST * (HIGHEST / LOWEST) ** (index / (len(SYMBOLS) - 1)) * random.uniform(0.97, 1.03)
     count = round(random.uniform(*TONE) * rate)
     times = torch.arange(count) / rate
     edge = torch.minimum(times, times.flip(0)).clamp_max(FADE) / FADE

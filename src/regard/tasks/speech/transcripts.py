@@ -1,4 +1,4 @@
-"""From sounds to what is said in them, whatever the model."""
+"""From sounds to transcripts, whatever the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,14 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import EncoderDecoder
-from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search, take_best
-from regard.tasks.data import END, Vocabulary
-from regard.tasks.data.special_tokens import SPECIAL_TOKENS
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, take_best
+from regard.tasks.data import END, Vocabulary, special_tokens
+from regard.tasks.data.batches import group_by_length
 from regard.tasks.speech.encoded_clips import Frames, pad_frames
-from regard.tasks.translation.encoded_pairs import group_by_length
 
 
 class Transcript(NamedTuple):
-    """What is said in a clip.
+    """The transcript of a clip.
 
     `weights` has a row for each token and one for the end, a column for each position of the encoder; none where the
     model looks at nothing, or where nobody asked.
@@ -30,7 +29,7 @@ class Transcript(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SpeechSearchOptions:
-    """How a text is looked for."""
+    """Options of the search for a transcript."""
 
     beam: int = 5
     length_penalty: float = 0.5  # help for long ones (Wu et al. 2016, eq. 14)
@@ -49,7 +48,7 @@ def transcribe(
     *,
     attention: bool = False,
 ) -> list[Transcript]:
-    """The texts of clips, alike ones together, in the order they came."""
+    """Return the transcripts of clips in their order; clips of like length are computed together."""
     found: dict[int, Transcript] = {}
     for chosen in group_by_length([len(clip) for clip in clips], search.budget):
         best = search_batch(model, [clips[index] for index in chosen], search, attention=attention)
@@ -60,20 +59,19 @@ def transcribe(
 def search_batch(
     model: EncoderDecoder[Any], clips: Sequence[Frames], search: SpeechSearchOptions, *, attention: bool
 ) -> list[Hypothesis]:
-    """The best hypothesis of each of some clips of about the same length."""
+    """Return the best hypothesis of each clip of a batch."""
     device = next(model.parameters()).device
     frames, lengths = (tensor.to(device) for tensor in pad_frames(clips))
     encoded = model.encode(frames, lengths)
     # Nobody says more symbols than the encoder has positions, but a short clip may come close.
     room = encoded.lengths + 10
-    if search.beam == 1:
-        return greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)
-    plan = BeamOptions(search.beam, 1, "exact", HypothesisScorer("wu", search.length_penalty))
-    return take_best(beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=plan, attention=attention))
+    scorer = HypothesisScorer("wu", search.length_penalty)
+    options = None if search.beam == 1 else BeamOptions(search.beam, 1, "exact", scorer)
+    return take_best(special_tokens.search(model.decoder, encoded, room, options, attention=attention))
 
 
 def decode_transcript(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcript:
-    """A hypothesis in letters."""
+    """Return a hypothesis as a transcript."""
     tokens = hypothesis.tokens
     return Transcript(
         vocabulary.decode(tokens), hypothesis.score, vocabulary.get_tokens([*tokens, END]), hypothesis.weights

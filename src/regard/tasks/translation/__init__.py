@@ -1,10 +1,18 @@
-"""Translation: from parallel text to a model that translates and shows where it looked."""
+"""Translation: from parallel text to a model that translates, and to its alignments."""
 
-from regard.tasks.translation.arguments import DATA, configure
-from regard.tasks.translation.config import TranslationConfig, apply_changes, configure_text
-from regard.tasks.translation.predictor import load
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from regard.errors import wrong
+from regard.tasks.data import ParallelText, TextConfig, VocabularyConfig, open_text
+from regard.tasks.data.vocabularies import build_vocabularies, load_vocabularies
+from regard.tasks.definition import TaskDefinition, make_path_absolute
+from regard.tasks.translation.config import SIDES, TranslationConfig
+from regard.tasks.translation.predictor import TranslationPredictor
 from regard.tasks.translation.presets import PRESETS, build_preset
-from regard.tasks.translation.task import TranslationTask, build_task, get_goal
+from regard.tasks.translation.task import TranslationTask
+from regard.tasks.translation.text import collect_vocabulary_pairs
 from regard.tasks.translation.translations import (
     TranslationHypothesis,
     TranslationResult,
@@ -13,24 +21,55 @@ from regard.tasks.translation.translations import (
 )
 from regard.tasks.translation.translator import Translator
 
-DEFAULT = build_preset()
+
+class TranslationDefinition(TaskDefinition[TranslationConfig]):
+    """Translate sentences."""
+
+    config_type, presets = TranslationConfig, PRESETS
+    data_help = """TEXT is numbers or dates (embedded, endless), a folder with train.en, train.de, …, a table with a
+tab between sentence and translation, or two aligned files; plain or gzip, UTF-8."""
+    data_field, data_noun = "text", "text"
+    aliases: Mapping[str, Sequence[str]] = {
+        f"vocabulary.{field.name}": [f"vocabulary.{side}.{field.name}" for side in SIDES]
+        for field in fields(VocabularyConfig)
+    }
+
+    def join_data_names(self, names: Sequence[str]) -> str:
+        """Return one name, or two files with a comma between; a path that has a comma itself stays as it was typed."""
+        if len(names) > 2:
+            fix = "name the file of the sentences, then that of the translations"
+            raise wrong("text", f"{len(names)} names", "a name, or two aligned files", fix)
+        paths = {name: make_path_absolute(name) for name in names}
+        return ",".join(name if "," in path else path for name, path in paths.items())
+
+    def shorten_data_name(self, name: str) -> str:
+        return super().shorten_data_name(name.partition(",")[0])
+
+    def build_preset(self, name: str, data: TextConfig) -> TranslationConfig:
+        return build_preset(name, data)
+
+    def open_data(self, config: TranslationConfig) -> ParallelText:
+        return open_text(config.data)
+
+    def assemble_task(self, config: TranslationConfig, data: ParallelText, run: Path | None) -> TranslationTask:
+        if run is not None:
+            return TranslationTask(config, data, load_vocabularies(run))
+        kinds, pairs = config.vocabulary, collect_vocabulary_pairs(data, config.data.text)
+        vocabularies = build_vocabularies(pairs, kinds.source, None if kinds.joint else kinds.target)
+        return TranslationTask(config, data, vocabularies)
+
+    def load(self, config: TranslationConfig, run: Path, weights: Path | None = None) -> TranslationPredictor:
+        return TranslationPredictor(Translator.load(config, run, weights), run)
+
 
 __all__ = [
-    "DATA",
-    "DEFAULT",
-    "PRESETS",
     "TranslationConfig",
+    "TranslationDefinition",
     "TranslationHypothesis",
     "TranslationResult",
     "TranslationSearchOptions",
     "TranslationTask",
     "Translator",
-    "apply_changes",
     "build_preset",
-    "build_task",
-    "configure",
-    "configure_text",
-    "get_goal",
-    "load",
     "translate",
 ]

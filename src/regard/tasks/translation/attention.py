@@ -1,6 +1,5 @@
-"""Where every layer and head of a translator looks while it says a given translation."""
+"""The attention of every layer and head of a translator for a given translation."""
 
-import re
 from collections.abc import Sequence
 
 import torch
@@ -14,8 +13,6 @@ from regard.tasks.data import BEGIN, END
 from regard.tasks.prediction import no_attention_error
 from regard.tasks.translation.translator import Translator
 
-BLOCK = re.compile(r"(encoder|decoder)\.(?:blocks|stages)\.(\d+)\.(attention|source)")
-
 
 def record_translation(
     translator: Translator,
@@ -25,7 +22,7 @@ def record_translation(
     hidden: Sequence[int] = (),
     limit: int = 2**28,
 ) -> Recording:
-    """All attention while the model reads `source`, END behind it, and is made to say `translation` and END.
+    """Record all attention while the model translates `source`, which ends with END, as `translation`.
 
     Rows are the tokens that are said, columns those of the source; where a text looks at itself, both are its own. The
     decoder cannot see the `hidden` places of the source, and the recording takes at most `limit` bytes.
@@ -42,12 +39,12 @@ def record_translation(
 
 
 def missing_attention_error() -> InputError:
-    """What is said where somebody wants to see the attention of a translator that has none."""
+    """Return the error for a translator without attention."""
     return no_attention_error("model", "its source", "bahdanau")
 
 
 def hide_positions(encoded: EncoderOutput, hidden: Sequence[int]) -> EncoderOutput:
-    """What is left to look at: the hidden states were read with the others, and cannot be found."""
+    """Return the encoder's output without the hidden positions."""
     if not hidden:
         return encoded
     seen = torch.tensor(list_visible_positions(encoded.states.shape[1], hidden), device=encoded.states.device)
@@ -56,7 +53,7 @@ def hide_positions(encoded: EncoderOutput, hidden: Sequence[int]) -> EncoderOutp
 
 
 def restore_hidden_positions(weights: Tensor, size: int, hidden: Sequence[int]) -> Tensor:
-    """Weights over all keys, 0 where nobody could look."""
+    """Return weights over all keys, which are 0 at the hidden ones."""
     if weights.shape[-1] == size:
         return weights
     places = torch.tensor(list_visible_positions(size, hidden), device=weights.device)
@@ -70,47 +67,40 @@ def list_visible_positions(size: int, hidden: Sequence[int]) -> list[int]:
 def label_recording(
     seen: Recording, translator: Translator, source: Sequence[int], translation: Sequence[int], hidden: Sequence[int]
 ) -> Recording:
-    """The same with names for people and the tokens beside it."""
+    """Return the recording with readable names and with tokens as labels."""
     read = translator.vocabularies.source.get_tokens(source)
     answers, before = (
         translator.vocabularies.target.get_tokens(row) for row in ([*translation, END], [BEGIN, *translation])
     )
     named = Recording(notes=seen.notes, metadata=seen.metadata)
     for name, one in seen.items():
+        role = getattr(translator.model.get_submodule(name), "role", None)
+        site = name_site(name, role)
         if name.startswith("encoder"):
-            named.label(read, read, sites=named.add(name_site(name), one))
-        elif is_self_attention(name):
-            named.label(before, before, sites=named.add(name_site(name), one))
+            named.label(read, read, sites=named.add(site, one))
+        elif role == "self":
+            named.label(before, before, sites=named.add(site, one))
         else:
             whole = DenseMap(restore_hidden_positions(one.dense(), len(source), hidden)) if hidden else one
-            named.label(answers, read, sites=named.add(name_site(name), whole))
+            named.label(answers, read, sites=named.add(site, whole))
     return named
 
 
-def is_self_attention(site: str) -> bool:
-    """Whether a site of a decoder looks at what was said: Transformer blocks name the source apart."""
-    return re.fullmatch(r"decoder\.blocks\.\d+\.attention", site) is not None
+def name_site(site: str, role: str | None) -> str:
+    """Return a name for people: the side, the layer if there are several, and whether a decoder attends to itself.
 
-
-def name_site(site: str) -> str:
-    """A site as people name it.
-
-    >>> [
-    ...     name_site(f"{part}.0.{kind}")
-    ...     for part, kind in (("encoder.blocks", "attention"), ("decoder.blocks", "source"))
-    ... ]
-    ['encoder 1', 'decoder 1']
-    >>> name_site("decoder.blocks.1.attention"), name_site("decoder.reader.gaze.attention")
+    >>> name_site("encoder.blocks.0.attention", "self"), name_site("decoder.blocks.0.source", "cross")
+    ('encoder 1', 'decoder 1')
+    >>> name_site("decoder.blocks.1.attention", "self"), name_site("decoder.attention.scope.attention", "cross")
     ('decoder 2, itself', 'decoder')
     """
-    found = BLOCK.fullmatch(site)
-    if found is None:
-        return site.partition(".")[0]
-    return f"{found[1]} {int(found[2]) + 1}" + (", itself" if is_self_attention(site) else "")
+    side, *path = site.split(".")
+    layer = next((f" {int(step) + 1}" for step in path if step.isdigit()), "")
+    return side + layer + (", itself" if side == "decoder" and role == "self" else "")
 
 
 def merge_steps(seen: Recording) -> Recording:
-    """One table for each site: a recurrent decoder attends step by step, which is a row at a time."""
+    """Return one map for each site: a recurrent decoder records a row at each step."""
     steps: dict[str, list[AttentionMap]] = {}
     for name, one in seen.items():
         steps.setdefault(name.partition("#")[0], []).append(one)

@@ -1,24 +1,21 @@
-"""What a translator is told: the text, its vocabularies, the model, and how it learns and is measured."""
+"""The configuration of a translator: text, vocabularies, model, training and validation."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 from regard.errors import wrong
 from regard.models import ModelConfig
 from regard.models.config import check_positive, check_rate
-from regard.tasks import configuration
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.translation.metrics import Tokenizer
-from regard.training import Training, configure
-from regard.training.config import walk_fields
+from regard.training import Training
 
 SIDES = ("source", "target")
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationVocabulary:
-    """How the text of both sides is cut into tokens. A joint vocabulary is one for both, cut in one way."""
+    """How the text of both sides is split into tokens. A joint vocabulary is one for both sides."""
 
     joint: bool = False
     source: VocabularyConfig = field(default_factory=VocabularyConfig)
@@ -28,12 +25,12 @@ class TranslationVocabulary:
         if self.joint and self.source != self.target:
             got = f"{self.target.kind} of {self.target.size} beside {self.source.kind} of {self.source.size}"
             fix = "set joint=false, or set vocabulary.kind and vocabulary.size, which are those of both sides"
-            raise wrong("target", got, "the same as the source where joint=true", fix)
+            raise wrong("target", got, "the same as the source if joint=true", fix)
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationTraining:
-    """What one batch is, and what is asked of the model."""
+    """The size of a batch, and the targets of the loss."""
 
     budget: int = 4096  # tokens in a batch, of the side that has more, padding included
     limit: int = 200  # tokens of a sentence; pairs with a longer one are left out
@@ -47,7 +44,7 @@ class TranslationTraining:
 
 @dataclass(frozen=True, slots=True)
 class TranslationValidation:
-    """How good it is, on held-out text, while it trains."""
+    """How held-out text is measured while the model trains."""
 
     goal: Literal["bleu", "exact", "loss"] = "bleu"  # decides which weights are the best
     tokenizer: Tokenizer = "13a"  # of BLEU; none for text that is already in tokens, zh for Chinese
@@ -61,7 +58,7 @@ class TranslationValidation:
 
 @dataclass(frozen=True, slots=True)
 class TranslationConfig:
-    """A translator, whole."""
+    """The configuration of a translator."""
 
     task: Literal["translation"] = "translation"
     data: TextConfig = field(default_factory=TextConfig)
@@ -74,35 +71,4 @@ class TranslationConfig:
     def __post_init__(self) -> None:
         if self.model.tied == "all" and not self.vocabulary.joint:
             fix = "set vocabulary.joint=true, or model.tied=output"
-            raise wrong("model.tied", "all", "a joint vocabulary where both sides share their words", fix)
-
-
-def apply_changes(base: TranslationConfig, values: Mapping[str, Any]) -> TranslationConfig:
-    """`base` with other values for some fields. The end of a name will do: the field nearest the top is meant.
-
-    >>> apply_changes(TranslationConfig(), {"seed": "3"}).training.seed
-    3
-    >>> apply_changes(TranslationConfig(), {"vocabulary.kind": "word"}).vocabulary.target.kind
-    'word'
-    """
-    return configure(base, None, resolve_values(base, values))
-
-
-def configure_text(values: Mapping[str, Any]) -> TextConfig:
-    """The text that such values name: on it depends what is good for the rest."""
-    base = TranslationConfig()
-    named = {name: value for name, value in resolve_values(base, values).items() if name.startswith("data.")}
-    return configure(base, None, named).data
-
-
-def resolve_values(base: TranslationConfig, values: Mapping[str, Any]) -> dict[str, Any]:
-    known = [name for name, _ in walk_fields(base)]
-    return {full: value for name, value in values.items() for full in resolve_field(name, known)}
-
-
-def resolve_field(name: str, known: list[str]) -> list[str]:
-    """The fields that a name stands for; of one vocabulary where none is named, those of both."""
-    both = {f"vocabulary.{entry.name}" for entry in fields(VocabularyConfig)}
-    if name in both:
-        return [name.replace("vocabulary.", f"vocabulary.{side}.") for side in SIDES]
-    return configuration.resolve_field(name, known)
+            raise wrong("model.tied", "all", "a joint vocabulary if both sides share their words", fix)

@@ -20,7 +20,7 @@ class MetricScore(NamedTuple):
 
 
 class TranslationReport(NamedTuple):
-    """What there is to say about the translations of one test set."""
+    """The scores of the translations of one test set."""
 
     sentences: int
     exact: float  # percent
@@ -30,7 +30,7 @@ class TranslationReport(NamedTuple):
 def score_translations(
     hypotheses: Sequence[str], references: Sequence[str], tokenizer: Tokenizer, language: str | None = None
 ) -> TranslationReport:
-    """All scores of a test set, with sacrebleu's signatures.
+    """Return all scores of a test set, with sacrebleu's signatures.
 
     A `language` means that both are Moses tokens of that language. BLEU of text that was put together from them
     then stands beside BLEU of the tokens, because only the former can be compared with what others report.
@@ -52,7 +52,7 @@ def score_translations(
 
 
 def detokenize_lines(lines: Sequence[str], language: str) -> list[str]:
-    """Text from Moses tokens.
+    """Return text from Moses tokens.
 
     >>> detokenize_lines(["der hund &apos; rex &apos; , groß ."], "de")
     ["der hund 'rex', groß."]
@@ -69,12 +69,12 @@ def compute_score(metric: Any, hypotheses: Sequence[str], references: Sequence[s
 
 
 def count_matches(hypotheses: Sequence[str], references: Sequence[str]) -> int:
-    """How many translations are, letter by letter, what was expected."""
+    """Return how many translations equal their references."""
     return sum(map(str.__eq__, hypotheses, references))
 
 
 def sum_matches(hypotheses: Sequence[str], references: Sequence[str], tokenizer: Tokenizer) -> dict[str, float]:
-    """What BLEU and exact match are made of. Such sums add over parts of a test set; scores do not."""
+    """Return counts that BLEU and exact match are computed from: counts add over parts of a test set."""
     counted = {"sentences": float(len(references)), "matches": float(count_matches(hypotheses, references))}
     if not references:
         return counted
@@ -100,7 +100,7 @@ def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
 
 
 def import_package(name: str) -> Any:
-    """A package of the extra that this needs."""
+    """Import a package of the extra `text`."""
     try:
         return import_module(name)
     except ImportError:

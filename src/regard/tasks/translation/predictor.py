@@ -1,4 +1,4 @@
-"""A translator asked as any other task is."""
+"""Predictions of a trained translator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,8 +7,8 @@ from typing import Any
 
 from regard.datasets.text import clean
 from regard.errors import wrong
-from regard.tasks.data import Corpus, SentencePair, compute_fingerprint, open_text
-from regard.tasks.data.fingerprints import check_held_out
+from regard.tasks.data import SentencePair, open_text
+from regard.tasks.data.dataset import select_held_out
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
 from regard.tasks.translation.attention import missing_attention_error
 from regard.tasks.translation.config import TranslationConfig
@@ -19,7 +19,7 @@ from regard.tasks.translation.translator import Translator
 
 
 class TranslationPredictor:
-    """Says how good a translator is, and what it says to one sentence."""
+    """Evaluates a translator, and translates one sentence."""
 
     def __init__(self, translator: Translator, run: Path | None = None) -> None:
         self.translator, self.run = translator, run
@@ -29,29 +29,28 @@ class TranslationPredictor:
         return {name: self.evaluate_pairs(pairs) for name, pairs in sets.items()}
 
     def evaluate_pairs(self, pairs: Sequence[SentencePair]) -> EvaluationReport:
-        """BLEU, chrF and exact matches, with sacrebleu's signatures."""
-        found = self.translator.translate([pair.source for pair in pairs], TranslationSearchOptions())
-        said = [one.best[0].text if one.best else "" for one in found]
+        """Return BLEU, chrF and exact matches, with sacrebleu's signatures."""
+        results = self.translator.translate([pair.source for pair in pairs], TranslationSearchOptions())
+        hypotheses = [result.best[0].text if result.best else "" for result in results]
         tokenizer = self.translator.config.measure.tokenizer
-        scored = score_translations(said, [pair.target for pair in pairs], tokenizer)
-        metrics = {name: one.value for name, one in scored.scores.items()} | {"exact": scored.exact}
-        return EvaluationReport(
-            scored.sentences, metrics, [f"{name} {one.signature}" for name, one in scored.scores.items()]
-        )
+        scored = score_translations(hypotheses, [pair.target for pair in pairs], tokenizer)
+        metrics = {name: score.value for name, score in scored.scores.items()} | {"exact": scored.exact}
+        notes = [f"{name} {score.signature}" for name, score in scored.scores.items()]
+        return EvaluationReport(scored.sentences, metrics, notes)
 
     def predict(self, words: Sequence[str]) -> Prediction:
         text = clean(" ".join(words), "sentence") if words else read_first_source(self.translator.config)
         if not text:
             raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
-        one = self.translator.translate([text], TranslationSearchOptions(), attention=True)[0]
-        said = one.first
-        values = {"source": text, "text": said.text, "tokens": said.tokens, "score": said.score}
-        shown = None if said.weights is None else LabeledWeights(said.weights.tolist(), one.source, said.tokens)
-        return Prediction(said.text, values, lambda: draw_attention(said, one.source), shown)
+        result = self.translator.translate([text], TranslationSearchOptions(), attention=True)[0]
+        best = result.first
+        values = {"source": text, "text": best.text, "tokens": best.tokens, "score": best.score}
+        weights = None if best.weights is None else LabeledWeights(best.weights.tolist(), result.source, best.tokens)
+        return Prediction(best.text, values, lambda: draw_attention(best, result.source), weights)
 
 
 def draw_attention(translation: TranslationHypothesis, source: Sequence[str]) -> Any:
-    """The alignment as a figure."""
+    """Draw the alignment."""
     from regard.inspect.draw.alignment import draw_alignment
 
     if translation.weights is None:
@@ -62,20 +61,12 @@ def draw_attention(translation: TranslationHypothesis, source: Sequence[str]) ->
 def load_sets(
     config: TranslationConfig, data: str | None, split: HeldOutSplit, run: Path | None = None
 ) -> Mapping[str, Sequence[SentencePair]]:
-    """The pairs to compare with, by the names of their sets. Those that a run cut off must still be the same."""
+    """Return the pairs to evaluate on, by the names of their sets. Those that a run held out must still be the same."""
     if data:
         return load_test_sets(replace(config.data, text=data))
-    text = open_text(config.data)
-    if run is not None and isinstance(text, Corpus) and text.cut:
-        check_held_out("pairs", compute_fingerprint(text), run)
-    return text.tests if split == "test" else {"validation": text.validation}
+    return select_held_out(open_text(config.data), split, "pairs", run)
 
 
 def read_first_source(config: TranslationConfig) -> str:
-    """A sentence that was held out."""
+    """Return a sentence that was held out."""
     return next(iter(open_text(config.data).tests.values()))[0].source
-
-
-def load(config: TranslationConfig, run: Path, weights: Path | None = None) -> TranslationPredictor:
-    """The translator of a run folder, ready to be asked."""
-    return TranslationPredictor(Translator.load(config, run, weights), run)

@@ -1,10 +1,9 @@
-"""Translators by name: the models of `regard.models`, each with a way of training it that works on most text."""
+"""Presets of translators: the models of `regard.models`, each with a way of training it that works on most text."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from regard.models import PRESETS, ModelConfig
-from regard.tasks.configuration import choose_preset, set_run_folder
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.data.numbers import get_number_formatter
 from regard.tasks.translation.config import (
@@ -23,27 +22,24 @@ __all__ = ["PRESETS", "build_preset"]
 
 
 def build_preset(name: str | None = None, text: TextConfig | None = None) -> TranslationConfig:
-    """The configuration of this name for this text, to be changed where that is wanted.
+    """Return the configuration of a preset for this text.
 
     >>> build_preset("luong", TextConfig("dates")).vocabulary.source.kind
     'word'
     """
     name, text = name or next(iter(PRESETS)), text or TextConfig()
-    made = (configure_for_generated if text.text in ENDLESS else configure_for_files)(
-        choose_preset(PRESETS, name), text
-    )
-    return set_run_folder(made, text.text.partition(",")[0], name)
+    return (configure_for_generated if text.text in ENDLESS else configure_for_files)(PRESETS[name], text)
 
 
 def configure_for_generated(model: ModelConfig, text: TextConfig) -> TranslationConfig:
-    """Clean text without end: nothing to overfit to, so neither dropout nor smoothing."""
+    """Return a configuration for generated text: nothing to overfit to, so neither dropout nor smoothing."""
     kind = VocabularyConfig(kind="word" if has_spaced_words(text) else "character")
     shape = replace(model.recurrent, hidden=min(128, model.recurrent.hidden))
-    reading = replace(model.attention, hidden=min(128, model.attention.hidden))
+    attention = replace(model.attention, hidden=min(128, model.attention.hidden))
     return TranslationConfig(
         data=text,
         vocabulary=TranslationVocabulary(source=kind, target=kind, joint=model.tied == "all"),
-        model=replace(model, size=min(128, model.size), dropout=0.0, recurrent=shape, attention=reading),
+        model=replace(model, size=min(128, model.size), dropout=0.0, recurrent=shape, attention=attention),
         learning=TranslationTraining(budget=2048, smoothing=0.0),
         measure=TranslationValidation(goal="exact"),
         training=Training(
@@ -55,13 +51,12 @@ def configure_for_generated(model: ModelConfig, text: TextConfig) -> Translation
 
 
 def configure_for_files(model: ModelConfig, text: TextConfig) -> TranslationConfig:
-    """Text of people: less of it than a model could learn by heart."""
-    joint = model.tied == "all"
+    """Return a configuration for text of people: less than a model could learn by heart."""
     kind = VocabularyConfig(kind="bpe")
     rate, warmup = (5e-3, 2000) if model.encoder == "transformer" else (1e-3, 400)
     return TranslationConfig(
         data=text,
-        vocabulary=TranslationVocabulary(source=kind, target=kind, joint=joint),
+        vocabulary=TranslationVocabulary(source=kind, target=kind, joint=model.tied == "all"),
         model=model,
         measure=TranslationValidation(tokenizer="none" if all(map(is_tokenized, text.text.split(","))) else "13a"),
         training=Training(
@@ -76,7 +71,7 @@ def configure_for_files(model: ModelConfig, text: TextConfig) -> TranslationConf
 
 
 def has_spaced_words(text: TextConfig) -> bool:
-    """Whether both sides write their parts apart: dates do, numbers not always. German writes 234567 as one word.
+    """Return whether both sides have blanks between their parts: dates do, but German writes 234567 as one word.
 
     >>> (
     ...     has_spaced_words(TextConfig("dates")),
@@ -90,7 +85,7 @@ def has_spaced_words(text: TextConfig) -> bool:
 
 
 def is_tokenized(name: str) -> bool:
-    """Whether a file or folder says that its text is in tokens already, as Multi30k's `tok/` does.
+    """Return whether the name of a file or folder says that its text is tokenized, as Multi30k's `tok/` does.
 
     >>> is_tokenized("multi30k/tok"), is_tokenized("train.lc.norm.tok.en.gz"), is_tokenized("stocks.en")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""What a translator does with its text before it learns: a sample for the vocabularies, and sets to be tested on."""
+"""Pairs for the vocabularies of a translator, and pairs to test it on."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ ENDLESS = {"dates": 24_000, "numbers": 4_000}
 
 
 def collect_vocabulary_pairs(text: ParallelText, name: str) -> Sequence[SentencePair]:
-    """The pairs that a vocabulary is made from: all there are, or many of those that never end."""
+    """Return the pairs that a vocabulary is built from: all of a file, or many generated ones."""
     pairs, epoch = list(text.load_training(0)), 0
     while len(pairs) < ENDLESS.get(name, 0):
         epoch += 1
@@ -21,7 +21,7 @@ def collect_vocabulary_pairs(text: ParallelText, name: str) -> Sequence[Sentence
 
 
 def load_test_sets(config: TextConfig) -> Mapping[str, Sequence[SentencePair]]:
-    """Pairs to test on. Files that were named are tested on whole; of other text, what it holds out for that."""
+    """Return pairs to test on: all of a named file, or what other text holds out."""
     source, _, target = (part.strip() for part in config.text.partition(","))
     if source in ENDLESS or (not target and locate_data(Path(source)).is_dir()):
         return open_text(config).tests

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import EncoderDecoder
-from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, beam_search, greedy_search, no_hypothesis
-from regard.tasks.data import END, Vocabularies
-from regard.tasks.data.special_tokens import SPECIAL_TOKENS
-from regard.tasks.translation.encoded_pairs import encode_texts, group_by_length, pad_rows
+from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, no_hypothesis
+from regard.tasks.data import END, Vocabularies, special_tokens
+from regard.tasks.data.batches import group_by_length, pad_rows
+from regard.tasks.translation.encoded_pairs import encode_texts
 
 
 class TranslationHypothesis(NamedTuple):
@@ -46,7 +46,7 @@ class TranslationResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TranslationSearchOptions:
-    """How translations are looked for."""
+    """Options of the search for translations."""
 
     beam: int = 5
     best: int = 1  # how many translations of each text
@@ -97,23 +97,22 @@ def translate(
 def search_batch(
     model: EncoderDecoder[Any], rows: Sequence[list[int]], search: TranslationSearchOptions, *, attention: bool
 ) -> list[list[Hypothesis]]:
-    """The best hypotheses of sentences of about the same length."""
+    """Return the best hypotheses of each sentence of a batch."""
     device = next(model.parameters()).device
     source, lengths = (tensor.to(device) for tensor in pad_rows(rows))
     encoded = model.encode(source, lengths)
     room = compute_max_lengths(lengths, search)
-    if search.beam == 1 and not search.coverage:
-        return [[one] for one in greedy_search(model.decoder, encoded, SPECIAL_TOKENS, room, attention=attention)]
-    return beam_search(model.decoder, encoded, SPECIAL_TOKENS, room, plan=search.beam_options, attention=attention)
+    options = None if search.beam == 1 and not search.coverage else search.beam_options
+    return special_tokens.search(model.decoder, encoded, room, options, attention=attention)
 
 
 def compute_max_lengths(lengths: Tensor, search: TranslationSearchOptions) -> Tensor:
-    """The most tokens that a translation may have, for sources of these lengths."""
+    """Return the most tokens that a translation may have, for sources of these lengths."""
     return (2 * lengths + 30).clamp_max(search.longest - 1)
 
 
 def decode_hypothesis(hypothesis: Hypothesis, vocabularies: Vocabularies) -> TranslationHypothesis:
-    """A hypothesis in words."""
+    """Return a hypothesis in words."""
     target, tokens = vocabularies.target, hypothesis.tokens
     return TranslationHypothesis(
         target.decode(tokens),

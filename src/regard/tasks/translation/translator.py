@@ -1,4 +1,4 @@
-"""A translator that was trained: a run folder, opened."""
+"""A trained translator: the model of a run folder."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ class Translator:
 
     @classmethod
     def load(cls, config: TranslationConfig, run: Path, weights: Path | None = None) -> "Translator":
-        """The translator of a run folder, with its best weights or others of the same model."""
+        """Return the translator of a run folder, with its best weights or others of the same model."""
         find_weights(run, weights)  # whether there are any, before vocabularies are missed that come with them
         vocabularies = load_vocabularies(run)
         words = {"source": len(vocabularies.source), "target": len(vocabularies.target)}

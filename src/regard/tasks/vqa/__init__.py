@@ -1,35 +1,39 @@
-"""Visual question answering: a question looks at the regions of an image, and one of the known answers is said."""
+"""Visual question answering: a question attends to the regions of an image, and selects one of the known answers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import cast
 
-from regard.tasks.configuration import apply_changes, choose_preset, resolve_data, set_run_folder
+from regard.tasks.definition import TaskDefinition
+from regard.tasks.prediction import load_model
 from regard.tasks.vqa.config import PRESETS, VqaConfig
-from regard.tasks.vqa.predictor import VqaPredictor, load
-from regard.tasks.vqa.task import VqaTask, build_task, get_goal
-
-DEFAULT = VqaConfig()
-DATA = """QUESTIONS is easy-vqa (in its package), or a folder with train and test, each with images/0.png, 1.png, … and
-questions.json, a list of [question, answer, image number]."""
+from regard.tasks.vqa.model import Answerer
+from regard.tasks.vqa.predictor import VqaPredictor
+from regard.tasks.vqa.questions import VqaDataset, open_questions
+from regard.tasks.vqa.task import VqaTask, build_answerer, load_vocabulary_and_answers, start_task
 
 
-def configure(preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> VqaConfig:
-    """The preset, with what was named as data and in other fields."""
-    source, values = resolve_data(DEFAULT, "data.questions", data, values)
-    base = choose_preset(PRESETS, preset)
-    return apply_changes(set_run_folder(base, "vqa", source, base.model.kind), values)
+class VqaDefinition(TaskDefinition[VqaConfig]):
+    """Answer questions about images."""
+
+    config_type, presets = VqaConfig, PRESETS
+    data_help = """QUESTIONS is easy-vqa (in its package), or a folder with train and test, each with images/0.png,
+1.png, … and questions.json, a list of [question, answer, image number]."""
+    data_field = data_noun = "questions"
+    run_name = "vqa-{data}-{preset}"
+    goal = VqaTask.goal
+
+    def open_data(self, config: VqaConfig) -> VqaDataset:
+        dataset = open_questions(config.data)
+        dataset.check_lengths(config.data.limit)
+        return dataset
+
+    def assemble_task(self, config: VqaConfig, data: VqaDataset, run: Path | None) -> VqaTask:
+        return start_task(config, data) if run is None else VqaTask(config, data, *load_vocabulary_and_answers(run))
+
+    def load(self, config: VqaConfig, run: Path, weights: Path | None = None) -> VqaPredictor:
+        vocabulary, answers = load_vocabulary_and_answers(run)
+        model = load_model(lambda: build_answerer(config, len(vocabulary), len(answers)), config.training, run, weights)
+        return VqaPredictor(config, vocabulary, answers, cast(Answerer, model))
 
 
-__all__ = [
-    "DATA",
-    "DEFAULT",
-    "PRESETS",
-    "VqaConfig",
-    "VqaPredictor",
-    "VqaTask",
-    "apply_changes",
-    "build_task",
-    "configure",
-    "get_goal",
-    "load",
-]
+__all__ = ["VqaConfig", "VqaDefinition", "VqaPredictor", "VqaTask"]

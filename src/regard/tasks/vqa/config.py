@@ -1,9 +1,9 @@
-"""What an answerer is told: images and questions, the model, and how it learns and is measured."""
+"""The configuration of a model that answers questions about images."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from regard.errors import wrong
 from regard.models.config import check_positive, check_rate
@@ -32,12 +32,12 @@ class VqaData:
 
 @dataclass(frozen=True, slots=True)
 class AnswererConfig:
-    """How a question looks at an image."""
+    """How a question attends to an image."""
 
-    kind: Kind = "stacked"  # Yang et al. 2016; Lu et al. 2016; words that read regions; none: the image's mean
+    kind: Kind = "stacked"  # Yang et al. 2016; Lu et al. 2016; cross-attention of words; none: the mean of the image
     score: str | None = None  # a name of the catalog; none: the paper's own
     normalizer: str = "softmax"  # a name of the catalog
-    hops: int = 2  # looks of the stacked, layers of the transformer
+    hops: int = 2  # attention steps of the stacked, layers of the transformer
     heads: int = 4  # of the transformer
     size: int = 64  # of words, questions and regions
     channels: tuple[int, ...] = (16, 32, 48, 64)  # of the convolutions; each halves the image
@@ -55,7 +55,7 @@ class AnswererConfig:
 
 @dataclass(frozen=True, slots=True)
 class VqaTraining:
-    """What one batch is."""
+    """The size of a batch."""
 
     images: int = 16  # with all of their questions
 
@@ -65,7 +65,7 @@ class VqaTraining:
 
 @dataclass(frozen=True, slots=True)
 class VqaConfig:
-    """An answerer, whole."""
+    """The configuration of a model that answers questions about images."""
 
     task: Literal["vqa"] = "vqa"
     data: VqaData = field(default_factory=VqaData)
@@ -82,7 +82,4 @@ class VqaConfig:
     )
 
 
-PRESETS: Mapping[str, VqaConfig] = {
-    kind: replace(VqaConfig(), model=AnswererConfig(kind))
-    for kind in ("stacked", "co-attention", "transformer", "none")
-}
+PRESETS: Mapping[str, VqaConfig] = {kind: VqaConfig(model=AnswererConfig(kind)) for kind in get_args(Kind)}

@@ -1,26 +1,25 @@
-"""An answerer that was trained, ready to be asked."""
+"""Predictions of a trained model that answers questions about images."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from regard.datasets.text import clean
 from regard.errors import wrong
-from regard.inspect.draw.chapters import Regions
 from regard.tasks.data import Vocabulary
-from regard.tasks.images import as_tensor, make_thumbnail, open_photo, resize_to_square
+from regard.tasks.data.vocabulary import SPECIAL
+from regard.tasks.images import as_tensor, open_photo, resize_to_square
 from regard.tasks.images.photos import import_pillow
-from regard.tasks.images.regions import get_grid_shape, name_regions
-from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, load_model
+from regard.tasks.images.regions import build_region_prediction
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.model import Answerer, VqaBatch
 from regard.tasks.vqa.questions import VqaDataset, normalize_question, open_questions
-from regard.tasks.vqa.task import VqaTask, build_answerer, encode_questions, load_vocabulary_and_answers
+from regard.tasks.vqa.task import VqaTask, encode_questions
 from regard.training import DataShare
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class VqaPredictor:
-    """Answers questions about images, and shows which region it looked at."""
+    """Evaluates an answerer, and answers one question about an image."""
 
     def __init__(self, config: VqaConfig, vocabulary: Vocabulary, answers: list[str], model: Answerer) -> None:
         self.config, self.vocabulary, self.answers, self.model = config, vocabulary, answers, model
@@ -56,7 +55,7 @@ class VqaPredictor:
         return self.answer_question(import_pillow().fromarray(self.dataset.test.pixels[first.image]), first.text)
 
     def answer_question(self, photo: "Image", question: str) -> Prediction:
-        """The answer to one question about one image."""
+        """Answer one question about one image."""
         text = self.check_question(question)
         pixels = as_tensor(resize_to_square(photo, self.config.data.pixels))[None]
         none = torch.zeros(1, dtype=torch.long)
@@ -64,25 +63,19 @@ class VqaPredictor:
         device = next(self.model.parameters()).device
         with torch.inference_mode():
             found = self.model(VqaBatch(*(tensor.to(device) for tensor in batch)))
-        looks = found.weights[0].cpu()
+        weights = found.weights[0].cpu()
         ranked = sorted(zip(found.scores[0].softmax(-1).tolist(), self.answers, strict=True), reverse=True)[:3]
         answer = ranked[0][1]
         values = {
             "question": question,
             "answer": answer,
             "shares": {name: round(share, 6) for share, name in ranked},
-            "weights": [[round(weight, 6) for weight in row] for row in looks.tolist()],
         }
-        rows = [f"look {number}" for number in range(1, len(looks) + 1)]
-        shown = LabeledWeights(looks.tolist(), name_regions(looks.shape[1]), rows)
-        beside = Regions(make_thumbnail(photo), get_grid_shape(looks.shape[1]))
-        title = f"{question} {answer}"
-        return Prediction(
-            answer, values, lambda: draw_attention(photo, looks.numpy(), rows, title), shown, medium=beside
-        )
+        rows = [f"look {number}" for number in range(1, len(weights) + 1)]
+        return build_region_prediction(answer, values, photo, weights, rows, f"{question} {answer}")
 
     def check_question(self, question: str) -> str:
-        """The words of a question; raises where there are none, too many, or some that nobody has taught it."""
+        """Return the words of a question; raise if there are none, too many, or unknown ones."""
         text = normalize_question(clean(question, "question"))
         words, limit = text.split(), self.config.data.limit
         if not words:
@@ -91,21 +84,7 @@ class VqaPredictor:
             raise wrong("question", f"{len(words)} words", f"at most {limit}", "ask in fewer words")
         unknown = dict.fromkeys(self.vocabulary.find_unknown(text))
         if unknown:
-            known = sorted(self.vocabulary.get_tokens(range(4, len(self.vocabulary))))
+            known = sorted(self.vocabulary.get_tokens(range(len(SPECIAL), len(self.vocabulary))))
             some = f"words that it was taught: {', '.join(known[:40])}{', …' if len(known) > 40 else ''}"
             raise wrong("question", f"the unknown {', '.join(map(repr, unknown))}", some, "ask with those")
         return text
-
-
-def draw_attention(photo: "Image", looks: np.ndarray, rows: Sequence[str], title: str) -> Any:
-    """The image once for each look."""
-    from regard.inspect.draw.overlay import draw_overlay
-
-    return draw_overlay(np.asarray(photo), looks, rows, title=title)
-
-
-def load(config: VqaConfig, run: Path, weights: Path | None = None) -> VqaPredictor:
-    """The answerer of a run folder, with its best weights or others."""
-    vocabulary, answers = load_vocabulary_and_answers(run)
-    model = load_model(lambda: build_answerer(config, len(vocabulary), len(answers)), config.training, run, weights)
-    return VqaPredictor(config, vocabulary, answers, model)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.datasets.bounds import parse_json
 from regard.errors import missing_package, wrong
+from regard.tasks.data.fingerprints import digest
 from regard.tasks.images import ImageFiles, decode_images
 from regard.tasks.vqa.config import VqaData
 
@@ -19,7 +20,7 @@ EXPECTED = "a list of [question, answer, image number]"
 
 
 class ImageQuestion(NamedTuple):
-    """A question about an image, by its place in a list of images, and its answer."""
+    """A question about an image, by the index of the image, and its answer."""
 
     text: str
     answer: str
@@ -43,21 +44,33 @@ class VqaSplit:
         return found
 
     def slice_images(self, start: int, stop: int) -> "VqaSplit":
-        """Some images, with their questions."""
-        own = [one._replace(image=one.image - start) for one in self.questions if start <= one.image < stop]
-        return VqaSplit(self.pixels[start:stop], self.names[start:stop], own)
+        """Return some of the images, with their questions."""
+        questions = [one._replace(image=one.image - start) for one in self.questions if start <= one.image < stop]
+        return VqaSplit(self.pixels[start:stop], self.names[start:stop], questions)
 
 
 class VqaDataset(NamedTuple):
-    """Images to learn from, and others."""
+    """Images to train on, and held-out images."""
 
     training: VqaSplit
     validation: VqaSplit
     test: VqaSplit
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the questions: with another one, a resumed run would not go on as it began."""
+        asked = ((split.names[question.image], question) for split in self[:2] for question in split.questions)
+        return digest(f"{name}\t{question.text}\t{question.answer}\n".encode() for name, question in asked)
+
+    def check_lengths(self, limit: int) -> None:
+        """Raise if a question is longer than any that may be asked."""
+        longest = max(len(question.text.split()) for split in self for question in split.questions)
+        if longest > limit:
+            raise wrong("data.limit", limit, f"at least {longest}, the longest question", f"set data.limit={longest}")
+
 
 def open_questions(config: VqaData) -> VqaDataset:
-    """The images and questions that a configuration names."""
+    """Return the images and questions that a configuration names."""
     folder = find_package_folder() if config.questions == "easy-vqa" else Path(config.questions)
     if not folder.is_dir():
         fix = "write easy-vqa, or the path of a folder"
@@ -72,7 +85,7 @@ def open_questions(config: VqaData) -> VqaDataset:
 
 
 def find_package_folder() -> Path:
-    """Where the package keeps its data."""
+    """Return the folder of the data in the package."""
     try:
         import easy_vqa
     except ImportError:
@@ -81,7 +94,7 @@ def find_package_folder() -> Path:
 
 
 def read_split(folder: Path, config: VqaData) -> VqaSplit:
-    """One part: images/0.png, 1.png, … and questions.json."""
+    """Read one split: images/0.png, 1.png, … and questions.json."""
     rows = read_rows(folder / "questions.json")
     pictures = ImageFiles(folder / "images")
     numbers = sorted({image for _, _, image in rows})
@@ -90,13 +103,13 @@ def read_split(folder: Path, config: VqaData) -> VqaSplit:
     if missing:
         fix = "bring the image back, or take its questions out"
         raise wrong("images", f"no {missing[0]} in {pictures.path}", "an image for every question", fix)
-    places = {number: place for place, number in enumerate(numbers)}
-    asked = [ImageQuestion(normalize_question(text), answer, places[image]) for text, answer, image in rows]
+    indices = {number: index for index, number in enumerate(numbers)}
+    asked = [ImageQuestion(normalize_question(text), answer, indices[image]) for text, answer, image in rows]
     return VqaSplit(decode_images(pictures, names, config.pixels, cache=config.cache), names, asked)
 
 
 def read_rows(file: Path) -> list[tuple[str, str, int]]:
-    """Question, answer and number of the image."""
+    """Read question, answer and image number of each row."""
     try:
         rows = [(str(text), str(answer), int(image)) for text, answer, image in parse_json(file.read_text("utf-8"))]
     except FileNotFoundError:
@@ -110,7 +123,7 @@ def read_rows(file: Path) -> list[tuple[str, str, int]]:
 
 
 def normalize_question(question: str) -> str:
-    """Lower case, words only.
+    """Return the words of a question, in lower case and without punctuation, as they are looked up.
 
     >>> normalize_question("What color is the circle?")
     'what color is the circle'

@@ -1,4 +1,4 @@
-"""Answering questions about images as something that can be trained."""
+"""How a model that answers questions about images is trained and measured."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,42 +10,39 @@ from torch import Tensor
 
 from regard.datasets.bounds import parse_json
 from regard.errors import wrong
-from regard.tasks.data import Vocabulary, VocabularyConfig, pad
-from regard.tasks.data.fingerprints import check_fingerprint, digest, save_fingerprint
-from regard.tasks.data.shuffle import shuffle_batches
+from regard.tasks.data import Vocabulary, VocabularyConfig
+from regard.tasks.data.batches import pad_rows, shuffle_batches
+from regard.tasks.data.fingerprints import digest, save_fingerprint
 from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
-from regard.tasks.data.vocabularies import load_vocabulary as load_vocabulary
+from regard.tasks.data.vocabularies import load_vocabulary
 from regard.tasks.data.vocabulary import build_token_vocabulary
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.model import Answerer, VqaBatch
-from regard.tasks.vqa.questions import YES_NO, VqaDataset, VqaSplit, open_questions
+from regard.tasks.vqa.questions import YES_NO, VqaDataset, VqaSplit
 from regard.training import DataShare, Goal, LazyBatches, Loss
 
 VOCABULARY, QUESTIONS, ANSWERS = "vocabulary", "questions", "answers.json"
-UNSEEN = -1  # an answer that was never learned, and is therefore always wrong
+UNSEEN = -1  # an answer that is not in the training set: the model is always wrong
 BATCH_SIZE = 100  # images that are measured at once
 
 
 class VqaTask:
     """Learns to answer. See `regard.training.Task` for what each method is."""
 
+    goal = Goal("accuracy", "higher")
+
     def __init__(self, config: VqaConfig, dataset: VqaDataset, vocabulary: Vocabulary, answers: Sequence[str]) -> None:
         self.config, self.dataset, self.vocabulary, self.answers = config, dataset, vocabulary, list(answers)
 
     @property
-    def goal(self) -> Goal:
-        return get_goal(self.config)
-
-    @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the data."""
-        known, checked, test = self.dataset
-        learned = f"{len(known.names):,} images with {len(known.questions):,} questions to learn from"
-        counted = describe_sizes(
-            "questions", len(known.questions), len(checked.questions), {"test": len(test.questions)}
-        )
-        held_out = {"validation": hash_images(checked), "test": hash_images(test)}
-        return (counted, learned, *describe_overlaps("images", hash_images(known), held_out))
+        train, validation, test = self.dataset
+        images = f"{len(train.names):,} images with {len(train.questions):,} questions to learn from"
+        counts = [len(split.questions) for split in self.dataset]
+        sizes = describe_sizes("questions", counts[0], counts[1], {"test": counts[2]})
+        held_out = {"validation": hash_images(validation), "test": hash_images(test)}
+        return (sizes, images, *describe_overlaps("images", hash_images(train), held_out))
 
     def model(self) -> Answerer:
         return build_answerer(self.config, len(self.vocabulary), len(self.answers))
@@ -56,8 +53,8 @@ class VqaTask:
         return LazyBatches(groups, lambda chosen: self.collate(gallery, chosen))
 
     def collate(self, split: VqaSplit, chosen: Sequence[int]) -> VqaBatch:
-        """Some images with all of their questions."""
-        owners = [place for place, image in enumerate(chosen) for _ in split.questions_by_image[image]]
+        """Return some images with all of their questions as a batch."""
+        owners = [row for row, image in enumerate(chosen) for _ in split.questions_by_image[image]]
         asked = [split.questions[number] for image in chosen for number in split.questions_by_image[image]]
         pixels = torch.from_numpy(split.pixels[list(chosen)]).permute(0, 3, 1, 2).float().div_(255)
         known = {answer: number for number, answer in enumerate(self.answers)}
@@ -66,16 +63,13 @@ class VqaTask:
         return VqaBatch(pixels, questions, lengths, torch.tensor(owners), answers)
 
     def loss(self, model: Any, batch: VqaBatch) -> Loss:
-        scores = model(batch).scores
-        known = batch.answers != UNSEEN
-        total = torch.nn.functional.cross_entropy(scores[known], batch.answers[known], reduction="sum")
-        return Loss(total, int(known.sum()))
+        return Loss(sum_cross_entropy(model(batch).scores, batch), int((batch.answers != UNSEEN).sum()))
 
     def measure(self, model: Any, part: DataShare) -> Mapping[str, float]:
         return self.count_correct(model, self.dataset.validation, part)
 
     def count_correct(self, model: Any, split: VqaSplit, part: DataShare) -> dict[str, float]:
-        """How many questions there are and how many are answered rightly, yes and no apart from the others."""
+        """Return how many questions there are and how many are answered right, yes and no apart from the others."""
         sums = dict.fromkeys(("loss", "closed", "closed right", "open", "open right"), 0.0)
         own, device = part.select(range(len(split.names))), next(model.parameters()).device
         closed_ones = [number for number, answer in enumerate(self.answers) if answer in YES_NO]
@@ -87,9 +81,7 @@ class VqaTask:
             for name, mine in (("closed", closed), ("open", ~closed)):
                 sums[name] += int(mine.sum())
                 sums[f"{name} right"] += int((right & mine).sum())
-            known = batch.answers != UNSEEN
-            loss = torch.nn.functional.cross_entropy(scores[known], batch.answers[known], reduction="sum")
-            sums["loss"] += float(loss)
+            sums["loss"] += float(sum_cross_entropy(scores, batch))
         return sums
 
     def metrics(self, total: Mapping[str, float]) -> dict[str, float]:
@@ -106,22 +98,27 @@ class VqaTask:
         (folder / VOCABULARY).mkdir(exist_ok=True)
         self.vocabulary.save(folder / VOCABULARY, QUESTIONS)
         (folder / ANSWERS).write_text(json.dumps(self.answers, ensure_ascii=False), encoding="utf-8")
-        save_fingerprint(folder, compute_fingerprint(self.dataset))
+        save_fingerprint(folder, self.dataset.fingerprint)
+
+
+def sum_cross_entropy(scores: Tensor, batch: VqaBatch) -> Tensor:
+    """Return the negative log-likelihood of the right answers, as far as they are known."""
+    known = batch.answers != UNSEEN
+    return torch.nn.functional.cross_entropy(scores[known], batch.answers[known], reduction="sum")
 
 
 def hash_images(split: VqaSplit) -> list[str]:
-    """A short name for the pixels of each image."""
+    """Return a hash of the pixels of each image."""
     return [digest([image.tobytes()]) for image in split.pixels]
 
 
 def encode_questions(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
-    """Questions in numbers, padded, and their lengths."""
-    rows = [vocabulary.encode(text) for text in texts]
-    return pad(rows), torch.tensor([len(row) for row in rows])
+    """Return questions as padded token ids, and their lengths."""
+    return pad_rows([vocabulary.encode(text) for text in texts])
 
 
 def build_answerer(config: VqaConfig, words: int, answers: int) -> Answerer:
-    """The model for so many words and answers."""
+    """Return a new model for a vocabulary and a number of answers."""
     side = config.data.pixels >> len(config.model.channels)
     if side < 1:
         fix = f"use fewer convolutions, or data.pixels={2 ** len(config.model.channels)}"
@@ -129,20 +126,15 @@ def build_answerer(config: VqaConfig, words: int, answers: int) -> Answerer:
     return Answerer(config.model, regions=side**2, words=words, answers=answers)
 
 
-def build_task(config: VqaConfig, run: Path | None = None) -> VqaTask:
-    """The task of a new run, or of one that has its words and answers in a folder."""
-    exhibition = open_questions(config.data)
-    check_lengths(exhibition, config.data.limit)
-    if run is not None:
-        check_fingerprint("questions", compute_fingerprint(exhibition), run)
-        return VqaTask(config, exhibition, *load_vocabulary_and_answers(run))
-    asked = exhibition.training.questions
-    vocabulary = build_token_vocabulary([one.text for one in asked], VocabularyConfig("blank", 10_000))
-    return VqaTask(config, exhibition, vocabulary, sorted({one.answer for one in asked}))
+def start_task(config: VqaConfig, dataset: VqaDataset) -> VqaTask:
+    """Return the task of a new run, with the words and answers of its training questions."""
+    asked = dataset.training.questions
+    vocabulary = build_token_vocabulary([question.text for question in asked], VocabularyConfig("blank", 10_000))
+    return VqaTask(config, dataset, vocabulary, sorted({question.answer for question in asked}))
 
 
 def load_vocabulary_and_answers(run: Path) -> tuple[Vocabulary, list[str]]:
-    """The words and answers of a run."""
+    """Read the words and answers of a run."""
     path = run / ANSWERS
     try:
         answers = [str(answer) for answer in parse_json(path.read_text(encoding="utf-8"))]
@@ -150,24 +142,3 @@ def load_vocabulary_and_answers(run: Path) -> tuple[Vocabulary, list[str]]:
         fix = "check the run folder, or restore the file from a copy"
         raise wrong("answers", f"{path} ({type(error).__name__})", "a list that regard saved", fix) from None
     return load_vocabulary(run / VOCABULARY, QUESTIONS), answers
-
-
-def check_lengths(dataset: VqaDataset, limit: int) -> None:
-    """Raises where a question of the data is longer than any that may be asked."""
-    longest = max(len(one.text.split()) for part in dataset for one in part.questions)
-    if longest > limit:
-        raise wrong("data.limit", limit, f"at least {longest}, the longest question", f"set data.limit={longest}")
-
-
-def get_goal(config: VqaConfig) -> Goal:
-    """What decides which weights are the best."""
-    return Goal("accuracy", "higher")
-
-
-def compute_fingerprint(dataset: VqaDataset) -> str:
-    """A short name for the questions: others mean that a resumed run would not go on as it began."""
-    return digest(
-        f"{gallery.names[one.image]}\t{one.text}\t{one.answer}\n".encode()
-        for gallery in dataset[:2]
-        for one in gallery.questions
-    )
