@@ -10,13 +10,7 @@ from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
 from regard.compute.lowering.backend import Backend, BackendResult
-from regard.compute.lowering.conditions import (
-    FUSED,
-    MAPPED,
-    SEQUENTIAL,
-    UnsupportedReason,
-    explain_unsupported_fused,
-)
+from regard.compute.lowering.conditions import FUSED, MAPPED, SEQUENTIAL, UnsupportedReason, explain_unsupported_fused
 from regard.compute.lowering.reasons import PartForms, Step
 from regard.compute.lowering.spans import cut_row_spans
 

@@ -17,10 +17,7 @@ SCORES: Mapping[type[Score], Step] = {
     ScaledDot: ("itself", "the factor is the kernel's own scale"),
     Bilinear: ("a dot product with q' = Wᵀq", "the matrix can be multiplied into the queries"),
     Cosine: ("a dot product of unit vectors", "the lengths can be divided out first"),
-    Gaussian: (
-        "a dot product with one more coordinate",
-        "−‖q−k‖²/2 = q·k − ‖k‖²/2 − ‖q‖²/2, and keys are centered",
-    ),
+    Gaussian: ("a dot product with one more coordinate", "−‖q−k‖²/2 = q·k − ‖k‖²/2 − ‖q‖²/2, and keys are centered"),
     Location: ("a dot product with the rows of W as keys", "no key is read"),
     FeatureDot: ("a dot product of features", "the map acts on query and key alone"),
     Sum: ("coordinates side by side", "dot forms add"),
