@@ -82,7 +82,7 @@ def test_a_mask_with_a_rule_of_its_own(name: str) -> None:
     case = PLAIN._replace(mask=name)
     parts = build_parts(case, SMALL)
     agree(
-        case, parts._replace(mask=redefine(parts.mask, "allowed", lambda _, pairs: (pairs.row + pairs.column) % 2 == 0))
+        case, parts._replace(mask=redefine(parts.mask, "allows", lambda _, pairs: (pairs.row + pairs.column) % 2 == 0))
     )
 
 

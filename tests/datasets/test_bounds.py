@@ -53,7 +53,7 @@ def test_json_is_read_in_one_place() -> None:
     """Elsewhere it would be forgotten that brackets, too, can be too many. A request's body has its own words."""
     folder = ROOT / "src" / "regard"
     found = {str(path.relative_to(folder)) for path in folder.rglob("*.py") if "json.load" in path.read_text("utf-8")}
-    assert found == {"bounds.py", "web/bodies.py"}
+    assert found == {"datasets/bounds.py", "web/bodies.py"}
 
 
 def read_answers(folder: Path) -> object:

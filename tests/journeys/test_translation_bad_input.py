@@ -110,7 +110,7 @@ def test_empty_lines_and_long_sentences_are_left_out_and_counted(regard: Regard)
             ("third.file",),
             "text: got 3 names, expected a name, or two aligned files; fix: name the file of the sentences, then",
         ),
-        (("--vocabulary.joint", "--vocabulary.target.size", "9"), "expected the same as the source where joint=true"),
+        (("--vocabulary.joint", "--vocabulary.target.size", "9"), "expected the same as the source if joint=true"),
     ],
 )
 def test_what_cannot_be_asked_for_is_one_sentence(regard: Regard, arguments: tuple[str, ...], sentence: str) -> None:

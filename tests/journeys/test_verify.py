@@ -12,8 +12,8 @@ from regard.errors import InputError
 PARTS = """
 import torch
 from dataclasses import dataclass
-from regard import Bias, Dense, Mask, Normalizer, Prior, Reading, Softmax, Window
-from regard.algebra.aggregates import Choice
+from regard import Bias, Dense, Mask, Normalizer, Prior, Aggregate, Softmax, Window
+from regard.algebra.aggregates import AggregateResult
 
 class Recent(Bias):
     def forward(self, pairs):
@@ -33,7 +33,7 @@ class Shifted(Recent):
         return 0.3 * pairs.column[0]
 
 class Strict(Mask):
-    def allowed(self, pairs):
+    def allows(self, pairs):
         return pairs.column < pairs.position
 
 class Narrow(Strict):
@@ -48,13 +48,13 @@ class NoRows(Halved):
     def forward(self, scores, allowed, pairs):
         return super().forward(scores, allowed, pairs) / scores.shape[-1]
 
-class Sharper(Reading):
+class Sharper(Aggregate):
     def forward(self, weights, pairs, seed):
-        return Choice(weights.square())
+        return AggregateResult(weights.square())
 
-class Dice(Reading):
+class Dice(Aggregate):
     def forward(self, weights, pairs, seed):
-        return Choice(weights * torch.rand_like(weights))
+        return AggregateResult(weights * torch.rand_like(weights))
 
 window = Window(2, 1)
 prior = Prior(torch.linspace(-1, 1, 6))

@@ -15,7 +15,12 @@ from regard.training.config import walk_fields
 # Of each task as little data as will do.
 SMALL = {
     "translation": {"data.size": "20", "data.held_out": "2", "model.size": "16", "recurrent.hidden": "16"}
-    | {"reading.hidden": "8", "convolutional.size": "16", "transformer.layers": "1", "transformer.decoder_layers": "1"},
+    | {
+        "attention.hidden": "8",
+        "convolutional.size": "16",
+        "transformer.layers": "1",
+        "transformer.decoder_layers": "1",
+    },
     "regression": {"points": "9"},
     "speech": {"data.size": "4", "data.held_out": "2", "listener.hidden": "8", "speller.hidden": "16"},
     "reading": {"data.size": "8", "data.held_out": "2", "reader.hidden": "8"},

@@ -125,7 +125,7 @@ def test_passages_that_are_in_two_files_are_told(tmp_path: Path) -> None:
 
 def test_a_run_is_not_measured_on_what_it_was_trained_on(regard: Regard, tmp_path: Path) -> None:
     """Lines that are added move the cut: a part of what is now the test was learned."""
-    small = {"vocabulary.kind": "word", "model.size": 8, "recurrent.hidden": 8, "reading.hidden": 8, "stop.steps": 1}
+    small = {"vocabulary.kind": "word", "model.size": 8, "recurrent.hidden": 8, "attention.hidden": 8, "stop.steps": 1}
     fields = [f"--{name}={value}" for name, value in small.items()]
     done = regard("train", "translation", text(tmp_path, 60), "--folder", "run", *fields)
     assert done.code == 0, done.errors

@@ -136,9 +136,9 @@ class CrossModalTransformer(VqaAttention):
         share = inside / encoding.lengths[:, None, None]
         stream, looks = self.positions(encoding.words), []
         for look, around, block in zip(self.look, self.around, self.blocks, strict=True):
-            attended = look.attend(around.before(stream), look.remember(encoding.regions))  # type: ignore[operator]
+            attended = look.attend(around.prepare(stream), look.remember(encoding.regions))  # type: ignore[operator]
             looks.append((attended.weights.dense().mean(-3) * share).sum(1))
-            stream = block(around.after(stream, attended.output), real=real)  # type: ignore[operator]
+            stream = block(around.combine(stream, attended.output), real=real)  # type: ignore[operator]
         return (stream * share).sum(1), torch.stack(looks, dim=1)
 
 
