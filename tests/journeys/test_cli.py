@@ -48,7 +48,7 @@ def test_explain_gives_formula_reference_plan_reasons_and_cost() -> None:
 SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("explain", "gausian"), "fix: write gaussian"),
     (("explain", "dot", "--mask", "casual"), "fix: write causal"),
-    (("explain", "dot", "--backend", "fast"), "backend: got 'fast', expected one of auto, eager"),
+    (("explain", "dot", "--backend", "fast"), "backend: got 'fast', expected one of auto, linear, local"),
     (("explain", "dot", "--queries", "0"), "--queries: got 0, expected at least 1; fix: write --queries 1"),
     (("explain", "additive", "--backend", "sdpa"), "expected one that can compute this: the score has no dot form"),
     (("list", "scores"), "family: got 'scores', expected one of score, bias, mask, normalizer, aggregate"),

@@ -98,7 +98,7 @@ NORMALIZED = [(task, preset, field.replace("score", "normalizer")) for task, pre
 @pytest.mark.parametrize(("task", "preset", "field"), named([one for one in NORMALIZED if one[2] in fields(one[0])]))
 def test_any_normalizer_goes_with_any_task(task: str, preset: str, field: str) -> None:
     """But those that need the row before go with decoders that step, and one needs a center: a sentence says so."""
-    steps = "reading" in field and preset in ("bahdanau", "luong")
+    steps = "attention" in field and preset in ("bahdanau", "luong")
     refused = {PREDICTED} if steps else {PREDICTED, "monotonic", "hard-monotonic", "chunkwise"}
     for name in set(NORMALIZERS) - refused:
         learns(task, preset, field, name)
