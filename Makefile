@@ -28,7 +28,7 @@ TEST_STAMP := $(VENV)/.installed-test
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 # Some systems package venv without its own pip; the one at hand then installs it.
 $(BIN)/python:
@@ -52,38 +52,39 @@ test: $(TEST_STAMP) ## every test and doctest
 MINUTES ?= 60
 SEED ?= 0
 WITHOUT ?=
-fuzz: $(TEST_STAMP) ## random attentions against the definition for MINUTES=60; what fails is kept as a test
+fuzz: $(TEST_STAMP) ## compare random attentions with the definition for MINUTES=60; failures are kept as tests
 	$(ONE_THREAD) $(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --without '$(WITHOUT)'
 
 COUNT ?= 150
 mutate: $(TEST_STAMP) ## change COUNT=150 lines, one at a time, and see whether the tests notice
 	$(ONE_THREAD) $(BIN)/python -m tests.mutation --count $(COUNT) --seed $(SEED) --workers $(WORKERS)
 
-# The library is built with both sanitizers, in a cache of its own; their runtime has to be there before Python is.
+# The library is built with both sanitizers, in a cache of its own; their runtime must be loaded before Python.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1
-SANITIZED := tests/numerics tests/contracts/test_few_queries.py tests/contracts/test_layout.py tests/contracts/test_leads.py
-# A compiler, or torch's, under a sanitizer takes minutes.
+SANITIZED := tests/compute/kernels tests/models/kernels $(addprefix tests/contracts/test_,few_queries.py layout.py leads.py)
+# Tests that compile, with our compiler or torch's, take minutes under a sanitizer.
 UNSANITIZED := not compile and not traced and not graph and not generated
 sanitize: $(TEST_STAMP) ## the tests of our C++ loops under AddressSanitizer and UBSan
 	$(ONE_THREAD) REGARD_CXXFLAGS='$(SANITIZERS)' REGARD_CACHE=$(CURDIR)/build/sanitized ASAN_OPTIONS=detect_leaks=0 \
 	    LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	    $(BIN)/python -m pytest -n 0 -x $(SANITIZED) --ignore tests/compute/kernels/test_native.py -k '$(UNSANITIZED)' $(PYTEST_ARGS)
 
-coverage: $(TEST_STAMP) ## the same, with branch coverage of the algebra and its backends; takes twice as long
+coverage: $(TEST_STAMP) ## make test with branch coverage of algebra and compute; takes twice as long
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term $(PYTEST_ARGS)
 
-# Damaged images, sounds, recordings, run folders and requests, of which none may lead to a fault.
-hostile: COUNT := 20000 # that of the command line counts more
-hostile: $(TEST_STAMP) ## COUNT=20000 damaged files and requests: no fault, no traceback, no growth
+# Damaged images, sounds, recordings, run folders and requests: none may cause an exception that is not ours.
+hostile: COUNT := 20000 # unless the command line gives another
+hostile: $(TEST_STAMP) ## COUNT=20000 damaged files and requests: no status 500, no traceback, no growing memory
 	$(ONE_THREAD) $(BIN)/python -m tests.hostile $(COUNT) $(SEED)
 
-check: $(TEST_STAMP) ## lint, format, types, and which module may import which
+check: $(TEST_STAMP) ## lint, format, types, which module may import which, and docs/catalog.md
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python docs/build.py --check
 
-kills: $(TEST_STAMP) ## kill, starve and cut off a run at every place; writes docs/faults.md
+kills: $(TEST_STAMP) ## kill a run, or fail its disk and its peers, at every operation; writes docs/faults.md
 	$(ONE_THREAD) $(BIN)/python tests/training/fault_table.py
 
 fix: $(TEST_STAMP) ## let ruff repair and format what it can
@@ -96,7 +97,7 @@ peers: $(TEST_STAMP) ## install the libraries that we are compared with, in .ven
 bench: peers ## measure every performance claim; let nothing else run meanwhile
 	$(BIN)/python -m benchmarks
 
-docs: $(TEST_STAMP) ## build the documentation
+docs: $(TEST_STAMP) ## write docs/catalog.md from the docstrings
 	$(BIN)/python docs/build.py
 
 clean: ## remove what the other targets made

@@ -1,4 +1,4 @@
-"""What every test and doctest, in src and in tests, can rely on."""
+"""Settings of every test and doctest, in src and in tests."""
 
 from typing import Any
 

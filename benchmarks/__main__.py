@@ -1,4 +1,4 @@
-"""Measure the claims: `find_python -m benchmarks [names …] [--quick]`. Let nothing else run meanwhile."""
+"""Measure the claims: `python -m benchmarks [names …] [--quick]`. Let nothing else run meanwhile."""
 
 import argparse
 import os
@@ -9,11 +9,8 @@ from pathlib import Path
 from benchmarks import peers, report
 from benchmarks.claims import NAMES
 from benchmarks.formats import format_check
-from benchmarks.results import FOLDER, Result, load
+from benchmarks.results import ASIDE, FOLDER, ROOT, Result, load
 from regard.cli.machine import QUIET, measure_other_load
-
-ROOT = Path(__file__).parent.parent
-ASIDE = ROOT / "build" / "benchmarks"  # what is not for the tables
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""What a claim is made of."""
+"""The parts of a claim: cases, contenders, bounds, and curves over the length."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ FASTEST = "the fastest peer"
 
 
 class Contender(NamedTuple):
-    """A forward pass, and what gradients are asked of it where the backward pass is measured too."""
+    """A forward pass, and the tensors whose gradients are computed if the backward pass is measured too."""
 
     forward: Callable[[], Tensor]
     leaves: tuple[Tensor, ...] = ()
@@ -31,7 +31,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeCase(Generic[Problem]):
+class Case(Generic[Problem]):
     """Contenders for the same problem. Those in `peers` count for the fastest, those in `also` are shown beside them.
 
     `tiny` is the same problem in milliseconds, for tests and for warming up. `limit` says what keeps ours from being
@@ -49,32 +49,24 @@ class TimeCase(Generic[Problem]):
     limit: str = ""
 
     def list_builds(self) -> dict[str, Build[Problem]]:
-        """Every contender by name, ours first."""
+        """Return every contender by name, ours first."""
         return {OURS: self.ours, **self.peers, **self.also}
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryCase(Generic[Problem]):
+class TimeCase(Case[Problem]):
+    """Times of ours and of peers, in one process."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCase(Case[Problem]):
     """Peak memory of ours and of peers, each in a process of its own.
 
     A peer in `limited` is run with at most so many megabytes, because it might take all that the machine has.
     """
 
-    name: str
-    problem: Problem
-    tiny: Problem
-    ours: Build[Problem]
-    peers: Mapping[str, Build[Problem]]
-    bounds: tuple[Bound, ...]
-    also: Mapping[str, Build[Problem]] = field(default_factory=dict)
     limited: Mapping[str, int] = field(default_factory=dict)
     most: float | None = None  # megabytes of ours
-    backward: bool = False
-    limit: str = ""
-
-    def list_builds(self) -> dict[str, Build[Problem]]:
-        """Every contender by name, ours first."""
-        return {OURS: self.ours, **self.peers, **self.also}
 
 
 @dataclass(frozen=True, slots=True)

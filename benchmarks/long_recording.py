@@ -13,22 +13,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.contenders.observation import LongAttention, Sizes, draw_long_inputs
-from benchmarks.results import FOLDER, CaseResult, Check, Entry, Result, Setting, save
-from benchmarks.worker import find_commit
-from regard.cli.machine import LoadMonitor, describe_machine
+from benchmarks.results import ASIDE, FOLDER, ROOT, CaseResult, Check, Entry, Result, save
+from benchmarks.worker import record_setting
+from regard.cli.machine import LoadMonitor
 from regard.compute.timing import summarize
 from regard.inspect.observe import observe
 from regard.inspect.recording import Recording
 
-ROOT = Path(__file__).parent.parent
-ASIDE = ROOT / "build" / "benchmarks"
 FIRST = 2.0  # seconds to a first picture, at most
 FRAME = 1 / 30  # seconds of a frame, at most
 
@@ -73,7 +70,7 @@ def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     with torch.no_grad(), observe(model, keep="tiles") as recording:
         model(query, key)
     seen = time.perf_counter()
-    table = recording["Long"].downsample(0, how="max").numpy()
+    table = recording["LongAttention"].downsample(0, how="max").numpy()
     names = pool_labels(None, length, len(table))
     draw(draw_alignment(table, names, names, largest=float(table.max())), folder / "first.png")
     drawn = time.perf_counter()
@@ -164,10 +161,7 @@ def build_result(entries: list[Entry], given: argparse.Namespace, watch: LoadMon
     ]
     case = CaseResult(f"{given.length:,} × {given.length:,} weights", "s", entries, checks)
     quick = given.length < 32_768
-    threads = torch.get_num_threads()
-    setting = Setting(
-        *describe_machine(), threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), quick
-    )
+    setting = record_setting(torch.get_num_threads(), load, watch, quick=quick)
     return Result("long_recording", "A long attention on the page", setting, [case])
 
 

@@ -9,9 +9,8 @@ from benchmarks.claims import NAMES
 from benchmarks.formats import format_amount, format_bound, format_entry, format_number, format_ratio, format_relative
 from benchmarks.recipes.runs import TaskResult
 from benchmarks.recipes.runs import load as load_task
-from benchmarks.results import FOLDER, CaseResult, CurveResult, Result, Setting, load
+from benchmarks.results import FOLDER, ROOT, CaseResult, CurveResult, Result, Setting, load
 
-ROOT = Path(__file__).parent.parent
 TASKS_BEGIN, TASKS_END = "<!-- tasks:begin -->", "<!-- tasks:end -->"
 TASKS_HEADING = "## Trained"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
@@ -174,7 +173,8 @@ def _render_curve(curve: CurveResult) -> str:
     last = curve.points[-1]
     name = curve.backend if curve.backward else f"{curve.backend}, forward"
     slopes = f"n^{curve.time_exponent:.2f} | n^{curve.memory_exponent:.2f}"
-    return f"| {name} | {slopes} | {last.length:,} | {format_amount(last.seconds, 's')}, {format_number(last.megabytes)} MB |"
+    cost = f"{format_amount(last.seconds, 's')}, {format_number(last.megabytes)} MB"
+    return f"| {name} | {slopes} | {last.length:,} | {cost} |"
 
 
 def render_files(root: Path = ROOT) -> dict[Path, str]:

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-FOLDER = Path(__file__).parent / "results"
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "benchmarks" / "results"
+ASIDE = ROOT / "build" / "benchmarks"  # results that are not for the tables
 Unit = Literal["s", "MB"]
 
 

@@ -14,16 +14,13 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 
-from benchmarks.results import FOLDER, CaseResult, Check, Entry, Result, Setting, save
-from benchmarks.worker import find_commit
-from regard.cli.machine import LoadMonitor, describe_machine
+from benchmarks.results import ASIDE, FOLDER, ROOT, CaseResult, Check, Entry, Result, save
+from benchmarks.worker import record_setting
+from regard.cli.machine import LoadMonitor
 from regard.compute.timing import summarize
 
-ROOT = Path(__file__).parent.parent
-ASIDE = ROOT / "build" / "benchmarks"
 GROWTH = 64.0  # megabytes that a server may gain after its first tenth of the time
 PAGE = 2**20
 
@@ -100,9 +97,7 @@ def build_result(seen: ClientLog, given: argparse.Namespace, watch: LoadMonitor,
         f"{given.clients} clients for {given.seconds:g} s, beam {given.beam}", "s", [entry], [check], counts
     )
     quick = given.seconds < 60
-    setting = Setting(
-        *describe_machine(), given.threads, load, watch.measure_load(), date.today().isoformat(), find_commit(), quick
-    )
+    setting = record_setting(given.threads, load, watch, quick=quick)
     return Result("serving", "Translations served to many clients at once", setting, [case])
 
 

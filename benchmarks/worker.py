@@ -11,14 +11,12 @@ import torch
 from benchmarks.claim import Claim, TimeCase
 from benchmarks.claims import find
 from benchmarks.measurement import Scale, measure_memory_case, time_case
-from benchmarks.results import CaseResult, Result, Setting, save
+from benchmarks.results import ROOT, CaseResult, Result, Setting, save
 from regard.cli.machine import LoadMonitor, describe_machine
-
-ROOT = Path(__file__).parent.parent
 
 
 def measure(name: str, scale: Scale, threads: int) -> Result:
-    """Everything that the claim has."""
+    """Measure all cases and curves of a claim."""
     claim = find(name)
     os.environ.update(claim.environment)
     torch.set_num_threads(threads)
@@ -30,16 +28,14 @@ def measure(name: str, scale: Scale, threads: int) -> Result:
         from benchmarks.growth import measure_growth
 
         curves = measure_growth(name, claim.growth, scale)
-    setting = Setting(
-        *describe_machine(),
-        threads,
-        load,
-        watch.measure_load(),
-        date.today().isoformat(),
-        find_commit(),
-        scale.quick or scale.tiny,
-    )
+    setting = record_setting(threads, load, watch, quick=scale.quick or scale.tiny)
     return Result(name, claim.title, setting, cases, curves)
+
+
+def record_setting(threads: int, load: float, watch: LoadMonitor, *, quick: bool) -> Setting:
+    """Return the machine, its load before and during a measurement, the day and the commit."""
+    today = date.today().isoformat()
+    return Setting(*describe_machine(), threads, load, watch.measure_load(), today, find_commit(), quick)
 
 
 def _measure_case(name: str, claim: Claim, index: int, scale: Scale) -> CaseResult:
@@ -48,7 +44,7 @@ def _measure_case(name: str, claim: Claim, index: int, scale: Scale) -> CaseResu
 
 
 def find_commit() -> str:
-    """The commit that is measured, with a plus where the code differs from it."""
+    """Return the commit that is measured, with a plus if the code differs from it."""
     try:
         name = _git("rev-parse", "--short", "HEAD")
         changed = _git("status", "--porcelain", "--", "src", "benchmarks/claims", "benchmarks/contenders")

@@ -1,7 +1,7 @@
-"""Writes docs/architectures.md: what `observe` sees of every architecture of transformers. Takes a quarter of an hour.
+"""Write docs/architectures.md: what `observe` records of every architecture of transformers. Takes 15 minutes.
 
-`python -m docs.architectures` from the root of the project. Each model is built and run in a process of its own kind,
-with a time limit, so that none can stop the others.
+Run `python -m docs.architectures` from the root. Models run in a worker process with a time limit, which is replaced if
+a model ends it, so that none can stop the others.
 """
 
 import json
@@ -31,11 +31,11 @@ COLUMNS = "| architecture | class | sites | same bits | same weights | notes |\n
 
 
 def main() -> None:
-    """Look at all of them and write the page; arguments are those to look at and print instead."""
+    """Examine all architectures and write the page; with names as arguments, examine those and print them."""
     if sys.argv[1:] == ["--worker"]:
         run_worker()
         return
-    from tests.observing.architectures import architectures
+    from tests.inspect.observe.architectures import architectures
 
     names = sys.argv[1:] or architectures()
     rows = examine_all(names)
@@ -46,16 +46,17 @@ def main() -> None:
 
 
 def run_worker() -> None:
-    """Look at each architecture that is named on a line, and answer with a line of JSON."""
+    """Examine the architecture named on each line of input, and answer with a line of JSON."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     import torch
-    from tests.observing.architectures import look_at
+
+    from tests.inspect.observe.architectures import look_at
 
     torch.set_num_threads(1)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # what a library prints must not be taken for an answer
     answers.write("ready\n")
     answers.flush()
     for line in sys.stdin:
@@ -64,7 +65,7 @@ def run_worker() -> None:
 
 
 def examine_all(names: list[str]) -> list[dict[str, Any]]:
-    """The rows of all; one that takes too long, or ends its process, is said to."""
+    """Return the rows of all; a row says if its model took too long or ended the process."""
     rows, worker = [], None
     for name in names:
         worker = worker if worker is not None and worker.poll() is None else start_worker()
@@ -80,7 +81,7 @@ def examine_all(names: list[str]) -> list[dict[str, Any]]:
 
 
 def start_worker() -> subprocess.Popen[str]:
-    """A process that waits for names; what it takes to load the libraries is no architecture's fault."""
+    """Start a process that waits for names, and wait until it has loaded the libraries: that is not timed."""
     command = [sys.executable, "-W", "ignore", "-m", "docs.architectures", "--worker"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -90,17 +91,17 @@ def start_worker() -> subprocess.Popen[str]:
 
 
 def examine(worker: subprocess.Popen[str], name: str) -> dict[str, Any]:
-    """What the process says of one architecture."""
-    given, got = worker.stdin, worker.stdout
-    if given is None or got is None:
+    """Return the answer of the worker for one architecture."""
+    requests, answers = worker.stdin, worker.stdout
+    if requests is None or answers is None:
         return {"name": name, "why": "not run: no pipe"}
-    given.write(name + "\n")
-    given.flush()
+    requests.write(name + "\n")
+    requests.flush()
     with selectors.DefaultSelector() as selector:
-        selector.register(got, selectors.EVENT_READ)
+        selector.register(answers, selectors.EVENT_READ)
         if not selector.select(LIMIT):
             return {"name": name, "why": f"not run: more than {LIMIT:.0f} s"}
-    line = got.readline()
+    line = answers.readline()
     return json.loads(line) if line else {"name": name, "why": "not run: it ended the process"}  # type: ignore[no-any-return]
 
 
@@ -114,7 +115,7 @@ STATES = {
 
 
 def classify(row: dict[str, Any]) -> str:
-    """One word for a row."""
+    """Return the state of a row: a key of STATES."""
     if "identical" not in row or row["why"].startswith("not "):
         return "not built"
     named = any(": not seen: " in note for note in row["notes"])
@@ -124,7 +125,7 @@ def classify(row: dict[str, Any]) -> str:
 
 
 def build_page(rows: list[dict[str, Any]]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     import transformers
 
     counts = {name: sum(classify(row) == name for row in rows) for name in STATES}
@@ -137,7 +138,7 @@ def build_page(rows: list[dict[str, Any]]) -> str:
 
 
 def build_table(rows: list[dict[str, Any]]) -> str:
-    """The rows that were built, or the reasons of those that were not."""
+    """Return the table of the rows."""
     return COLUMNS + "".join(f"| {' | '.join(_build_cells(row))} |\n" for row in rows)
 
 
@@ -147,8 +148,8 @@ def _build_cells(row: dict[str, Any]) -> list[str]:
     bits = {True: "yes", False: "**no**", None: "–"}[row["identical"]]
     equal = f"{row['equal']} of {row['given']}" if row["given"] else "–"
     notes = [note.split(": not seen: ")[-1] for note in row["notes"] if not note.startswith("nothing")]
-    said = "; ".join(dict.fromkeys([row["why"], *notes] if row["why"] else notes))
-    return [row["name"], row["kind"], str(row["sites"]), bits, equal, _escape(said) or classify(row)]
+    remarks = "; ".join(dict.fromkeys([row["why"], *notes] if row["why"] else notes))
+    return [row["name"], row["kind"], str(row["sites"]), bits, equal, _escape(remarks) or classify(row)]
 
 
 def _escape(text: str) -> str:

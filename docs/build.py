@@ -1,4 +1,4 @@
-"""Writes docs/catalog.md from the docstrings of the catalog. `--check` only says whether it is up to date."""
+"""Write docs/catalog.md from the docstrings of the catalog; with `--check` only say whether it is up to date."""
 
 import sys
 from pathlib import Path
@@ -9,22 +9,23 @@ TARGET = Path(__file__).parent / "catalog.md"
 
 
 def build_page() -> str:
-    """The whole catalog, a section for each family."""
+    """Return the whole catalog, a section for each family."""
     parts = ["# The catalog", "", "Generated from the docstrings by `make docs`; do not edit.", ""]
     for family in select_families():
         parts += [f"## {family}", ""]
-        seen: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
+        texts: dict[str, str] = {}
         for entry in describe_family(family):
-            seen.setdefault(entry.part, []).append(entry.name)
-        for entry in describe_family(family):
-            names = seen.pop(entry.part, None)
-            if names and entry.text:
-                parts += [f"### {entry.part}: {', '.join(f'`{name}`' for name in names)}", "", entry.text, ""]
+            names.setdefault(entry.part, []).append(f"`{entry.name}`")
+            texts.setdefault(entry.part, entry.text)
+        for part, text in texts.items():
+            if text:
+                parts += [f"### {part}: {', '.join(names[part])}", "", text, ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def main() -> None:
-    """Write the page, or exit 1 where it differs."""
+    """Write the page, or exit 1 if it differs."""
     text = build_page()
     if "--check" not in sys.argv:
         TARGET.write_text(text, encoding="utf-8")

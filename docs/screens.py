@@ -1,7 +1,7 @@
-"""Takes the pictures of the page: `python docs/screens.py RUN RUN CAPTIONER`.
+"""Take the pictures of the page: `python docs/screens.py RUN RUN CAPTIONER`.
 
 The first two are translators of the same text, the third is a run of `regard train captioning` with its own scenes.
-Needs a Chromium on the machine (its path in REGARD_CHROMIUM where it has another name), playwright and pillow.
+Needs a Chromium on the machine (REGARD_CHROMIUM holds its path if it has another name), playwright and pillow.
 """
 
 import os
@@ -20,23 +20,23 @@ READY = ".regard-grid button"
 
 
 def list_views(first: str, second: str, captioner: str) -> dict[str, tuple[dict[str, int], dict[str, str], str]]:
-    """Each picture by its name: the size of the window, the state of the page, and what to wait for."""
-    asked = {"text": TEXT, "run": first, "lang": "en", "theme": "light"}
+    """Return each picture by name: the size of the window, the state of the page, and the selector to wait for."""
+    question = {"text": TEXT, "run": first, "lang": "en", "theme": "light"}
     return {
-        "page": (DESKTOP, asked | {"pick": "r4"}, READY),
-        "page-compare": (DESKTOP, asked | {"with": second, "theme": "dark"}, "text=translation:"),
-        "page-chinese": (DESKTOP, asked | {"lang": "zh", "drawing": "lines"}, READY),
+        "page": (DESKTOP, question | {"pick": "r4"}, READY),
+        "page-compare": (DESKTOP, question | {"with": second, "theme": "dark"}, "text=translation:"),
+        "page-chinese": (DESKTOP, question | {"lang": "zh", "drawing": "lines"}, READY),
         "page-ask": (
             DESKTOP,
             {"view": "ask", "run": captioner, "example": "yes", "pick": "r1", "lang": "en"},
             ".regard-frame",
         ),
-        "page-phone": (PHONE, asked | {"theme": "dark"}, READY),
+        "page-phone": (PHONE, question | {"theme": "dark"}, READY),
     }
 
 
 def take_picture(browser: Any, url: str, name: str, view: tuple[dict[str, int], dict[str, str], str]) -> None:
-    """One picture, in few colors so that it is small."""
+    """Take one picture, in few colors so that the file is small."""
     from PIL import Image
 
     size, state, ready = view
@@ -55,7 +55,7 @@ def take_picture(browser: Any, url: str, name: str, view: tuple[dict[str, int], 
 
 
 def main() -> None:
-    """Serve, and take all of them."""
+    """Serve the runs and take all pictures."""
     from playwright.sync_api import sync_playwright
 
     runs = [Path(argument).resolve() for argument in sys.argv[1:4]]

@@ -1,7 +1,8 @@
-"""Writes docs/transforms.md: which transform of torch works with which part, found by running every pair of them.
+"""Write docs/transforms.md: which transform of torch works with which part, found by running every pair of them.
 
-Compiling takes hours of a slow machine, so `--results FILE` keeps what was found and goes on from there. `--only ROW`
-and `--transform NAME` print what they find and write no page. tests/contracts/test_transforms.py runs the fast ones.
+Compiling everything takes hours: `--only ROW` runs one part and keeps the other rows of the page, and `--results FILE`
+remembers outcomes and continues from there. `--transform NAME` prints its outcomes and writes no page.
+tests/contracts/test_transforms.py runs the fast transforms.
 """
 
 import argparse
@@ -32,7 +33,6 @@ FLOAT, HALF = 1e-4, 5e-2  # under autocast, in float32 and in bfloat16
 NOISE = 1e-5  # Inductor's logarithm of float32 differs in the last digit, and the noise is of float32
 SEQUENTIAL = ("monotonic", "hard-monotonic", "chunkwise")  # a graph has all their rows, one after the other
 STRAIGHT = ("argmax", "gumbel-straight")  # their gradient is that of another function, by intention
-ARGUMENTS = {"aggregate": "aggregate"}  # the one family whose name is not that of its argument
 
 Options = dict[str, Any]
 
@@ -68,8 +68,7 @@ class Outcome(NamedTuple):
 
 
 def _build_row(family: str, name: str, make: Callable[..., object]) -> Row:
-    argument = ARGUMENTS.get(family, family)
-    return Row(family, name, lambda sizes: {argument: make() if family == "aggregate" else make(sizes)})
+    return Row(family, name, lambda sizes: {family: make(sizes)})
 
 
 INLINE: Mapping[str, Callable[[Sizes], Options]] = {
@@ -77,7 +76,7 @@ INLINE: Mapping[str, Callable[[Sizes], Options]] = {
     "Dot() + Gaussian()": lambda _: {"score": Dot() + Gaussian()},
     "Capped(Dot(), cap=5.0)": lambda _: {"score": Capped(Dot(), cap=5.0)},
     "Softmax(0.5)": lambda _: {"normalizer": Softmax(0.5)},
-    "Memory(key, value)": lambda _: {},  # see Attend.forward
+    "Memory(key, value)": lambda _: {},  # see AttendModule.forward
 }
 
 ROWS: tuple[Row, ...] = (
@@ -116,7 +115,7 @@ class AttendModule(nn.Module):
         return attended.output
 
     def copy_as_definition(self) -> "AttendModule":
-        """The same by its definition."""
+        """Return the same module, computed by its definition."""
         other = copy.copy(self)
         other.backend = "eager"
         return other
@@ -125,7 +124,7 @@ class AttendModule(nn.Module):
 def draw(
     sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1, many: tuple[int, ...] = ()
 ) -> list[Tensor]:
-    """Queries, keys and values."""
+    """Return random queries, keys and values."""
     generator = torch.Generator().manual_seed(seed)
     shapes = (sizes.queries, sizes.query), (sizes.keys, sizes.key), (sizes.keys, sizes.value)
     made = [torch.randn(*many, *sizes.lead, *shape, generator=generator, dtype=torch.float64) for shape in shapes]
@@ -133,19 +132,21 @@ def draw(
 
 
 def run_seeded(run: Callable[..., Any], *given: Any) -> Any:
-    """Call with the random numbers at their start."""
+    """Call `run` with the random numbers at their start."""
     torch.default_generator.manual_seed(SEED)
     return run(*given)
 
 
 def weigh(output: Tensor) -> Tensor:
-    """A fixed mixture of all numbers: what is differentiated."""
+    """Return a fixed mixture of all numbers: the scalar that is differentiated."""
     mixture = torch.linspace(-1.0, 1.0, output.numel(), dtype=output.dtype, device=output.device)
     return (output * mixture.reshape(output.shape)).sum()
 
 
-def values_and_gradients(run: Callable[..., Tensor], tensors: Iterable[Tensor], learned: Iterable[Tensor]) -> list[Any]:
-    """The output, and the gradient to each tensor."""
+def compute_values_and_gradients(
+    run: Callable[..., Tensor], tensors: Iterable[Tensor], learned: Iterable[Tensor]
+) -> list[Any]:
+    """Return the output, and the gradient to each tensor."""
     tensors = [tensor.detach().requires_grad_() for tensor in tensors]
     output = run_seeded(run, *tensors)
     wanted = [*tensors, *learned]
@@ -153,20 +154,20 @@ def values_and_gradients(run: Callable[..., Tensor], tensors: Iterable[Tensor], 
 
 
 def find_worst_difference(found: Iterable[Tensor | None], true: Iterable[Tensor | None]) -> float:
-    """The worst difference."""
+    """Return the largest difference of two lists of tensors."""
     return find_worst(measure_difference(a, b) for a, b in zip(found, true, strict=True))
 
 
 def judge(errors: Mapping[str, tuple[float, float]]) -> Outcome:
-    """Right if every error is within its bound; the backend is that of the last call."""
+    """Return the backend of the last call if every error is within its bound, else the errors."""
     wrong = [f"{name}: error {error:.1e}" for name, (error, bound) in errors.items() if not error <= bound]
     return Outcome(defect="; ".join(wrong)) if wrong else Outcome(backend=last.backend)
 
 
 def compare(module: AttendModule, run: Callable[..., Tensor], tensors: list[Tensor], room: float = 0.0) -> Outcome:
-    """Value and gradients of a way to run the module, against its definition; `room` is for noise in float32."""
-    true = values_and_gradients(module.copy_as_definition(), tensors, module.parameters())
-    found = values_and_gradients(run, tensors, module.parameters())
+    """Compare value and gradients of `run` with the definition; `room` is for noise in float32."""
+    true = compute_values_and_gradients(module.copy_as_definition(), tensors, module.parameters())
+    found = compute_values_and_gradients(run, tensors, module.parameters())
     value, gradient = (
         (find_worst_difference(found[:1], true[:1]), VALUE + room),
         (find_worst_difference(found[1:], true[1:]), GRADIENT + room),
@@ -175,19 +176,19 @@ def compare(module: AttendModule, run: Callable[..., Tensor], tensors: list[Tens
 
 
 def check_eager(row: Row) -> Outcome:
-    """A plain call."""
+    """Check a plain call."""
     module = AttendModule(row)
     return compare(module, module, draw(SIZES))
 
 
 def check_vmap(row: Row) -> Outcome:
-    """Over all tensors, over queries alone, and over a gradient."""
+    """Check vmap over all tensors, over queries alone, and over a gradient."""
     module, many = AttendModule(row), draw(SIZES, many=(3,))
     defined, alone = module.copy_as_definition(), [many[0], many[1][0], many[2][0]]
     learned = torch.func.grad(lambda *tensors: weigh(module(*tensors)), (0, 1, 2))
 
     def true(*tensors: Tensor) -> list[Tensor]:
-        return values_and_gradients(defined, [*tensors], ())
+        return compute_values_and_gradients(defined, [*tensors], ())
 
     singles = [true(*(tensor[i] for tensor in many)) for i in range(3)]
     shared = torch.stack([run_seeded(defined, query, *alone[1:]) for query in many[0]])
@@ -210,14 +211,14 @@ def _fill_zeros(gradient: Tensor | None, like: Tensor) -> Tensor:
 
 
 def check_grad(row: Row) -> Outcome:
-    """torch.func.grad to the tensors and to the parameters; torch.func.jvp along a direction."""
+    """Check torch.func.grad to the tensors and to the parameters, and torch.func.jvp along a direction."""
     module, tensors = AttendModule(row), draw(SIZES)
     parameters = {name: parameter.detach() for name, parameter in module.named_parameters()}
 
     def loss(own: dict[str, Tensor], *given: Tensor) -> Tensor:
         return weigh(torch.func.functional_call(module, own, given))
 
-    true = values_and_gradients(module.copy_as_definition(), tensors, module.parameters())
+    true = compute_values_and_gradients(module.copy_as_definition(), tensors, module.parameters())
     slopes, *rest = run_seeded(torch.func.grad(loss, (0, 1, 2, 3)), parameters, *tensors)
     found = [*rest, *slopes.values()]
     errors = {"gradient": (find_worst_difference(found, true[1:]), GRADIENT)}
@@ -231,7 +232,7 @@ def check_grad(row: Row) -> Outcome:
 
 
 def check_second(row: Row) -> Outcome:
-    """The product of the second derivative and a vector: differentiated twice, and as a difference of gradients."""
+    """Compare the second derivative times a vector with a difference of gradients."""
     module, tensors = AttendModule(row), draw(SIZES)
     along = draw(SIZES, seed=4)
     errors = {}
@@ -255,7 +256,7 @@ def check_second(row: Row) -> Outcome:
 def _differentiate_numerically(
     module: AttendModule, tensors: list[Tensor], along: list[Tensor], step: float = 1e-5
 ) -> list[Tensor]:
-    """The change of the gradients along a direction, from the gradients a step ahead and a step behind."""
+    """Return the change of the gradients along a direction, from gradients one step ahead and one behind."""
     ahead, behind = (
         _compute_gradients(module, [t + sign * step * a for t, a in zip(tensors, along, strict=True)])
         for sign in (1, -1)
@@ -264,12 +265,12 @@ def _differentiate_numerically(
 
 
 def _hessian(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """torch.func.hessian; its calls draw the same random numbers."""
+    """Return torch.func.hessian with calls that draw the same random numbers."""
     return torch.func.jacfwd(torch.func.jacrev(function), randomness="same")
 
 
 def _compute_gradients(module: AttendModule, tensors: list[Tensor]) -> list[Tensor]:
-    made = values_and_gradients(module, tensors, ())[1:]
+    made = compute_values_and_gradients(module, tensors, ())[1:]
     return [_fill_zeros(gradient, tensor) for gradient, tensor in zip(made, tensors, strict=True)]
 
 
@@ -284,18 +285,18 @@ def _compute_second_derivative(module: AttendModule, tensors: list[Tensor], alon
 
 
 def check_autocast(row: Row) -> Outcome:
-    """float32 tensors under bfloat16 autocast, and a query that a linear layer has made bfloat16."""
+    """Check float32 tensors under bfloat16 autocast, and a query that a linear layer has made bfloat16."""
     module, exact = AttendModule(row, dtype=torch.float32), AttendModule(row)
     exact.load_state_dict({name: tensor.double() for name, tensor in module.state_dict().items()})
     tensors = draw(SIZES, dtype=torch.float32)
-    true = values_and_gradients(exact.copy_as_definition(), [t.double() for t in tensors], exact.parameters())
+    true = compute_values_and_gradients(exact.copy_as_definition(), [t.double() for t in tensors], exact.parameters())
 
     def run(*given: Tensor) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16):
             output: Tensor = module(*given)
             return output
 
-    found = values_and_gradients(run, tensors, module.parameters())
+    found = compute_values_and_gradients(run, tensors, module.parameters())
     errors = {
         "value": (find_worst_difference(found[:1], true[:1]), FLOAT),
         "gradient": (find_worst_difference(found[1:], true[1:]), 10 * FLOAT),
@@ -311,13 +312,13 @@ def check_autocast(row: Row) -> Outcome:
 
 
 def check_fake(row: Row) -> Outcome:
-    """Shapes and dtypes under FakeTensorMode, with parts made inside and outside of it; forward and backward."""
+    """Check shapes and dtypes under FakeTensorMode, with parts made inside and outside of it."""
     outside, tensors = AttendModule(row, dtype=torch.float32), draw(SIZES, dtype=torch.float32)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         inside = AttendModule(row, dtype=torch.float32)
         fake = [mode.from_tensor(tensor) for tensor in tensors]
         for module in (outside, inside):
-            found = values_and_gradients(module, fake, module.parameters())
+            found = compute_values_and_gradients(module, fake, module.parameters())
             if not all(gradient is None or isinstance(gradient, FakeTensor) for gradient in found):
                 return Outcome(defect="a tensor that is not fake")
             if found[0].shape != (*SIZES.lead, SIZES.queries, SIZES.value) or found[0].dtype != torch.float32:
@@ -326,24 +327,24 @@ def check_fake(row: Row) -> Outcome:
 
 
 def check_meta(row: Row) -> Outcome:
-    """Shapes and dtypes on the meta device; forward and backward."""
+    """Check shapes and dtypes on the meta device; forward and backward."""
     with torch.device("meta"):
         module = AttendModule(row)
         tensors = [tensor.to("meta") for tensor in draw_on_cpu()]
-        found = values_and_gradients(module, tensors, module.parameters())
+        found = compute_values_and_gradients(module, tensors, module.parameters())
     if found[0].shape != (*SIZES.lead, SIZES.queries, SIZES.value) or not found[0].is_meta:
         return Outcome(defect=f"{found[0].shape} on {found[0].device}")
     return Outcome(backend=last.backend)
 
 
 def draw_on_cpu() -> list[Tensor]:
-    """Tensors from a generator of the CPU, whatever the device of new tensors is."""
+    """Return tensors from a generator of the CPU, whatever the device of new tensors is."""
     with torch.device("cpu"):
         return draw(SIZES)
 
 
 def check_inference(row: Row) -> Outcome:
-    """Value in inference mode, of tensors that were made outside and inside of it."""
+    """Check the value in inference mode, of tensors made outside and inside of it."""
     module, tensors = AttendModule(row), draw(SIZES)
     true = run_seeded(module.copy_as_definition(), *tensors)
     with torch.inference_mode():
@@ -357,7 +358,7 @@ def check_inference(row: Row) -> Outcome:
 
 
 def check_compile(row: Row, backend: str = "inductor") -> Outcome:
-    """torch.compile by Inductor into one graph, value and gradients at two sizes of the same graph."""
+    """Check torch.compile by Inductor: one graph, value and gradients at two sizes of it."""
     from torch._dynamo.utils import counters
     from torch._inductor import config
 
@@ -379,12 +380,12 @@ def check_compile(row: Row, backend: str = "inductor") -> Outcome:
 
 
 def check_traced(row: Row) -> Outcome:
-    """The same without Inductor, which takes a third of the time."""
+    """Check the graph without Inductor, which takes a third of the time."""
     return check_compile(row, "aot_eager")
 
 
 def find_valid_sizes(module: AttendModule) -> Iterator[Sizes]:
-    """Sizes that the parts of the module can be used with: some hold a number for each query or key."""
+    """Yield the sizes that the parts of the module accept: some hold a number for each query or key."""
     longer = SIZES._replace(queries=6, keys=11)
     for sizes in (SIZES, longer, SIZES._replace(queries=6), SIZES._replace(lead=(4, 3))):
         with contextlib.suppress(RegardError):
@@ -393,7 +394,7 @@ def find_valid_sizes(module: AttendModule) -> Iterator[Sizes]:
 
 
 def check_export(row: Row) -> Outcome:
-    """torch.export, value alone."""
+    """Check the value of torch.export."""
     module, tensors = AttendModule(row), draw(SIZES)
     with torch.no_grad():
         true = run_seeded(module.copy_as_definition(), *tensors)
@@ -416,11 +417,11 @@ CHEAP: Mapping[str, Check] = {
 SLOW: Mapping[str, Check] = {"compile": check_compile, "export": check_export}
 CHECKS: Mapping[str, Check] = {**CHEAP, **SLOW, "traced": check_traced}
 COLUMNS = ("eager", *SLOW, *(name for name in CHEAP if name != "eager"))
-DEFAULTS = ("score: scaled-dot", "bias: none", "mask: full", "normalizer: softmax", "reading: soft")  # one call
+DEFAULTS = ("score: scaled-dot", "bias: none", "mask: full", "normalizer: softmax", "aggregate: soft")  # one call
 
 
 def run_check(name: str, row: Row) -> Outcome:
-    """The outcome; our own sentences are refusals, anything else that is raised is a defect."""
+    """Run one check. An error of our own is a refusal, any other exception a defect."""
     try:
         return CHECKS[name](row)
     except RegardError as error:
@@ -430,12 +431,12 @@ def run_check(name: str, row: Row) -> Outcome:
 
 
 def format_cell(plain: Outcome, found: Outcome) -> str:
-    """What the table says: ✓ where it runs as a plain call does, else the backend that it runs on."""
+    """Return ✓ if it runs on the backend of a plain call, else the name of its backend."""
     if found.defect:
         raise RuntimeError(found.defect)
     if found.refused:
         return "refused"
-    # `few_queries` is taken where a compiled library is there, which differs from machine to machine.
+    # `few_queries` runs only if the compiled library is there, which differs between machines.
     return ("✓" if found.backend in (plain.backend, "few_queries") else found.backend) + found.note
 
 
@@ -444,7 +445,7 @@ HEAD = """# Transforms
 Generated by `python docs/transforms.py`, which runs every transform of torch with every part and compares it with the
 definition in float64; do not edit. The other parts of a call are the defaults, the backend is `auto`. *eager* names the
 backend of a plain call; elsewhere ✓ means right and on the same backend, a name means right and on that backend (the
-plan says why), and *refused* that an error of ours says what to do. Where a compiled library is there, calls without a
+plan says why), and *refused* that an error of ours says what to do. If the compiled library is there, calls without a
 gradient may run on `few_queries` instead.
 
 - **eager**: value and gradients to queries, keys, values and parameters.
@@ -459,21 +460,35 @@ gradient may run on `few_queries` instead.
 """
 
 
+def format_row(row: Row, own: Mapping[str, Outcome]) -> str:
+    """Return the line of the table for one part."""
+    cells = [own["eager"].backend, *(format_cell(own["eager"], own[name]) for name in COLUMNS[1:])]
+    return f"| {format_name(row)} | {' | '.join(cells)} |"
+
+
+def format_name(row: Row) -> str:
+    """Return the first cell of a row."""
+    return f"`{row.name.replace('|', chr(92) + '|')}`"
+
+
 def build_page(found: Mapping[str, Mapping[str, Outcome]]) -> str:
-    """The whole document, a table for each family."""
+    """Return the whole document, a table for each family. Rows that were not run stay as they are in the document."""
+    before = TARGET.read_text(encoding="utf-8").split("\n## ")
     lines = [HEAD]
     for family in dict.fromkeys(row.family for row in ROWS):
         lines += [f"## {family}", "", f"| | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+        known = next((part.splitlines() for part in before if part.startswith(f"{family}\n")), [])
         for row in (row for row in ROWS if row.family == family):
-            own = found[str(row)]
-            cells = [own["eager"].backend, *(format_cell(own["eager"], own[name]) for name in COLUMNS[1:])]
-            lines.append(f"| `{row.name.replace('|', chr(92) + '|')}` | {' | '.join(cells)} |")
+            if str(row) in found:
+                lines.append(format_row(row, found[str(row)]))
+            else:
+                lines.append(next(line for line in known if line.startswith(f"| {format_name(row)} |")))
         lines.append("")
     return "\n".join(lines)
 
 
 def run_checks(rows: Iterable[Row], names: Iterable[str], keep: Path | None) -> dict[str, dict[str, Outcome]]:
-    """Every outcome, with those that were kept; default parts make the same call and are compiled once."""
+    """Return all outcomes, kept ones included. Default parts make the same call and are compiled once."""
     kept = json.loads(keep.read_text(encoding="utf-8")) if keep is not None and keep.exists() else {}
     found = {row: {name: Outcome(*outcome) for name, outcome in own.items()} for row, own in kept.items()}
     for name in names:
@@ -497,7 +512,7 @@ def main() -> None:
     given = parser.parse_args()
     rows = [row for row in ROWS if given.only is None or row.name in given.only]
     found = run_checks(rows, given.transform or COLUMNS, given.results)
-    if given.only or given.transform:
+    if given.transform:
         print(json.dumps(found))
     else:
         TARGET.write_text(build_page(found), encoding="utf-8")

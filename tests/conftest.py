@@ -1,4 +1,4 @@
-"""What the tests of the whole package share."""
+"""Fixtures that all tests share."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -14,15 +14,15 @@ from regard.cli import main
 
 @pytest.fixture
 def as_installed() -> Iterator[None]:
-    """Shapes are not checked, as where users run it: bad input reaches our own sentences, and nothing is slowed."""
+    """Turn the checks of shapes off, as for users: bad input reaches our own messages, and nothing is slowed."""
     before = config.jaxtyping_disable
     config.update("jaxtyping_disable", True)
     yield
     config.update("jaxtyping_disable", before)
 
 
-class Done(NamedTuple):
-    """What a command left behind."""
+class CommandResult(NamedTuple):
+    """The exit code and the output of a command."""
 
     code: int
     output: str
@@ -32,12 +32,12 @@ class Done(NamedTuple):
 @pytest.fixture
 def regard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], as_installed: None
-) -> Callable[..., Done]:
-    """The command, in this process and in an empty folder."""
+) -> Callable[..., CommandResult]:
+    """Return a function that runs the command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     threads = torch.get_num_threads()
 
-    def run(*arguments: object) -> Done:
+    def run(*arguments: object) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
         code = 0
         try:
@@ -45,6 +45,6 @@ def regard(
         except SystemExit as error:
             code = int(error.code or 0)
         torch.set_num_threads(threads)
-        return Done(code, *capfd.readouterr())
+        return CommandResult(code, *capfd.readouterr())
 
     return run

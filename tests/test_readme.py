@@ -1,5 +1,6 @@
-"""What the READMEs show works as it stands there, in both languages."""
+"""The documents are true: their code runs, and the commands, files and names in them exist."""
 
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -12,10 +13,33 @@ from regard.tasks import TASKS, import_task
 ROOT = Path(__file__).parent.parent
 READMES = ["README.md", "README.zh-CN.md"]
 PAGES = [*READMES, "docs/tasks.md"]
+DOCUMENTS = [*READMES, "DESIGN.md", "CONTRIBUTING.md", "SECURITY.md"]
 
 
 def text(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def files() -> set[str]:
+    folders = [ROOT / name for name in ("src", "tests", "benchmarks", "docs")]
+    paths = [path for folder in folders for path in folder.rglob("*") if "__pycache__" not in path.parts]
+    return {f"/{path.relative_to(ROOT).as_posix()}{'/' if path.is_dir() else ''}" for path in paths}
+
+
+@pytest.mark.parametrize("name", ["DESIGN.md", "CONTRIBUTING.md"])
+def test_the_source_files_that_a_document_names_exist(name: str, files: set[str]) -> None:
+    """A path may leave out its beginning; one with NAME in it is for the reader to fill in."""
+    named = re.findall(r"`([\w./]+(?:\.(?:py|cpp|hpp|js)|/))`", text(name))
+    assert len(named) > 20
+    missing = [path for path in named if "NAME" not in path and not any(file.endswith(f"/{path}") for file in files)]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_modules_and_names_of_a_document_exist(name: str) -> None:
+    for dotted in re.findall(r"`(regard(?:\.\w+)+)(?:\(\))?`", text(name)):
+        assert pkgutil.resolve_name(dotted) is not None
 
 
 @pytest.mark.parametrize("name", READMES)
@@ -40,7 +64,7 @@ def test_the_commands_and_files_of_a_readme_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_trainings_of_a_page_are_understood(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """And the runs that it names have the names that trainings give them."""
+    """And the runs that it names are those that these trainings make."""
     lines = re.findall(r"^\$ regard (train [a-z][^#\n]*)", text(name), re.MULTILINE)
     assert lines
     folders = {str(import_task(task).configure(None, (), {}).training.folder) for task in TASKS}

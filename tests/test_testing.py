@@ -161,7 +161,7 @@ def test_wrong_scores_are_named(score: Score) -> None:
 @pytest.mark.parametrize(
     ("score", "sentence"),
     [
-        (Centered(), "^Centered.counts_keys: got False, but the score of a key changes with the other keys$"),
+        (Centered(), "^Centered.uses_key_positions: got False, but the score of a key changes with the other keys$"),
         (Compared(), "^Compared: the score of a query changes with the other queries$"),
         (FalselyBlind(), "^FalselyBlind.head_blind: got True, but heads that are in groups get other numbers$"),
     ],
@@ -665,7 +665,7 @@ class Flat(Sharper):
         return AggregateResult(weights.mean(-2))
 
 
-@pytest.mark.parametrize("aggregate", [Sharper(), *(make() for make in AGGREGATES.values())], ids=repr)
+@pytest.mark.parametrize("aggregate", [Sharper(), *(make(Sizes(4, 4, 4)) for make in AGGREGATES.values())], ids=repr)
 def test_right_aggregates_pass(aggregate: Aggregate) -> None:
     check_aggregate(aggregate)
 

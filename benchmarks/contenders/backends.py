@@ -8,14 +8,14 @@ from torch import Tensor
 import regard
 from benchmarks.claim import Build, Contender
 from benchmarks.contenders.tensors import draw_normal
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 
 DIM = 64
 WINDOW = 256
 
 
 def build_backend(
-    name: Backend,
+    name: BackendName,
     *,
     score: regard.Score | None = None,
     mask: regard.Mask | None = None,

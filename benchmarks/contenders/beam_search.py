@@ -59,7 +59,7 @@ def ours(task: SearchProblem) -> Contender:
 
     def find() -> list[tuple[int, ...]]:
         encoded = model.encode(text.source, text.source_lengths)
-        found = beam_search(model.decoder, encoded, marks, task.steps - 1, plan=plan)
+        found = beam_search(model.decoder, encoded, marks, task.steps - 1, options=plan)
         return [(*own[0].tokens, END) for own in found]
 
     return build_search(model, find)

@@ -1,7 +1,7 @@
 """Multi-head attention of a sequence with itself: our layer, torch's, and those of three libraries.
 
-All have the same four matrices and no bias other than zeros. The functions whose name ends in `_weights` also give the
-weights of each head, and those in `_build_summary` what is asked of them: the entropy and the five largest of each query.
+All have the same four matrices and no bias other than zeros. Functions with `weights` in their name also return the
+weights of each head, those with `summary` the entropy and the five largest weights of each query.
 """
 
 import importlib

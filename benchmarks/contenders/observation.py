@@ -97,7 +97,7 @@ def long_observed(sizes: Sizes) -> Contender:
     def forward() -> Tensor:
         with torch.no_grad(), observe(model, keep="tiles", top=TOP) as recording:
             output: Tensor = model(query, key)
-        seen: AttentionMap = recording["Long"]
+        seen: AttentionMap = recording["LongAttention"]
         seen.downsample(0)
         seen.tile(0, slice(0, 64), slice(0, 64))
         return output

@@ -9,152 +9,57 @@ tensor([0., 1., 2.])
 """
 
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from regard.algebra.aggregates import (
-        Aggregate,
-        Argmax,
-        Baseline,
-        Gumbel,
-        Sample,
-        Soft,
-        StraightThroughGumbel,
-        reinforce,
-    )
-    from regard.algebra.biases import ALiBi, Bias, Dense, Prior, Relative
-    from regard.algebra.masks import Causal, CenteredWindow, Documents, Full, Lengths, Mask, Prefix, Table, Window
-    from regard.algebra.normalizers import (
-        ChunkwiseMonotonic,
-        Entmax,
-        Entmax15,
-        HardMonotonic,
-        LocalGaussian,
-        Monotonic,
-        Normalizer,
-        RowTotal,
-        Sigmoid,
-        Softmax,
-        SoftmaxPlusOne,
-        Sparsemax,
-    )
-    from regard.algebra.parts import CallFacts, Parts
-    from regard.algebra.scores import (
-        Additive,
-        Bilinear,
-        Capped,
-        Concat,
-        Cosine,
-        Dot,
-        DotForm,
-        DotScore,
-        FeatureDot,
-        Gaussian,
-        Laplacian,
-        Location,
-        ScaledDot,
-        Score,
-    )
-    from regard.compute.attend import AttentionResult, attend
-    from regard.compute.planning import Plan, make_plan
-    from regard.compute.weights import Weights
-    from regard.errors import InputError, KindError, PlanError, RegardError
-    from regard.inspect.observe import observe
-    from regard.inspect.recording import Recording
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "algebra.aggregates": "Argmax Baseline Gumbel StraightThroughGumbel Aggregate Sample Soft reinforce",
-    "algebra.biases": "ALiBi Bias Dense Prior Relative",
-    "errors": "InputError KindError PlanError RegardError",
-    "compute.planning": "Plan make_plan",
-    "algebra.masks": "CenteredWindow Causal Documents Full Lengths Mask Prefix Table Window",
-    "algebra.normalizers": "ChunkwiseMonotonic Entmax Entmax15 HardMonotonic LocalGaussian "
-    "Monotonic Normalizer RowTotal Sigmoid Softmax SoftmaxPlusOne Sparsemax",
-    "inspect.observe": "observe",
-    "compute.attend": "AttentionResult attend",
-    "algebra.parts": "CallFacts Parts",
-    "inspect.recording": "Recording",
-    "algebra.scores": "Additive Bilinear Capped Concat Cosine Dot DotForm DotScore FeatureDot Gaussian "
-    "Laplacian Location ScaledDot Score",
-    "compute.weights": "Weights",
+# A new mechanism is not named here: all that a family has in its `__all__` is public.
+_FAMILIES = ["errors", "algebra.scores", "algebra.biases", "algebra.masks", "algebra.normalizers", "algebra.aggregates"]
+_OTHERS = {
+    "AttentionResult": "compute.attend",
+    "CallFacts": "algebra.parts",
+    "Parts": "algebra.parts",
+    "Plan": "compute.planning",
+    "Recording": "inspect.recording",
+    "Weights": "compute.weights",
+    "attend": "compute.attend",
+    "make_plan": "compute.planning",
+    "observe": "inspect.observe",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
+if TYPE_CHECKING:
+    from regard.algebra.aggregates import *
+    from regard.algebra.biases import *
+    from regard.algebra.masks import *
+    from regard.algebra.normalizers import *
+    from regard.algebra.parts import CallFacts as CallFacts
+    from regard.algebra.parts import Parts as Parts
+    from regard.algebra.scores import *
+    from regard.compute.attend import AttentionResult as AttentionResult
+    from regard.compute.attend import attend as attend
+    from regard.compute.planning import Plan as Plan
+    from regard.compute.planning import make_plan as make_plan
+    from regard.compute.weights import Weights as Weights
+    from regard.errors import *
+    from regard.inspect.observe import observe as observe
+    from regard.inspect.recording import Recording as Recording
+else:
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
+    def __getattr__(name: str) -> object:
+        if name == "__all__":
+            return sorted([*_OTHERS, *(public for family in _FAMILIES for public in _load(family).__all__)])
+        if not name.startswith("_") and not find_spec(f"regard.{name}"):
+            homes = [_OTHERS[name]] if name in _OTHERS else _FAMILIES
+            for home in map(_load, homes):
+                if name in _OTHERS or name in home.__all__:
+                    globals()[name] = getattr(home, name)  # from now on found without this function
+                    return globals()[name]
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
-    found: object = getattr(import_module(f"regard.{_HOME_OF[name]}"), name)
-    globals()[name] = found  # the next time it is an attribute like any other
-    return found
 
+    def __dir__() -> list[str]:
+        return [*__getattr__("__all__"), "__version__"]
 
-def __dir__() -> list[str]:
-    return [*globals(), *_HOME_OF]
-
-
-__all__ = [
-    "ALiBi",
-    "Additive",
-    "Aggregate",
-    "Argmax",
-    "AttentionResult",
-    "Baseline",
-    "Bias",
-    "Bilinear",
-    "CallFacts",
-    "Capped",
-    "Causal",
-    "CenteredWindow",
-    "ChunkwiseMonotonic",
-    "Concat",
-    "Cosine",
-    "Dense",
-    "Documents",
-    "Dot",
-    "DotForm",
-    "DotScore",
-    "Entmax",
-    "Entmax15",
-    "FeatureDot",
-    "Full",
-    "Gaussian",
-    "Gumbel",
-    "HardMonotonic",
-    "InputError",
-    "KindError",
-    "Laplacian",
-    "Lengths",
-    "LocalGaussian",
-    "Location",
-    "Mask",
-    "Monotonic",
-    "Normalizer",
-    "Parts",
-    "Plan",
-    "PlanError",
-    "Prefix",
-    "Prior",
-    "Recording",
-    "RegardError",
-    "Relative",
-    "RowTotal",
-    "Sample",
-    "ScaledDot",
-    "Score",
-    "Sigmoid",
-    "Soft",
-    "Softmax",
-    "SoftmaxPlusOne",
-    "Sparsemax",
-    "StraightThroughGumbel",
-    "Table",
-    "Weights",
-    "Window",
-    "attend",
-    "make_plan",
-    "observe",
-    "reinforce",
-]
+    def _load(home: str) -> ModuleType:
+        return import_module(f"regard.{home}")

@@ -1,13 +1,15 @@
-"""One builder and one wording for everything that the caller can mend: `name: got …, expected …; fix: …`."""
+"""Errors that the caller can mend, all worded alike: `name: got …, expected …; fix: …`."""
 
 import difflib
 from collections.abc import Iterable
 
+__all__ = ["InputError", "KindError", "PlanError", "RegardError"]
+
 
 class RegardError(Exception):
-    """Anything that this library raises on purpose."""
+    """The base of all errors that this library raises on purpose."""
 
-    relayed = False  # whether another process has said it already
+    relayed = False  # whether another process has printed it already
 
 
 class InputError(RegardError, ValueError):
@@ -23,11 +25,11 @@ class PlanError(RegardError, NotImplementedError):
 
 
 class StaleError(RegardError, RuntimeError):
-    """Something is asked of a call whose tensors have changed since."""
+    """Tensors of a call were changed before something was computed from them."""
 
 
 def format_message(name: str, got: object, expected: str, fix: str) -> str:
-    """The one wording.
+    """Return the message of an error.
 
     >>> format_message("heads", 3, "a divisor of size=64", "use one of 1, 2, 4, 8")
     'heads: got 3, expected a divisor of size=64; fix: use one of 1, 2, 4, 8'
@@ -36,17 +38,17 @@ def format_message(name: str, got: object, expected: str, fix: str) -> str:
 
 
 def wrong(name: str, got: object, expected: str, fix: str) -> InputError:
-    """A value error in the one wording, to be raised by the caller."""
+    """Return a value error, which the caller raises."""
     return InputError(format_message(name, got, expected, fix))
 
 
 def wrong_kind(name: str, got: object, expected: str, fix: str) -> KindError:
-    """A type error in the one wording, to be raised by the caller."""
+    """Return a type error, which the caller raises."""
     return KindError(format_message(name, got, expected, fix))
 
 
 def missing_package(package: str, extra: str, otherwise: str = "") -> InputError:
-    """A package that is not there, of an extra that brings it.
+    """Return the error for a package that is not installed, with the extra that installs it.
 
     >>> str(missing_package("pillow", "vision"))
     "pillow: got no such package, expected it installed; fix: pip install 'regard[vision]'"
@@ -55,7 +57,7 @@ def missing_package(package: str, extra: str, otherwise: str = "") -> InputError
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that was most likely meant.
+    """Return the known name that was most likely meant.
 
     >>> find_nearest("haeds", ["size", "heads"])
     'heads'

@@ -25,11 +25,11 @@ from regard import (
 from regard.algebra.aggregates import AggregateResult
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Tensor
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 
 SHARES = torch.tensor([0.4, 0.05, 0.25, 0.3], dtype=torch.float64)
 REWARDS = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
-BACKENDS: list[Backend] = ["eager", "rows"]
+BACKENDS: list[BackendName] = ["eager", "rows"]
 
 
 def random_tensors() -> tuple[Tensor, Tensor, Tensor]:
@@ -53,7 +53,7 @@ def test_soft_is_the_weights_themselves() -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_argmax_reads_one_value_and_learns_as_if_it_were_soft(backend: Backend) -> None:
+def test_argmax_reads_one_value_and_learns_as_if_it_were_soft(backend: BackendName) -> None:
     tensors = random_tensors()
     hard = attend(*tensors, aggregate=Argmax(), backend=backend)
     soft = attend(*tensors)

@@ -9,7 +9,7 @@ from benchmarks import claims
 from benchmarks.claim import FASTEST, OURS, MemoryCase, TimeCase
 from benchmarks.claims import NAMES, find
 from benchmarks.measurement import Scale, _compute_differences, build_call, time_case
-from regard.compute.planning import BACKENDS
+from regard.compute.backends import BACKENDS
 
 CASES = [(name, index) for name in NAMES for index in range(len(find(name).cases))]
 

@@ -99,8 +99,8 @@ def test_an_unknown_claim_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_a_busy_machine_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(command, "busy_elsewhere", lambda: 1.25)
-    monkeypatch.setattr(peers, "installed", lambda: True)
+    monkeypatch.setattr(command, "measure_other_load", lambda: 1.25)
+    monkeypatch.setattr(peers, "is_installed", lambda: True)
     assert refused(monkeypatch, "window") == 2
     assert capsys.readouterr().err == (
         "benchmarks: machine: got 1.2 cores busy with other work, expected at most 0.5; "
@@ -109,7 +109,7 @@ def test_a_busy_machine_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 def test_missing_peers_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(peers, "installed", lambda: False)
+    monkeypatch.setattr(peers, "is_installed", lambda: False)
     assert refused(monkeypatch, "window") == 2
     assert "fix: python -m benchmarks.peers" in capsys.readouterr().err
 

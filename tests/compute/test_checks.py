@@ -238,7 +238,7 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a normalizer for a reading": (
         call(aggregate=Sparsemax()),
         TypeError,
-        "aggregate: got a Sparsemax, expected a Reading; fix: pass an instance, such as Soft()",
+        "aggregate: got a Sparsemax, expected an Aggregate; fix: pass an instance, such as Soft()",
     ),
     "a tensor for a bias": (
         call(bias=ones(L, S)),
@@ -286,13 +286,13 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "an unknown backend": (
         call(backend="flash"),
         ValueError,
-        "backend: got 'flash', expected one of auto, eager, sdpa, few, local, linear, stream, rows, flex; "
+        "backend: got 'flash', expected one of auto, linear, local, few_queries, sdpa, stream, rows, flex, eager; "
         'fix: use "auto"',
     ),
     "a backend that cannot": (
         call(backend="sdpa", aggregate=Argmax()),
         NotImplementedError,
-        "backend: got 'sdpa', expected one that can compute this: a hard reading needs the weights themselves; "
+        "backend: got 'sdpa', expected one that can compute this: a hard aggregate needs the weights themselves; "
         'fix: use backend="auto", which finds one that can',
     ),
 }

@@ -61,7 +61,7 @@ class NaNGradient(DotScore):
 
 
 def test_a_gradient_of_nan_is_found() -> None:
-    errors = list(verification.verify_score(NaNGradient(), name="mine"))
+    errors = list(verification.verify_part(NaNGradient(), name="mine"))
     assert any(not error.within_tolerance for error in errors)
 
 

@@ -5,6 +5,7 @@ import torch
 
 from regard import Lengths, Mask, Window, attend
 from regard.algebra import catalog
+from regard.algebra.entries import make_lengths
 from regard.compute import verification
 from regard.compute.verification import SMALL, CatalogCase, build_parts, find_supported_backends
 
@@ -40,7 +41,7 @@ def test_an_empty_row_is_zero_in_value_weight_and_gradient(case: CatalogCase, dt
 @pytest.mark.parametrize("case", verification.choose_pairwise_cases(FAMILIES)[::2], ids=str)
 def test_what_padding_holds_does_not_matter(case: CatalogCase, broken: float) -> None:
     parts = build_parts(case, SMALL)
-    lengths = catalog.make_lengths(SMALL)
+    lengths = make_lengths(SMALL)
     padding = torch.arange(SMALL.keys) >= lengths[..., None]
     for backend in ["eager", *find_supported_backends(parts, SMALL)]:
         query, key, value = verification.draw_inputs(SMALL)

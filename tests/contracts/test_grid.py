@@ -8,7 +8,7 @@ import torch
 from regard import attend
 from regard.algebra import catalog
 from regard.compute import verification
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 from regard.compute.verification import CatalogCase, build_parts, compare_backends
 
 WIDE = verification.SMALL._replace(query=5, key=3)
@@ -62,7 +62,7 @@ def test_dropout_drops_the_same_pairs_in_every_backend(case: CatalogCase) -> Non
 
 
 @pytest.mark.parametrize("backend", ["eager", "stream", "rows"])
-def test_dropout_keeps_the_mean_and_varies_with_the_seed(backend: Backend) -> None:
+def test_dropout_keeps_the_mean_and_varies_with_the_seed(backend: BackendName) -> None:
     parts = build_parts(CatalogCase("dot", "none", "full", "softmax", "soft"), verification.SMALL)
     tensors = verification.draw_inputs(verification.SMALL)
     plain = verification.run_backend(parts, tensors, "eager").output

@@ -28,7 +28,7 @@ from regard import (
     attend,
 )
 from regard.algebra.shapes import Tensor
-from regard.compute.backends import RUNS
+from regard.compute.backends import BACKENDS
 from regard.errors import PlanError
 from regard.layers import Attention, Mechanism
 
@@ -71,7 +71,10 @@ def test_a_number_for_each_head_is_each_head_with_its_number(name: str, mask: st
     make, _ = TAKERS[name]
     query, key, value = tensors()
     ran = 0
-    for backend in ["auto", *(name for name in RUNS if name != "flex" or mask == "full")]:  # it traces masks for long
+    for backend in [
+        "auto",
+        *(name for name in BACKENDS if name != "flex" or mask == "full"),
+    ]:  # it traces masks for long
         torch.manual_seed(0)
         try:
             with torch.no_grad():

@@ -10,7 +10,7 @@ from regard.algebra import catalog
 from regard.algebra.parts import Parts
 from regard.algebra.shapes import Tensor
 from regard.compute import verification
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 from regard.compute.verification import SMALL, build_parts, find_supported_backends
 from regard.errors import PlanError
 
@@ -30,7 +30,7 @@ def spoil(tensor: Tensor, hidden: Tensor, content: float | str) -> Tensor:
     return torch.where(hidden[..., None], signs * number, tensor.detach()).requires_grad_()
 
 
-def outcome(parts: Parts, tensors: list[Tensor], backend: Backend, rows: Tensor) -> list[Tensor] | None:
+def outcome(parts: Parts, tensors: list[Tensor], backend: BackendName, rows: Tensor) -> list[Tensor] | None:
     """Output, weights and gradients of the rows that are looked at; None if the backend refuses."""
     try:
         found = verification.run_backend(parts, tensors, backend)

@@ -13,7 +13,7 @@ from regard import Mask, attend
 from regard.algebra import biases
 from regard.algebra.parts import Parts
 from regard.compute import verification
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 from regard.compute.verification import CatalogCase, build_parts
 
 
@@ -82,7 +82,7 @@ def laid(layout: str, who: Sequence[bool], dtype: torch.dtype = torch.float64) -
     return [t.detach().requires_grad_() for t in odd], [t.requires_grad_() for t in plain]
 
 
-def differ(parts: Parts, odd: list[Tensor], plain: list[Tensor], backend: Backend) -> float:
+def differ(parts: Parts, odd: list[Tensor], plain: list[Tensor], backend: BackendName) -> float:
     """The worst difference of outputs and gradients, relative to the size of the numbers."""
     found, true = (verification.run_backend(parts, tensors, backend) for tensors in (odd, plain))
     pairs = [(found.output, true.output)]
@@ -136,7 +136,7 @@ def test_a_gradient_may_arrive_in_any_layout(case: CatalogCase, layout: str) -> 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "to be negated"])
 @pytest.mark.parametrize("backend", ["sdpa", "few_queries", "stream", "eager"])
-def test_a_mask_and_a_bias_may_have_any_layout(layout: str, backend: Backend) -> None:
+def test_a_mask_and_a_bias_may_have_any_layout(layout: str, backend: BackendName) -> None:
     drawn = torch.randn(*SIZES.lead, SIZES.queries, SIZES.keys, dtype=torch.float64)
     table, seen = LAYOUTS[layout](drawn), LAYOUTS[layout]((drawn > -0.5).byte()).view(torch.bool)
     tensors = [tensor.detach() for tensor in verification.draw_inputs(SIZES)]

@@ -14,15 +14,16 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import regard
-from regard.compute.kernels import few_queries, native, noise, ranking, recurrent, summary
+from regard.compute.kernels import few_queries, native, noise, summary
 from regard.compute.kernels.additive import additive_scores
-from regard.compute.kernels.cross_entropy import cross_entropy
 from regard.compute.kernels.dropout import add_dropout, dropout, relu_dropout
 from regard.compute.kernels.flash import flash_attention
 from regard.compute.kernels.monotonic import align_expected
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.simplex import entmax, sparsemax
 from regard.errors import RegardError
+from regard.models.kernels import ranking, recurrent
+from regard.models.kernels.cross_entropy import cross_entropy
 
 pytestmark = pytest.mark.skipif(native.load_library() is None, reason="no compiler here")
 
@@ -30,7 +31,8 @@ OURS = ("InputError", "KindError", "PlanError")
 CASES = """
 import json, sys, torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from regard import attend, catalog, verify
+from regard.algebra import catalog
+from regard.compute import verification
 from regard.errors import RegardError
 from regard.compute.kernels import native
 
@@ -43,7 +45,7 @@ shapes = (2, 3, 5, 4), (2, 3, 5, 4), (2, 3, 5, 4)
 def run(parts, grad):
     tensors = [torch.randn(shape, requires_grad=grad) for shape in shapes]
     with torch.set_grad_enabled(grad):
-        output = verify.run(parts, tensors, "auto").output
+        output = verification.run_backend(parts, tensors, "auto").output
     if grad and output.requires_grad:
         output.sum().backward()
     return list(output.shape)
@@ -51,12 +53,12 @@ def run(parts, grad):
 def shapes_of(case, grad):
     if kind == "meta":
         with torch.device("meta"):
-            return run(verify.build(case, sizes, dtype=torch.float32), grad)
-    parts = verify.build(case, sizes, dtype=torch.float32)
+            return run(verification.build_parts(case, sizes, dtype=torch.float32), grad)
+    parts = verification.build_parts(case, sizes, dtype=torch.float32)
     with FakeTensorMode(allow_non_fake_inputs=True):
         return run(parts, grad)
 
-for case in verify.pairwise()[::8]:
+for case in verification.choose_pairwise_cases()[::8]:
     for grad in (False, True):
         print(case, grad, file=sys.stderr)  # the last one, should the process end
         try:

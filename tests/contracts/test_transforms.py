@@ -16,7 +16,7 @@ from regard import Causal, CenteredWindow, Gumbel, InputError, Window, attend
 from regard.algebra import catalog
 from regard.compute.kernels import native
 from regard.compute.kernels.blocks import choose_rows_per_block
-from regard.compute.planning import spans
+from regard.compute.lowering import spans
 
 GENERATOR = Path(__file__).parents[2] / "docs" / "transforms.py"
 
@@ -109,7 +109,7 @@ def test_derivatives_are_carried_forward_outside_of_torch_func_too(row: object) 
         return
     module, tensors = transforms.AttendModule(row), transforms.draw(transforms.SIZES)
     along = transforms.draw(transforms.SIZES, seed=4)
-    slopes = transforms.values_and_gradients(module.copy_as_definition(), tensors, ())[1:]
+    slopes = transforms.compute_values_and_gradients(module.copy_as_definition(), tensors, ())[1:]
     true = sum((slope * a).sum() for slope, a in zip(slopes, along, strict=True) if slope is not None)
     with torch.no_grad(), forward_ad.dual_level():
         duals = [forward_ad.make_dual(tensor, a) for tensor, a in zip(tensors, along, strict=True)]
@@ -146,7 +146,7 @@ def test_random_aggregates_under_vmap_say_what_to_write() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("transform", ["traced", "export"])
 def test_parts_built_inline_and_others_that_once_failed_compile_into_one_graph(transform: str) -> None:
-    """In a process of its own, without the shape checks of the tests; others are in tests/backends/test_tracing.py."""
+    """In a process of its own, without shape checks; other parts: tests/compute/backends/test_tracing.py."""
     names = [*transforms.INLINE, "chunkwise", "relative"]
     only = [word for name in names for word in ("--only", name)]
     command = [sys.executable, str(GENERATOR), "--transform", transform, *only]

@@ -8,21 +8,21 @@ import pytest
 from regard.datasets.bounds import BOUNDS, check_file, format_markdown, get_bound, parse_json
 from regard.errors import InputError
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_security_md_lists_the_table_as_it_is() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     listed = text.partition("<!-- bounds -->\n")[2].partition("\n<!-- /bounds -->")[0]
-    assert listed == format_markdown(), "write what regard.datasets.bounds.markdown() returns between the two marks"
+    assert listed == format_markdown(), "write what bounds.format_markdown() returns between the two marks"
 
 
 def test_every_bound_is_used() -> None:
     """By its name, or in a loop over names in the file that checks them."""
     folder = ROOT / "src" / "regard"
     text = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != "bounds.py")
-    used = set(re.findall(r"""most\(\s*["']([\w ]+)["'],\s*["']([\w ]+)["']""", text))
-    loops = {"run folder": "web/vetting.py", "sound": "tasks/speech/sound.py"}
+    used = set(re.findall(r"""get_bound\(\s*["']([\w ]+)["'],\s*["']([\w ]+)["']""", text))
+    loops = {"run folder": "web/run_checks.py", "sound": "tasks/speech/sound.py"}
     for name, path in loops.items():
         used |= {(name, quantity) for quantity in re.findall(r'"([\w ]+)"', (folder / path).read_text("utf-8"))}
     table = {(name, quantity) for name, bounds in BOUNDS.items() for quantity in bounds}

@@ -10,8 +10,8 @@ import torch
 
 from regard.errors import InputError
 from regard.export import CTranslate2Translator, export, open_translator
-from regard.export.cache import convert_once
 from regard.export.converter import to_ctranslate2
+from regard.export.engine import convert_once
 from regard.models import ModelConfig, build_model
 from regard.models.config import TransformerConfig
 from regard.models.search import Hypothesis
@@ -200,7 +200,7 @@ def test_of_several_that_ask_at_once_one_exports(tmp_path: Path, monkeypatch: py
         made.append(arguments)
         to_ctranslate2(*arguments)
 
-    monkeypatch.setattr("regard.export.cache.to_ctranslate2", counted)
+    monkeypatch.setattr("regard.export.engine.to_ctranslate2", counted)
     threads = [Thread(target=convert_once, args=(torchs, tmp_path / "run", weights)) for _ in range(4)]
     for thread in threads:
         thread.start()

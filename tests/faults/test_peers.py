@@ -28,7 +28,7 @@ from regard import (
 from regard.algebra import catalog
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Tensor
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 from regard.layers import Attention, Coverage, Mechanism, Memory, build_initial_weights, coverage_loss
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
@@ -102,7 +102,7 @@ def test_nothing_is_read_when_nothing_is_valid_unlike_in_d2l(dtype: torch.dtype)
 
 
 @pytest.mark.parametrize("backend", ["sdpa", "local"])
-def test_the_scale_of_a_folded_gaussian_is_its_own_unlike_in_x_transformers(backend: Backend) -> None:
+def test_the_scale_of_a_folded_gaussian_is_its_own_unlike_in_x_transformers(backend: BackendName) -> None:
     """Its default scale, 1/√width, is taken after a coordinate was added: flash and eager differ by 0.12."""
     query, key, value = tensors()
     for score in (Gaussian(0.7), Dot() + Gaussian(0.7), 0.5 * Gaussian(torch.tensor([0.5, 1.0, 2.0]).double())):

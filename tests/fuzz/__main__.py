@@ -1,17 +1,17 @@
-"""`python -m tests.fuzz --minutes 60`: look for attentions that are not what the definition says."""
+"""`python -m tests.fuzz --minutes 60`: compare random attentions with the definition."""
 
 import argparse
 import sys
 import time
 from pathlib import Path
 
-from tests.fuzz.hunting import STRIDE, Findings, hunt
+from tests.fuzz.campaign import STRIDE, Findings, run_trials
 
 FOUND = Path(__file__).parent / "found"
 
 
 def main() -> int:
-    """Read the command line, hunt, and say how it ended."""
+    """Read the command line, run trials, and print how they ended."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--trials", type=int, default=STRIDE, help="stop after so many")
@@ -22,7 +22,7 @@ def main() -> int:
     found, start, trials = Findings(given.keep), time.monotonic(), 0
     without = frozenset(filter(None, given.without.split(",")))
     try:
-        trials = hunt(given.seed * STRIDE, given.trials, given.minutes * 60, without, found)
+        trials = run_trials(given.seed * STRIDE, given.trials, given.minutes * 60, without, found)
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
     print(f"\n{trials:,} trials in {time.monotonic() - start:.0f} s: {len(found.counts)} kinds of failures")

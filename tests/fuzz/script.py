@@ -1,26 +1,26 @@
-"""The ten lines that show a failure to whoever has torch and regard."""
+"""Ten lines that reproduce a failure with torch and regard alone."""
 
-from tests.fuzz.checking import Failure
-from tests.fuzz.trial import Trial
+from tests.fuzz.trial import Failure, Trial
 
 WIDE = "[t.detach().double().requires_grad_() for t in (q, k, v)]"
 CONTEXTS = {"no_grad": "torch.no_grad()", "inference": "torch.inference_mode()"}
 STACKED = "[torch.stack([t, -t]).detach() for t in (q, k, v)]"
 OTHERS = {
     "vmap": [
-        f"many = {STACKED}; single = [run(parts, [t[i] for t in many], BACKEND).output for i in (0, 1)]",
-        "print(torch.func.vmap(lambda *t: run(parts, t, BACKEND).output)(*many) - torch.stack(single))",
+        f"many = {STACKED}; single = [run_backend(parts, [t[i] for t in many], BACKEND).output for i in (0, 1)]",
+        "print(torch.func.vmap(lambda *t: run_backend(parts, t, BACKEND).output)(*many) - torch.stack(single))",
     ],
     "func-grad": [
-        "print(torch.func.grad(lambda *t: run(parts, t, BACKEND).output.square().sum(), (0, 1, 2))(q, k, v))"
+        "print(torch.func.grad(lambda *t: run_backend(parts, t, BACKEND).output.square().sum(), (0, 1, 2))(q, k, v))"
     ],
     "second": [
-        "g = torch.autograd.grad(run(parts, (q, k, v), BACKEND).output.square().sum(), (q, k, v), create_graph=True)",
+        "loss = run_backend(parts, (q, k, v), BACKEND).output.square().sum()",
+        "g = torch.autograd.grad(loss, (q, k, v), create_graph=True)",
         "print(torch.autograd.grad(sum(t.square().sum() for t in g), (q, k, v)))  # compare with eager",
     ],
     "autocast": [
-        'with torch.autocast("cpu", torch.bfloat16): found = run(parts, (q, k, v), BACKEND).output',
-        f'print(found - run(cast_parts(parts, torch.float64), {WIDE}, "eager").output)',
+        'with torch.autocast("cpu", torch.bfloat16): found = run_backend(parts, (q, k, v), BACKEND).output',
+        f'print(found - run_backend(cast_parts(parts, torch.float64), {WIDE}, "eager").output)',
     ],
     "compile": [
         "given = dict(score=parts[0], bias=parts[1], mask=parts[2], normalizer=parts[3], aggregate=parts[4])",
@@ -30,14 +30,14 @@ OTHERS = {
     "fake": [
         "from torch._subclasses.fake_tensor import FakeTensorMode as Fake",
         "with Fake(allow_non_fake_inputs=True) as m, torch.no_grad():"
-        " print(run(parts, [m.from_tensor(t.detach()) for t in (q, k, v)], BACKEND).output.shape)",
+        " print(run_backend(parts, [m.from_tensor(t.detach()) for t in (q, k, v)], BACKEND).output.shape)",
     ],
 }
 
 
 def write_script(trial: Trial, failure: Failure) -> str:
-    """At most ten lines that build the trial and print what is wrong."""
-    lines = OTHERS.get(trial.transform) or _comparison(trial, failure)
+    """Return at most ten lines that build the trial and print what is wrong."""
+    lines = OTHERS.get(trial.transform) or _compare_lines(trial, failure)
     names = {"BACKEND": repr(failure.backend)}
     names |= {"KEY": "dirty_k", "VALUE": "dirty_v"} if trial.hidden else {"KEY": "k", "VALUE": "v"}
     for name, text in names.items():
@@ -46,18 +46,18 @@ def write_script(trial: Trial, failure: Failure) -> str:
     return "\n".join([*trial.lines(), *lines])
 
 
-def _comparison(trial: Trial, failure: Failure) -> list[str]:
-    """A call, the truth, and the difference that is too large."""
+def _compare_lines(trial: Trial, failure: Failure) -> list[str]:
+    """Return lines with a call, the definition, and the difference that is too large."""
     dropout = f", dropout={trial.dropout}" if trial.dropout else ""
-    call = f"found = run(parts, (q, KEY, VALUE), BACKEND{dropout})"
-    true = f"true = truth(cast_parts(parts, torch.float64), {WIDE}{dropout})"
+    call = f"found = run_backend(parts, (q, KEY, VALUE), BACKEND{dropout})"
+    true = f"true = compute_reference(cast_parts(parts, torch.float64), {WIDE}{dropout})"
     rows = "" if not trial.hidden else "[~(seen & hit[..., None, :]).any(-1)]"
     context = CONTEXTS.get(trial.transform)
     if failure.property == "raises":
         return [f"with {context}: {call}" if context else call]
     if failure.property.startswith("gradient"):
         slopes = "torch.autograd.grad(found.output.sum(), (q, KEY, VALUE), allow_unused=True)"
-        wide = f"w = {WIDE}; exact = run(cast_parts(parts, torch.float64), w, 'eager'{dropout}).output"
+        wide = f"w = {WIDE}; exact = run_backend(cast_parts(parts, torch.float64), w, 'eager'{dropout}).output"
         exact = "torch.autograd.grad(exact.sum(), w, allow_unused=True)"
         return [f"{call}; {wide}", f"print([a - b for a, b in zip({slopes}, {exact}) if a is not None])"]
     shown = {

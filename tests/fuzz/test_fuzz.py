@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from regard.compute.planning import fuse
-from tests.fuzz.checking import Failure, check_trial
-from tests.fuzz.drawing import draw_trial
+from regard.compute.lowering import fuse
+from tests.fuzz.generator import draw_trial
+from tests.fuzz.properties import check_trial
 from tests.fuzz.script import write_script
-from tests.fuzz.shrinking import shrink
-from tests.fuzz.trial import Trial
+from tests.fuzz.shrinker import shrink
+from tests.fuzz.trial import Failure, Trial
 
 pytestmark = pytest.mark.usefixtures("as_installed")
 

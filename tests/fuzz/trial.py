@@ -1,28 +1,29 @@
-"""One random attention, written as the few lines of Python that build it: what runs is what is printed."""
+"""One random attention, as the lines of Python that build it: the printed script is what runs."""
 
 import contextlib
 import dataclasses
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from regard.compute.kernels import blocks
-from regard.compute.planning import spans
+from regard.compute.lowering import spans
 
 IMPORTS = (
     "import torch; from regard import *; from regard.algebra.catalog import *; "
-    "from regard.algebra.parts import Parts; from regard.compute.verification import cast_parts, run_backend, compute_reference"
+    "from regard.algebra.parts import Parts; "
+    "from regard.compute.verification import cast_parts, compute_reference, run_backend"
 )
-BLOCKS = "from regard.compute.planning import spans; spans.SMALLEST, spans.LARGEST = 2, 3"
-BLOCKS += "; spans.rows_per_block = lambda per_row, queries: min(2, queries)"
+BLOCKS = "from regard.compute.lowering import spans; spans.SMALLEST, spans.LARGEST = 2, 3"
+BLOCKS += "; spans.choose_rows_per_block = lambda per_row, queries: min(2, queries)"
 SEQUENTIAL = ("onotonic", "chunkwise")  # a row of these depends on the rows before
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """What a trial is made of, in plain words and numbers. Parts are expressions over the catalog."""
+    """The settings of one trial, as text and numbers. Parts are expressions over the catalog."""
 
     seed: int = 0
     score: str = 'SCORES["scaled-dot"](s)'
@@ -52,22 +53,22 @@ class Trial:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shapes of query, key and value."""
+        """Return the shapes of query, key and value."""
         ends = (self.queries, self.dim), (self.keys, self.key_dim), (self.keys, self.value)
         return tuple((*lead, *end) for lead, end in zip(self.leads, ends, strict=True))
 
     @property
     def is_soft(self) -> bool:
-        """Whether the output is the average of the values by the weights."""
+        """Return whether the output is the average of the values by the weights."""
         return self.aggregate == "Soft()" and not self.dropout
 
     @property
     def is_sequential(self) -> bool:
-        """Whether a row of weights depends on the rows before."""
+        """Return whether a row of weights depends on the rows before."""
         return any(word in self.normalizer for word in SEQUENTIAL)
 
     def lines(self) -> list[str]:
-        """The lines that build parts and tensors."""
+        """Return the lines that build parts and tensors."""
         names = "score", "bias", "mask", "normalizer", "aggregate"
         parts = ", ".join(str(getattr(self, name)) for name in names)
         sizes = f"{self.dim}, {self.key_dim}, {self.value}, {self.lead}, {self.queries}, {self.keys}"
@@ -79,11 +80,11 @@ class Trial:
         return lines + ([self._dirt()] if self.hidden else [])
 
     def _tensor(self, index: int) -> str:
-        """A tensor of that shape and layout."""
+        """Return an expression for the tensor at `index`: query, key or value."""
         return lay_out(self.layouts[index], self.shapes[index], self.scale, self.offset, self.mixed and index < 2)
 
     def _dirt(self) -> str:
-        """What the keys and values become where they are hidden, and which rows may see something of it."""
+        """Return the line that overwrites hidden keys and values and marks the rows that see one."""
         line = f"seen = parts.mask.table({self.queries}, {self.keys}).expand(*s.lead, -1, -1); "
         full = self.leads[1] == self.leads[2] == self.lead
         line += "hit = ~seen.any(-2)" if full else f"hit = ~seen.reshape(-1, {self.keys}).any(0)"
@@ -95,28 +96,41 @@ class Trial:
         return line
 
     def build(self) -> dict[str, Any]:
-        """What the lines leave behind: `parts`, `q`, `k`, `v`, and where something is hidden `seen`, `hit` and dirt."""
+        """Run the lines and return their names: `parts`, `q`, `k`, `v`, and those of `_dirt`."""
         names: dict[str, Any] = {}
-        exec("\n".join(line for line in self.lines() if line != BLOCKS), names)  # the caller cuts the blocks
+        exec("\n".join(line for line in self.lines() if line != BLOCKS), names)  # the caller uses `small_blocks`
         return names
 
     def write(self) -> str:
-        """The trial as JSON, without what is as by default."""
+        """Return the trial as JSON, without the fields that have their default."""
         return json.dumps({n: v for n, v in dataclasses.asdict(self).items() if v != getattr(Trial(), n)}, indent=1)
 
     @classmethod
     def read(cls, text: str) -> "Trial":
-        """The trial that was written."""
-        return cls(**{name: tuples(value) for name, value in json.loads(text).items()})
+        """Return the trial that `write` wrote."""
+        return cls(**{name: to_tuples(value) for name, value in json.loads(text).items()})
 
 
-def tuples(value: Any) -> Any:
-    """JSON's lists as the tuples that they were."""
-    return tuple(map(tuples, value)) if isinstance(value, list) else value
+class Failure(NamedTuple):
+    """A property that does not hold."""
+
+    property: str
+    backend: str
+    message: str
+
+
+def first_line(error: Exception) -> str:
+    """Return an exception in one line."""
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
+
+
+def to_tuples(value: Any) -> Any:
+    """Return JSON's lists as the tuples that they were."""
+    return tuple(map(to_tuples, value)) if isinstance(value, list) else value
 
 
 def lay_out(layout: str, shape: tuple[int, ...], scale: float, offset: float, mixed: bool) -> str:
-    """An expression for random numbers in that layout."""
+    """Return an expression for random numbers in that layout."""
     *lead, rows, width = shape
     base, view = {
         "plain": (shape, ""),
@@ -139,8 +153,8 @@ def lay_out(layout: str, shape: tuple[int, ...], scale: float, offset: float, mi
 
 
 @contextlib.contextmanager
-def cut(trial: Trial) -> Iterator[None]:
-    """Blocks of two queries where the trial asks for them."""
+def small_blocks(trial: Trial) -> Iterator[None]:
+    """Use blocks of two queries if the trial asks for them."""
     before = spans.SMALLEST, spans.LARGEST, spans.choose_rows_per_block
     try:
         if trial.small_blocks:

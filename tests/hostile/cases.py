@@ -1,4 +1,4 @@
-"""One hostile case of a kind: made, given to the library or the server, and judged."""
+"""Make hostile cases of each kind, give them to the library or the server, and check the response."""
 
 import io
 import json
@@ -12,7 +12,6 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from tests.recording.made import every_kind
 
 from regard.errors import InputError
 from regard.inspect.recording import Recording
@@ -24,7 +23,8 @@ from regard.web.responses import HANDLERS
 from regard.web.routes import Routes
 from regard.web.runs import Runs
 from regard.web.store import Files
-from tests.hostile.mutations import VALUES, as_json, images, mutated, mutated_json, sounds
+from tests.hostile.damage import VALUES, damage, damage_json, make_images, make_sounds, to_json
+from tests.inspect.recording.made import every_kind
 from tests.web.tiny_runs import SMALL, make_run, untrained
 
 BINARY = {"Content-Type": "application/octet-stream"}
@@ -32,8 +32,8 @@ LIMITS = Limits(characters=200, tokens=24, beam=3, kept=2**26, seconds=20.0)
 GIVEN = {"captioning": 0, "speech": 1}
 
 
-class Shown(logging.Handler):
-    """Remembers what a terminal would show of a fault."""
+class ErrorLog(logging.Handler):
+    """Collect the errors that a terminal would show."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -44,22 +44,22 @@ class Shown(logging.Handler):
             self.faults.append(f"{record.getMessage()} {record.exc_info[1] if record.exc_info else ''!r}")
 
 
-class Hostile:
-    """Runs, a server of them, and the good files that the bad ones are made of."""
+class HostileCases:
+    """Runs, a server of them, and the good files that are damaged."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.runs = {name: make_run(place / name, name) for name in ("transformer", "bahdanau")}
-        self.runs |= {task: untrained(place / task, task) for task in SMALL}
-        self.copies = place / "copies"
+    def __init__(self, folder: Path) -> None:
+        self.folder_path = folder
+        self.runs = {name: make_run(folder / name, name) for name in ("transformer", "bahdanau")}
+        self.runs |= {task: untrained(folder / task, task) for task in SMALL}
+        self.copies = folder / "copies"
         for name, run in self.runs.items():
             shutil.copytree(run, self.copies / name)
-        self.images, self.sounds, self.recordings = images(), sounds(), [self.recording()]
+        self.images, self.sounds, self.recordings = make_images(), make_sounds(), [self.recording()]
         self.served = Runs(self.runs, LIMITS)
         routes = Routes(self.served, Files({}, 1), LIMITS)
         app = Starlette(routes=routes.list_routes(), exception_handlers=HANDLERS)
         self.client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
-        self.shown = Shown()
+        self.shown = ErrorLog()
         for name in ("regard.web", "asyncio", "uvicorn.error"):
             logging.getLogger(name).addHandler(self.shown)
             logging.getLogger(name).propagate = False
@@ -67,8 +67,8 @@ class Hostile:
     def recording(self) -> bytes:
         recording = Recording(every_kind(), metadata={"a": [1, "看"]}, notes=["a note"])
         recording.label([str(number) for number in range(5)], None)
-        recording.save(self.place / "good")
-        return (self.place / "good").read_bytes()
+        recording.save(self.folder_path / "good")
+        return (self.folder_path / "good").read_bytes()
 
     @property
     def kinds(self) -> dict[str, Callable[[Random], None]]:
@@ -81,33 +81,33 @@ class Hostile:
         }
 
     def image(self, random: Random) -> None:
-        content = mutated(random.choice(self.images), random)
+        content = damage(random.choice(self.images), random)
         if random.random() < 0.1:
             self.judge(self.client.post("/api/runs/captioning/ask", content=content, headers=BINARY))
         else:
-            refused_or(lambda: open_photo(content, "a", most=LIMITS.pixels))
+            check_error(lambda: open_photo(content, "a", most=LIMITS.pixels))
 
     def sound(self, random: Random) -> None:
-        content = mutated(random.choice(self.sounds), random)
+        content = damage(random.choice(self.sounds), random)
         if random.random() < 0.1:
             self.judge(self.client.post("/api/runs/speech/ask", content=content, headers=BINARY))
         else:
-            refused_or(lambda: decode_sound(io.BytesIO(content), "a", 8000, longest=LIMITS.listening))
+            check_error(lambda: decode_sound(io.BytesIO(content), "a", 8000, longest=LIMITS.listening))
 
     def recorded(self, random: Random) -> None:
         content = random.choice(self.recordings)
-        content = mutated(content, random) if random.random() < 0.5 else mutated_header(content, random)
+        content = damage(content, random) if random.random() < 0.5 else damage_header(content, random)
         if random.random() < 0.3:
             answer = self.judge(self.client.post("/api/recordings", content=content, headers=BINARY))
             if answer.status_code == 200:
                 self.look(answer.json(), random)
         else:
-            path = self.place / "file"
+            path = self.folder_path / "file"
             path.write_bytes(content)
-            refused_or(lambda: read_recording(path, LIMITS.upload))
+            check_error(lambda: read_recording(path, LIMITS.upload))
 
     def look(self, found: dict[str, Any], random: Random) -> None:
-        """What was let in can be looked at."""
+        """Request every part of a recording that was accepted."""
         for number, _ in list(enumerate(found["sites"]))[:4]:
             for part in ("labels", "table", "rows", "weight", "tile"):
                 own = {"up": 0, "across": 0, "row": 0, "column": 0} if part in ("tile", "weight") else {}
@@ -115,19 +115,19 @@ class Hostile:
                 self.judge(self.client.get(f"/api/recordings/{found['recording']}/{part}", params=query))
 
     def folder(self, random: Random) -> None:
-        """A file of a run is damaged, the run is asked, and the file is as it was."""
+        """Damage a file of a run, query the run, and restore the file."""
         name = random.choice(list(self.runs))
         files = [path for path in sorted((self.copies / name).rglob("*")) if path.is_file() and path.stat().st_size]
         own = random.choice(files)
         path = self.runs[name] / own.relative_to(self.copies / name)
         content = own.read_bytes()
-        damaged = mutated(content, random)
+        damaged = damage(content, random)
         if own.suffix == ".json" and random.random() < 0.5:
-            damaged = as_json(mutated_json(json.loads(content), random))
+            damaged = to_json(damage_json(json.loads(content), random))
         elif own.suffix == ".toml" and random.random() < 0.7:
-            damaged = mutated_lines(content, random)
+            damaged = damage_lines(content, random)
         path.write_bytes(damaged)
-        self.served[name].opened = None
+        self.served[name].loaded = None
         try:
             state = self.judge(self.client.get("/api/state")).json()["runs"]
             broken = [run["name"] for run in state if "error" in run]
@@ -135,7 +135,7 @@ class Hostile:
             self.ask(name, random)
         finally:
             path.write_bytes(content)
-            self.served[name].opened = None
+            self.served[name].loaded = None
 
     def ask(self, name: str, random: Random) -> None:
         if name in GIVEN:
@@ -154,8 +154,8 @@ class Hostile:
         path = random.choice(["/api/translate", "/api/attention", "/api/files/x", "/api/runs/reading/ask"])
         if path.endswith("attention"):
             question = {"run": "bahdanau", "text": "one", "target": "two"}
-        content = as_json(mutated_json(question, random))
-        content = mutated(content, random) if random.random() < 0.5 else content
+        content = to_json(damage_json(question, random))
+        content = damage(content, random) if random.random() < 0.5 else content
         kind = random.choice(["application/json"] * 6 + ["text/plain", "application/octet-stream", "x" * 200])
         query = {random.choice(["question", "example", "start", "a"]): str(random.choice(VALUES))[:300]}
         query = {name: text.encode("utf-8", "replace").decode() for name, text in query.items()}
@@ -163,51 +163,51 @@ class Hostile:
         self.judge(self.client.post(path, content=content, headers={"Content-Type": kind}, params=params))
 
     def judge(self, answer: Any) -> Any:
-        """No fault, nothing in the terminal, and a sentence where it is refused."""
+        """Check that there is no fault, nothing in the terminal, and one sentence if it is an error."""
         assert not self.shown.faults, self.shown.faults.pop()
         assert answer.status_code < 500, f"{answer.status_code}: {answer.text[:300]}"
         assert "error of its own" not in answer.text, answer.text[-300:]
-        assert str(self.place) not in answer.text, answer.text[:300]
+        assert str(self.folder_path) not in answer.text, answer.text[:300]
         if answer.status_code != 200:
-            is_sentence(answer.json()["error"])
+            check_sentence(answer.json()["error"])
         return answer
 
 
-def refused_or(work: Callable[[], object]) -> None:
-    """Do it, or be told why not in one sentence."""
+def check_error(work: Callable[[], object]) -> None:
+    """Call `work`; an InputError must be one sentence."""
     try:
         work()
     except InputError as error:
-        is_sentence(str(error))
+        check_sentence(str(error))
 
 
-def is_sentence(text: str) -> None:
+def check_sentence(text: str) -> None:
     assert ": got " in text, text[:300]
     assert "; fix: " in text, text[:300]
     assert "\n" not in text, text[:300]
 
 
-def mutated_header(content: bytes, random: Random) -> bytes:
-    """A recording with another header and the same numbers."""
+def damage_header(content: bytes, random: Random) -> bytes:
+    """Return a recording with another header and the same numbers."""
     (size,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + size])
     about = json.loads(header["__metadata__"]["regard"])
     if random.random() < 0.7:
-        header["__metadata__"]["regard"] = json.dumps(mutated_json(about, random))
+        header["__metadata__"]["regard"] = json.dumps(damage_json(about, random))
     else:
-        header = mutated_json(header, random)
-    text = as_json(header)
+        header = damage_json(header, random)
+    text = to_json(header)
     return struct.pack("<Q", len(text)) + text + content[8 + size :]
 
 
-def mutated_lines(content: bytes, random: Random) -> bytes:
-    """A configuration in which some lines say something else, are missing, or are there twice."""
-    found = []
+def damage_lines(content: bytes, random: Random) -> bytes:
+    """Return a configuration in which some lines are changed, missing, or repeated."""
+    lines = []
     for line in content.decode().splitlines():
         chance = random.random()
         name, equals, _ = line.partition(" = ")
         if chance < 0.06 and equals:
             value = random.choice(VALUES)
             line = f"{name} = {value if isinstance(value, int | float) and value is not True else json.dumps(value)}"
-        found += [] if 0.06 <= chance < 0.08 else [line, line] if 0.08 <= chance < 0.09 else [line]
-    return "\n".join(found).encode("utf-8", "replace")
+        lines += [] if 0.06 <= chance < 0.08 else [line, line] if 0.08 <= chance < 0.09 else [line]
+    return "\n".join(lines).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Some hundred damaged files and requests, in a process whose memory is watched; `make hostile` does many more."""
+"""A few hundred damaged files and requests in a process whose memory is measured; `make hostile` runs many more."""
 
 import os
 import subprocess

@@ -97,7 +97,7 @@ def visited(browser: Any, server: Server) -> Iterator[Callable[..., Visited]]:
         return opened[-1]
 
     yield open_page
-    troubles = [trouble for one in opened for trouble in one.troubles]
+    troubles = [trouble for one in opened for trouble in one.list_troubles()]
     for one in opened:
         one.page.context.close()
     assert troubles == []

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,16 +130,34 @@ class Server:
         self.process.communicate(timeout=300)
 
 
+# Tells the test of requests that the page itself aborts, because a newer one replaces them.
+NOTE_ABORTS = """
+const original = window.fetch;
+window.fetch = (path, options) => {
+  options?.signal?.addEventListener("abort", () => window.noteAbort(new URL(path, location.href).href));
+  return original(path, options);
+};
+"""
+
+
 class Visited:
     """A page, and everything on it that should not have been."""
 
     def __init__(self, page: Any, server: Server) -> None:
         self.page, self.server, self.troubles = page, server, []
+        self.aborts: Counter[str] = Counter()
+        page.expose_function("noteAbort", lambda url: self.aborts.update([url]))
+        page.add_init_script(NOTE_ABORTS)
         page.on("console", lambda message: self.note(message.type in ("error", "warning"), f"console: {message.text}"))
         page.on("pageerror", lambda error: self.note(True, f"error: {error}"))
         page.on("requestfailed", lambda request: self.note(True, f"failed: {request.url} {request.failure}"))
         page.on("response", lambda response: self.note(response.status >= 400, f"{response.status}: {response.url}"))
         page.on("request", lambda request: self.note(self.foreign(request.url), f"elsewhere: {request.url}"))
+
+    def list_troubles(self) -> list[str]:
+        """Everything that went wrong but the failures of requests that the page aborted on purpose."""
+        excused = Counter({f"failed: {url} net::ERR_ABORTED": count for url, count in self.aborts.items()})
+        return list((Counter(self.troubles) - excused).elements())
 
     def note(self, wrong: bool, text: str) -> None:
         if wrong:

@@ -51,7 +51,7 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("explain", "dot", "--backend", "fast"), "backend: got 'fast', expected one of auto, eager"),
     (("explain", "dot", "--queries", "0"), "--queries: got 0, expected at least 1; fix: write --queries 1"),
     (("explain", "additive", "--backend", "sdpa"), "expected one that can compute this: the score has no dot form"),
-    (("list", "scores"), "family: got 'scores', expected one of score, bias, mask, normalizer, reading"),
+    (("list", "scores"), "family: got 'scores', expected one of score, bias, mask, normalizer, aggregate"),
     (("explain", "dot", "--value", "0"), "--value: got 0, expected at least 1; fix: write --value 1"),
     (("explain", "dot", "--dtype", "int8"), "--dtype: got 'int8', expected one of float32, float64, bfloat16"),
     (("explain", "dot", "--dropout", "1"), "--dropout: got 1.0, expected a rate from 0 to below 1; fix: write"),
@@ -62,7 +62,8 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("verify", "regard.algebra.scores:Dott"), "target: got 'regard.algebra.scores:Dott', expected a part of"),
     (
         ("verify", "regard.algebra.pairs:Pairs"),
-        "expected one of regard.Score, regard.Bias, regard.Mask, regard.Normalizer, regard.Reading; fix: subclass one",
+        "expected one of regard.Score, regard.Bias, regard.Mask, regard.Normalizer, regard.Aggregate; "
+        "fix: subclass one",
     ),
     (
         ("verify", "regard.algebra.masks:Window"),

@@ -61,7 +61,7 @@ def hover(page: Page, row: int, column: int) -> tuple[str, list[int]]:
     canvas = page.locator(".regard-heatmap-canvas")
     box = canvas.bounding_box()
     assert box is not None
-    x, y = canvas.evaluate("(canvas, [row, column]) => canvas.map.placeOf(row, column)", [row, column])
+    x, y = canvas.evaluate("(canvas, [row, column]) => canvas.map.centerOf(row, column)", [row, column])
     color = canvas.evaluate(
         """(canvas, place) => {
           const [x, y] = place.map((at) => at * canvas.width / canvas.clientWidth);
@@ -227,10 +227,10 @@ def test_a_narrow_screen_needs_no_scrolling_sideways(sentence: Page) -> None:
 
 
 def test_both_languages_have_every_word_and_colors_are_those_of_the_pictures(sentence: Page) -> None:
-    words = sentence.evaluate('() => modules["words.js"].vocabulary()')
+    words = sentence.evaluate('() => modules["words.js"].listWords()')
     assert words["en"] == words["zh"]
     for kind, dark in (("weights", False), ("weights", True), ("difference", False)):
         shown = sentence.evaluate(
-            '([kind, dark]) => Array.from(modules["colors.js"].palette(kind, dark))', [kind, dark]
+            '([kind, dark]) => Array.from(modules["colors.js"].buildPalette(kind, dark))', [kind, dark]
         )
         assert np.abs(np.array(shown).reshape(256, 3) - build_palette(kind, dark=dark).astype(int)).max() <= 1

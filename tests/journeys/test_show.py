@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from tests.draw.test_report import unpacked
 
 from regard.inspect.recording import Recording
+from tests.inspect.draw.test_report import unpacked
 
 
 def contents(page: Path) -> dict[str, Any]:

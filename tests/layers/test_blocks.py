@@ -29,7 +29,7 @@ def from_torch_encoder(module: nn.TransformerEncoderLayer, residual: type[Residu
     forward.widen, forward.narrow = module.linear1, module.linear2
     attention = Attention.from_torch(module.self_attn)
     block = EncoderBlock(SIZE, attention=attention, feed_forward=forward, residual=residual).double()
-    block.around_attention.norm, block.around_forward.norm = module.norm1, module.norm2
+    block.attention_residual.norm, block.forward_residual.norm = module.norm1, module.norm2
     return block
 
 
@@ -58,8 +58,8 @@ def test_the_decoder_block_is_that_of_torch(residual: type[Residual], first: boo
     forward.widen, forward.narrow = module.linear1, module.linear2
     own, source = Attention.from_torch(module.self_attn), Attention.from_torch(module.multihead_attn)
     block = DecoderBlock(SIZE, attention=own, source=source, feed_forward=forward, residual=residual)
-    block.around_attention.norm, block.around_source.norm = module.norm1, module.norm2
-    block.around_forward.norm = module.norm3
+    block.attention_residual.norm, block.source_residual.norm = module.norm1, module.norm2
+    block.forward_residual.norm = module.norm3
     x, encoded = torch.randn(B, L, SIZE).double(), torch.randn(B, S, SIZE).double()
     padded = torch.tensor([[False] * S, [False] * 3 + [True] * 4])
     upper = torch.ones(L, L).triu(1).bool()

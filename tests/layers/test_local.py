@@ -20,7 +20,7 @@ def test_center_is_the_formula() -> None:
     found = center(query, torch.tensor([S, 4]))
     for b, length in enumerate((S, 4)):
         for t in range(L):
-            inner = center.place.weight[0] @ torch.tanh(center.hidden.weight @ query[b, t])
+            inner = center.position.weight[0] @ torch.tanh(center.hidden.weight @ query[b, t])
             torch.testing.assert_close(found[b, t], length * torch.sigmoid(inner))
 
 

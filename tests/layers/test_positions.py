@@ -84,8 +84,8 @@ def test_messages() -> None:
     assert str(caught.value) == expected
     with pytest.raises(InputError) as caught:
         LearnedPositions(5, 3)(torch.ones(1, 4, 3), start=2)
-    expected = "sequence: got 6 positions, expected at most 5; fix: build Learned(6, …), or cut the sequence"
+    expected = "sequence: got 6 positions, expected at most 5; fix: build LearnedPositions(6, …), or cut the sequence"
     assert str(caught.value) == expected
     with pytest.raises(InputError) as caught:
         RotaryPositions(4)(torch.ones(1, 6))
-    assert str(caught.value) == "rotary.dim: got 4, expected the width of one head, 6; fix: build Rotary(6)"
+    assert str(caught.value) == "rotary.dim: got 4, expected the width of one head, 6; fix: build RotaryPositions(6)"

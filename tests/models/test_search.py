@@ -81,7 +81,7 @@ def all_targets(limit: int) -> list[tuple[int, ...]]:
 
 def test_scores_are_those_of_teacher_forcing(model: EncoderDecoder[Any]) -> None:
     encoded = encoded_by(model)
-    found = beam_search(model.decoder, encoded, MARKS, 5, plan=BeamOptions(width=3, best=3), attention=True)
+    found = beam_search(model.decoder, encoded, MARKS, 5, options=BeamOptions(width=3, best=3), attention=True)
     assert [len(own) for own in found] == [3] * B
     assert [one.score for one in flat(found)] == [one.log_prob for one in flat(found)]
     check(model, encoded, LENGTHS, found)
@@ -102,7 +102,7 @@ def test_greedy_is_the_argmax_of_teacher_forcing(model: EncoderDecoder[Any]) -> 
 
 def test_a_beam_of_one_is_greedy(model: EncoderDecoder[Any]) -> None:
     encoded = encoded_by(model)
-    alone = beam_search(model.decoder, encoded, MARKS, 5, plan=BeamOptions(width=1))
+    alone = beam_search(model.decoder, encoded, MARKS, 5, options=BeamOptions(width=1))
     best = greedy_search(model.decoder, encoded, MARKS, 5)
     assert [own[0].tokens for own in alone] == [one.tokens for one in best]
     assert [own[0].log_prob for own in alone] == pytest.approx([one.log_prob for one in best], abs=1e-9)
@@ -123,7 +123,7 @@ def test_a_wide_beam_is_exhaustive_search(name: str, scoring: HypothesisScorer) 
     model = few_words(name)
     encoded, best = encoded_by(model), 4
     targets = all_targets(LIMIT)
-    found = beam_search(model.decoder, encoded, MARKS, LIMIT, plan=BeamOptions(len(targets), best, scoring=scoring))
+    found = beam_search(model.decoder, encoded, MARKS, LIMIT, options=BeamOptions(len(targets), best, scoring=scoring))
     for row, own in enumerate(found):
         log_probs, weights = rescored(model, encoded, [row] * len(targets), targets)
         scored = []
@@ -153,11 +153,11 @@ def score(log_prob: float, steps: int, weights: Tensor | None, scoring: Hypothes
 def test_the_exact_stop_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str, scoring: HypothesisScorer) -> None:
     model = few_words(name)
     encoded, plan = encoded_by(model), BeamOptions(width=3, best=2, scoring=scoring)
-    early = beam_search(model.decoder, encoded, MARKS, 12, plan=plan)
+    early = beam_search(model.decoder, encoded, MARKS, 12, options=plan)
     monkeypatch.setattr(
         HypothesisScorer, "bound_score", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf"))
     )
-    late = beam_search(model.decoder, encoded, MARKS, 12, plan=plan)
+    late = beam_search(model.decoder, encoded, MARKS, 12, options=plan)
     assert [one.tokens for one in flat(early)] == [one.tokens for one in flat(late)]
     assert [one.score for one in flat(early)] == pytest.approx([one.score for one in flat(late)])
 
@@ -175,7 +175,7 @@ def test_the_exact_stop_is_early(name: str) -> None:
         return plain(*arguments)
 
     model.decoder.advance = counted  # type: ignore[method-assign]
-    beam_search(model.decoder, encoded_by(model), MARKS, 500, plan=BeamOptions(width=2))
+    beam_search(model.decoder, encoded_by(model), MARKS, 500, options=BeamOptions(width=2))
     assert 0 < calls < 100
 
 
@@ -188,10 +188,10 @@ def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
         BeamOptions(width=3, best=2, stop=stop, scoring=HypothesisScorer(length_penalty=0.6)),
         torch.tensor([6, 2, 4]),
     )
-    whole = beam_search(model.decoder, encoded_by(model), MARKS, limit, plan=plan, attention=True)
+    whole = beam_search(model.decoder, encoded_by(model), MARKS, limit, options=plan, attention=True)
     order = torch.tensor([2, 1])
     encoded = model.encode(sources()[order, :5], LENGTHS[order])
-    moved = beam_search(model.decoder, encoded, MARKS, limit[order], plan=plan, attention=True)
+    moved = beam_search(model.decoder, encoded, MARKS, limit[order], options=plan, attention=True)
     alike(moved, [whole[row] for row in order.tolist()])
 
 
@@ -224,11 +224,11 @@ def test_a_full_beam_ends_when_as_many_have_ended_as_it_is_wide(name: str, width
     model.decoder.output.bias[MARKS.end] -= 1.0  # long enough that stopping late would find better ones
     encoded = encoded_by(model)
     plan = BeamOptions(width=width, best=width, stop="full", scoring=HypothesisScorer("average", length_penalty=1.0))
-    found = beam_search(model.decoder, encoded, MARKS, limit, plan=plan)
+    found = beam_search(model.decoder, encoded, MARKS, limit, options=plan)
     expected = [full_by_hand(model, encoded, row, limit, plan) for row in range(B)]
     assert [[one.tokens for one in own] for own in found] == expected
     later = beam_search(
-        model.decoder, encoded, MARKS, limit, plan=BeamOptions(width=width, best=width, scoring=plan.scoring)
+        model.decoder, encoded, MARKS, limit, options=BeamOptions(width=width, best=width, scoring=plan.scoring)
     )
     assert [[one.tokens for one in own] for own in later] != expected
 
@@ -280,7 +280,7 @@ def test_a_full_beam_stops_when_as_many_are_complete_as_it_is_wide(width: int) -
         encoded = EncoderOutput(*(None if part is None else part[row : row + 1] for part in whole))
         expected, steps = stepped_by_hand(model, encoded, plan, limit)
         counted[0] = 0
-        found = beam_search(model.decoder, encoded, MARKS, limit, plan=plan)[0]
+        found = beam_search(model.decoder, encoded, MARKS, limit, options=plan)[0]
         assert counted[0] == steps
         assert [one.tokens for one in found] == [said for _, said in expected]
         assert [one.score for one in found] == pytest.approx([own for own, _ in expected], abs=1e-9)
@@ -296,12 +296,12 @@ def test_many_sentences_of_many_lengths(name: str) -> None:
     limit = torch.randint(1, 24, (count,), generator=generator)
     plan = BeamOptions(width=4, best=2, scoring=HypothesisScorer("average", length_penalty=1.0))
     encoded = model.encode(source, lengths)
-    found = beam_search(model.decoder, encoded, MARKS, limit, plan=plan, attention=True)
+    found = beam_search(model.decoder, encoded, MARKS, limit, options=plan, attention=True)
     check(model, encoded, lengths, found)
     assert all(len(one.tokens) <= limit[row] for row, own in enumerate(found) for one in own)
     last = slice(count - 1, count)
     alone = model.encode(source[last, : lengths[-1]], lengths[last])
-    alike(beam_search(model.decoder, alone, MARKS, limit[last], plan=plan, attention=True), [found[-1]])
+    alike(beam_search(model.decoder, alone, MARKS, limit[last], options=plan, attention=True), [found[-1]])
 
 
 def test_what_must_not_be_said_is_not_said() -> None:
@@ -309,7 +309,7 @@ def test_what_must_not_be_said_is_not_said() -> None:
     model.decoder.output.bias[[0, 1]] += 50.0
     encoded = encoded_by(model)
     found = [*flat(beam_search(model.decoder, encoded, MARKS, 5)), *greedy_search(model.decoder, encoded, MARKS, 5)]
-    found += flat(sample(model.decoder, encoded, MARKS, 5, plan=SamplingOptions(count=3)))
+    found += flat(sample(model.decoder, encoded, MARKS, 5, options=SamplingOptions(count=3)))
     assert not {token for one in found for token in one.tokens} & {0, 1, MARKS.end}
 
 
@@ -320,7 +320,7 @@ def test_samples_follow_the_distribution() -> None:
     first = model.decoder(torch.full((B, 1), MARKS.begin), encoded)[:, 0]
     for temperature, top in ((1.0, 0), (0.5, 0), (1.3, 4)):
         plan = SamplingOptions(temperature, top, count, seed=3)
-        found = sample(model.decoder, encoded, MARKS, 1, plan=plan)
+        found = sample(model.decoder, encoded, MARKS, 1, options=plan)
         allowed = first.clone()
         allowed[:, list(MARKS.never)] = float("-inf")
         if top:
@@ -336,13 +336,13 @@ def test_samples_follow_the_distribution() -> None:
 def test_samples_have_their_own_probability_and_do_not_depend_on_the_batch(model: EncoderDecoder[Any]) -> None:
     encoded, plan = encoded_by(model), SamplingOptions(count=2, seed=9)
     names = torch.tensor([12, 5, 70])
-    found = sample(model.decoder, encoded, MARKS, 4, plan=plan, names=names, attention=True)
+    found = sample(model.decoder, encoded, MARKS, 4, options=plan, streams=names, attention=True)
     check(model, encoded, LENGTHS, found)
     order = torch.tensor([1, 2, 0])
     moved = model.encode(sources()[order], LENGTHS[order])
-    again = sample(model.decoder, moved, MARKS, 4, plan=plan, names=names[order], attention=True)
+    again = sample(model.decoder, moved, MARKS, 4, options=plan, streams=names[order], attention=True)
     alike(again, [found[row] for row in order.tolist()])
-    other = sample(model.decoder, encoded, MARKS, 4, plan=SamplingOptions(count=2, seed=10), names=names)
+    other = sample(model.decoder, encoded, MARKS, 4, options=SamplingOptions(count=2, seed=10), streams=names)
     assert [one.tokens for one in flat(other)] != [one.tokens for one in flat(found)]
 
 
@@ -372,9 +372,7 @@ def test_messages() -> None:
         SamplingOptions(temperature=0.0)
     with pytest.raises(InputError, match="never: got 2, expected tokens other than the end; fix: leave the end token"):
         SpecialTokens(1, 2, (2,))
-    with pytest.raises(
-        InputError, match=r"length: got -1\.0, expected at least 0; fix: use 0 for no help to long ones"
-    ):
+    with pytest.raises(InputError, match=r"length: got -1\.0, expected at least 0; fix: use 0 for no length penalty"):
         HypothesisScorer(length_penalty=-1.0)
     with pytest.raises(InputError, match="limit: got -1, expected at least 0; fix: allow some tokens before the end"):
         beam_search(make("bahdanau").decoder, encoded_by(make("bahdanau")), MARKS, -1)

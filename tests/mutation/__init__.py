@@ -1,1 +1,1 @@
-"""One line changed at a time, to see whether the tests notice: `python -m tests.mutation --count 150`."""
+"""Change one line at a time and see whether the tests notice: `python -m tests.mutation --count 150`."""

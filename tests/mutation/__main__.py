@@ -1,4 +1,4 @@
-"""`python -m tests.mutation --count 150`: change a line at a time, in a copy, and run the tests that should notice."""
+"""`python -m tests.mutation --count 150`: change one line of a copy at a time and run the tests that should notice."""
 
 import argparse
 import json
@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.mutation.coverage import TIMED, files, tests_of
-from tests.mutation.mutants import Mutant, mutants_of
+from tests.mutation.coverage import TIMED, list_files, list_tests
+from tests.mutation.mutants import Mutant, list_mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).parent / "equivalent.json"
@@ -25,7 +25,7 @@ GOAL = 0.98
 
 
 class Outcome(NamedTuple):
-    """What the tests made of a mutant."""
+    """The result of the tests for one mutant."""
 
     mutant: Mutant
     noticed: bool
@@ -33,17 +33,19 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def choose(count: int, seed: int) -> list[Mutant]:
-    """So many mutants, the same ones for the same seed; those that are known to change nothing are left out."""
+def choose_mutants(count: int, seed: int, only: str) -> list[Mutant]:
+    """Return `count` mutants, the same for the same seed, without those that are known to change no result."""
     known = tuple(entry["change"] for entry in json.loads(EQUIVALENT.read_text()))
-    pool = [mutant for file in files(ROOT) for mutant in mutants_of(file, (ROOT / "src/regard" / file).read_text())]
-    pool = [mutant for mutant in pool if not mutant.name.startswith(known)]
+    sources = {file: (ROOT / "src/regard" / file).read_text() for file in list_files(ROOT)}
+    pool = [mutant for file, source in sources.items() for mutant in list_mutants(file, source)]
+    pool = [mutant for mutant in pool if not f"{mutant.path}: {mutant.before}".startswith(known)]
     print(f"{len(pool):,} possible changes in {len({mutant.path for mutant in pool})} files")
-    return random.Random(seed).sample(pool, min(count, len(pool)))
+    random.Random(seed).shuffle(pool)
+    return [mutant for mutant in pool if mutant.path.startswith(only)][:count]
 
 
 def copy_tree(folder: Path) -> Path:
-    """A copy of what git knows, so that nothing real is ever changed."""
+    """Copy the files that git knows, so that the originals are never changed."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in filter(None, listed.decode().split("\0")):
         if (ROOT / name).is_file():
@@ -53,7 +55,7 @@ def copy_tree(folder: Path) -> Path:
 
 
 def run_tests(folder: Path, tests: Sequence[str], limit: float) -> tuple[bool, str]:
-    """Whether a test failed, and which."""
+    """Return whether a test failed, and which."""
     command = [sys.executable, "-m", "pytest", "-n0", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
     command += [f"--ignore={test}" for test in TIMED]
     environment = {**os.environ, "PYTHONPATH": f"{folder / 'src'}", "OMP_NUM_THREADS": "1"}
@@ -63,8 +65,8 @@ def run_tests(folder: Path, tests: Sequence[str], limit: float) -> tuple[bool, s
         )
     except subprocess.TimeoutExpired:
         return True, f"no end in {limit:.0f} s"
-    told = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return done.returncode != 0, told[0].split(" - ")[0] if told else f"exit code {done.returncode}"
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return done.returncode != 0, failed[0].split(" - ")[0] if failed else f"exit code {done.returncode}"
 
 
 def try_mutant(mutant: Mutant, folder: Path, limit: float) -> Outcome:
@@ -73,22 +75,22 @@ def try_mutant(mutant: Mutant, folder: Path, limit: float) -> Outcome:
     original = path.read_text()
     path.write_text(mutant.source)
     try:
-        noticed, by = run_tests(folder, tests_of(folder, mutant.path), limit)
+        noticed, by = run_tests(folder, list_tests(folder, mutant.path), limit)
     finally:
         path.write_text(original)
     return Outcome(mutant, noticed, by, time.monotonic() - start)
 
 
 def try_all(mutants: Sequence[Mutant], workers: int, limit: float) -> list[Outcome]:
-    """All of them, a few at a time, each worker in a copy of its own; what was done before Ctrl-C is told."""
+    """Try all mutants, each worker in a copy of its own; after Ctrl-C return the outcomes so far."""
     outcomes: list[Outcome] = []
     stop = threading.Event()
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(workers) as pool:
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(workers) as pool:
         folders: queue.Queue[Path] = queue.Queue()
         for index in range(workers):
-            folders.put(copy_tree(Path(place) / str(index)))
+            folders.put(copy_tree(Path(temporary) / str(index)))
 
-        def one(mutant: Mutant) -> None:
+        def try_one(mutant: Mutant) -> None:
             if stop.is_set():
                 return
             folder = folders.get()
@@ -96,18 +98,18 @@ def try_all(mutants: Sequence[Mutant], workers: int, limit: float) -> list[Outco
                 outcomes.append(try_mutant(mutant, folder, limit))
             finally:
                 folders.put(folder)
-            tell(outcomes[-1], len(outcomes), len(mutants))
+            print_outcome(outcomes[-1], len(outcomes), len(mutants))
 
         try:
-            list(pool.map(one, mutants))
+            list(pool.map(try_one, mutants))
         except KeyboardInterrupt:
             stop.set()
             print("stopped: waiting for the tests that run")
     return outcomes
 
 
-def tell(outcome: Outcome, done: int, count: int) -> None:
-    """One line for each mutant, with its diff where nobody noticed."""
+def print_outcome(outcome: Outcome, done: int, count: int) -> None:
+    """Print one line for a mutant, with its diff if no test noticed it."""
     word = "noticed " if outcome.noticed else "UNNOTICED"
     print(f"{done:4}/{count} {word} {outcome.seconds:4.0f} s  {outcome.mutant.name}  [{outcome.by}]", flush=True)
     if not outcome.noticed:
@@ -115,7 +117,7 @@ def tell(outcome: Outcome, done: int, count: int) -> None:
 
 
 def main() -> int:
-    """Read the command line, try the mutants, write and tell the result."""
+    """Read the command line, try the mutants, write and print the result."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
@@ -124,13 +126,13 @@ def main() -> int:
     parser.add_argument("--only", default="", help="the beginning of the paths to change, such as models/search")
     parser.add_argument("--result", type=Path, default=ROOT / "build/mutation.json")
     given = parser.parse_args()
-    mutants = [mutant for mutant in choose(10**9, given.seed) if mutant.path.startswith(given.only)][: given.count]
+    mutants = choose_mutants(given.count, given.seed, given.only)
     outcomes = try_all(mutants, given.workers, given.limit)
     noticed = sum(outcome.noticed for outcome in outcomes)
     share = noticed / max(1, len(outcomes))
     given.result.parent.mkdir(parents=True, exist_ok=True)
-    told = [{"change": o.mutant.name, "line": o.mutant.line, "noticed": o.noticed, "by": o.by} for o in outcomes]
-    given.result.write_text(json.dumps({"seed": given.seed, "share": share, "mutants": told}, indent=1) + "\n")
+    entries = [{"change": o.mutant.name, "line": o.mutant.line, "noticed": o.noticed, "by": o.by} for o in outcomes]
+    given.result.write_text(json.dumps({"seed": given.seed, "share": share, "mutants": entries}, indent=1) + "\n")
     print(f"{noticed} of {len(outcomes)} noticed: {share:.1%} (goal {GOAL:.0%}); {given.result}")
     return 0 if share >= GOAL else 1
 

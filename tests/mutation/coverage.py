@@ -1,60 +1,57 @@
-"""Which files are changed, and which tests are to notice."""
+"""Which files are changed, and which tests are expected to notice."""
 
 import re
 from pathlib import Path
 
-ALGEBRA = ("scores", "biases", "masks", "normalizers", "aggregates.py", "terms.py", "pairs.py", "parts.py")
-COMPUTATION = (
-    "numerics",
-    "lowering",
-    "backends",
-    "operator.py",
-    "shield.py",
-    "weights.py",
-    "checks.py",
-    "definition.py",
-)
-SEARCH = ("models/search",)
-FILES = tuple(f"training/{name}.py" for name in ("checkpoint", "storage", "folder", "averaging"))
-RECORDINGS = ("recording", "observing")
-CONTRACTS = ("tests/test_weights.py", "tests/test_checks.py", "tests/lowering", "tests/fuzz/test_fuzz.py")
-CONTRACTS += ("tests/backends", "tests/contracts")
-TIMED = ("tests/backends/test_overhead.py", "tests/backends/test_memory.py")  # a machine at work fails them by itself
-# Beside the tests of the same name: those of every file in the folder.
-AROUND = {
-    **dict.fromkeys(ALGEBRA + COMPUTATION, CONTRACTS),
-    **dict.fromkeys(SEARCH, ("tests/models/test_search.py", "tests/models/test_watching.py")),
-    **dict.fromkeys(FILES, ("tests/training",)),
-    **dict.fromkeys(RECORDINGS, ("tests/recording", "tests/observing", "tests/measure", "tests/draw/test_report.py")),
+# Checks of other code, types and names: a change of them changes no result.
+EXCLUDED = ("algebra/catalog.py", "algebra/shapes.py")
+EXCLUDED += tuple(f"compute/{name}.py" for name in ("claims", "timing", "verification", "watchers"))
+RUN_FILES = tuple(f"training/{name}.py" for name in ("average", "checkpoint", "run_folder", "storage"))
+CONTRACTS = ("tests/compute", "tests/fuzz/test_fuzz.py", "tests/contracts")
+INSPECTION = ("tests/inspect/recording", "tests/inspect/observe", "tests/inspect/measure")
+# A busy machine fails these by itself.
+TIMED = ("tests/compute/backends/test_overhead.py", "tests/compute/backends/test_memory.py")
+# The files that are changed, each with the tests that run beside those of the same name.
+SURROUNDING_TESTS = {
+    "algebra": CONTRACTS,
+    "compute": CONTRACTS,
+    "models/kernels": ("tests/models",),
+    "models/search": ("tests/models/test_search.py", "tests/models/test_search_tree.py"),
+    **dict.fromkeys(RUN_FILES, ("tests/training",)),
+    "inspect/recording": (*INSPECTION, "tests/inspect/draw/test_report.py"),
+    "inspect/observe": (*INSPECTION, "tests/inspect/draw/test_report.py"),
 }
 
 
-def files(root: Path) -> list[str]:
-    """The files that are changed, as paths inside `src/regard`."""
+def list_files(root: Path) -> list[str]:
+    """Return the files that are changed, as paths inside `src/regard`."""
     source = root / "src/regard"
-    chosen = [source / name for name in AROUND]
-    found = [path for place in chosen for path in ([place] if place.suffix else sorted(place.rglob("*.py")))]
-    return [path.relative_to(source).as_posix() for path in found if path.name != "__init__.py"]
+    paths = [source / name for name in SURROUNDING_TESTS]
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise FileNotFoundError(f"{missing} of tests/mutation/coverage.py: moved or renamed?")
+    files = [file for path in paths for file in ([path] if path.suffix else sorted(path.rglob("*.py")))]
+    names = [file.relative_to(source).as_posix() for file in files if file.name != "__init__.py"]
+    return [name for name in names if name not in EXCLUDED]
 
 
-def tests_of(root: Path, file: str) -> list[str]:
-    """The tests that are to notice a change of that file, the nearest first: its own, its users', those around."""
-    place, stem = Path(file).parent, Path(file).stem
-    folder = root / "tests" / place
+def list_tests(root: Path, file: str) -> list[str]:
+    """Return the tests that should notice a change of a file, the nearest first: its own, its users', the rest."""
+    package, stem = Path(file).parent, Path(file).stem
+    folder = root / "tests" / package
     nearest = [root / f"src/regard/{file}", *folder.glob(f"test_{stem}*.py")]
-    for user in users_of(root, file):
+    for user in list_users(root, file):
         nearest += folder.glob(f"test_{user}*.py")
-    if len(place.parts) > 1:  # such as numerics/native
-        nearest += folder.parent.glob(f"test_{place.name}*.py")
-    around = next(tests for name, tests in AROUND.items() if file == name or file.startswith(f"{name}/"))
-    found = [path.relative_to(root).as_posix() for path in nearest]
-    return list(dict.fromkeys([*found, *around]))
+    # That of the folder, such as tests/compute/kernels/test_native.py for compute/kernels/native.
+    nearest += folder.parent.glob(f"test_{package.name}*.py")
+    rest = next(tests for name, tests in SURROUNDING_TESTS.items() if file == name or file.startswith(f"{name}/"))
+    return list(dict.fromkeys([*(path.relative_to(root).as_posix() for path in nearest), *rest]))
 
 
-def users_of(root: Path, file: str) -> list[str]:
-    """The files beside it that import it."""
+def list_users(root: Path, file: str) -> list[str]:
+    """Return the modules in the same folder that import a file."""
     module = "regard." + file.removesuffix(".py").replace("/", ".")
     package, _, name = module.rpartition(".")
     imports = re.compile(rf"from {re.escape(module)} import|from {re.escape(package)} import [^\n]*\b{name}\b")
-    beside = (root / "src/regard" / file).parent.glob("*.py")
-    return sorted(path.stem for path in beside if imports.search(path.read_text()))
+    siblings = (root / "src/regard" / file).parent.glob("*.py")
+    return sorted(path.stem for path in siblings if imports.search(path.read_text()))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from regard.web.app import format_url
+from regard.web.recordings import TILE
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,8 @@ def test_every_word_is_there_in_both_languages() -> None:
 
     assert names(english) == names(chinese)
     assert len(names(english)) > 60
+
+
+def test_tiles_have_the_size_that_the_page_expects() -> None:
+    text = (Path(__file__).parents[2] / "src/regard/web/static/source.js").read_text(encoding="utf-8")
+    assert f"export const SIZE = {TILE};" in text

@@ -143,7 +143,7 @@ def test_names_and_sites_count_as_what_is_kept() -> None:
         store.add("", sited(100, letters=2500))
     for _ in range(5):
         store.add("", sited(400))
-    assert (len(store.kept), store.bytes <= 1_000_000) == (1, True)
+    assert (len(store.recordings), store.bytes <= 1_000_000) == (1, True)
 
 
 def test_what_is_kept_is_what_it_is_counted_for() -> None:
@@ -184,7 +184,7 @@ def test_loading_ends_with_its_time(tmp_path: Path) -> None:
         ticket.check()
 
     with pytest.raises(RefusedError, match="time: got more than 1000 s, expected an answer within them"):
-        read_recording(tmp_path / "r", 2**20, between=check)
+        read_recording(tmp_path / "r", 2**20, check_interrupt=check)
     assert len(turns) == 50
 
 

@@ -192,5 +192,5 @@ def test_tiles_end_with_their_time(part: str, site: int) -> None:
 def test_a_sketch_of_many_heads_ends_with_its_time() -> None:
     sketch = next(iter(claiming(5, 3).values())).sketch  # type: ignore[attr-defined]
     turns: list[int] = []
-    sketch.picture(None, size=(3, 3), between=lambda: turns.append(1))
+    sketch.downsample(None, size=(3, 3), check_interrupt=lambda: turns.append(1))
     assert len(turns) == 5

@@ -1,4 +1,4 @@
-"""Which (query, key) pairs a computation is about: the only thing that position terms get to see."""
+"""The (query, key) pairs of a computation: all that a mask, a bias or a normalizer knows of positions."""
 
 import torch
 
@@ -8,9 +8,8 @@ from regard.algebra.shapes import Int, Tensor
 class Pairs:
     """The queries `rows` against the keys `columns`, each `(start, stop)`, out of a table of `queries` × `keys`.
 
-    The last query sits on the last key: query i stands at position `keys - queries + i` on the axis of the
-    keys. One cached decoding step (one query, all keys so far) therefore needs no special case. No index is
-    written out before a term asks for it.
+    The last query is at the position of the last key: query i is at position `keys - queries + i` of the keys. So one
+    cached decoding step (one query, all keys so far) needs no special case. Indices are made when they are asked for.
 
     >>> Pairs(2, 3).position.flatten().tolist()
     [1, 2]
@@ -32,15 +31,15 @@ class Pairs:
 
     @property
     def row(self) -> Int[Tensor, "row 1"]:
-        """The index of each query, down."""
+        """The index of each query, as a column."""
         return torch.arange(*self.rows, device=self.device)[:, None]
 
     @property
     def column(self) -> Int[Tensor, "1 column"]:
-        """The index of each key, across."""
+        """The index of each key, as a row."""
         return torch.arange(*self.columns, device=self.device)[None, :]
 
     @property
     def position(self) -> Int[Tensor, "row 1"]:
-        """Where each query stands on the axis of the keys."""
+        """The position of each query among the keys."""
         return self.row + (self.keys - self.queries)

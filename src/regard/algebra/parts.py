@@ -1,4 +1,4 @@
-"""The parts of one attention, and the facts of one call: all that a plan depends on."""
+"""The parts of one attention and the facts of one call: all that a plan depends on."""
 
 from collections.abc import Hashable
 from typing import Literal, NamedTuple
@@ -9,9 +9,11 @@ from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer
+from regard.algebra.pairs import Pairs
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor
-from regard.algebra.terms import cast_module
+from regard.algebra.terms import Term, cast_module
+from regard.compute.kernels.blocks import Span
 
 
 class Parts(NamedTuple):
@@ -26,9 +28,10 @@ class Parts(NamedTuple):
     @property
     def plan_key(self) -> Hashable:
         """What a plan may depend on."""
-        # Only beside a bias does it matter whether anything is learned, and finding out takes a while.
+        # Whether anything is learned matters only if there is a bias, and finding out takes a while.
         bias = None if self.bias is None else (self.bias.plan_key, self.bias.wants_grad, self.normalizer.wants_grad)
-        return self.score.plan_key, bias, self.mask.plan_key, self.normalizer.plan_key, self.aggregate.plan_key
+        parts = self.score, self.mask, self.normalizer, self.aggregate
+        return bias, *(type(part) if type(part).plan_key in _BY_TYPE else part.plan_key for part in parts)
 
     def cast(self, dtype: torch.dtype) -> "Parts":
         """Return the parts with their float tensors in this dtype; gradients flow to the tensors themselves."""
@@ -39,18 +42,20 @@ class Parts(NamedTuple):
         )
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """Every tensor of the parts that a gradient may flow to."""
+        """Return every tensor of the parts that a gradient may flow to."""
         bias = () if self.bias is None else self.bias.tensors()
-        found = (*self.score.tensors(), *bias, *self.normalizer.tensors(), *self.aggregate.tensors())
-        return tuple({id(tensor): tensor for tensor in found}.values())
+        tensors = (*self.score.tensors(), *bias, *self.normalizer.tensors(), *self.aggregate.tensors())
+        return tuple({id(tensor): tensor for tensor in tensors}.values())
 
+
+_BY_TYPE = (Term.plan_key, Mask.plan_key)  # plan keys that are only the type: asking each part would be slow
 
 NumericalHazard = Literal["none", "digits", "range"]
-"""What the content of the tensors asks for: nothing, more digits than theirs, or a way on which nothing overflows."""
+"""What the values of the tensors need: nothing, more digits than their dtype has, or a path that cannot overflow."""
 
 
 class CallFacts(NamedTuple):
-    """The sizes and circumstances of one call; no tensors."""
+    """The sizes and circumstances of one call, without its tensors."""
 
     lead: tuple[int, ...]
     queries: int
@@ -62,13 +67,14 @@ class CallFacts(NamedTuple):
     dropout: bool = False
     grad: bool = False
     traced: bool = False
-    mapped: bool = False  # by torch.func: vmap, grad and their kind
+    mapped: bool = False  # by a transform of torch.func, such as vmap or grad
     native: str = ""  # "loaded", or why the compiled library will never be; empty while it may be
     hazard: NumericalHazard = "none"
+    intercepted: bool = False  # by a TorchDispatchMode, such as FakeTensorMode: tensors may have no memory
 
 
 class AttentionCall(NamedTuple):
-    """One attention to compute. `seed` addresses the noise of dropout and of random readings."""
+    """One attention to compute. `seed` addresses the noise of dropout and of random aggregates."""
 
     parts: Parts
     query: Tensor
@@ -76,22 +82,30 @@ class AttentionCall(NamedTuple):
     value: Tensor
     dropout: float = 0.0
     seed: Tensor | None = None
-    result_dtype: torch.dtype | None = None  # of the result, where it is computed in another dtype
+    result_dtype: torch.dtype | None = None  # if it is computed in another dtype than the result has
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype that the caller's tensors have."""
+        """The dtype of the caller's tensors."""
         return self.result_dtype or self.value.dtype
 
     @property
     def queries(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         return self.query.shape[-2]
 
     @property
     def keys(self) -> int:
-        """How many keys."""
+        """The number of keys."""
         return self.key.shape[-2]
+
+    def pairs(self, span: Span | None = None) -> Pairs:
+        """Return all pairs of the call, or those of one block."""
+        queries, keys, device = self.query.shape[-2], self.key.shape[-2], self.query.device
+        if span is None:
+            return Pairs(queries, keys, device=device)
+        rows, columns = (span.start, span.stop), (span.first, span.last)
+        return Pairs(queries, keys, rows=rows, columns=columns, device=device)
 
     def cast(self, dtype: torch.dtype) -> "AttentionCall":
         """Return the same call in another dtype."""

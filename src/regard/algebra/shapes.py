@@ -1,11 +1,15 @@
-"""The words for axes. Only this file invents them.
+"""The names of axes. Only this file invents them.
 
-`lead` is everything before the last two axes: batch, heads, groups. Two tensors meet by broadcasting, so
-grouped heads are a lead axis of size one and not a flag.
+`lead` is every axis before the last two: batch, heads, groups. Tensors are broadcast, so grouped heads are a lead
+axis of size one and not a flag.
 """
 
-from jaxtyping import Bool, Float, Int, Integer
-from torch import Tensor
+import torch
+from jaxtyping import Bool as Bool
+from jaxtyping import Float as Float
+from jaxtyping import Int as Int
+from jaxtyping import Integer as Integer
+from torch import Tensor as Tensor
 
 from regard.errors import wrong, wrong_kind
 
@@ -17,33 +21,15 @@ Scores = Float[Tensor, "*#lead query key"]
 Distribution = Float[Tensor, "*#lead query key"]
 Allowed = Bool[Tensor, "*#lead #query #key"]
 Output = Float[Tensor, "*lead query value"]
-Indices = Int[Tensor, "..."]
 
-__all__ = [
-    "Allowed",
-    "Bool",
-    "Distribution",
-    "Float",
-    "Indices",
-    "Int",
-    "Integer",
-    "Keys",
-    "Output",
-    "Queries",
-    "Scores",
-    "Tensor",
-    "Values",
-    "WideKeys",
-    "check_floats",
-    "check_lead",
-    "check_tensor",
-    "check_unambiguous_lead",
-    "describe",
-]
+
+def widen(tensor: Tensor) -> Tensor:
+    """Return a tensor in at least float32: half precision is computed there and rounded once."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def describe(thing: object) -> str:
-    """An object in a few words, for messages.
+    """Return an object in a few words, for messages.
 
     >>> describe(torch.zeros(2, 3))
     'a float32 tensor of shape (2, 3)'
@@ -72,21 +58,26 @@ def check_floats(name: str, thing: object) -> None:
         raise wrong_kind(name, describe(thing), "a float tensor", "write tensor.float(), or embed the tokens first")
 
 
+def broadcasts(own: tuple[int, ...], lead: tuple[int, ...]) -> bool:
+    """Return whether lead axes of these sizes broadcast to `lead`."""
+    padded = (1,) * (len(lead) - len(own)) + own
+    return len(own) <= len(lead) and all(map(fits, padded, lead))
+
+
 def fits(own: int, size: int) -> bool:
     """Return whether an axis of size `own` broadcasts to one of `size`."""
-    return own == 1 or own == size  # asked with `in`, a compiler takes a traced size for another one
+    return own == 1 or own == size  # not `in`: torch.compile then takes a traced size for a different one
 
 
 def check_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
-    """Raise where a term's lead axes do not broadcast to those of the queries and keys."""
-    padded = (1,) * (len(lead) - len(own)) + own
-    if len(own) > len(lead) or not all(map(fits, padded, lead)):
+    """Raise unless a term's lead axes broadcast to those of the queries and keys."""
+    if not broadcasts(own, lead):
         fix = "give it size-1 axes where it is shared, for example lengths[:, None] for (batch, heads)"
         raise wrong(name, f"lead axes {own}", f"axes that broadcast to {lead}", fix)
 
 
 def check_unambiguous_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
-    """Raise where lead axes that a caller gave do not fit, or fit sequences as well as heads.
+    """Raise if lead axes that a caller gave do not fit, or could be sequences as well as heads.
 
     >>> check_unambiguous_lead("mask.lengths", (3, 1), (3, 3))
     """

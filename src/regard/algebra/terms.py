@@ -1,4 +1,4 @@
-"""What scores, biases, normalizers and readings have in common: a name for the plan, and the tensors they read."""
+"""What scores, biases, normalizers and aggregates have in common: a key for the plan, tensors, settings by head."""
 
 import copy
 from collections.abc import Hashable, Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import nn
 
-from regard.algebra.shapes import Tensor, describe, fits
+from regard.algebra.shapes import Tensor, broadcasts, describe
 from regard.errors import wrong, wrong_kind
 
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
@@ -18,16 +18,16 @@ def has_new_definition(kind: type, definition: str) -> bool:
     if definition not in vars(kind):
         return False
     inherited = [vars(parent)[definition] for parent in kind.__mro__[1:] if definition in vars(parent)]
-    return any(not getattr(method, "__isabstractmethod__", False) and method not in _NONE for method in inherited)
-
-
-_NONE = (nn.Module.forward,)  # which only says that there is none
+    # nn.Module.forward only raises that there is none.
+    return any(
+        not getattr(method, "__isabstractmethod__", False) and method is not nn.Module.forward for method in inherited
+    )
 
 
 def drop_claims(kind: type, claims: Mapping[str, object]) -> None:
-    """Replace what a class inherits as its fast form, unless it claims one itself.
+    """Replace the claims that a class inherits by these defaults, except the claims that it makes itself.
 
-    The fast form of a parent computes the parent's definition, so a class with a definition of its own must not run it.
+    The fast form of a parent computes the parent's definition, so a class with its own definition must not use it.
     """
     for name, default in claims.items():
         if name not in vars(kind):
@@ -35,22 +35,21 @@ def drop_claims(kind: type, claims: Mapping[str, object]) -> None:
 
 
 class Term(nn.Module):
-    """A part of the algebra. It holds parameters and settings, and nothing that a call leaves behind."""
+    """A part of the algebra. It holds parameters and settings, and keeps nothing of a call."""
 
     head_blind: ClassVar[bool] = False
-    """Whether it surely treats every head alike, apart from its tensors: heads may then be on two axes, by groups."""
+    """Whether it treats every head alike, apart from its tensors: heads may then be on two axes, by groups."""
 
-    per_head_settings: ClassVar[
-        tuple[str, ...]
-    ] = ()  # the attributes that are one number, or a tensor of one for each head
+    per_head_settings: ClassVar[tuple[str, ...]] = ()
+    """The attributes that are one number, or a tensor with one number for each head."""
 
     @property
     def plan_key(self) -> Hashable:
-        """What the plan may depend on: no tensor, no content. The type itself: two may share a name."""
+        """What the plan may depend on: no tensors and no values. The type itself, because two may share a name."""
         return (type(self),)
 
     def per_head_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The name and the tensor of each setting that differs by head, those of its parts too."""
+        """Yield the name and the tensor of each setting that differs by head, also those of its parts."""
         for part in self.modules() if self._modules else (self,):
             for name in part.per_head_settings if isinstance(part, Term) else ():
                 setting = getattr(part, name)
@@ -58,10 +57,9 @@ class Term(nn.Module):
                     yield name, setting
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """Every tensor that a gradient may flow to, parameters or not, in a fixed order."""
-        loose = [value for part in self.modules() for value in vars(part).values() if isinstance(value, Tensor)]
-        found = [tensor for tensor in [*self.parameters(), *loose] if tensor.is_floating_point()]
-        return tuple({id(tensor): tensor for tensor in found}.values())
+        """Return every tensor that a gradient may flow to, parameters or not, in a fixed order."""
+        tensors = [tensor for tensor in (*self.parameters(), *find_attributes(self)) if tensor.is_floating_point()]
+        return tuple({id(tensor): tensor for tensor in tensors}.values())
 
     @property
     def wants_grad(self) -> bool:
@@ -69,12 +67,16 @@ class Term(nn.Module):
         return any(tensor.requires_grad for tensor in self.tensors())
 
 
+def find_attributes(part: nn.Module) -> list[Tensor]:
+    """Return the tensors that are plain attributes of a module or of its parts, neither parameters nor buffers."""
+    return [value for module in part.modules() for value in vars(module).values() if isinstance(value, Tensor)]
+
+
 def cast_module(part: AnyModule, dtype: torch.dtype) -> AnyModule:
     """Return a module with its float tensors in this dtype; gradients still flow to the module's own tensors."""
-    if not isinstance(part, nn.Module):  # which is told of when it is checked
+    if not isinstance(part, nn.Module):  # the check of the arguments, which comes later, says so
         return part
-    loose = [value for module in part.modules() for value in vars(module).values() if isinstance(value, Tensor)]
-    if not any(tensor.is_floating_point() for tensor in (*part.parameters(), *part.buffers(), *loose)):
+    if not any(tensor.is_floating_point() for tensor in (*part.parameters(), *part.buffers(), *find_attributes(part))):
         return part
     twin = copy.copy(part)
     state = {name: _cast(value, dtype) for name, value in vars(part).items()}
@@ -90,25 +92,31 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
 
 
 def broadcast_per_head(setting: float | Tensor) -> float | Tensor:
-    """A number as it is; one number for each head, shaped to broadcast over (heads, query, key)."""
+    """Return a number as it is, and one number for each head in a shape that broadcasts over (heads, query, key)."""
     return setting[..., None, None] if isinstance(setting, Tensor) and setting.dim() else setting
 
 
-def check_setting(
-    name: str, setting: object, expected: str = "a number, or a float tensor of one for each head"
-) -> None:
-    """Raise unless this is a number or a tensor of real numbers, which may be one for each head."""
+def learn_setting(start: float, heads: int | None) -> nn.Parameter:
+    """Return a setting that is trained: one number, or one for each head if heads are given."""
+    return nn.Parameter(torch.full((heads,) if heads else (), start))
+
+
+def check_setting(name: str, setting: float | Tensor, *, fix_if_not_positive: str = "") -> float | Tensor:
+    """Return the setting; raise unless it is a number (positive, if there is a fix for that) or a float tensor."""
+    expected = "a number, or a float tensor of one for each head"
     if isinstance(setting, Tensor) and not setting.is_floating_point():
         raise wrong_kind(name, describe(setting), expected, f"write {name}.float()")
     if not isinstance(setting, Tensor | int | float) or isinstance(setting, bool):
         raise wrong_kind(name, describe(setting), expected, "write 1.0, or torch.tensor([1.0, 2.0]) for two heads")
+    if fix_if_not_positive and not isinstance(setting, Tensor) and not setting > 0:
+        raise wrong(name, setting, "a number above 0", fix_if_not_positive)
+    return setting
 
 
 def check_heads(name: str, setting: Tensor, lead: tuple[int, ...]) -> None:
-    """Raise where a tensor does not have one number for each head, the last of the lead axes."""
+    """Raise unless a tensor has one number for each head, the last of the lead axes."""
     own = tuple(setting.shape)
-    padded = (1,) * (len(lead) - len(own)) + own
-    if len(own) > len(lead) or not all(map(fits, padded, lead)):
+    if not broadcasts(own, lead):
         heads = f"one number for each of {lead[-1]} heads" if lead else "one number, because there are no heads"
         fix = f"give a tensor of shape ({lead[-1]},), or one number" if lead else "give one number"
         raise wrong(name, f"shape {own}", heads, fix)

@@ -14,7 +14,7 @@ from regard.errors import RegardError, missing_package
 app = App(
     name="regard",
     version=__version__,
-    help="Attention mechanisms: every score, mask, normalizer and reading under one operator.",
+    help="Attention mechanisms: every score, mask, normalizer and aggregate under one operator.",
     help_format="plaintext",
 )
 app.command("regard.cli.list:show", name="list", help="Show the catalog, by family.")
@@ -27,11 +27,11 @@ app.command("regard.cli.resume:resume", help="Go on with a run from its last che
 app.command("regard.cli.dispatch:evaluate", help="Say how good a run is on held-out data.", **OWN_FLAGS)
 app.command("regard.cli.dispatch:predict", help="Ask a run about one thing.", **OWN_FLAGS)
 app.command("regard.cli.translate:translate", help="Translate standard input to standard output.")
-app.command("regard.cli.transcribe:transcribe", help="Write down what is said in a sound file.")
+app.command("regard.cli.predict:transcribe", help="Write down what is said in a sound file.")
 app.command("regard.cli.data:app", name="data", help="Show the data sets that tasks know by name, and fetch them.")
-app.command("regard.cli.answer:answer", help="Answer a question about a text.")
-app.command("regard.cli.caption:caption", help="Say what is in a photograph.")
-app.command("regard.cli.ask:ask", help="Answer a question about an image.")
+app.command("regard.cli.predict:answer", help="Answer a question about a text.")
+app.command("regard.cli.predict:caption", help="Say what is in a photograph.")
+app.command("regard.cli.predict:ask", help="Answer a question about an image.")
 app.command("regard.cli.average:average", help="Average the weights of several checkpoints.")
 app.command("regard.cli.export:export", help="Write a translator for other machines or programs.")
 app.command("regard.cli.dispatch:show", help="Show where a run looked, in the terminal or as a picture.", **OWN_FLAGS)
@@ -42,24 +42,24 @@ app.command("regard.cli.demo:demo", help="Train a translator with attention and 
 
 
 def main() -> None:
-    """Run a command; what the user can mend is one sentence and exit code 2."""
+    """Run a command; an error that the user can mend becomes one sentence and exit code 2."""
     try:
         check_streams()
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()  # now, while a failure can still be told
+        sys.stdout.flush()  # now, while a failure can still be reported
     except (RegardError, CycloptsError) as error:
         exit_with_error(error, str(error))
     except KeyboardInterrupt:
         print("regard: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        discard_output()  # whoever was reading has gone
+        discard_output()  # the program that read our output has ended
     except (OSError, ModuleNotFoundError) as error:
         exit_with_error(error, explain_error(error))
 
 
 def exit_with_error(error: Exception, text: str) -> None:
-    """What was answered until now goes out, then one sentence to standard error, and exit code 2."""
+    """Write out the answer so far, print one sentence to standard error and exit with code 2."""
     if os.environ.get("REGARD_TRACEBACK"):
         raise error
     try:
@@ -74,12 +74,12 @@ def exit_with_error(error: Exception, text: str) -> None:
     sys.exit(2)
 
 
-# What a command imports when it runs, and where it comes from.
+# Packages that commands import when they run, and the extra that brings them.
 EXTRAS = {"matplotlib": "plot", "sklearn": "sklearn", "starlette": "web", "uvicorn": "web"}
 
 
 def explain_error(error: Exception) -> str:
-    """What the machine refused, with the fix where it is a package of an extra."""
+    """Return the message of an error; for a missing package of an extra, how to install it."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package in EXTRAS:
         return str(missing_package(package, EXTRAS[package]))

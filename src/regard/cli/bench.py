@@ -16,7 +16,7 @@ Run = Callable[[], object]
 
 
 class BenchmarkPair(NamedTuple):
-    """The same numbers computed twice: by regard, and by what plain torch has for it; `backward` passes too or not."""
+    """Two ways to compute the same: by regard and by plain torch, with the backward pass or without."""
 
     what: str
     plain: str
@@ -74,20 +74,19 @@ def _build_pairs() -> Iterator[BenchmarkPair]:
 
 
 def _build_additive() -> Iterator[BenchmarkPair]:
-    """The definition, which builds a tensor of queries × keys × hidden, is what textbooks and libraries run."""
+    """Compare with the definition, which textbooks and libraries run: it builds a tensor queries × keys × hidden."""
     import regard
 
-    query, key, value = _draw(4, 128, 128), _draw(4, 128, 128), _draw(4, 128, 128)
+    query, key, value = (_draw(4, 128, 128) for _ in range(3))
     score = regard.Additive(128)
-    for backward in (False, True):
-        ours = _build_run(lambda: regard.attend(query, key, value, score=score).output, query, key, backward=backward)
-        theirs = _build_run(
+    for leaves in ((), (query, key)):
+        yield _build_pair(
+            "additive 4×128×128",
+            "tanh",
+            lambda: regard.attend(query, key, value, score=score).output,
             lambda: regard.attend(query, key, value, score=score, backend="eager").output,
-            query,
-            key,
-            backward=backward,
+            *leaves,
         )
-        yield BenchmarkPair("additive 4×128×128", "tanh", ours, theirs, backward)
 
 
 def _build_dots() -> Iterator[BenchmarkPair]:
@@ -98,19 +97,17 @@ def _build_dots() -> Iterator[BenchmarkPair]:
 
     query, key, value = (_draw(2, 8, 512, 64) for _ in range(3))
     gaussian = regard.Gaussian(width=0.125)
-    yield BenchmarkPair(
+    yield _build_pair(
         "Gaussian 2×8×512×512",
         "torch.cdist",
-        _build_run(lambda: regard.attend(query, key, value, score=gaussian).output),
-        _build_run(lambda: torch.softmax(-0.5 * (0.125 * torch.cdist(query, key)) ** 2, dim=-1) @ value),
-        backward=False,
+        lambda: regard.attend(query, key, value, score=gaussian).output,
+        lambda: torch.softmax(-0.5 * (0.125 * torch.cdist(query, key)) ** 2, dim=-1) @ value,
     )
-    yield BenchmarkPair(
+    yield _build_pair(
         "dot 2×8×512×512",
         "SDPA",
-        _build_run(lambda: regard.attend(query, key, value).output),
-        _build_run(lambda: F.scaled_dot_product_attention(query, key, value)),
-        backward=False,
+        lambda: regard.attend(query, key, value).output,
+        lambda: F.scaled_dot_product_attention(query, key, value),
     )
 
 
@@ -119,20 +116,20 @@ def _build_window() -> BenchmarkPair:
 
     import regard
 
-    query, key, value = (_draw(1, 1, 4096, 64) for _ in range(3))
+    query, key, value = leaves = tuple(_draw(1, 1, 4096, 64) for _ in range(3))
     mask = regard.Window(before=127, after=0)
     table = mask.table(4096, 4096)
-    return BenchmarkPair(
+    return _build_pair(
         "window 128 of 4,096",
         "SDPA + mask",
-        _build_run(lambda: regard.attend(query, key, value, mask=mask).output, query, key, value, backward=True),
-        _build_run(lambda: F.scaled_dot_product_attention(query, key, value, table), query, key, value, backward=True),
-        backward=True,
+        lambda: regard.attend(query, key, value, mask=mask).output,
+        lambda: F.scaled_dot_product_attention(query, key, value, table),
+        *leaves,
     )
 
 
 def _build_normalizers() -> Iterator[BenchmarkPair]:
-    """There is no sparse normalizer in torch: what a softmax takes is the natural measure, and 1 is out of reach."""
+    """Compare with softmax: torch has no sparse normalizer, so that a factor of 1 is out of reach."""
     import torch
 
     import regard
@@ -140,15 +137,16 @@ def _build_normalizers() -> Iterator[BenchmarkPair]:
 
     scores, pairs = _draw(4, 8, 256, 256), Pairs(256, 256)
     allowed = regard.Full().allows(pairs)
-    plain = _build_run(lambda: torch.softmax(scores, dim=-1), scores, backward=True)
     for name, part in (("sparsemax", regard.Sparsemax()), ("entmax-1.5", regard.Entmax15())):
-        ours = _build_run(partial(part, scores, allowed, pairs), scores, backward=True)
-        yield BenchmarkPair(f"{name} 4×8×256×256", "softmax", ours, plain, backward=True)
+        ours = partial(part, scores, allowed, pairs)
+        yield _build_pair(f"{name} 4×8×256×256", "softmax", ours, lambda: torch.softmax(scores, dim=-1), scores)
 
 
 def _build_multihead() -> Iterator[BenchmarkPair]:
-    """`nn.MultiheadAttention`, and our layer with the same parameters; then entropy and the five largest weights of
-    each query, which ours finds without leaving its fused call."""
+    """Compare with `nn.MultiheadAttention` of the same parameters, first without and then with its weights.
+
+    Our layer measures entropy and the five largest weights of each query without leaving its fused call.
+    """
     from torch import nn
 
     from regard.layers import Attention
@@ -162,19 +160,19 @@ def _build_multihead() -> Iterator[BenchmarkPair]:
         attended.weights.top(5)
         return attended.output
 
-    yield BenchmarkPair(
+    yield _build_pair(
         "multi-head 4×256×256",
         "nn module",
-        _build_run(lambda: layer.attend_self(x)[0].output, x, backward=True),
-        _build_run(lambda: module(x, x, x, need_weights=False)[0], x, backward=True),
-        backward=True,
+        lambda: layer.attend_self(x)[0].output,
+        lambda: module(x, x, x, need_weights=False)[0],
+        x,
     )
-    yield BenchmarkPair(
-        "… looked at",
+    yield _build_pair(
+        "… measured",
         "with weights",
-        _build_run(attend_and_measure, x, backward=True),
-        _build_run(lambda: module(x, x, x, average_attn_weights=False)[0], x, backward=True),
-        backward=True,
+        attend_and_measure,
+        lambda: module(x, x, x, average_attn_weights=False)[0],
+        x,
     )
 
 
@@ -184,12 +182,18 @@ def _draw(*shape: int) -> "Tensor":
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).requires_grad_()
 
 
-def _build_run(forward: "Callable[[], Tensor]", *leaves: "Tensor", backward: bool = False) -> Run:
-    """One call: the forward pass without a graph, or with the gradients of the leaves."""
+def _build_pair(
+    what: str, plain: str, ours: "Callable[[], Tensor]", theirs: "Callable[[], Tensor]", *leaves: "Tensor"
+) -> BenchmarkPair:
+    """Return a pair of runs: with leaves both passes, without leaves the forward pass without a graph."""
+    return BenchmarkPair(what, plain, _build_run(ours, leaves), _build_run(theirs, leaves), bool(leaves))
+
+
+def _build_run(forward: "Callable[[], Tensor]", leaves: "tuple[Tensor, ...]") -> Run:
     import torch
 
     def run() -> object:
-        if backward:
+        if leaves:
             output = forward()
             return torch.autograd.grad(output, leaves, torch.ones_like(output))
         with torch.no_grad():

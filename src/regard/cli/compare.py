@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from regard.cli.output import JsonFlag
 from regard.errors import wrong
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def compare(
     lengths: Annotated[tuple[int, ...], Parameter(consume_multiple=True, negative="")] = (16, 64, 256, 1024),
     seeds: int = 3,
     output: Path = Path("compare.png"),
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Compare convolution, recurrence and self-attention at equal parameters, or mechanisms on one task.
 
@@ -59,7 +60,7 @@ def compare(
 
 
 def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_json: bool) -> None:
-    """Measures each kind at each length, beside its formulas."""
+    """Measure each kind of layer at each length, then draw and print it beside its formulas."""
     from regard.inspect.draw.alignment import save_figure
     from regard.inspect.draw.complexity import draw_complexity
     from regard.models.complexity import measure_curves
@@ -67,41 +68,41 @@ def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_j
     if len(lengths) < 2 or min(lengths) < 2:
         raise wrong("--lengths", lengths, "at least two numbers above 1", "write --lengths 16 64")
     lengths = tuple(sorted(set(lengths)))
-    found = measure_curves(parameters, lengths)
-    measured = {name: curve.measured for name, curve in found.items()}
-    save_figure(draw_complexity(lengths, measured, {name: curve.expected for name, curve in found.items()}), output)
+    curves = measure_curves(parameters, lengths)
+    measured = {name: curve.measured for name, curve in curves.items()}
+    save_figure(draw_complexity(lengths, measured, {name: curve.expected for name, curve in curves.items()}), output)
     if as_json:
-        widths = {name: curve.width for name, curve in found.items()}
+        widths = {name: curve.width for name, curve in curves.items()}
         print(json.dumps({"lengths": lengths, "widths": widths, "layers": measured}))
     else:
-        show_layers(lengths, found, output)
+        show_layers(lengths, curves, output)
 
 
-def show_layers(lengths: tuple[int, ...], found: "dict[str, Curve]", output: Path) -> None:
-    """A table for each quantity."""
+def show_layers(lengths: tuple[int, ...], curves: "dict[str, Curve]", output: Path) -> None:
+    """Print a table for each quantity."""
     from regard.models.complexity import FORMULAS, estimate_exponent
 
     console, columns = Console(highlight=False), ("", "d", *(f"n = {length}" for length in lengths), "formula")
     for quantity, (title, unit) in UNITS.items():
         table = Table(*columns, box=None, pad_edge=False, title=f"\n{title}", title_justify="left")
-        for name, curve in found.items():
+        for name, curve in curves.items():
             figures = [format_number(value / unit) for value in curve.measured[quantity]]
             table.add_row(name, str(curve.width), *figures, f"O({FORMULAS[name][quantity].text})")
         console.print(table)
     powers = ", ".join(
-        f"{name} n^{estimate_exponent(lengths, c.measured['operations']):.2f}" for name, c in found.items()
+        f"{name} n^{estimate_exponent(lengths, curve.measured['operations']):.2f}" for name, curve in curves.items()
     )
     console.print(f"\noperations grow, over the last two lengths, as {powers}")
     console.print(f"picture: {output}", markup=False)
 
 
 def format_number(value: float) -> str:
-    """A count as it is, anything else with two digits behind the point."""
+    """Return a whole number as it is, any other with two decimals."""
     return str(int(value)) if value == int(value) else f"{value:.2f}"
 
 
 def compare_mechanisms(what: str, seeds: int, as_json: bool) -> None:
-    """A line for each mechanism: the median over the seeds, and their range."""
+    """Train each mechanism from several seeds and print the median and the range of its metric."""
     from regard.tasks.comparison import COMPARISONS, compare_variants
 
     comparison, console = COMPARISONS[what], Console(highlight=False)

@@ -1,4 +1,4 @@
-"""`regard data`: the data sets that tasks know by name, and how they are had."""
+"""`regard data`: the data sets that tasks know by name, and their download."""
 
 import sys
 from pathlib import Path
@@ -62,44 +62,39 @@ def download(
         Another address under which the same files lie. Sizes and sums must still be those of the authors.
     """
     dataset = find_dataset(name)
-    place = folder if folder is not None else get_data_home() / dataset.name
+    target = folder if folder is not None else get_data_home() / dataset.name
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"{dataset.name}: {dataset.about}\nlicense: {dataset.license}\nsee {dataset.homepage}", markup=False)
-    if dataset.warning:
-        console.print(f"note: {dataset.warning}", markup=False)
-    if dataset.notes:
-        console.print(f"note: {dataset.notes}", markup=False)
+    for note in filter(None, (dataset.warning, dataset.notes)):
+        console.print(f"note: {note}", markup=False)
     with build_progress_bar() as progress:
         tasks = {file.name: progress.add_task(file.name, total=file.size, start=True) for file in dataset.files}
 
         def watch(file: File, done: int, total: int | None) -> None:
             progress.update(tasks[file.name], completed=done, total=total)
 
-        for line in download_dataset(dataset, place, mirror=mirror, watch=watch):
+        for line in download_dataset(dataset, target, mirror=mirror, watch=watch):
             console.print(line, markup=False)
-    console.print(f"{dataset.name} is in {place}", markup=False)
+    console.print(f"{dataset.name} is in {target}", markup=False)
 
 
 def find_dataset(name: str) -> Dataset:
+    """Return the data set of this name."""
     if name not in DATASETS_BY_NAME:
-        raise wrong(
-            "data set",
-            name,
-            f"one of {', '.join(DATASETS_BY_NAME)}",
-            f"write regard data get {find_nearest(name, DATASETS_BY_NAME)}",
-        )
+        fix = f"write regard data get {find_nearest(name, DATASETS_BY_NAME)}"
+        raise wrong("data set", name, f"one of {', '.join(DATASETS_BY_NAME)}", fix)
     return DATASETS_BY_NAME[name]
 
 
 def build_progress_bar() -> Progress:
-    """On standard error, and only where somebody watches."""
+    """Return a progress bar on standard error; it is hidden unless that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     console = Console(stderr=True)
     return Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not sys.stderr.isatty())
 
 
 def format_size(dataset: Dataset) -> str:
-    """Bytes in words; what is not known is said.
+    """Return the size of the download in words.
 
     >>> format_size(DATASETS_BY_NAME["squad"]), format_size(DATASETS_BY_NAME["fsdd"])
     ('35.1 MB', 'not known')

@@ -1,4 +1,4 @@
-"""`regard demo run_regression_demo`: Nadaraya–Watson regression three ways, with its picture."""
+"""`regard demo regression`: Nadaraya–Watson regression three ways, with its picture."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ def run_regression_demo(output: Path, seed: int) -> None:
     """Fit a noisy curve by attention three ways and draw what each prediction looked at."""
     import numpy as np
 
-    from regard.inspect.draw.regression import draw_regression as drawn
+    from regard.inspect.draw.regression import draw_regression
     from regard.layers.estimators import KERNELS, KernelRegressor
     from regard.tasks.data.points import evaluate_curve
 
@@ -28,5 +28,5 @@ def run_regression_demo(output: Path, seed: int) -> None:
         table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - evaluate_curve(new)) ** 2):.3f}")
     console = Console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
-    drawn((x, y), new, evaluate_curve(new), fits).savefig(output, dpi=150)
+    draw_regression((x, y), new, evaluate_curve(new), fits).savefig(output, dpi=150)
     console.print(f"picture: {output}")

@@ -1,9 +1,9 @@
-"""`regard demo run_translation_demo`: number words from English to French, with attention and without, side by side."""
+"""`regard demo translation`: number words from English to French, with attention and without, side by side."""
 
 import multiprocessing
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +30,7 @@ SETTINGS = {
     "training.keep": 1,
 }
 SHOWN = 4  # examples
-SHORT = 60  # signs of the sentence whose alignment is drawn, at most
+SHORT = 60  # characters of the sentence whose alignment is drawn, at most
 
 
 class DemoModel(NamedTuple):
@@ -41,18 +41,18 @@ class DemoModel(NamedTuple):
     seconds: float
 
     def find_exact(self, pairs: "Sequence[SentencePair]") -> list[bool]:
-        """Which translations are exact."""
+        """Return which translations are exact."""
         return [one.first.text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
 
 
 def run_translation_demo(output: Path, seed: int, folder: Path | None) -> None:
-    """Trains both at once, compares them on numbers that neither has seen, and draws where the one looked."""
+    """Train both at once, compare them on numbers that neither has seen, and draw an alignment."""
     from regard.tasks.data import open_text
 
     console = Console(highlight=False)
     console.print("Numbers below a billion in words, English to French; no test number is trained on.")
-    with open_run_folder(folder) as place:
-        configs = {name: configure_demo(kind, place / kind, seed) for name, kind in MODELS.items()}
+    with nullcontext(folder) if folder else TemporaryDirectory(prefix="regard-demo-") as runs:
+        configs = {name: configure_demo(kind, Path(runs) / kind, seed) for name, kind in MODELS.items()}
         seconds = train_models(configs, console)
         pairs = open_text(configs["attention"].data).tests["test"]
         models = {name: translate_test_set(config, pairs, seconds[name]) for name, config in configs.items()}
@@ -64,17 +64,8 @@ def run_translation_demo(output: Path, seed: int, folder: Path | None) -> None:
         console.print(f"now: regard translate {run}, or: regard show … 'ninety-seven', or: regard serve {run}")
 
 
-@contextmanager
-def open_run_folder(folder: Path | None) -> Iterator[Path]:
-    """The folder for the runs, or one that is removed afterwards."""
-    if folder is not None:
-        yield folder
-        return
-    with TemporaryDirectory(prefix="regard-demo-") as temporary:
-        yield Path(temporary)
-
-
 def configure_demo(kind: str, folder: Path, seed: int) -> "TranslationConfig":
+    """Return the configuration of one of the two models."""
     from regard.tasks import import_task
 
     values = SETTINGS | {"training.folder": folder, "training.seed": seed, "data.seed": seed}
@@ -83,7 +74,7 @@ def configure_demo(kind: str, folder: Path, seed: int) -> "TranslationConfig":
 
 
 def train_models(configs: "Mapping[str, TranslationConfig]", console: Console) -> dict[str, float]:
-    """Trains each in a process of its own; returns how many seconds each took."""
+    """Train each model in a process of its own and return the seconds that each took."""
     context = multiprocessing.get_context("spawn")
     events, begun, seconds = context.Queue(), time.monotonic(), dict[str, float]()
     for name, config in configs.items():
@@ -102,7 +93,7 @@ def train_models(configs: "Mapping[str, TranslationConfig]", console: Console) -
 
 
 def train_in_process(name: str, config: "TranslationConfig", events: Any) -> None:
-    """What each process does: trains, and sends what happens."""
+    """Train one model and send its events."""
     from regard.tasks import build_task
     from regard.training import event_to_json, train
 
@@ -114,7 +105,7 @@ def train_in_process(name: str, config: "TranslationConfig", events: Any) -> Non
 
 
 def describe_progress(event: Mapping[str, Any]) -> dict[str, Any]:
-    """What an event changes about a bar."""
+    """Return the fields of the progress bar that an event changes."""
     match event["event"]:
         case "started":
             return {"total": event["steps"]}
@@ -129,7 +120,7 @@ def describe_progress(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def translate_test_set(config: "TranslationConfig", pairs: "Sequence[SentencePair]", seconds: float) -> DemoModel:
-    """Translates the test set greedily."""
+    """Translate the test set greedily."""
     from regard.tasks.translation import TranslationSearchOptions, Translator
 
     translator = Translator.load(config, config.training.folder)
@@ -138,7 +129,7 @@ def translate_test_set(config: "TranslationConfig", pairs: "Sequence[SentencePai
 
 
 def build_accuracy_table(models: Mapping[str, DemoModel], pairs: "Sequence[SentencePair]") -> Table:
-    """How many translations of the test set are exact."""
+    """Return a table of the share of exact translations."""
     from regard.models import count_parameters
 
     table = Table(f"{len(pairs)} held-out numbers", "exact", "parameters", "seconds", box=None, pad_edge=False)
@@ -150,7 +141,7 @@ def build_accuracy_table(models: Mapping[str, DemoModel], pairs: "Sequence[Sente
 
 
 def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[SentencePair]") -> Table:
-    """The first few of the test set, as both models say them."""
+    """Return a table of the first sentences of the test set with both translations."""
     table = Table("", "", box=None, pad_edge=False, show_header=False)
     rights = {name: one.find_exact(pairs) for name, one in models.items()}
     for place in range(min(SHOWN, len(pairs))):
@@ -162,14 +153,14 @@ def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[Senten
 
 
 def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path, console: Console) -> None:
-    """Draws where the model looked, for the longest of the short sentences it got right."""
+    """Draw the alignment of the longest of the short sentences that are translated right."""
     from regard.inspect.draw.alignment import draw_alignment, save_figure
     from regard.inspect.draw.terminal import render_heat_map
 
     right = [place for place, fine in enumerate(one.find_exact(pairs)) if fine and len(pairs[place].source) <= SHORT]
     place = max(right or [0], key=lambda place: len(pairs[place].source))
-    source, said = one.found[place].source, one.found[place].first
-    if said.weights is not None:
-        console.print(render_heat_map(said.weights.tolist(), source, said.tokens, console.width), soft_wrap=True)
-        save_figure(draw_alignment(said.weights.numpy(), source, said.tokens, "where each word looked"), output)
+    source, best = one.found[place].source, one.found[place].first
+    if best.weights is not None:
+        console.print(render_heat_map(best.weights.tolist(), source, best.tokens, console.width), soft_wrap=True)
+        save_figure(draw_alignment(best.weights.numpy(), source, best.tokens, "where each word looked"), output)
         console.print(f"picture: {output}", markup=False)

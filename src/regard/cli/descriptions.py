@@ -1,4 +1,4 @@
-"""The catalog in words: what each part is, from its own docstring."""
+"""Describe the parts of the catalog from their docstrings."""
 
 import inspect
 import re
@@ -22,7 +22,7 @@ class CatalogEntry(NamedTuple):
 
 
 def select_families(only: str | None = None) -> list[str]:
-    """All families, or the one asked for."""
+    """Return all families, or the one asked for."""
     if only is not None and only not in catalog.FAMILIES:
         known = ", ".join(catalog.FAMILIES)
         raise wrong("family", repr(only), f"one of {known}", f"write {find_nearest(only, catalog.FAMILIES)}")
@@ -30,14 +30,13 @@ def select_families(only: str | None = None) -> list[str]:
 
 
 def describe_family(family: str) -> list[CatalogEntry]:
-    """Every part of a family."""
+    """Return every part of a family."""
     return [describe_part(family, name) for name in catalog.FAMILIES[family]]
 
 
 def describe_part(family: str, name: str) -> CatalogEntry:
-    """One part, built for an example size to see what it is."""
-    build = catalog.find(family, name)
-    part = build() if family == "aggregate" else build(EXAMPLE_SIZES)
+    """Return the description of one part, which is built for an example size."""
+    part = catalog.find(family, name)(EXAMPLE_SIZES)
     text = inspect.getdoc(type(part)) or ""
     summary = text.splitlines()[0] if part is not None else "No bias."
     kind = "—" if part is None else type(part).__name__
@@ -45,7 +44,7 @@ def describe_part(family: str, name: str) -> CatalogEntry:
 
 
 def strip_doctest(text: str) -> str:
-    """A docstring without its doctest, formulas left as they are written.
+    """Return a docstring without its doctest, formulas left as they are written.
 
     >>> strip_doctest("One.\\n\\n>>> 1\\n1\\n")
     'One.'

@@ -1,6 +1,6 @@
-"""Commands on a run folder whose flags depend on the task: the run is looked at first, then its command is called.
+"""Call the command that fits the task of a run, because its flags depend on the task.
 
-A task whose command has flags of its own is named in `TASK_COMMANDS`; all others share one.
+`TASK_COMMANDS` names the commands of tasks with flags of their own; all other tasks share one.
 """
 
 from collections.abc import Sequence
@@ -38,24 +38,22 @@ def show(*arguments: Arguments) -> None:
 
 
 def is_file(word: str) -> bool:
-    """Whether a file is meant, and not a run folder."""
+    """Return whether a word names a file and not a run folder."""
     return word.endswith(".safetensors") or Path(word).is_file()
 
 
 def call_command(command: str, arguments: Sequence[str]) -> None:
-    """Runs the command of the task that the run among the arguments is of."""
+    """Run the command for the task of the run that is among the arguments."""
     from regard.tasks import read_task_name
 
     run = next((Path(word) for word in arguments if (Path(word) / "versions.json").is_file()), None)
-    target = (
-        SHARED_COMMANDS[command]
-        if run is None
-        else TASK_COMMANDS.get((read_task_name(run), command), SHARED_COMMANDS[command])
-    )
-    if command == "show" and run is None and arguments and is_file(arguments[0]):
-        target = "regard.cli.show_recording:show"
-    if command == "show" and run is None and arguments and arguments[0] == "positions":
+    target = SHARED_COMMANDS[command]
+    if run is not None:
+        target = TASK_COMMANDS.get((read_task_name(run), command), target)
+    elif command == "show" and arguments and arguments[0] == "positions":
         target = "regard.cli.show_positions:show"
+    elif command == "show" and arguments and is_file(arguments[0]):
+        target = "regard.cli.show_recording:show"
     module, _, function = target.partition(":")
     app = App(name=f"regard {command}", help_format="plaintext", version_flags=[])
     app.default(getattr(import_module(module), function))

@@ -1,15 +1,15 @@
-"""`regard evaluate`: how good a run is on held-out data, whatever the task."""
+"""`regard evaluate`: how good a run is on held-out data, for every task."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from regard.cli.runs import LoadOptions
+from regard.cli.output import JsonFlag
+from regard.cli.runs import LoadFlags, LoadOptions
 
 if TYPE_CHECKING:
     from regard.tasks.prediction import EvaluationReport
@@ -20,8 +20,8 @@ def evaluate(
     data: str | None = None,
     *,
     split: Literal["test", "validation"] = "test",
-    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    load_options: LoadFlags = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Measure a run on held-out data. A run of a task with flags of its own shows them: regard evaluate RUN --help.
 
@@ -44,7 +44,7 @@ def evaluate(
 
 
 def show_reports(reports: "Mapping[str, EvaluationReport]") -> None:
-    """A line for each set with its metrics, and what else there is to say."""
+    """Print a line for each set with its metrics, then the notes."""
     console = Console(highlight=False, soft_wrap=True)
     names = list(dict.fromkeys(name for one in reports.values() for name in one.metrics))
     table = Table("", "items", *names, box=None, pad_edge=False)

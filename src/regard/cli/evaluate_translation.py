@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from regard.cli.runs import LoadOptions
-from regard.cli.translate import SearchOptions
+from regard.cli.output import JsonFlag
+from regard.cli.runs import LoadFlags, LoadOptions
+from regard.cli.translate import SearchFlags, SearchOptions
 
 if TYPE_CHECKING:
     from regard.tasks.translation import Translator
@@ -23,7 +24,7 @@ AT_ONCE = 256  # sentences between two steps of the progress bar
 
 @dataclass
 class ComparisonOptions:
-    """What is compared with what."""
+    """The texts to compare, and how."""
 
     data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
     "Other text: two aligned files, a table, or a folder; that of the run where it is not given."
@@ -39,10 +40,10 @@ def evaluate(
     run: Path,
     *,
     comparison: Annotated[ComparisonOptions | None, Parameter(name="*")] = None,
-    search_options: Annotated[SearchOptions | None, Parameter(name="*")] = None,
-    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
+    search_options: SearchFlags = None,
+    load_options: LoadFlags = None,
     output: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Translate held-out text and compare: BLEU and chrF with sacrebleu's signatures, and exact matches.
 
@@ -60,14 +61,15 @@ def evaluate(
 
     comparison, search_options = comparison or ComparisonOptions(), search_options or SearchOptions()
     if comparison.detokenize:
-        detokenize_lines((), comparison.detokenize)  # refuses a language before all is translated
+        detokenize_lines((), comparison.detokenize)  # raises for an unknown language before all is translated
     data = ",".join(comparison.data) if comparison.data else None
     translator, reports = (load_options or LoadOptions()).load_translator(run), {}
     for name, pairs in load_sets(translator.config, data, comparison.split, run).items():
-        said = translate_texts(translator, [pair.source for pair in pairs], search_options, name, quiet=as_json)
-        save_translations(said, name, output)
+        translations = translate_texts(translator, [pair.source for pair in pairs], search_options, name, quiet=as_json)
+        save_translations(translations, name, output)
         tokenizer = comparison.tokenizer or translator.config.measure.tokenizer
-        reports[name] = score_translations(said, [pair.target for pair in pairs], tokenizer, comparison.detokenize)
+        targets = [pair.target for pair in pairs]
+        reports[name] = score_translations(translations, targets, tokenizer, comparison.detokenize)
     if as_json:
         print(json.dumps({name: report_to_json(one) for name, one in reports.items()}))
     else:
@@ -77,26 +79,26 @@ def evaluate(
 def translate_texts(
     translator: "Translator", texts: Sequence[str], search_options: SearchOptions, name: str, *, quiet: bool
 ) -> list[str]:
-    """The best translation of each text, those of like length together."""
+    """Return the best translation of each text; texts of similar length are translated together."""
     search, console = search_options.build_search(), Console(stderr=True)
-    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
     parts = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
-    found: dict[int, str] = {}
+    translations = [""] * len(texts)
     for part in track(parts, name, console=console, transient=True, disable=quiet or not console.is_terminal):
-        best = translator.translate([texts[place] for place in part], search)
-        found |= {place: one.best[0].text if one.best else "" for place, one in zip(part, best, strict=True)}
-    return [found[place] for place in range(len(texts))]
+        for index, result in zip(part, translator.translate([texts[index] for index in part], search), strict=True):
+            translations[index] = result.best[0].text if result.best else ""
+    return translations
 
 
-def save_translations(said: Sequence[str], name: str, folder: Path | None) -> None:
-    """Writes the translations of a set, where that is wanted."""
+def save_translations(translations: Sequence[str], name: str, folder: Path | None) -> None:
+    """Write the translations of a set, if a folder is given."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
 
 
 def report_to_json(report: "TranslationReport") -> dict[str, object]:
-    """A report for JSON."""
+    """Return a report as a JSON object."""
     return {"sentences": report.sentences, "exact": report.exact} | {
         name.lower().replace(" ", "_"): {"score": one.value, "signature": one.signature}
         for name, one in report.scores.items()
@@ -104,7 +106,7 @@ def report_to_json(report: "TranslationReport") -> dict[str, object]:
 
 
 def show_reports(reports: "Mapping[str, TranslationReport]") -> None:
-    """A line for each set, and how its numbers were computed."""
+    """Print a line for each set, and the signatures of the metrics."""
     console = Console(highlight=False, soft_wrap=True)
     signatures = {name: one.signature for report in reports.values() for name, one in report.scores.items()}
     table = Table("", "sentences", *signatures, "exact %", box=None, pad_edge=False)

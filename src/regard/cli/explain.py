@@ -1,10 +1,20 @@
 """`regard explain`: what a mechanism is, how it is computed, and what that costs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
+
+from regard.errors import wrong
+
+if TYPE_CHECKING:
+    from regard.algebra.parts import CallFacts
+    from regard.compute.lowering.cost import PlanCost
+    from regard.compute.planning import Plan
+
+DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
 @dataclass
@@ -52,20 +62,53 @@ def explain(
         A mask of the catalog.
     normalizer
         A normalizer of the catalog.
-    reading
-        A reading of the catalog.
+    aggregate
+        An aggregate of the catalog.
     """
-    from regard.cli.call_plan import plan_call
     from regard.cli.descriptions import describe_part
 
     console = Console(highlight=False, soft_wrap=True)
     names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "aggregate": aggregate}
-    found = [describe_part(family, name) for family, name in names.items()]
-    planned = plan_call(names, call or CallOptions())
-    for part in found:
+    entries = [describe_part(family, name) for family, name in names.items()]
+    plan, cost = plan_call(names, call or CallOptions())
+    for part in entries:
         if part.family == "score" or part.name not in ("none", "full", "softmax", "soft"):
             console.print(f"[bold]{part.family} {part.name}[/bold] ({part.part})\n{part.text}\n", markup=True)
     console.print("[bold]plan[/bold]")
-    console.print(planned.plan.explain(), markup=False)
+    console.print(plan.explain(), markup=False)
     console.print("\n[bold]cost[/bold]")
-    console.print(planned.cost.explain(), markup=False)
+    console.print(cost.explain(), markup=False)
+
+
+def plan_call(names: Mapping[str, str], call: CallOptions) -> "tuple[Plan, PlanCost]":
+    """Return the plan of a call of this size with these parts of the catalog, and its cost."""
+    from regard.algebra import catalog
+    from regard.algebra.parts import Parts
+    from regard.compute.backends import BACKENDS
+    from regard.compute.planning import make_plan
+
+    facts = build_facts(call)
+    sizes = catalog.Sizes(call.dim, call.dim, facts.value, facts.lead, call.queries, call.keys)
+    builders = {family: catalog.find(family, name) for family, name in names.items()}
+    parts = Parts(*(build(sizes) for build in builders.values()))  # type: ignore[arg-type]
+    plan = make_plan(parts, facts, backend=call.backend)
+    return plan, BACKENDS[plan.backend].estimate_cost(parts, facts)
+
+
+def build_facts(call: CallOptions) -> "CallFacts":
+    """Return the facts of a call; raise if a number is out of range."""
+    import torch
+
+    from regard.algebra.parts import CallFacts
+
+    value = call.dim if call.value is None else call.value
+    for name in ("queries", "keys", "dim", "value", "batch", "heads"):
+        size = value if name == "value" else getattr(call, name)
+        if size < 1:
+            raise wrong(f"--{name}", size, "at least 1", f"write --{name} 1")
+    if call.dtype not in DTYPES:
+        raise wrong("--dtype", repr(call.dtype), f"one of {', '.join(DTYPES)}", "write float32")
+    if not 0 <= call.dropout < 1:
+        raise wrong("--dropout", call.dropout, "a rate from 0 to below 1", "write --dropout 0.1")
+    lead, dtype = (call.batch, call.heads), getattr(torch, call.dtype)
+    return CallFacts(lead, call.queries, call.keys, call.dim, value, dtype, "cpu", call.dropout > 0, True)

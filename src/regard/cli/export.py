@@ -29,9 +29,9 @@ def export(
     weights
         Other weights: a file, or its name in the run folder.
     """
-    from regard.export import export as written
+    from regard.export import export as export_model
 
-    written(LoadOptions(weights).load_translator(run), output, form)
+    export_model(LoadOptions(weights).load_translator(run), output, form)
     now = {
         "safetensors": f"regard translate {output}",
         "onnx": f"see {output / 'graphs.json'} for the names of what goes in and out",

@@ -12,7 +12,7 @@ WORDS = ("true", "false")
 
 
 class ParsedArguments(NamedTuple):
-    """What was typed: names without a flag, the options of the command, and fields of its configuration."""
+    """The arguments of a command: names without a flag, its options, and fields of the configuration."""
 
     names: tuple[str, ...]
     options: dict[str, str]
@@ -20,7 +20,7 @@ class ParsedArguments(NamedTuple):
 
 
 class Field(NamedTuple):
-    """One value of a configuration: its dotted name and what its comment in the source says of it."""
+    """One field of a configuration: its dotted name, its value and its comment in the source."""
 
     name: str
     value: object
@@ -28,27 +28,27 @@ class Field(NamedTuple):
 
 
 def parse_arguments(arguments: Sequence[str], options: Collection[str], switches: Collection[str]) -> ParsedArguments:
-    """Splits what was typed. A flag is followed by its value, or is `--name=value`; a switch may stand alone.
+    """Return the parsed arguments. A flag is followed by its value, or is `--name=value`; a switch may stand alone.
 
     >>> parse_arguments(["a", "--nproc", "2", "--model.heads=8", "--joint"], {"nproc"}, {"joint"})
     ParsedArguments(names=('a',), options={'nproc': '2'}, fields={'model.heads': '8', 'joint': 'true'})
     """
-    given, rest = ParsedArguments((), {}, {}), list(arguments)
+    parsed, rest = ParsedArguments((), {}, {}), list(arguments)
     while rest:
         word = rest.pop(0)
         if not word.startswith("--"):
-            given = given._replace(names=(*given.names, word))
+            parsed = parsed._replace(names=(*parsed.names, word))
             continue
         name, equals, value = word.removeprefix("--").partition("=")
         name = name.replace("-", "_")
         if not equals:
             value = take_value(name, rest, switches)
-        (given.options if name in options else given.fields)[name] = value
-    return given
+        (parsed.options if name in options else parsed.fields)[name] = value
+    return parsed
 
 
 def take_value(name: str, rest: list[str], switches: Collection[str]) -> str:
-    """Takes what follows a flag off the `rest`."""
+    """Remove the value of a flag from the front of `rest` and return it."""
     if name in switches:
         return rest.pop(0) if rest and rest[0] in WORDS else WORDS[0]
     if not rest or rest[0].startswith("--"):
@@ -57,7 +57,7 @@ def take_value(name: str, rest: list[str], switches: Collection[str]) -> str:
 
 
 def describe_fields(config: Any, path: str = "") -> Iterator[Field]:
-    """Every field that holds a value, in the order of the source."""
+    """Yield every field that holds a value, in the order of the source."""
     comments = read_comments(type(config))
     for entry in fields(config):
         value = getattr(config, entry.name)
@@ -68,11 +68,10 @@ def describe_fields(config: Any, path: str = "") -> Iterator[Field]:
 
 
 def read_comments(section: type) -> Mapping[str, str]:
-    """The comment behind each field, so that nothing is said twice."""
-    found = re.findall(r"^    (\w+): [^#\n]*#\s*(.*)$", inspect.getsource(section), flags=re.MULTILINE)
-    return dict(found)
+    """Return the comment behind each field in the source: the help repeats it."""
+    return dict(re.findall(r"^    (\w+): [^#\n]*#\s*(.*)$", inspect.getsource(section), flags=re.MULTILINE))
 
 
 def find_switches(config: Any) -> set[str]:
-    """The fields that are true or false."""
+    """Return the fields that are true or false."""
     return {field.name for field in describe_fields(config) if isinstance(field.value, bool)}

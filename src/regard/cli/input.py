@@ -1,4 +1,4 @@
-"""Lines from standard input as they come: many at once from a file, one at a time from somebody who types."""
+"""Read lines from standard input as they arrive: many at once from a file, one at a time from a keyboard."""
 
 import os
 import select
@@ -10,12 +10,11 @@ from regard.datasets.text import decode_text
 from regard.errors import InputError, wrong
 
 LINE = get_bound("text", "line")
-
 CHUNK = 2**16
 
 
 def get_stdin_handle() -> int:
-    """The handle of standard input; a sentence where there is none."""
+    """Return the handle of standard input; raise if it is closed."""
     fix = "give it text: regard … < text.txt"
     try:
         handle = sys.stdin.fileno()
@@ -26,7 +25,7 @@ def get_stdin_handle() -> int:
 
 
 def read_lines(handle: int, most: int) -> Iterator[list[str]]:
-    """The lines of a file handle in lists of at most `get_bound`, given out as soon as no more are waiting."""
+    """Yield the lines of a file handle in lists of at most `most`, as soon as no more are waiting."""
     number = 0
     for whole in read_raw_lines(handle, most):
         for start in range(0, len(whole), most):
@@ -35,19 +34,19 @@ def read_lines(handle: int, most: int) -> Iterator[list[str]]:
 
 
 def read_raw_lines(handle: int, most: int) -> Iterator[list[bytes]]:
-    """The same in bytes, as many as came. What is begun is at most a line that is allowed, and one chunk."""
+    """Yield lists of lines in bytes. An unfinished line is kept up to the bound and one chunk more."""
     rest, ended = bytearray(), False
     while not ended:
         whole: list[bytes] = []
         while not ended and len(whole) < most and (not whole or has_input(handle)):
             content = read_chunk(handle)
             ended = not content
-            *lines, begun = content.split(b"\n")
+            *lines, unfinished = content.split(b"\n")
             if lines:
                 whole += [bytes(rest) + lines[0], *lines[1:]]
                 rest.clear()
-            rest += begun
-            if len(rest) > LINE:  # the next look at it refuses it, and nothing before it is lost
+            rest += unfinished
+            if len(rest) > LINE:  # the lines before it are yielded first; then `decode_line` raises for this one
                 break
         if ended and rest:
             whole, rest = [*whole, bytes(rest)], bytearray()
@@ -57,7 +56,7 @@ def read_raw_lines(handle: int, most: int) -> Iterator[list[bytes]]:
 
 
 def read_chunk(handle: int) -> bytes:
-    """What is there now; nothing at the end."""
+    """Return the bytes that are waiting; empty at the end."""
     try:
         return os.read(handle, CHUNK)
     except OSError as error:
@@ -66,12 +65,12 @@ def read_chunk(handle: int) -> bytes:
 
 
 def has_input(handle: int) -> bool:
-    """Whether there is something to read now; always so in a file, even at its end."""
+    """Return whether there is something to read now; always so in a file, even at its end."""
     return bool(select.select([handle], [], [], 0)[0])
 
 
 def decode_lines(lines: Sequence[bytes], before: int) -> Iterator[list[str]]:
-    """Lines of UTF-8, without what ends a line on other systems. Those before a bad one are still given out."""
+    """Yield lines as text, also those before a line that raises."""
     texts: list[str] = []
     for number, line in enumerate(lines, before + 1):
         try:
@@ -83,7 +82,7 @@ def decode_lines(lines: Sequence[bytes], before: int) -> Iterator[list[str]]:
 
 
 def decode_line(line: bytes, number: int) -> str:
-    """A line as text, or a sentence with its number."""
+    """Return a line as text, without the carriage return of Windows; errors name its number."""
     if len(line) > LINE:
         got = f"more than {LINE:,} bytes in line {number}"
         raise wrong("input", got, "a sentence a line", "put each sentence on a line of its own")

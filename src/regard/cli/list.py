@@ -10,7 +10,7 @@ def show(family: str | None = None) -> None:
     Parameters
     ----------
     family
-        Only this one: score, bias, mask, normalizer or reading.
+        Only this one: score, bias, mask, normalizer or aggregate.
     """
     from regard.cli.descriptions import describe_family, select_families
 

@@ -1,4 +1,4 @@
-"""What a measurement depends on beside the code: the processor, the versions, and what else is running."""
+"""Describe the machine of a measurement: the processor, the versions, and the load of other processes."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ QUIET = 0.5  # cores that others may keep busy before a time is not to be truste
 
 
 class Machine(NamedTuple):
-    """Where something was measured."""
+    """The machine on which something was measured."""
 
     processor: str
     cores: int
@@ -22,13 +22,13 @@ class Machine(NamedTuple):
 
 
 class LoadMonitor:
-    """How many cores other processes keep busy from now on, our own and those we wait for left out."""
+    """Measures how many cores other processes keep busy from now on, without this process and its children."""
 
     def __init__(self) -> None:
         self._start = _take_snapshot()
 
     def measure_load(self) -> float:
-        """The mean since the start; the load average where the system does not count its ticks."""
+        """Return the mean since the start; the load average if the system has no /proc/stat."""
         now = _take_snapshot()
         if now.busy is None or self._start.busy is None:
             return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
@@ -38,14 +38,14 @@ class LoadMonitor:
 
 
 def measure_other_load(seconds: float = 1.0) -> float:
-    """How many cores other processes keep busy while we wait."""
+    """Return how many cores other processes keep busy while we wait."""
     watch = LoadMonitor()
     time.sleep(seconds)
     return watch.measure_load()
 
 
 def describe_machine() -> Machine:
-    """This machine, without its name."""
+    """Return a description of this machine, without its name."""
     system = f"{platform.system()} {platform.machine()}"
     try:
         torch = version("torch")

@@ -1,16 +1,20 @@
-"""What a command answers, on standard output: as it is, or a sentence on why it cannot be written."""
+"""Write answers to standard output unchanged, or say why that cannot be done."""
 
 import contextlib
 import json
 import os
 import sys
-from typing import Any
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from regard.errors import wrong
 
+JsonFlag = Annotated[bool, Parameter(name="--json", negative="")]
+
 
 def check_streams() -> None:
-    """Raises where nothing could be answered; what is for people only is written in any encoding."""
+    """Raise if standard output is closed; let text for people be written in any encoding."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
     if sys.stdout is None:
@@ -18,12 +22,12 @@ def check_streams() -> None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
         raise wrong("output", "standard output, which is closed", "somewhere to write the answer", fix)
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError):  # not one of Python's own
+        with contextlib.suppress(AttributeError, ValueError):  # a stream that Python did not open
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def print_text(text: str) -> None:
-    """Writes an answer as it is: one with `\\xe9` for é would be another answer."""
+    """Write an answer as it is: one with `\\xe9` for é would be another answer."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -34,7 +38,7 @@ def print_text(text: str) -> None:
 
 
 def print_json(values: Any) -> None:
-    """Writes one object on a line: in plain characters where others could not be written."""
+    """Write one object on a line, in ASCII if the encoding of standard output has not all characters."""
     text = json.dumps(values, ensure_ascii=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
@@ -44,7 +48,7 @@ def print_json(values: Any) -> None:
 
 
 def discard_output() -> None:
-    """Nothing more goes out: whoever was reading has gone, or there is no room, and exit would only fail again."""
+    """Send further output nowhere: the reader has gone or the disk is full, and Python would fail again at its exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

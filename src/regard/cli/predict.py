@@ -1,4 +1,4 @@
-"""`regard predict`: ask a run about one thing."""
+"""`regard predict`, and the same for one task: `answer`, `ask`, `caption`, `transcribe`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.output import print_json, print_text
+from regard.cli.output import JsonFlag, print_json, print_text
 from regard.cli.runs import LoadOptions, check_task
 from regard.cli.show import save_picture
 from regard.datasets.text import check_text
@@ -15,11 +15,11 @@ from regard.datasets.text import check_text
 
 @dataclass
 class PredictionOptions(LoadOptions):
-    """How a run is asked, whatever the task."""
+    """Options of a prediction, for every task."""
 
     show: Path | None = None
     "Also write a picture of where the model looked (.png, .svg, .pdf)."
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False
+    as_json: JsonFlag = False
     "One JSON object, with all that is known about the answer."
 
 
@@ -42,7 +42,6 @@ def predict(run: Path, *item: str, options: PredictionFlags = None) -> None:
         if not Path(word).exists():
             check_text(word, "item")
     prediction = options.load_predictor(run).predict(item)
-    console = Console(highlight=False, soft_wrap=True)
     if options.as_json:
         print_json(prediction.values)
     else:
@@ -50,10 +49,68 @@ def predict(run: Path, *item: str, options: PredictionFlags = None) -> None:
     if options.show is not None:
         save_picture(prediction, options.show)
         if not options.as_json:
-            console.print(f"picture: {options.show}", markup=False)
+            Console(highlight=False, soft_wrap=True).print(f"picture: {options.show}", markup=False)
 
 
 def predict_for_task(task: str, run: Path, *item: str, options: PredictionOptions | None) -> None:
-    """The same for a run that must be one of this task."""
+    """Predict with a run that must be one of this task."""
     check_task(run, task, f"regard train {task}")
     predict(run, *item, options=options)
+
+
+def answer(passage: Path, question: str, *, run: Path, options: PredictionFlags = None) -> None:
+    """Say which words of a passage answer a question; --show draws what they read in the question.
+
+    Parameters
+    ----------
+    passage
+        A text file, UTF-8.
+    question
+        The question, in quotes.
+    run
+        The folder of a run of the task reading.
+    """
+    predict_for_task("reading", run, str(passage), question, options=options)
+
+
+def ask(photo: Path, question: str, *, run: Path, options: PredictionFlags = None) -> None:
+    """Answer a question about an image; --show draws the regions that it looked at.
+
+    Parameters
+    ----------
+    photo
+        The image.
+    question
+        What to ask, in quotes.
+    run
+        The folder of a run of the task vqa.
+    """
+    predict_for_task("vqa", run, str(photo), question, options=options)
+
+
+def caption(photo: Path, *, run: Path, options: PredictionFlags = None) -> None:
+    """Say what is in a photograph; --show draws where it looked for each word.
+
+    Parameters
+    ----------
+    photo
+        The image.
+    run
+        The folder of a run of the task captioning.
+    """
+    predict_for_task("captioning", run, str(photo), options=options)
+
+
+def transcribe(sound: Path, *, run: Path, options: PredictionFlags = None) -> None:
+    """Write down what is said in a sound file; --show draws where it listened for each symbol.
+
+    Another rate and several channels are converted.
+
+    Parameters
+    ----------
+    sound
+        A sound file: wav, flac, ogg or mp3.
+    run
+        The folder of a run of the task speech.
+    """
+    predict_for_task("speech", run, str(sound), options=options)

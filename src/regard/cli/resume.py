@@ -1,18 +1,16 @@
 """`regard resume`: go on with a run from its last checkpoint."""
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
+from regard.cli.dispatch import Arguments
 from regard.cli.fields import find_switches, parse_arguments
-from regard.cli.training import run_training as run_to_end
+from regard.cli.training import run_training
 from regard.errors import wrong
 
 OPTIONS = ("nproc", "restarts", "tensorboard")
 
 
-def resume(run: Path, *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+def resume(run: Path, *arguments: Arguments) -> None:
     """Go on with a run from its last checkpoint, as if it had never stopped.
 
     Parameters
@@ -29,4 +27,4 @@ def resume(run: Path, *arguments: Annotated[str, Parameter(allow_leading_hyphen=
     if given.names:
         fix = "write --name value for each field to change"
         raise wrong("resume", f"{given.names[0]} after {run}", "one run folder", fix)
-    run_to_end(import_task(config.task).apply_changes(config, given.fields), resume=run, options=given.options)
+    run_training(import_task(config.task).apply_changes(config, given.fields), resume=run, options=given.options)

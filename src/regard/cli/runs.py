@@ -1,8 +1,10 @@
-"""Run folders that commands work with."""
+"""Load the runs that commands work with."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from regard.errors import wrong
 
@@ -12,28 +14,28 @@ if TYPE_CHECKING:
 
 
 def check_task(run: Path, name: str, how: str) -> None:
-    """Raises unless the run is one of the task of this name, which is made by this command."""
+    """Raise unless the run is one of the task `name`; the command `how` makes such a run."""
     from regard.tasks import read_task_name
 
-    own = read_task_name(run)
-    if own != name:
-        raise wrong("run", f"{run}, a run of {own}", f"one of {name}", f"name another, or make one with {how}")
+    task = read_task_name(run)
+    if task != name:
+        raise wrong("run", f"{run}, a run of {task}", f"one of {name}", f"name another, or make one with {how}")
 
 
 @dataclass
 class LoadOptions:
-    """How a run folder is opened."""
+    """Options of loading a run."""
 
     weights: Path | None = None
     "Other weights: a file, or its name in the run folder."
     threads: int = 0
-    "How many torch may use; 0: as the run was told."
+    "How many torch may use; 0: as the run was configured."
 
     engine: Literal["torch", "ct2"] = "torch"
     "ct2: by CTranslate2, for Transformers; what it needs is kept in the run folder."
 
     def load_translator(self, run: Path) -> "Translator":
-        """The translator of a run folder."""
+        """Return the translator of a run."""
         from regard.tasks.translation import Translator
 
         check_task(run, "translation", "regard train translation")
@@ -45,7 +47,7 @@ class LoadOptions:
         return open_translator(translator, run, self.weights)
 
     def load_predictor(self, run: Path) -> "Predictor":
-        """What was trained in a run folder, whatever the task."""
+        """Return the predictor of a run, for every task."""
         from regard.tasks import import_task
 
         config = self.load_config(run)
@@ -54,7 +56,7 @@ class LoadOptions:
         return import_task(config.task).load(config, run, self.weights)
 
     def load_config(self, run: Path) -> Any:
-        """The configuration of a run folder; from now on torch has as many threads as it says."""
+        """Return the configuration of a run, and give torch the threads that it names."""
         import torch
 
         from regard.tasks import read_config
@@ -63,3 +65,6 @@ class LoadOptions:
         if self.threads or config.training.threads:
             torch.set_num_threads(self.threads or config.training.threads)
         return config
+
+
+LoadFlags = Annotated[LoadOptions | None, Parameter(name="*")]

@@ -1,4 +1,4 @@
-"""`regard serve`: the inspector, on a page of this machine."""
+"""`regard serve`: the inspector, as a page in the browser."""
 
 import webbrowser
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
+
+from regard.datasets.bounds import get_bound
 
 
 @dataclass
@@ -29,11 +31,11 @@ class ServerOptions:
 class CapacityOptions:
     """How much is served."""
 
-    workers: int = 2
+    workers: int = get_bound("server", "workers")
     "Requests that are computed at the same time."
-    waiting: int = 64
+    waiting: int = get_bound("server", "waiting")
     "Requests that wait; more are told to come back."
-    seconds: float = 30.0
+    seconds: float = float(get_bound("request", "seconds"))
     "The longest that an answer may take."
     threads: int = 1
     "Threads that torch may use for each of them."

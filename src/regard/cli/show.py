@@ -1,12 +1,11 @@
-"""`regard show`: where a run looked, in the terminal or as a picture, whatever the task."""
+"""`regard show`: the attention of a run in the terminal or as a picture, for every task."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.runs import LoadOptions
+from regard.cli.runs import LoadFlags, LoadOptions
 from regard.errors import wrong
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ def show(
     *item: str,
     output: Path | None = None,
     html: Path | None = None,
-    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
+    load_options: LoadFlags = None,
 ) -> None:
     """Ask a trained model about one thing and show where it looked.
 
@@ -52,20 +51,20 @@ def show(
 
 
 def choose_outputs(output: Path | None, html: Path | None) -> tuple[Path | None, Path | None]:
-    """Where a picture goes and where a page: an output that ends in .html is a page."""
-    paged = output is not None and output.suffix.lower() in (".html", ".htm")
-    return (None, output) if paged else (output, html)
+    """Return the paths of the picture and of the page: an output that ends in .html is a page."""
+    is_page = output is not None and output.suffix.lower() in (".html", ".htm")
+    return (None, output) if is_page else (output, html)
 
 
 def save_picture(prediction: "Prediction", output: Path) -> None:
-    """Writes the picture of where the model looked."""
+    """Write the picture of where the model looked."""
     from regard.inspect.draw.alignment import save_figure
 
     save_figure(prediction.draw(), output)
 
 
 def save_page(prediction: "Prediction", path: Path) -> None:
-    """Writes a report of where the model looked."""
+    """Write a report of where the model looked."""
     from regard.inspect.draw.report import render_report, save_report
 
     chapter = prediction.build_chapter()

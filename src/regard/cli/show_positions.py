@@ -1,4 +1,4 @@
-"""`regard show draw_positions`: what sinusoidal positions look like, and that a shift is a rotation."""
+"""`regard show positions`: what sinusoidal positions look like, and that a shift is a rotation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -42,6 +42,6 @@ def show(
     save_figure(draw_positions(table.numpy(), "sinusoidal positions"), output)
     console = Console(highlight=False, soft_wrap=True)
     holds = "holds" if difference < 1e-9 else "does not hold"
-    said = f"p[i + {shift}] = R p[i] for all {length} positions: {holds}, largest difference {difference:.1e}"
-    console.print(said, markup=False)
+    line = f"p[i + {shift}] = R p[i] for all {length} positions: {holds}, largest difference {difference:.1e}"
+    console.print(line, markup=False)
     console.print(f"picture: {output}", markup=False)

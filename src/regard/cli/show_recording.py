@@ -11,7 +11,6 @@ from regard.errors import find_nearest, wrong
 if TYPE_CHECKING:
     from regard.inspect.recording import Recording
 
-
 TERMINAL, PICTURE = (120, 240), (1000, 1000)  # cells at most
 
 
@@ -41,20 +40,20 @@ def show(
     from regard.inspect.recording import Recording
 
     output, html = choose_outputs(output, html)
-    found, console = Recording.load(recording), Console(highlight=False)
+    loaded, console = Recording.load(recording), Console(highlight=False)
     if html is not None:
         from regard.inspect.draw.chapters import Chapter
         from regard.inspect.draw.report import render_report, save_report
 
-        own = found if site is None else found.select(choose_site(found, site, several=True))
-        save_report(render_report([Chapter(recording.stem, own)], recording.stem), html)
+        selected = loaded if site is None else loaded.select(choose_site(loaded, site, several=True))
+        save_report(render_report([Chapter(recording.stem, selected)], recording.stem), html)
         console.print(f"page: {html}", markup=False)
         return
-    draw(found, choose_site(found, site), head, output, console)
+    draw(loaded, choose_site(loaded, site), head, output, console)
 
 
 def choose_site(recording: "Recording", site: str | None, *, several: bool = False) -> str:
-    """The name of one site; or, where several may be meant, the glob itself."""
+    """Return the name of the last site that fits; if several are allowed, the glob itself."""
     names = list(recording) if site is None else recording.find_sites(site)
     if not names:
         known = f"{len(recording)} names" if recording else "a recording that is not empty"
@@ -64,34 +63,34 @@ def choose_site(recording: "Recording", site: str | None, *, several: bool = Fal
 
 
 def draw(recording: "Recording", site: str, head: int | None, output: Path | None, console: Console) -> None:
-    """One attention, as a picture or in the terminal; a long one by the largest weights of its cells."""
+    """Draw one attention as a picture or in the terminal; each cell of a long one is its largest weight."""
     from regard.inspect.draw.chapters import pool_labels
     from regard.inspect.recording import Difference
 
-    seen, labels = recording[site], recording.labels.get(site)
-    if head is not None and not 1 <= head <= seen.heads:
-        raise wrong("head", head, f"1 … {seen.heads}", "count heads from 1, or name none for their mean")
-    place = None if head is None else head - 1
-    title = f"{site}, {'mean of heads' if head is None else f'head {head}'}" if seen.heads > 1 else site
-    table = seen.downsample(place, size=TERMINAL if output is None else PICTURE, how="max").float()
-    rows = pool_labels(None if labels is None else labels.queries, seen.queries, table.shape[0])
-    columns = pool_labels(None if labels is None else labels.keys, seen.keys, table.shape[1])
+    weights, labels = recording[site], recording.labels.get(site)
+    if head is not None and not 1 <= head <= weights.heads:
+        raise wrong("head", head, f"1 … {weights.heads}", "count heads from 1, or name none for their mean")
+    index = None if head is None else head - 1
+    title = f"{site}, {'mean of heads' if head is None else f'head {head}'}" if weights.heads > 1 else site
+    table = weights.downsample(index, size=TERMINAL if output is None else PICTURE, how="max").float()
+    rows = pool_labels(None if labels is None else labels.queries, weights.queries, table.shape[0])
+    columns = pool_labels(None if labels is None else labels.keys, weights.keys, table.shape[1])
     if output is None:
         from regard.inspect.draw.terminal import render_heat_map
 
         console.print(title, markup=False)
-        names = columns or number_positions(seen.keys), rows or number_positions(seen.queries)
+        names = columns or number_positions(weights.keys), rows or number_positions(weights.queries)
         console.print(render_heat_map(table.tolist(), *names, console.width), soft_wrap=True)
         return
     from regard.inspect.draw.alignment import draw_alignment, save_figure
 
-    kind = "difference" if isinstance(seen, Difference) else "weights"
-    # Weights of a long attention are all small: its largest is the darkest.
-    largest = float(table.abs().max()) or 1.0 if table.shape != (seen.queries, seen.keys) else 1.0
+    kind = "difference" if isinstance(weights, Difference) else "weights"
+    # All weights of a long attention are small: let the largest be the darkest.
+    largest = float(table.abs().max()) or 1.0 if table.shape != (weights.queries, weights.keys) else 1.0
     save_figure(draw_alignment(table.numpy(), columns, rows, title, kind=kind, largest=largest), output)
     console.print(f"picture: {output}", markup=False)
 
 
 def number_positions(size: int) -> tuple[str, ...]:
-    """Names for positions that have none."""
+    """Return names for positions that have none."""
     return tuple(map(str, range(1, size + 1)))

@@ -1,12 +1,12 @@
 """`regard train`: from data to a run folder, for any task."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from regard.cli.dispatch import Arguments
 from regard.cli.fields import ParsedArguments, describe_fields, find_switches, parse_arguments
 from regard.cli.training import run_training
 from regard.errors import find_nearest, wrong
@@ -19,7 +19,7 @@ USAGE = (
 )
 OPTIONS = {
     "preset": "a model and how to train it: {presets}",
-    "config": "a TOML file; its fields go before those of the preset, and flags before both",
+    "config": "a TOML file; its fields override the preset, and flags override both",
     "nproc": "processes on this machine; under torchrun leave it out",
     "restarts": "times that processes which die are started again from the last checkpoint",
     "tensorboard": "also write curves for TensorBoard",
@@ -28,7 +28,6 @@ OPTIONS = {
 }
 SWITCHES = {"help", "print_config", "tensorboard"}
 HELP = ("--help", "-h")
-Arguments = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 
 def train(*arguments: Arguments) -> None:
@@ -48,7 +47,7 @@ def train(*arguments: Arguments) -> None:
 
 
 def train_task(task: "TaskDefinition[Any]", arguments: list[str]) -> None:
-    """What was typed behind the name of a task, done."""
+    """Train a task with the arguments behind its name, or print its configuration."""
     from regard.training import to_toml
 
     options = {name.replace("-", "_") for name in OPTIONS}
@@ -61,7 +60,7 @@ def train_task(task: "TaskDefinition[Any]", arguments: list[str]) -> None:
 
 
 def build_config(task: "TaskDefinition[Any]", given: ParsedArguments) -> Any:
-    """The preset, then what the file names, then what the flags name."""
+    """Return the configuration of the preset with the fields of the file, then those of the flags."""
     from regard.training.config import flatten_tables, read_toml
 
     file = given.options.get("config")
@@ -70,7 +69,7 @@ def build_config(task: "TaskDefinition[Any]", given: ParsedArguments) -> Any:
 
 
 def show_tasks() -> None:
-    """Every task in a line."""
+    """Print a line for every task."""
     from regard.tasks.registry import TASKS
 
     console = Console(highlight=False)
@@ -83,7 +82,7 @@ def show_tasks() -> None:
 
 
 def show_help(name: str, task: "TaskDefinition[Any]") -> None:
-    """The options, and every field of the configuration with its default and its meaning."""
+    """Print the options, and every field of the configuration with its default and its meaning."""
     from regard.tasks.registry import TASKS
 
     console = Console(highlight=False)
@@ -102,6 +101,7 @@ def show_help(name: str, task: "TaskDefinition[Any]") -> None:
 
 
 def format_default(value: object) -> str:
+    """Return a default value as it is written on the command line."""
     if value is None:
         return "none"
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

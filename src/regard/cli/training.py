@@ -1,4 +1,4 @@
-"""What `train` and `resume` have in common: a task runs in one process or several, and its events are shown."""
+"""Train in one process or several and show the events: shared by `train` and `resume`."""
 
 import os
 import sys
@@ -14,10 +14,10 @@ STOPPED = 130  # what a shell reports after Ctrl-C
 
 
 def run_training(config: Any, *, resume: Path | None, options: dict[str, str]) -> None:
-    """Trains to the end or until it is interrupted; with `nproc` above 1, in so many new processes."""
+    """Train until the end or an interruption; with `nproc` above 1, in that many new processes."""
     from regard.training.lock import check_free
 
-    check_free(resume or config.training.folder)  # before anything is read that may take a while
+    check_free(resume or config.training.folder)  # before data is read, which may take a while
     processes = parse_number(options, "nproc", 1, least=1)
     restarts = parse_number(options, "restarts", 0, least=0)
     board = options.get("tensorboard") == "true"
@@ -33,12 +33,12 @@ def run_training(config: Any, *, resume: Path | None, options: dict[str, str]) -
 
 
 def train_in_process(config: Any, resume: Path | None, board: bool) -> None:
-    """The same in each of several processes, which have no exit code of their own."""
+    """Train in one of several processes: `launch` wants a function that returns nothing."""
     train_and_show(config, resume, board)
 
 
 def train_and_show(config: Any, resume: Path | None, board: bool) -> str:
-    """Trains; returns why it ended. Only the first process shows what happens."""
+    """Train, and return why it ended. Only the first process shows the events."""
     from regard.tasks import build_task
     from regard.training import Finished, train
 
@@ -51,7 +51,7 @@ def train_and_show(config: Any, resume: Path | None, board: bool) -> str:
 
 
 def show_events(events: Any, notes: Any, board: bool, task: str) -> Any:
-    """Passes the events on and shows them; at the end, says what can be done with the run."""
+    """Show the events and yield them; at the end, print what can be done with the run."""
     from regard.tasks import TASKS
     from regard.training import Finished
     from regard.training.display import display_events
@@ -71,14 +71,14 @@ def show_events(events: Any, notes: Any, board: bool, task: str) -> Any:
 
 
 def choose_parallel(config: Any, processes: int) -> Any:
-    """Several processes need a way to share gradients; DDP where none was chosen."""
+    """Return the configuration with DDP if there are several processes and no way to share gradients was chosen."""
     if processes == 1 or config.training.parallel != "none":
         return config
     return replace(config, training=replace(config.training, parallel="ddp"))
 
 
 def parse_number(options: dict[str, str], name: str, default: int, *, least: int) -> int:
-    """A whole number among the options."""
+    """Return the option `name` as a whole number."""
     text = options.get(name, str(default))
     if not text.isdecimal() or int(text) < least:
         raise wrong(f"--{name}", text, f"a whole number, {least} or more", f"write --{name} {max(least, default)}")

@@ -9,28 +9,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from regard.cli.input import get_stdin_handle, read_lines
-from regard.cli.output import print_json, print_text
-from regard.cli.runs import LoadOptions
+from regard.cli.output import JsonFlag, print_json, print_text
+from regard.cli.runs import LoadFlags, LoadOptions
 from regard.datasets.text import clean
 from regard.errors import format_message
 
 if TYPE_CHECKING:
+    from regard.tasks.data.vocabulary import Vocabulary
     from regard.tasks.translation import TranslationHypothesis, TranslationResult, TranslationSearchOptions, Translator
 
 
-NAMED = 20  # unknown words of a line that are named
+NAMED = 20  # unknown words of a line that a warning names, at most
 
 
 @dataclass
 class SearchOptions:
-    """How translations are looked for."""
+    """Options of beam search."""
 
     beam: int = 5
     "Hypotheses that are kept at each step; 1 is greedy search."
     n_best: int = 1
     "Translations of each line."
     length: float = 1.0
-    "Help for long translations (Wu et al. 2016); 0 for none."
+    "Exponent of the length penalty (Wu et al. 2016), which helps long translations; 0 for none."
     coverage: float = 0.0
     "Penalty for what was not looked at (Wu et al. 2016)."
     stop: Literal["exact", "full"] | None = None
@@ -39,19 +40,22 @@ class SearchOptions:
     "Lines at once, at most."
 
     def build_search(self) -> "TranslationSearchOptions":
-        """The same in the words of the library."""
+        """Return the options as the library has them."""
         from regard.tasks.translation import TranslationSearchOptions
 
         return TranslationSearchOptions(self.beam, self.n_best, self.length, self.coverage, self.stop)
 
 
+SearchFlags = Annotated[SearchOptions | None, Parameter(name="*")]
+
+
 def translate(
     run: Path,
     *,
-    search_options: Annotated[SearchOptions | None, Parameter(name="*")] = None,
+    search_options: SearchFlags = None,
     alignments: bool = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-    load_options: Annotated[LoadOptions | None, Parameter(name="*")] = None,
+    as_json: JsonFlag = False,
+    load_options: LoadFlags = None,
 ) -> None:
     """Translate standard input to standard output, a line for a line.
 
@@ -80,53 +84,53 @@ def translate(
         sys.stdout.flush()
 
 
-def format_translation(one: "TranslationResult", number: int, best: int, alignments: bool) -> Iterator[str]:
-    """The lines of one translated line. With several translations each has the number of its line before it."""
-    if not one.best:
+def format_translation(result: "TranslationResult", number: int, best: int, alignments: bool) -> Iterator[str]:
+    """Yield the translations of one line; if there may be several, each begins with the number of its line."""
+    if not result.best:
         yield ""
-    for said in one.best:
-        pairs = "\t" + format_pharaoh(said) if alignments else ""
-        yield f"{number} ||| {said.text} ||| {said.score:.4f}{pairs}" if best > 1 else said.text + pairs
+    for one in result.best:
+        pairs = "\t" + format_pharaoh(one) if alignments else ""
+        yield f"{number} ||| {one.text} ||| {one.score:.4f}{pairs}" if best > 1 else one.text + pairs
 
 
-def format_pharaoh(said: "TranslationHypothesis") -> str:
-    """For each token of the translation, the source token it looked at most."""
-    if said.weights is None:
+def format_pharaoh(one: "TranslationHypothesis") -> str:
+    """Return, for each token of a translation, the source token with the largest weight, as `0-0 1-2`."""
+    if one.weights is None:
         return ""
-    words = said.weights[: len(said.ids), :-1]  # the last row and the last column are the ends
-    return " ".join(f"{place}-{row}" for row, place in enumerate(words.argmax(1).tolist())) if words.shape[1] else ""
+    words = one.weights[: len(one.ids), :-1]  # without the end symbols of both sentences
+    return " ".join(f"{key}-{query}" for query, key in enumerate(words.argmax(1).tolist())) if words.shape[1] else ""
 
 
-def translation_to_json(line: str, one: "TranslationResult") -> dict[str, Any]:
-    """All about one line, for JSON."""
+def translation_to_json(line: str, result: "TranslationResult") -> dict[str, Any]:
+    """Return all about one line as a JSON object."""
     best = []
-    for said in one.best:
-        entry: dict[str, Any] = {"text": said.text, "score": said.score, "log_prob": said.log_prob}
-        entry["tokens"] = said.tokens
-        if said.weights is not None:
-            entry["weights"] = [[round(weight, 6) for weight in row] for row in said.weights.tolist()]
+    for one in result.best:
+        entry = {"text": one.text, "score": one.score, "log_prob": one.log_prob, "tokens": one.tokens}
+        if one.weights is not None:
+            entry["weights"] = [[round(weight, 6) for weight in row] for row in one.weights.tolist()]
         best.append(entry)
-    return {"source": line, "source_tokens": one.source, "translations": best}
+    return {"source": line, "source_tokens": result.source, "translations": best}
 
 
 def warn(translator: "Translator", lines: Sequence[str], before: int, search: "TranslationSearchOptions") -> None:
-    """Says on standard error what cannot be translated as it is; the line is translated all the same."""
+    """Print to standard error what cannot be translated as it is; the line is translated all the same."""
     longest = translator.limit_length(search).longest
     for number, line in enumerate(lines, before + 1):
-        vocabulary = translator.vocabularies.source
-        unknown = list(dict.fromkeys(token.strip("▁") for token in vocabulary.find_unknown(line)))
-        if unknown:
-            more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
-            got = f"{', '.join(map(repr, unknown[:NAMED]))}{more}, unknown to the vocabulary"
-            fix = "check the spelling, or train on text that has it"
-            print(
-                "regard: " + format_message(f"line {number}", got, "tokens of the training text", fix), file=sys.stderr
-            )
-        for character in vocabulary.find_lost_characters(line):
-            text = format_message(f"line {number}", f"{character!r}", "other characters", "it is read as a blank")
-            print(f"regard: {text}", file=sys.stderr)
-        length = len(translator.vocabularies.source.encode(line)) + 1
-        if length > longest:
-            fix = f"split it; only its first {longest - 1} tokens are translated"
-            text = format_message(f"line {number}", f"{length - 1} tokens", f"at most {longest - 1}", fix)
-            print(f"regard: {text}", file=sys.stderr)
+        for message in find_problems(translator.vocabularies.source, line, f"line {number}", longest):
+            print(f"regard: {message}", file=sys.stderr)
+
+
+def find_problems(vocabulary: "Vocabulary", line: str, name: str, longest: int) -> Iterator[str]:
+    """Yield a message for unknown tokens, for each lost character and for too many tokens."""
+    unknown = list(dict.fromkeys(token.strip("▁") for token in vocabulary.find_unknown(line)))
+    if unknown:
+        more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
+        got = f"{', '.join(map(repr, unknown[:NAMED]))}{more}, unknown to the vocabulary"
+        fix = "check the spelling, or train on text that has it"
+        yield format_message(name, got, "tokens of the training text", fix)
+    for character in vocabulary.find_lost_characters(line):
+        yield format_message(name, f"{character!r}", "other characters", "it is read as a blank")
+    length = len(vocabulary.encode(line))
+    if length >= longest:
+        fix = f"split it; only its first {longest - 1} tokens are translated"
+        yield format_message(name, f"{length} tokens", f"at most {longest - 1}", fix)

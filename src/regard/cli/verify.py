@@ -42,28 +42,32 @@ def verify(
     from regard.compute.claims import find_false_claims
 
     console = Console()
-    false: list[str] = []
-    if target is not None:
-        sizes = checks.choose_sizes(queries, keys, heads)
-        part = load_part(target)
-        false = list(find_false_claims(part, sizes=sizes or checks.SMALL))
-        errors = list(checks.verify_part(part, sizes=sizes, name=target))
-    else:
+    if target is None:
         cases = list(checks.iterate_cases()) if full else checks.choose_pairwise_cases()
         errors = [error for case in track(cases, "verifying", console=console) for error in checks.verify([case])]
+        is_right = report(console, errors, ())
+    else:
+        sizes, part = checks.choose_sizes(queries, keys, heads), load_part(target)
+        errors = list(checks.verify_part(part, sizes=sizes, name=target))
+        is_right = report(console, errors, list(find_false_claims(part, sizes=sizes or checks.SMALL)))
+    if not is_right:
+        sys.exit(1)
+
+
+def report(console: Console, errors: "Sequence[Deviation]", false_claims: "Sequence[str]") -> bool:
+    """Print the result; return whether every path agrees with the definition and every claim is true."""
     console.print(build_table(errors))
     wrong = [error for error in errors if not error.within_tolerance]
     for error in wrong[:10]:
         console.print(f"wrong: {error.case} by {error.backend}: value {error.value:.1e}, gradient {error.gradient:.1e}")
-    for sentence in false:
-        console.print(f"wrong: {sentence}", markup=False, highlight=False, soft_wrap=True)
+    for claim in false_claims:
+        console.print(f"wrong: {claim}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(errors) - len(wrong)} of {len(errors)} paths agree with the definition")
-    if wrong or false:
-        sys.exit(1)
+    return not wrong and not false_claims
 
 
 def build_table(errors: "Sequence[Deviation]") -> Table:
-    """The worst error of each backend and each score."""
+    """Return the worst error of each backend and each score."""
     from regard.compute.verification import find_worst
 
     table = Table("backend", "score", "paths", "worst value", "worst gradient", box=None, pad_edge=False)
@@ -77,7 +81,7 @@ def build_table(errors: "Sequence[Deviation]") -> Table:
 
 
 def load_part(target: str) -> "Part":
-    """A part from `package.module:Name`: an instance, or a class that needs no argument, or a width, or heads."""
+    """Return the part that `package.module:Name` names: an instance, or a class that `construct` can build."""
     from regard.compute.verification import KINDS
     from regard.errors import wrong
 
@@ -97,14 +101,14 @@ def load_part(target: str) -> "Part":
 
 
 def construct(target: str, kind: type) -> object:
-    """An instance of a class that needs no argument; a score may want a width, and a bias the number of heads."""
+    """Return an instance of a class without arguments; a score may need a width, a bias the number of heads."""
     from regard.algebra.biases import Bias
     from regard.algebra.scores import Score
     from regard.compute.verification import SMALL
     from regard.errors import wrong
 
-    number = {Score: SMALL.query, Bias: SMALL.heads}
-    for arguments in ((), *((own,) for base, own in number.items() if issubclass(kind, base))):
+    numbers = {Score: SMALL.query, Bias: SMALL.heads}
+    for arguments in ((), *((number,) for base, number in numbers.items() if issubclass(kind, base))):
         try:
             return kind(*arguments)
         except TypeError as error:

@@ -1,6 +1,6 @@
 """The one operator."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -8,27 +8,24 @@ from regard.algebra.aggregates import Aggregate, Soft
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.normalizers import Normalizer, Softmax
-from regard.algebra.parts import AttentionCall, CallFacts, NumericalHazard, Parts
+from regard.algebra.parts import AttentionCall, NumericalHazard, Parts
 from regard.algebra.scores import Dot, ScaledDot, Score
 from regard.algebra.shapes import Float, Output, Queries, Tensor, Values, WideKeys
-from regard.compute.backends import RUNS, BackendResult
+from regard.compute.backends import BACKENDS, BackendResult
 from regard.compute.checks import check
-from regard.compute.kernels import few_queries, native, noise
+from regard.compute.kernels import native, noise
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.planning import Backend, Plan, make_plan
-from regard.compute.planning.precision import is_traced
-from regard.compute.shield import shield
-from regard.compute.watchers import notify_watchers
+from regard.compute.planning import AUTO, MOST_PLANS, BackendName, Plan, plan_call
+from regard.compute.shield import FiniteInputs, shield
+from regard.compute.watchers import WATCHERS, notify_watchers
 from regard.compute.weights import Weights
 
 SCORE, MASK, NORMALIZER, AGGREGATE = ScaledDot(), Full(), Softmax(), Soft()
-_plans: dict[object, Plan] = {}
 _checked_plans: dict[object, "CheckedPlan"] = {}
-MOST_PLANS = 4096
 
 
 class AttentionResult(NamedTuple):
-    """What attending gives: one shape, always."""
+    """The output of attention, a handle on its weights, and the plan by which it was computed."""
 
     output: Output
     weights: Weights
@@ -37,7 +34,7 @@ class AttentionResult(NamedTuple):
 
 
 class CheckedPlan(NamedTuple):
-    """What checking and planning a call found: the lead axes of its output, and the plan."""
+    """The lead axes of a call's output, and its plan."""
 
     lead: tuple[int, ...]
     plan: Plan
@@ -54,7 +51,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     normalizer: Normalizer = NORMALIZER,
     aggregate: Aggregate = AGGREGATE,
     dropout: float = 0.0,
-    backend: Backend | Literal["auto"] = "auto",
+    backend: BackendName = AUTO,
 ) -> AttentionResult:
     r"""Score the queries against the keys, normalize under a mask, average the values.
 
@@ -76,23 +73,12 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
             return _attend_without_autocast(parts, query, key, value, dropout, backend)
     lead, plan = check_and_plan(parts, query, key, value, dropout, backend)
     seed = noise.draw_seed(query.device) if dropout or aggregate.random else None
-    call, blind, exposed = AttentionCall(parts, query, key, value, dropout, seed), None, None
-    if plan.backend != "few_queries":  # which reads nothing that is hidden
-        key, value, exposed, blind, huge = shield(call, plan.backend)
-        call = AttentionCall(parts, query, key, value, dropout, seed)
-        plan = replan(call, lead, backend, "range") if huge else plan
-    computed = run_plan(call, lead, plan, backend)
-    output, log_prob = computed.result.output, computed.result.log_prob
-    if exposed is not None:
-        output = output.masked_fill(exposed[..., None], float("nan"))
-    if output.shape[:-2] != lead:
-        output = output.expand(*lead, *output.shape[-2:])
-    if log_prob is not None and log_prob.shape[:-1] != lead:
-        log_prob = log_prob.expand(*lead, log_prob.shape[-1])
-    weights = Weights(computed.call, computed.result, blind)
-    if not torch.compiler.is_compiling():
-        notify_watchers(weights)
-    return AttentionResult(output, weights, log_prob, computed.plan)
+    call, finite, chosen = AttentionCall(parts, query, key, value, dropout, seed), None, BACKENDS[plan.backend]
+    if chosen.reads_hidden_keys:
+        finite = shield(call, half_in_float32=chosen.sums_half_in_float32)
+        call = AttentionCall(parts, query, finite.key, finite.value, dropout, seed)
+        plan = replan(call, lead, backend, "range") if finite.huge else plan
+    return _build_result(run_plan(call, lead, plan, backend), lead, finite)
 
 
 def is_autocast_on(device: str) -> bool:
@@ -101,22 +87,11 @@ def is_autocast_on(device: str) -> bool:
 
 
 def _attend_without_autocast(
-    parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: Backend | Literal["auto"]
+    parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: BackendName
 ) -> AttentionResult:
     """Attend in the dtype of the query: torch.autocast would change it half way, operation by operation."""
     both = [t.to(query.dtype) if isinstance(t, Tensor) and t.is_floating_point() else t for t in (key, value)]
-    score, bias, mask, normalizer, aggregate = parts.cast(query.dtype)
-    return attend(
-        query,
-        *both,
-        score=score,
-        bias=bias,
-        mask=mask,
-        normalizer=normalizer,
-        aggregate=aggregate,
-        dropout=dropout,
-        backend=backend,
-    )
+    return attend(query, *both, **parts.cast(query.dtype)._asdict(), dropout=dropout, backend=backend)
 
 
 class Computation(NamedTuple):
@@ -127,87 +102,64 @@ class Computation(NamedTuple):
     plan: Plan
 
 
-def run_plan(call: AttentionCall, lead: tuple[int, ...], plan: Plan, backend: Backend | Literal["auto"]) -> Computation:
-    """Run the plan; where it turns out to lose digits, make a more careful one and run that."""
-    own = call if plan.precision is None else call.cast(plan.precision)
-    result = RUNS[plan.backend](own)
+def run_plan(call: AttentionCall, lead: tuple[int, ...], plan: Plan, backend: BackendName) -> Computation:
+    """Run the plan; if it turns out to lose digits, make a more careful one and run that."""
+    precision, dtype = plan.precision, call.value.dtype
+    cast = call if precision is None else call.cast(precision)
+    result = BACKENDS[plan.backend].run(cast)
     if result.lost_digits:
-        wider = plan.precision != torch.float64 and call.value.dtype != torch.float64
-        return run_plan(call, lead, replan(call, lead, backend, "digits" if wider else "range"), backend)
-    if plan.precision is not None:
-        dtype = call.value.dtype
+        can_widen = precision != torch.float64 and dtype != torch.float64
+        return run_plan(call, lead, replan(call, lead, backend, "digits" if can_widen else "range"), backend)
+    if precision is not None:
         log_prob = None if result.log_prob is None else result.log_prob.to(torch.promote_types(dtype, torch.float32))
         result = result._replace(output=result.output.to(dtype), log_prob=log_prob)
-    return Computation(own, result, plan)
+    return Computation(cast, result, plan)
 
 
-def replan(
-    call: AttentionCall, lead: tuple[int, ...], backend: Backend | Literal["auto"], care: NumericalHazard
-) -> Plan:
-    """Return the plan of a call whose content asks for more care."""
-    facts = collect_facts(lead, call.query, call.key, call.value, call.dropout)
-    return find_plan(call.parts, facts._replace(hazard=care), backend)
+def replan(call: AttentionCall, lead: tuple[int, ...], backend: BackendName, hazard: NumericalHazard) -> Plan:
+    """Return the plan of a call whose content would overflow or lose digits."""
+    return plan_call(call.parts, lead, (call.query, call.key, call.value), call.dropout, backend, hazard)
+
+
+def _build_result(computed: Computation, lead: tuple[int, ...], finite: FiniteInputs | None) -> AttentionResult:
+    """Return the result with all lead axes and with NaN for queries that see broken input; notify the watchers."""
+    output, log_prob = computed.result.output, computed.result.log_prob
+    if finite is not None and finite.nan_outputs is not None:
+        output = output.masked_fill(finite.nan_outputs[..., None], float("nan"))
+    if output.shape[:-2] != lead:
+        output = output.expand(*lead, *output.shape[-2:])
+    if log_prob is not None and log_prob.shape[:-1] != lead:
+        log_prob = log_prob.expand(*lead, log_prob.shape[-1])
+    weights = Weights(computed.call, computed.result, None if finite is None else finite.nan_weights)
+    if not torch.compiler.is_compiling() and WATCHERS.get():
+        notify_watchers(weights)
+    return AttentionResult(output, weights, log_prob, computed.plan)
 
 
 def check_and_plan(
-    parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: Backend | Literal["auto"]
+    parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: BackendName
 ) -> CheckedPlan:
-    """Check and plan. Where the parts hold no tensor, once for all calls that are alike: it takes a while."""
-    alike: object = None
+    """Check the call and plan it. If the parts hold no tensors, do so once for all calls that are alike: it is slow."""
+    signature: object = None
     if _is_plain(parts) and all(isinstance(tensor, Tensor) and not tensor.is_nested for tensor in (query, key, value)):
         sizes = query.shape, key.shape, value.shape
         kinds = query.dtype, key.dtype, value.dtype, query.device, key.device, value.device
-        given = type(parts.score), type(parts.mask), dropout, backend, torch.is_grad_enabled()
-        alike = given, sizes, kinds, native.get_loaded() is None
-        known = _checked_plans.get(alike)
+        options = type(parts.score), type(parts.mask), dropout, backend, torch.is_grad_enabled()
+        signature = options, sizes, kinds, native.get_loaded() is None, tensor_memory.is_intercepted()
+        known = _checked_plans.get(signature)
         if known is not None:
             return known
     lead = check(parts, query, key, value, dropout)
-    known = CheckedPlan(lead, find_plan(parts, collect_facts(lead, query, key, value, dropout), backend))
-    if alike is not None:
+    checked = CheckedPlan(lead, plan_call(parts, lead, (query, key, value), dropout, backend))
+    if signature is not None:
         if len(_checked_plans) >= MOST_PLANS:
             _checked_plans.clear()
-        _checked_plans[alike] = known
-    return known
+        _checked_plans[signature] = checked
+    return checked
 
 
 def _is_plain(parts: Parts) -> bool:
-    """Whether nothing in the parts but their types counts."""
+    """Return whether only the types of the parts matter: they have no settings and no tensors."""
     score, bias, mask, normalizer, aggregate = parts
     plain = type(score) in (Dot, ScaledDot) and type(mask) in (Full, Causal) and bias is None
-    return plain and normalizer is NORMALIZER and aggregate is AGGREGATE and not is_traced()
-
-
-def collect_facts(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, dropout: float) -> CallFacts:
-    """The facts of a call."""
-    grad, traced = torch.is_grad_enabled(), torch.compiler.is_compiling()
-    mapped = not traced and tensor_memory.is_mapped()
-    if not (traced or grad) and query.shape[-2] <= few_queries.MOST_QUERIES:
-        native.load_library(build=False)  # which takes it from the cache, if it is there
-    return CallFacts(
-        lead,
-        query.shape[-2],
-        key.shape[-2],
-        query.shape[-1],
-        value.shape[-1],
-        query.dtype,
-        query.device.type,
-        dropout > 0,
-        grad,
-        traced,
-        mapped,
-        "" if traced else native.describe_state(),
-    )
-
-
-def find_plan(parts: Parts, facts: CallFacts, backend: Backend | Literal["auto"]) -> Plan:
-    """The plan, remembered: a decoder asks for the same one at every step."""
-    if facts.traced:
-        return make_plan(parts, facts, backend=backend)
-    key = parts.plan_key, facts, backend
-    plan = _plans.get(key)
-    if plan is None:
-        if len(_plans) >= MOST_PLANS:
-            _plans.clear()
-        plan = _plans[key] = make_plan(parts, facts, backend=backend)
-    return plan
+    return plain and normalizer is NORMALIZER and aggregate is AGGREGATE and not tensor_memory.is_traced()

@@ -1,4 +1,4 @@
-"""What can be wrong with the input of `attend`, one sentence each."""
+"""Checks of the input of `attend`; each fault is one sentence."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,8 @@ import torch
 
 from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
-from regard.algebra.masks import Full, as_mask
+from regard.algebra.masks import Causal, Full, Mask
+from regard.algebra.masks.base import as_mask
 from regard.algebra.normalizers import Normalizer
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Score
@@ -14,11 +15,15 @@ from regard.algebra.shapes import Tensor, check_floats, describe
 from regard.algebra.terms import check_heads
 from regard.errors import wrong, wrong_kind
 
-KINDS = (("score", Score), ("normalizer", Normalizer), ("aggregate", Aggregate))
+KINDS = (
+    ("score", Score, "a Score", "Dot()"),
+    ("normalizer", Normalizer, "a Normalizer", "Softmax()"),
+    ("aggregate", Aggregate, "an Aggregate", "Soft()"),
+)
 
 
 def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> tuple[int, ...]:
-    """Raise where the call makes no sense; otherwise the lead axes that all of it broadcasts to."""
+    """Raise if the call makes no sense; otherwise return the lead axes that all of it broadcasts to."""
     _check_parts(parts)
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         _check_tensor(name, tensor, query)
@@ -32,26 +37,27 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
     parts.score.check(query, key)
     _check_parameters(parts.score, query)
     queries, keys = query.shape[-2], key.shape[-2]
-    if type(parts.mask) is not Full:
+    if type(parts.mask) not in (Full, Causal):  # which fit everything and hold no tensor
         _check_devices("mask", parts.mask.tensors(), query)
         parts.mask.check(lead, queries, keys)
     if parts.bias is not None:
         _check_devices("bias", parts.bias.tensors(), query)
         parts.bias.check(lead, queries, keys)
     parts.normalizer.check(lead, queries, keys)
-    if not torch.compiler.is_compiling():  # which cannot look through a module that is made while it traces
+    if not torch.compiler.is_compiling():  # a compiler cannot read a module that is made while it traces
         _check_settings(parts, lead)
     return lead
 
 
 def _check_settings(parts: Parts, lead: tuple[int, ...]) -> None:
     for name, part in (("score", parts.score), ("normalizer", parts.normalizer), ("aggregate", parts.aggregate)):
-        for setting, tensor in part.per_head_tensors():
-            check_heads(f"{name}.{setting}", tensor, lead)
+        if part._modules or any(isinstance(getattr(part, setting), Tensor) for setting in part.per_head_settings):
+            for setting, tensor in part.per_head_tensors():
+                check_heads(f"{name}.{setting}", tensor, lead)
 
 
 def _check_queries(query: Tensor, lead: tuple[int, ...]) -> None:
-    """Raise where a query for each sequence, without an axis of queries, would be read as queries of all sequences."""
+    """Raise if one query for each sequence, without an axis of queries, would pass for queries of all sequences."""
     own = tuple(query.shape[:-1])
     if len(own) <= len(lead) and own == lead[: len(own)] and any(size > 1 for size in own):
         got = f"{describe(query)} beside keys and values of lead axes {lead}"
@@ -61,20 +67,19 @@ def _check_queries(query: Tensor, lead: tuple[int, ...]) -> None:
 
 
 def _check_parts(parts: Parts) -> None:
-    as_mask(parts.mask)
-    for name, kind in KINDS:
+    if not isinstance(parts.mask, Mask):
+        as_mask(parts.mask)
+    for name, kind, expected, example in KINDS:
         part = getattr(parts, name)
         if not isinstance(part, kind):
-            raise wrong_kind(name, describe(part), f"a {kind.__name__}", f"pass an instance, such as {EXAMPLES[name]}")
+            raise wrong_kind(name, describe(part), expected, f"pass an instance, such as {example}")
     if parts.bias is not None and not isinstance(parts.bias, Bias):
         raise wrong_kind("bias", describe(parts.bias), "a Bias", "write Dense(tensor) for a table of numbers")
 
 
-EXAMPLES = {"score": "Dot()", "normalizer": "Softmax()", "aggregate": "Soft()"}
-
-
 def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
-    check_floats(name, tensor)
+    if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
+        check_floats(name, tensor)
     if tensor.dim() < 2:
         raise wrong(name, describe(tensor), f"at least ({AXES[name]})", "add the missing axis with tensor[None]")
     if 0 in tensor.shape[-2:]:
@@ -83,25 +88,19 @@ def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
         fix = f"write {name}.to(query.dtype)"
         raise wrong_kind(name, describe(tensor), f"the query's dtype, {_format_dtype(query.dtype)}", fix)
     if tensor.device != query.device:
-        raise wrong(
-            name,
-            f"device {tensor.device}",
-            f"the query's device, {query.device}",
-            f"write {name}.to(query.device)",
-        )
+        fix = f"write {name}.to(query.device)"
+        raise wrong(name, f"device {tensor.device}", f"the query's device, {query.device}", fix)
 
 
 def _check_parameters(score: Score, query: Tensor) -> None:
-    """A number for the whole score is promoted; a matrix of another dtype would be refused by torch in other words."""
+    """Raise if a matrix has another dtype than the query; a single number is promoted by torch."""
     if torch.compiler.is_compiling() or not (score._parameters or score._modules):
         return
     for parameter in score.parameters():
         if parameter.dim() and parameter.dtype != query.dtype:
-            got, expected = (
-                f"{_format_dtype(parameter.dtype)} parameters",
-                f"the query's dtype, {_format_dtype(query.dtype)}",
-            )
-            raise wrong_kind("score", got, expected, "write score.to(query.dtype)")
+            got, expected = _format_dtype(parameter.dtype), _format_dtype(query.dtype)
+            fix = "write score.to(query.dtype)"
+            raise wrong_kind("score", f"{got} parameters", f"the query's dtype, {expected}", fix)
     _check_devices("score", score.parameters(), query)
 
 
@@ -126,8 +125,5 @@ def _broadcast_lead(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...
     try:
         return tuple(torch.broadcast_shapes(first, second, third))
     except RuntimeError:
-        got, fix = (
-            f"lead axes {tuple(first)}, {tuple(second)}, {tuple(third)}",
-            "make them equal, or 1 where shared",
-        )
-        raise wrong("query, key, value", got, "axes that broadcast", fix) from None
+        got = f"lead axes {tuple(first)}, {tuple(second)}, {tuple(third)}"
+        raise wrong("query, key, value", got, "axes that broadcast", "make them equal, or 1 where shared") from None

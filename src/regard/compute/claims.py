@@ -37,7 +37,7 @@ def find_false_claims(part: Part, *, sizes: Sizes = SMALL) -> Iterator[str]:
 
 # ------------------------------------------------------------------------------------------------ scores
 def _find_score_faults(score: Score, sizes: Sizes) -> Iterator[str]:
-    """A score of some queries and keys is that of all of them, cut."""
+    """Yield unless the score of some queries and keys is a part of the score of all of them."""
     name, (query, key, _) = type(score).__name__, draw_inputs(sizes)
     whole = score(query, key)
     for start, stop in list_ranges(sizes.queries):
@@ -48,14 +48,15 @@ def _find_score_faults(score: Score, sizes: Sizes) -> Iterator[str]:
         if score.uses_key_positions and first:  # then it is given the keys from the first on
             continue
         if differ(score(query, key[..., first:last, :]), whole[..., first:last]):
-            yield f"{name}.counts_keys: got {score.uses_key_positions}, but the score of a key changes with the other keys"
+            got = score.uses_key_positions
+            yield f"{name}.uses_key_positions: got {got}, but the score of a key changes with the other keys"
             break
     yield from _find_head_faults(score, (query, key), lambda *tensors: score(*tensors))
 
 
 # ------------------------------------------------------------------------------------------------ biases
 def _find_bias_faults(bias: Bias, sizes: Sizes) -> Iterator[str]:
-    """A bias of a block is the block of the bias, and its forms are the same numbers."""
+    """Yield unless the bias of a block is that part of the whole bias, and all its forms have the same numbers."""
     name, queries, keys = type(bias).__name__, sizes.queries, sizes.keys
     table = expand_table(bias(Pairs(queries, keys)), queries, keys)
     if bool(table.isnan().any()):
@@ -75,7 +76,7 @@ def _find_bias_faults(bias: Bias, sizes: Sizes) -> Iterator[str]:
 
 
 def _find_column_faults(bias: Bias, table: Tensor, sizes: Sizes, *, causal: bool, shift: bool) -> Iterator[str]:
-    """A number for each key says what the table says, as far as mask and normalizer can tell."""
+    """Yield unless one number for each key has the effect of the table under the mask and normalizer that allow it."""
     name, pairs = type(bias).__name__, Pairs(sizes.queries, sizes.keys)
     column = bias.column(pairs)
     if column.shape[-1] != sizes.keys:
@@ -97,7 +98,7 @@ def _find_column_faults(bias: Bias, table: Tensor, sizes: Sizes, *, causal: bool
 
 # ------------------------------------------------------------------------------------------------ masks
 def _find_mask_faults(mask: Mask, sizes: Sizes) -> Iterator[str]:
-    """A mask says the same of a pair whichever block asks, and every key that it allows lies in its ranges."""
+    """Yield unless a mask treats a pair alike in every block, and every key that it allows lies in its ranges."""
     name, queries, keys = type(mask).__name__, sizes.queries, sizes.keys
     table = mask.table(queries, keys)
     for start, stop in itertools.combinations(range(queries + 1), 2):
@@ -174,7 +175,7 @@ def _find_normalizer_faults(normalizer: Normalizer, sizes: Sizes) -> Iterator[st
 
 
 def _find_weight_faults(normalizer: Normalizer, scores: Tensor, tables: dict[str, Tensor]) -> Iterator[str]:
-    """Weights are finite and not negative, and what is masked weighs nothing, whatever its score."""
+    """Yield unless weights are finite, not negative, and 0 where a pair is masked, whatever its score."""
     name, pairs = type(normalizer).__name__, Pairs(*scores.shape[-2:])
     for mask, allowed in tables.items():
         weights = normalizer(torch.where(allowed, scores, float("nan")), allowed, pairs)
@@ -216,7 +217,7 @@ def _find_aggregate_faults(aggregate: Aggregate, sizes: Sizes) -> Iterator[str]:
 
 
 def _find_result_faults(aggregate: Aggregate, choice: AggregateResult, weights: Tensor) -> Iterator[str]:
-    """A choice has the shape of the weights and gives none to what had none; a log-probability is a number."""
+    """Yield unless a choice has the shape of the weights, is 0 where they are, and its log-probability is finite."""
     name, found = type(aggregate).__name__, choice.weights
     if found.shape != weights.shape:
         yield f"weights of {name}: got shape {tuple(found.shape)}, expected {tuple(weights.shape)}"
@@ -238,7 +239,7 @@ def _find_result_faults(aggregate: Aggregate, choice: AggregateResult, weights: 
 def _find_block_faults(
     name: str, weigh: Callable[[Tensor, Range, Range], Tensor], sizes: Sizes, *, alone: str, whole_rows: bool
 ) -> Iterator[str]:
-    """Rows stand alone; and a part that does not ask for whole rows says the same of fewer columns."""
+    """Yield unless rows are independent, and columns too if the part does not ask for whole rows."""
     rows, columns, allowed = (0, sizes.queries), (0, sizes.keys), draw_pairs(sizes)
     whole = weigh(allowed, rows, columns)
     if any(
@@ -254,7 +255,7 @@ def _find_block_faults(
 
 
 def _find_head_faults(part: Term, tensors: tuple[Tensor, ...], compute: Callable[..., Tensor]) -> Iterator[str]:
-    """Heads on two axes, by groups, are the same heads to a part that is blind to them."""
+    """Yield unless a part that claims to treat heads alike gives the same for heads on two axes, by groups."""
     blind = all(inner.head_blind for inner in part.modules() if isinstance(inner, Term))
     if not blind or part.tensors() or tensors[0].dim() < 3:
         return

@@ -1,8 +1,8 @@
-"""What a mask hides must not reach a query that may not see it: 0 × NaN is NaN in every kernel, and ∞ − ∞ too.
+"""Keep what a mask hides from queries that may not see it: 0 × NaN is NaN in every kernel, and so is ∞ − ∞.
 
-Three kinds of content are told apart. Ordinary numbers need nothing. Broken ones (NaN, ±∞) are set to zero, and the
-queries that may see one get NaN. Huge ones, whose products might overflow, are computed on another way if any query may
-see them (`huge`), and set to zero if none may.
+Ordinary numbers need nothing. Broken ones (NaN, ±∞) are set to zero, and the queries that may see one get NaN. Huge
+ones, whose products might overflow, are set to zero if no query may see them; otherwise the call is planned again
+(`huge`), for a backend that takes pairs one by one.
 """
 
 import math
@@ -17,16 +17,14 @@ from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.planning.precision import is_traced
-from regard.compute.planning.spans import cut_spans
+from regard.compute.lowering.spans import cut_spans
 
 # Products of two such numbers, added up over a vector, and their products with a gradient stay finite.
 LARGEST = {torch.float64: 1e150, torch.float32: 1e18, torch.bfloat16: 1e18, torch.float16: 2.0**7}
-FUSED = ("sdpa", "local", "flex")  # kernels that add up float16 in float32
 
 
 class FiniteInputs(NamedTuple):
-    """Keys and values that are all finite, and what the others ask for."""
+    """Finite keys and values, and the queries that saw others."""
 
     key: Float[Tensor, "*#lead key dim"]
     value: Float[Tensor, "*#lead key value"]
@@ -35,17 +33,20 @@ class FiniteInputs(NamedTuple):
     huge: bool = False
 
 
-def shield(call: AttentionCall, backend: str) -> FiniteInputs:
-    """Return keys and values that can do no harm where a mask hides them."""
+def shield(call: AttentionCall, *, half_in_float32: bool) -> FiniteInputs:
+    """Return keys and values that are harmless where a mask hides them.
+
+    `half_in_float32`: the kernel adds up float16 in float32, so that its products do not overflow.
+    """
     parts, query, key, value = call.parts, call.query, call.key, call.value
     if type(parts.mask) is Full or key.is_meta or not (query.numel() and key.numel() and value.numel()):
         return FiniteInputs(key, value)
     if parts.score.centers_keys:
         key = _move_hidden(parts.mask, key)
-    if not (tensor_memory.is_readable(query) and tensor_memory.is_readable(key) and tensor_memory.is_readable(value)):
+    if not tensor_memory.is_readable(query, key, value):
         return _shield_traced(parts, call.queries, key, value)
-    fused = backend in FUSED and key.dtype == torch.float16
-    limit = sys.float_info.max if fused else LARGEST[key.dtype]
+    unlimited = half_in_float32 and key.dtype == torch.float16
+    limit = sys.float_info.max if unlimited else LARGEST[key.dtype]
     if _bound_size(query, key, value) <= limit:
         return FiniteInputs(key, value)
     key, value = _clear_hidden(parts.mask, key, value)
@@ -56,12 +57,12 @@ def shield(call: AttentionCall, backend: str) -> FiniteInputs:
 
 
 def _shield_traced(parts: Parts, queries: int, key: Tensor, value: Tensor) -> FiniteInputs:
-    """Broken ones set to zero, whether there are any or not."""
+    """Set broken keys and values to zero, whether there are any or not."""
     sound_key, sound_value = torch.isfinite(key).all(-1), torch.isfinite(value).all(-1)
     # Each by itself: a key that took the lead axes of its value would draw other dropout.
     clean, content = torch.where(sound_key[..., None], key, 0.0), torch.where(sound_value[..., None], value, 0.0)
     exposed = _find_exposed(parts, queries, ~(sound_key & sound_value))
-    blind = exposed if is_traced() else _find_exposed(parts, queries, ~sound_key)
+    blind = exposed if tensor_memory.is_traced() else _find_exposed(parts, queries, ~sound_key)
     return FiniteInputs(clean, content, exposed, blind)
 
 
@@ -77,7 +78,7 @@ def _bound_size(*tensors: Tensor) -> float:
 
 
 def _clear_hidden(mask: Mask, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Zeros for the keys, and their values, that no query may see."""
+    """Return keys and values with zeros for the keys that no query may see."""
     visible = mask.find_visible_keys(key.shape[-2], key.device)
     if visible is None:
         return key, value
@@ -85,7 +86,7 @@ def _clear_hidden(mask: Mask, key: Tensor, value: Tensor) -> tuple[Tensor, Tenso
 
 
 def _move_hidden(mask: Mask, key: Float[Tensor, "*#lead key dim"]) -> Float[Tensor, "*#lead key dim"]:
-    """Keys that no query may see put at the mean of the others, where they move no center, whatever they hold."""
+    """Put keys that no query may see at the mean of the others, so that centering does not depend on them."""
     visible = mask.find_visible_keys(key.shape[-2], key.device)
     if visible is None:
         return key

@@ -39,7 +39,7 @@ class Budget(NamedTuple):
 
 
 def summarize(samples: Sequence[float]) -> Spread:
-    """Median and quartiles.
+    """Return median and quartiles.
 
     >>> summarize([4.0, 1.0, 2.0, 3.0, 100.0])
     Spread(median=3.0, low=2.0, high=4.0, runs=5)
@@ -53,7 +53,7 @@ def summarize(samples: Sequence[float]) -> Spread:
 
 
 def summarize_ratios(above: Sequence[float], below: Sequence[float]) -> Spread:
-    """How many times longer `above` took than `below`, round by round.
+    """Return how many times longer `above` took than `below`, round by round.
 
     >>> summarize_ratios([2.0, 4.0, 9.0], [1.0, 2.0, 3.0]).median
     2.0
@@ -62,7 +62,7 @@ def summarize_ratios(above: Sequence[float], below: Sequence[float]) -> Spread:
 
 
 def interleave(contenders: Mapping[str, Run], budget: Budget) -> dict[str, list[float]]:
-    """Seconds a call, a sample of each contender in every round: A B C, A B C, …"""
+    """Measure seconds a call, a sample of each contender in every round: A B C, A B C, …"""
     calls = {name: _count_calls(run, budget.sample) for name, run in contenders.items()}
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     collecting = gc.isenabled()
@@ -82,7 +82,7 @@ def interleave(contenders: Mapping[str, Run], budget: Budget) -> dict[str, list[
 
 
 def _count_calls(run: Run, seconds: float) -> int:
-    """Warm up, and count the calls that last so long. The first call may compile, so it does not count."""
+    """Return how many calls fill a sample. The first call may compile, so it does not count."""
     run()
     once = _sample(run, 1)
     while once < seconds:

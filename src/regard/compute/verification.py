@@ -1,4 +1,4 @@
-"""Every code path against the definition in float64: values and all gradients."""
+"""Compare every backend with the definition in float64: values and all gradients."""
 
 import copy
 import itertools
@@ -19,19 +19,16 @@ from regard.algebra.parts import CallFacts, Parts
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor, describe
 from regard.compute.attend import AttentionResult, attend
-from regard.compute.backends import RUNS, BackendFunction
+from regard.compute.backends import BACKENDS
 from regard.compute.kernels import native, noise
-from regard.compute.planning import BACKENDS, Backend
-from regard.compute.planning.rules import UNSUPPORTED_REASONS
+from regard.compute.planning import BackendName
 from regard.errors import wrong, wrong_kind
 
-SEED = 2  # of every random reading and of dropout
+SEED = 2  # of every random aggregate and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
 SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
-INFERENCE_ONLY: tuple[Backend, ...] = ("few_queries",)  # paths of who asks for none
 Leads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # of queries, keys and values; they broadcast
-FAMILIES = ("score", "bias", "mask", "normalizer", "aggregate")
-FIELDS = Parts._fields
+FAMILIES = Parts._fields
 KINDS: tuple[type, ...] = (Score, Bias, Mask, Normalizer, Aggregate)
 Part = Score | Bias | Mask | Normalizer | Aggregate
 AnyPart = TypeVar("AnyPart")
@@ -54,13 +51,13 @@ class Deviation(NamedTuple):
     """The worst differences of one path from the definition, relative to the size of the numbers."""
 
     case: CatalogCase
-    backend: Backend
+    backend: BackendName
     value: float
     gradient: float
 
     @property
     def within_tolerance(self) -> bool:
-        """Whether both are small enough. NaN is not."""
+        """Return whether both are small enough. NaN is not."""
         return self.value <= VALUE and self.gradient <= GRADIENT
 
 
@@ -109,14 +106,14 @@ COMPANIONS: Mapping[str, Mapping[str, list[str]]] = {
 
 
 def build_parts(case: CatalogCase, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:
-    """The parts of a case, their parameters moved off their starting values so that no gradient is zero by symmetry."""
+    """Return the parts of a case, with parameters off their starting values so that no gradient is zero by symmetry."""
     torch.default_generator.manual_seed(seed)
     parts = Parts(
         catalog.SCORES[case.score](sizes),
         catalog.BIASES[case.bias](sizes),
         catalog.MASKS[case.mask](sizes),
         catalog.NORMALIZERS[case.normalizer](sizes),
-        catalog.AGGREGATES[case.aggregate](),
+        catalog.AGGREGATES[case.aggregate](sizes),
     )
     for part in parts:
         if isinstance(part, torch.nn.Module):
@@ -126,7 +123,7 @@ def build_parts(case: CatalogCase, sizes: Sizes, *, dtype: torch.dtype = torch.f
 
 
 def prepare_tensors(part: torch.nn.Module, dtype: torch.dtype) -> None:
-    """Tensors that are no parameters, in the dtype of the check and with a gradient."""
+    """Move parameters off their starting values, and give the other tensors of a part `dtype` and a gradient."""
     for parameter in part.parameters():
         parameter.data.add_(0.1 * torch.rand_like(parameter))
     for name, tensor in [*vars(part).items()]:
@@ -165,7 +162,7 @@ def _cast_tensors(part: object, dtype: torch.dtype, jitter: float) -> None:
 def draw_inputs(
     sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 1, leads: Leads | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values that want a gradient; with leading axes of their own, if such are named."""
+    """Return queries, keys and values that want a gradient; with leading axes of their own if `leads` has them."""
     generator = torch.Generator().manual_seed(seed)
     shapes = (sizes.queries, sizes.query), (sizes.keys, sizes.key), (sizes.keys, sizes.value)
     whole = zip(leads or (sizes.lead,) * 3, shapes, strict=True)
@@ -174,24 +171,17 @@ def draw_inputs(
     return query, key, value
 
 
-def run_backend(parts: Parts, tensors: Sequence[Tensor], backend: Backend, *, dropout: float = 0.0) -> AttentionResult:
-    """One call, from a fixed state of the random numbers."""
+def run_backend(
+    parts: Parts, tensors: Sequence[Tensor], backend: BackendName, *, dropout: float = 0.0
+) -> AttentionResult:
+    """Return the result of one call, from a fixed state of the random numbers."""
     torch.default_generator.manual_seed(SEED)
-    score, bias, mask, normalizer, aggregate = parts
-    return attend(
-        *tensors,
-        score=score,
-        bias=bias,
-        mask=mask,
-        normalizer=normalizer,
-        aggregate=aggregate,
-        dropout=dropout,
-        backend=backend,
-    )
+    query, key, value = tensors
+    return attend(query, key, value, **parts._asdict(), dropout=dropout, backend=backend)
 
 
 def compute_gradients(parts: Parts, tensors: Sequence[Tensor], attended: AttentionResult) -> list[Tensor | None]:
-    """Of a fixed mixture of output and log-probability, to every input and every tensor of the parts."""
+    """Return the gradients of a fixed mixture of output and log-probability by every input and tensor of the parts."""
     generator = torch.Generator().manual_seed(3)
     loss = _mix(attended.output, generator)
     if attended.log_prob is not None:
@@ -208,7 +198,7 @@ def _mix(tensor: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def measure_difference(found: Tensor | None, true: Tensor | None) -> float:
-    """The largest difference over the largest number (at least one); a missing gradient counts as zeros."""
+    """Return the largest difference over the largest number (at least one); a missing gradient counts as zeros."""
     if found is None and true is None:
         return 0.0
     found = torch.zeros_like(true) if found is None else found  # type: ignore[arg-type]
@@ -220,7 +210,7 @@ def measure_difference(found: Tensor | None, true: Tensor | None) -> float:
 
 
 def find_worst(differences: Iterable[float]) -> float:
-    """The largest; NaN where there is one, which `max` would pass over.
+    """Return the largest; NaN if there is one, which `max` would pass over.
 
     >>> find_worst([0.0, float("nan"), 1.0])
     nan
@@ -229,7 +219,7 @@ def find_worst(differences: Iterable[float]) -> float:
 
 
 class Reference(NamedTuple):
-    """What the definition says of one case."""
+    """The definition's result of one case, with its weights and gradients."""
 
     attended: AttentionResult
     weights: Tensor
@@ -237,7 +227,7 @@ class Reference(NamedTuple):
 
 
 def compute_reference(parts: Parts, tensors: Sequence[Tensor], *, dropout: float = 0.0) -> Reference:
-    """The definition: the backend `eager`, and the weights from the formula of the score itself."""
+    """Return the definition's answer: by the backend `eager`, with weights from the formula of the score itself."""
     attended = run_backend(parts, tensors, "eager", dropout=dropout)
     query, key, _ = tensors
     torch.default_generator.manual_seed(SEED)
@@ -248,7 +238,7 @@ def compute_reference(parts: Parts, tensors: Sequence[Tensor], *, dropout: float
 
 
 def compare_backends(case: CatalogCase, parts: Parts, sizes: Sizes, *, dropout: float = 0.0) -> Iterator[Deviation]:
-    """Every path that can compute these parts against the definition, which is computed once."""
+    """Compare every backend that supports these parts with the definition, which is computed once."""
     tensors = draw_inputs(sizes)
     true = compute_reference(parts, tensors, dropout=dropout)
     for backend in find_supported_backends(parts, sizes, dropout=dropout):
@@ -258,15 +248,14 @@ def compare_backends(case: CatalogCase, parts: Parts, sizes: Sizes, *, dropout: 
             case, backend, measure_value_error(found, true), find_worst(measure_difference(a, b) for a, b in slopes)
         )
     with torch.no_grad():
-        only = [
-            backend for backend in find_supported_backends(parts, sizes, dropout=dropout) if backend in INFERENCE_ONLY
-        ]
+        supported = find_supported_backends(parts, sizes, dropout=dropout)
+        only = [backend for backend in supported if not BACKENDS[backend].has_backward]
         errors = [measure_value_error(run_backend(parts, tensors, backend, dropout=dropout), true) for backend in only]
     yield from (Deviation(case, backend, error, 0.0) for backend, error in zip(only, errors, strict=True))
 
 
 def measure_value_error(found: AttentionResult, true: Reference) -> float:
-    """The worst difference of output, log-probability and weights."""
+    """Return the worst difference of output, log-probability and weights."""
     everything = slice(None)
     return find_worst(
         (
@@ -279,29 +268,29 @@ def measure_value_error(found: AttentionResult, true: Reference) -> float:
 
 def find_supported_backends(
     parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64
-) -> list[Backend]:
-    """The backends besides eager that can compute these parts, one for each code path (`rows` runs as `stream`)."""
+) -> list[BackendName]:
+    """Return the backends besides eager that support these parts, one for each code path (`rows` runs as `stream`)."""
     length, grad = (sizes.queries, sizes.keys), torch.is_grad_enabled()
-    native.load_library(build=False)  # as the operator does: what is there decides who is able
+    native.load_library(build=False)  # as the operator does: backends may need it
     there = native.describe_state()
     facts = CallFacts(
         sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad, native=there
     )
-    paths: dict[BackendFunction, Backend] = {}
-    for backend in BACKENDS:
-        if backend != "eager" and UNSUPPORTED_REASONS[backend](parts, facts) is None:
-            paths.setdefault(RUNS[backend], backend)
+    paths: dict[object, BackendName] = {}
+    for name, backend in BACKENDS.items():
+        if name != "eager" and backend.explain_unsupported(parts, facts) is None:
+            paths.setdefault(type(backend).run, name)
     return list(paths.values())
 
 
 def iterate_cases() -> Iterator[CatalogCase]:
-    """Every combination of the catalog."""
+    """Yield every combination of the catalog."""
     for names in itertools.product(*(catalog.FAMILIES[family] for family in FAMILIES)):
         yield CatalogCase(*names)
 
 
 def choose_pairwise_cases(families: Sequence[Sequence[str]] | None = None) -> list[CatalogCase]:
-    """A few combinations in which every two names of different families meet at least once.
+    """Return a few combinations in which every two names of different families meet at least once.
 
     Greedy: each new case starts from a pair that has not met and takes, family by family, the name that brings the
     most new meetings.
@@ -329,18 +318,17 @@ def _count_new_pairs(missing: set[frozenset[tuple[int, str]]], chosen: Mapping[i
 
 
 def verify(cases: Sequence[CatalogCase] | None = None, *, sizes: Sizes = SMALL) -> Iterator[Deviation]:
-    """Every path that these cases can take, one after the other."""
+    """Yield the deviations of every backend for these cases."""
     for case in choose_pairwise_cases() if cases is None else cases:
         yield from compare_backends(case, build_parts(case, sizes), sizes)
 
 
 def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> Iterator[Deviation]:
-    """Somebody's own part beside those of the catalog: small tables, and longer ones that are computed in blocks.
+    """Verify a user's part beside those of the catalog, in small tables and in longer ones that are cut into blocks.
 
-    A part whose tensors belong to some number of queries or keys is given those `sizes`, and no others.
+    A part whose tensors are made for some number of queries or keys is tried with those `sizes` only.
     """
     family = find_family(part)
-    field = FIELDS[FAMILIES.index(family)]
     torch.default_generator.manual_seed(0)
     part = cast_part(part, torch.float64, jitter=0.1)  # the caller keeps theirs as it is
     own = {family: name or type(part).__name__}
@@ -351,11 +339,11 @@ def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> It
     cases += [] if sizes else [(case._replace(**own), LONG) for case in BLOCKS]
     for case, size in cases:
         parts = build_parts(case._replace(**{family: getattr(PLAIN, family)}), size)
-        yield from compare_backends(case, parts._replace(**{field: part}), size)  # type: ignore[arg-type]
+        yield from compare_backends(case, parts._replace(**{family: part}), size)  # type: ignore[arg-type]
 
 
 def choose_sizes(queries: int | None, keys: int | None, heads: int | None) -> Sizes | None:
-    """Return sizes for a part that fits no others; None where none is named."""
+    """Return sizes for a part that fits no others; None if none is named."""
     if queries is None and keys is None and heads is None:
         return None
     for name, count in {"queries": queries, "keys": keys, "heads": heads}.items():
@@ -366,14 +354,9 @@ def choose_sizes(queries: int | None, keys: int | None, heads: int | None) -> Si
 
 
 def find_family(part: object) -> str:
-    """Return the family of the catalog that a part belongs to; raise where it is no part."""
+    """Return the family of the catalog that a part belongs to; raise if it is no part."""
     for family, kind in zip(FAMILIES, KINDS, strict=True):
         if isinstance(part, kind):
             return family
     names = ", ".join(f"regard.{kind.__name__}" for kind in KINDS)
     raise wrong_kind("part", describe(part), f"one of {names}", "subclass one of them")
-
-
-def verify_score(score: Score, *, sizes: Sizes | None = None, name: str = "score") -> Iterator[Deviation]:
-    """Somebody's own score under every mask and normalizer of the catalog."""
-    yield from verify_part(score, sizes=sizes, name=name)

@@ -1,4 +1,4 @@
-"""Who watches. Attention that is computed tells it to those who asked, in this thread of work and in no other."""
+"""Watchers receive the weights of all attention that is computed in their context (thread or task), and in no other."""
 
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
@@ -9,16 +9,16 @@ from regard.compute.weights import Weights
 
 @runtime_checkable
 class Watcher(Protocol):
-    """Somebody who wants to be told."""
+    """An object that receives weights."""
 
     def on_attention(self, weights: Weights | Tensor) -> None:
-        """Attention with these weights was just computed, by whoever called."""
+        """Receive the weights of attention that was just computed."""
 
 
 WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("regard_watchers", default=())
 
 
 def notify_watchers(weights: Weights | Tensor) -> None:
-    """Tell whoever watches, each once."""
+    """Pass the weights to every watcher."""
     for watcher in WATCHERS.get():
         watcher.on_attention(weights)

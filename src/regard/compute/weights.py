@@ -1,4 +1,4 @@
-"""The weights of an attention, found again when they are asked for, at the price of what is asked."""
+"""The weights of an attention, computed when they are asked for, at the cost of what is asked."""
 
 import copy
 import functools
@@ -9,23 +9,23 @@ from typing import NamedTuple
 import torch
 
 from regard.algebra.aggregates import Soft
-from regard.algebra.definition import weigh, widen_score
+from regard.algebra.definition import compute_wide_score, weigh
 from regard.algebra.masks import Causal, Full
 from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
 from regard.algebra.scores.base import DotForm
-from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.backends.result import BackendResult
+from regard.algebra.shapes import Bool, Float, Int, Tensor, widen
 from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
-from regard.compute.planning.fuse import build_dense_bias, build_mask_bias
+from regard.compute.lowering.backend import BackendResult
+from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.errors import StaleError, format_message, wrong
 
 PARTS = tuple(f"tensor of the {name}" for name in Parts._fields)
-TENSORLESS = (Dot, ScaledDot, Full, Causal, Soft)  # nothing to look for in them, at each call
-BLOCK = 2**20  # scores looked at together: what a second cache can hold
+TENSORLESS = (Dot, ScaledDot, Full, Causal, Soft)  # they hold no tensors: skipped at each call
+BLOCK = 2**20  # scores in a block: what a second cache can hold
 
 
 class TopWeights(NamedTuple):
@@ -36,7 +36,7 @@ class TopWeights(NamedTuple):
 
 
 class WeightsSummary(NamedTuple):
-    """What one pass over the weights tells."""
+    """Entropy, received mass and largest weights, from one pass over the weights."""
 
     entropy: Float[Tensor, "*lead query"]
     received: Float[Tensor, "*lead key"]
@@ -53,7 +53,7 @@ class RowTotals(NamedTuple):
 class Weights:
     """A handle on the weights; nothing is computed before it is asked for. Dropout is not in them.
 
-    `dense()` has a gradient; the others look and have none. They are the weights of the call that made them: if its
+    `dense()` has a gradient; the others have none. They are the weights of the call that made them: if its
     tensors were changed in place since, by an optimizer for example, asking raises a `StaleError`.
 
     >>> from regard import attend
@@ -62,29 +62,29 @@ class Weights:
     tensor([[0.5000, 0.5000]])
     """
 
-    __slots__ = ("_blind", "_call", "_lead", "_totals", "_versions")
+    __slots__ = ("_call", "_lead", "_nan_rows", "_totals", "_versions")
 
     def __init__(
-        self, call: AttentionCall, result: BackendResult, blind: Bool[Tensor, "*#lead query"] | None = None
+        self, call: AttentionCall, result: BackendResult, nan_rows: Bool[Tensor, "*#lead query"] | None = None
     ) -> None:
-        self._call, self._blind, self._versions = call, blind, record_versions(call)
+        self._call, self._nan_rows, self._versions = call, nan_rows, record_versions(call)
         self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
         self._totals = RowTotals(result.form, result.total) if known else None  # type: ignore[arg-type]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(*lead, queries, keys), with the lead of the output: also where only values or mask have it."""
+        """Return (*lead, queries, keys), with the lead axes of the output, even if only values or mask have them."""
         return (*(self._lead or self._own_lead), self._call.queries, self._call.keys)
 
     @property
     def call(self) -> AttentionCall:
-        """What was computed."""
+        """Return the call that was computed."""
         return self._call
 
     @property
     def totals(self) -> RowTotals | None:
-        """What the kernel left behind, where it is a fused one."""
+        """Return what a fused kernel left behind; None after others."""
         return self._totals
 
     @property
@@ -94,19 +94,19 @@ class Weights:
         return lead
 
     def merge_heads(self) -> "Weights":
-        """The same with the last two lead axes as one: groups and the heads of each become heads."""
+        """Return the same with the last two lead axes as one: groups and the heads of each become heads."""
         other = copy.copy(self)
         *rest, groups, heads = self.shape[:-2]
         other._lead = (*rest, groups * heads)
         return other
 
     def dense(self) -> Float[Tensor, "*lead query key"]:
-        """All of them."""
+        """Return all weights."""
         self._check_fresh()
         return self._compute_rows(0, self._call.queries)
 
     def tile(self, rows: slice, columns: slice) -> Float[Tensor, "*lead row column"]:
-        """Those of some queries and some keys. Only they are computed where the kernel left its totals."""
+        """Return the weights of some queries and keys. If the kernel left its totals, only they are computed."""
         start, stop, _ = _check_step("rows", rows).indices(self._call.queries)
         first, last, _ = _check_step("columns", columns).indices(self._call.keys)
         self._check_fresh()
@@ -114,19 +114,19 @@ class Weights:
             return self._compute_tile(start, stop, first, last)
 
     def top(self, k: int) -> TopWeights:
-        """The k largest of each query."""
+        """Return the k largest weights of each query."""
         return self.summary(k).top
 
     def entropy(self) -> Float[Tensor, "*lead query"]:
-        """How spread each query looks, in nats: 0 = one key, log(keys) = all alike."""
+        """Return how spread the weights of each query are, in nats: 0 = one key, log(keys) = all equal."""
         return self.summary(1).entropy
 
     def received_weight(self) -> Float[Tensor, "*lead key"]:
-        """How much weight each key gets from all queries together."""
+        """Return how much weight each key gets from all queries together."""
         return self.summary(1).received
 
     def summary(self, k: int = 5) -> WeightsSummary:
-        """Entropy, mass received and the k largest, in one pass over the weights. Each alone costs as much."""
+        """Return entropy, received mass and the k largest, in one pass over the weights. Each alone costs as much."""
         if not 1 <= k <= self._call.keys:
             raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
         self._check_fresh()
@@ -137,7 +137,7 @@ class Weights:
         )
 
     def _iterate_blocks(self, k: int) -> Iterator[RowSummary]:
-        """Whole rows, a block of queries at a time."""
+        """Yield summaries of whole rows, a block of queries at a time."""
         queries, keys = self._call.queries, self._call.keys
         size = queries
         if self._call.parts.normalizer.form != "sequential":
@@ -148,7 +148,7 @@ class Weights:
                 yield self._summarize_block(start, min(queries, start + size), k)
 
     def _summarize_block(self, start: int, stop: int, k: int) -> RowSummary:
-        if self._totals is None or self._blind is not None:
+        if self._totals is None or self._nan_rows is not None:
             return summarize_weights(self._compute_rows(start, stop), k)
         scores, total, scale = _compute_scores(self._call, self._totals, start, stop, 0, self._call.keys)
         lead = torch.broadcast_shapes(scores.shape[:-2], total.shape[:-1])
@@ -159,21 +159,22 @@ class Weights:
         return found if scores.dtype == self._dtype else RowSummary(*(self._cast(part) for part in found))
 
     def _compute_tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
-        if self._totals is None or self._blind is not None:
+        if self._totals is None or self._nan_rows is not None:
             return self._compute_rows(start, stop)[..., first:last]
         table = _compute_log_weights(self._call, self._totals, start, stop, first, last)
         return self._cast(self._reshape_lead(table.exp_()))
 
     def _compute_rows(self, start: int, stop: int) -> Tensor:
-        """Whole rows by the definition. Rows of a sequential normalizer need all rows before them."""
+        """Compute whole rows by the definition. Rows of a sequential normalizer need all rows before them."""
         call, sequential = self._call, self._call.parts.normalizer.form == "sequential"
         rows = (0, call.queries) if sequential else (start, stop)
         pairs = Pairs(call.queries, call.keys, rows=rows, device=call.query.device)
         query = call.query[..., rows[0] : rows[1], :]
-        table = weigh(call.parts, widen_score(call.parts.score.stream), query, call.key, pairs, seed=call.seed).weights
+        score = functools.partial(compute_wide_score, call.parts.score.stream)
+        table = weigh(call.parts, score, query, call.key, pairs, seed=call.seed).weights
         table = table[..., start:stop, :] if sequential else table
-        if self._blind is not None:
-            table = table.masked_fill(self._blind[..., start:stop, None], float("nan"))
+        if self._nan_rows is not None:
+            table = table.masked_fill(self._nan_rows[..., start:stop, None], float("nan"))
         return self._cast(self._reshape_lead(table.expand(*self._own_lead, *table.shape[-2:])))
 
     @property
@@ -194,12 +195,12 @@ class Weights:
                 raise StaleError(format_message("weights", f"a {name} that was changed since", expected, fix))
 
     def _reshape_lead(self, table: Tensor) -> Tensor:
-        """The table with the lead axes that this handle shows."""
+        """Return the table with the lead axes that this handle shows."""
         return table if self._lead is None else table.reshape(*self._lead, *table.shape[-2:])
 
 
 def record_versions(call: AttentionCall) -> list[tuple[str, tuple[int, int]]] | None:
-    """Return how often each tensor of a call has been changed in place; None where torch does not count."""
+    """Return how often each tensor of a call has been changed in place; None if torch does not count."""
     if torch.compiler.is_compiling() or torch.is_inference_mode_enabled():
         return None
     named = [("query", call.query), ("key", call.key), ("value", call.value)]
@@ -213,7 +214,7 @@ def record_versions(call: AttentionCall) -> list[tuple[str, tuple[int, int]]] | 
 def _compute_log_weights(
     call: AttentionCall, totals: RowTotals, start: int, stop: int, first: int, last: int
 ) -> Tensor:
-    """The logarithms of these weights; −inf where the pair is not allowed."""
+    """Return the logarithms of these weights; −inf where the pair is not allowed."""
     scores, total, scale = _compute_scores(call, totals, start, stop, first, last)
     return (scores if scale == 1.0 else scores * scale) - total[..., None]
 
@@ -221,11 +222,10 @@ def _compute_log_weights(
 def _compute_scores(
     call: AttentionCall, totals: RowTotals, start: int, stop: int, first: int, last: int
 ) -> tuple[Tensor, Tensor, float]:
-    """Scores, totals of their rows, and what the scores are still to be multiplied with."""
+    """Return scores, the totals of their rows, and the factor that the scores still lack."""
     form, parts = totals.form, call.parts
     pairs = Pairs(call.queries, call.keys, rows=(start, stop), columns=(first, last), device=call.query.device)
-    query, key = form.query[..., start:stop, :], form.key[..., first:last, :]
-    query, key = (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in (query, key))
+    query, key = widen(form.query[..., start:stop, :]), widen(form.key[..., first:last, :])
     scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
     bias = build_mask_bias(parts, build_dense_bias(parts, scores, pairs), scores, pairs)
     if bias is None and isinstance(form.scale, float) and form.scale > 0:  # which changes no order

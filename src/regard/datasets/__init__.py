@@ -1,8 +1,8 @@
-"""Data sets of others: which are known, where they are looked for, how they are fetched. Nothing here needs torch."""
+"""Data sets of other authors: which are known, where they are searched, how they are downloaded. Needs no torch."""
 
-from regard.datasets.download import download_dataset, find_cached_folder
+from regard.datasets.download import download_dataset
 from regard.datasets.files import Dataset, Extraction, File
-from regard.datasets.locations import REGARD_DATA, find_data, get_data_home, list_data_roots
+from regard.datasets.locations import REGARD_DATA, find_cached_folder, find_data, get_data_home, list_data_roots
 from regard.datasets.registry import DATASETS, DATASETS_BY_NAME
 from regard.datasets.transfer import DownloadError, RetryPolicy, download_file
 

@@ -1,4 +1,4 @@
-"""Zip archives that anybody may have packed: looked at before they are opened, read no further than they promised."""
+"""Read zip archives that may be hostile: they are checked before they are opened, and read no further than they say."""
 
 import shutil
 import stat
@@ -20,8 +20,8 @@ MEMBERS = get_bound("archive", "members")
 NAME = get_bound("archive", "name")
 UNPACKED = get_bound("archive", "unpacked")
 
-END, END64, LOCATOR = (b"PK\5\6", 22), (b"PK\6\6", 56), (b"PK\6\7", 20)  # of the list of members, and their lengths
-METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that can be unpacked a bounded piece at a time
+END, END64, LOCATOR = (b"PK\5\6", 22), (b"PK\6\6", 56), (b"PK\6\7", 20)  # records of a zip and their lengths
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # can be unpacked in pieces of bounded size
 ENCRYPTED = 0x1
 ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError, struct.error,
           OverflowError, KeyError, IndexError)  # fmt: skip
@@ -29,7 +29,7 @@ ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeE
 
 @contextmanager
 def wrap_archive_errors(path: Path, fix: str = "remove it and fetch it again") -> Iterator[None]:
-    """Puts whatever a damaged archive raises in one sentence."""
+    """Turn whatever a damaged archive raises into one sentence."""
     try:
         yield
     except RegardError:
@@ -40,7 +40,7 @@ def wrap_archive_errors(path: Path, fix: str = "remove it and fetch it again") -
 
 @contextmanager
 def wrap_read_errors(path: Path) -> Iterator[None]:
-    """Puts what the disk refuses in one sentence, where nothing is written."""
+    """Turn an error of the disk while reading into one sentence."""
     try:
         yield
     except OSError as error:
@@ -48,12 +48,13 @@ def wrap_read_errors(path: Path) -> Iterator[None]:
 
 
 def open_archive(path: Path) -> zipfile.ZipFile:
-    """An archive whose list of members is no longer than is allowed, and has none that is no plain file."""
+    """Return an archive whose list of members is within the bounds; `check_member` checks each member."""
     if not path.is_file():
         raise wrong(path.name, f"no file {path}", "a zip", "check the path")
     with wrap_archive_errors(path), wrap_read_errors(path):
-        if read_listing_size(path) > LISTING:
-            raise too_large_error(path, f"a list of members of {read_listing_size(path):,} bytes", LISTING, "bytes")
+        size = read_listing_size(path)
+        if size > LISTING:
+            raise too_large_error(path, f"a list of members of {size:,} bytes", LISTING, "bytes")
         archive = zipfile.ZipFile(path)
         if len(archive.infolist()) > MEMBERS:
             archive.close()
@@ -62,26 +63,26 @@ def open_archive(path: Path) -> zipfile.ZipFile:
 
 
 def read_listing_size(path: Path) -> int:
-    """The bytes that the list of members takes, which are read at once: as the end of the file says it."""
+    """Return the bytes of the list of members as the end of the file gives them: zipfile reads them at once."""
     size = path.stat().st_size
     with path.open("rb") as file:
         file.seek(max(0, size - 2**16 - END[1]))
         tail = file.read()
-        place = tail.rfind(END[0])
-        if place < 0 or len(tail) - place < END[1]:
-            return 0  # no zip: whoever opens it says so
-        found = int(struct.unpack_from("<L", tail, place + 12)[0])
-        before = place - LOCATOR[1]
+        end = tail.rfind(END[0])
+        if end < 0 or len(tail) - end < END[1]:
+            return 0  # not a zip: zipfile raises when it is opened
+        listed = int(struct.unpack_from("<L", tail, end + 12)[0])
+        before = end - LOCATOR[1]
         if before >= 0 and tail[before : before + 4] == LOCATOR[0]:
             file.seek(min(size, struct.unpack_from("<Q", tail, before + 8)[0]))
             larger = file.read(END64[1])
             if len(larger) == END64[1] and larger.startswith(END64[0]):
-                found = max(found, int(struct.unpack_from("<Q", larger, 40)[0]))
-    return found
+                listed = max(listed, int(struct.unpack_from("<Q", larger, 40)[0]))
+    return listed
 
 
 def check_member(path: Path, member: zipfile.ZipInfo, most: int) -> None:
-    """Raises where a member is locked, packed by a method without bound, no plain file, or too large."""
+    """Raise if a member is encrypted, packed by another method, not a plain file, or too large."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     if member.flag_bits & ENCRYPTED:
         raise wrong(path.name, f"{member.filename!r}, which is encrypted", "no password", "unpack and pack it again")
@@ -95,18 +96,18 @@ def check_member(path: Path, member: zipfile.ZipInfo, most: int) -> None:
 
 
 def read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
-    """One member whole, such as an image or a sound."""
+    """Return the content of one member, such as an image or a sound."""
     with wrap_archive_errors(path), wrap_read_errors(path):
         member = archive.getinfo(name)
         check_member(path, member, MEMBER)
         with archive.open(member) as source:
-            found = source.read(MEMBER)
-        check_length(member, len(found))
-        return found
+            content = source.read(MEMBER)
+        check_length(member, len(content))
+        return content
 
 
 def read_plain_file(path: Path) -> bytes:
-    """A file of a folder, within the bounds of a member of an archive."""
+    """Return the content of a file in a folder, within the bounds of a member of an archive."""
     if not path.is_file():
         raise wrong(path.name, "no plain file", "an image or a sound", "check where it is from")
     if path.stat().st_size > MEMBER:
@@ -115,7 +116,7 @@ def read_plain_file(path: Path) -> bytes:
 
 
 def copy_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, output: BinaryIO) -> None:
-    """One member onto the disk; no more comes out of it than it promised."""
+    """Write one member to the disk; zipfile stops at the size that the list gives."""
     check_member(path, member, UNPACKED)
     with archive.open(member) as source:
         shutil.copyfileobj(source, output)
@@ -123,13 +124,13 @@ def copy_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, o
 
 
 def check_length(member: zipfile.ZipInfo, length: int) -> None:
-    """Raises where a member is shorter than it promised; longer ones are cut there, and have another sum."""
+    """Raise if a member is shorter than listed; a longer one is cut there and fails zipfile's checksum."""
     if length != member.file_size:
         raise zipfile.BadZipFile(f"{length} bytes of {member.filename!r} in the place of {member.file_size}")
 
 
 def check_total(path: Path, members: list[zipfile.ZipInfo]) -> None:
-    """Raises where all of these would take more than is allowed, or than there is room for."""
+    """Raise if the members together are larger than allowed, or than the free space of the disk."""
     total = sum(member.file_size for member in members)
     if total > UNPACKED:
         raise too_large_error(path, f"{total:,} bytes, unpacked", UNPACKED, "bytes")
@@ -139,7 +140,7 @@ def check_total(path: Path, members: list[zipfile.ZipInfo]) -> None:
 
 
 def get_file_name(path: Path, member: zipfile.ZipInfo) -> str:
-    """The last part of a member's name, where that is the name of a file and nothing else."""
+    """Return the last part of a member's name; raise if it is not a plain file name."""
     name = PurePosixPath(member.filename).name
     odd = name.startswith(".") or not name.isprintable() or any(sign in name for sign in "/\\:")
     if not name or odd or len(name.encode("utf-8", "surrogatepass")) > NAME:
@@ -148,4 +149,5 @@ def get_file_name(path: Path, member: zipfile.ZipInfo) -> str:
 
 
 def too_large_error(path: Path, got: str, most: int, unit: str) -> InputError:
+    """Return the error of something in an archive that is larger than allowed."""
     return wrong(path.name, got, f"at most {most:,} {unit}", "check where it is from")

@@ -1,6 +1,6 @@
-"""How much of anything is taken from files and clients: one table. Each bound is checked before any work is done.
+"""The largest inputs that are accepted from files and clients, in one table. They are checked before any work is done.
 
-Whoever reads an input takes its bounds from here by name, and SECURITY.md lists them (a test compares the two).
+Code that reads an input gets its bounds from here by name. SECURITY.md lists them (a test compares the two).
 """
 
 import json
@@ -13,9 +13,9 @@ from regard.errors import wrong
 
 
 class Bound(NamedTuple):
-    """The most that there may be of something, and what it is counted in."""
+    """The largest number of something, and its unit."""
 
-    most: float
+    most: int
     unit: str
 
 
@@ -120,12 +120,12 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
 
 
 def get_bound(name: str, quantity: str) -> int:
-    """Return a bound of the table, as a whole number.
+    """Return a bound of the table.
 
     >>> get_bound("sound", "rate")
     192000
     """
-    return int(BOUNDS[name][quantity].most)
+    return BOUNDS[name][quantity].most
 
 
 def format_markdown() -> str:
@@ -149,7 +149,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def check_file(name: str, path: Path, largest: int, shown: str | None = None) -> None:
-    """Raise unless it is a plain file of not more bytes: opening a fifo or a device may never return."""
+    """Raise unless `path` is a plain file of at most `largest` bytes: opening a pipe or device may never return."""
     shown = shown or str(path)
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):

@@ -42,8 +42,8 @@ class Clock:
 
 
 @contextmanager
-def timed(line: socket.socket) -> Iterator[Clock]:
-    """Cut a line if the clock is not renewed in time; what comes of that is told as a `TimeoutError`."""
+def limit_time(line: socket.socket) -> Iterator[Clock]:
+    """Cut a connection unless its clock is renewed in time, and raise that as a `TimeoutError`."""
     clock = Clock(SECONDS)
     thread = threading.Thread(target=clock.watch, args=(line,), daemon=True)
     thread.start()
@@ -59,47 +59,47 @@ def timed(line: socket.socket) -> Iterator[Clock]:
         raise TimeoutError(f"fewer than {PIECE:,} bytes in {clock.seconds:g} seconds")
 
 
-class Answer(http.client.HTTPResponse):
-    """An answer that keeps to the time."""
+class TimedResponse(http.client.HTTPResponse):
+    """An answer whose head and pieces must arrive in time."""
 
     def __init__(self, sock: socket.socket, *rest: Any, **more: Any) -> None:
         super().__init__(sock, *rest, **more)
         self.line = sock
 
     def begin(self) -> None:
-        with timed(self.line):
+        with limit_time(self.line):
             super().begin()
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the content as it comes."""
-        with timed(self.line) as clock:
+        with limit_time(self.line) as clock:
             while piece := self.read(PIECE):
                 clock.renew()
                 yield piece
                 clock.renew()  # what was done with it is not the server's fault
 
 
-class Connection(http.client.HTTPConnection):
-    """A connection whose answers keep to the time."""
+class TimedConnection(http.client.HTTPConnection):
+    """A connection whose answers must arrive in time."""
 
-    response_class = Answer
-
-
-class SafeConnection(http.client.HTTPSConnection):
-    """The same, encrypted."""
-
-    response_class = Answer
+    response_class = TimedResponse
 
 
-class Web(urllib.request.HTTPHandler):
-    """Asks by http."""
+class TimedSecureConnection(http.client.HTTPSConnection):
+    """An encrypted connection whose answers must arrive in time."""
+
+    response_class = TimedResponse
+
+
+class TimedHandler(urllib.request.HTTPHandler):
+    """Opens http addresses with a time limit."""
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(Connection, req)
+        return self.do_open(TimedConnection, req)
 
 
-class SafeWeb(urllib.request.HTTPSHandler):
-    """Asks by https."""
+class TimedSecureHandler(urllib.request.HTTPSHandler):
+    """Opens https addresses with a time limit."""
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(SafeConnection, req)
+        return self.do_open(TimedSecureConnection, req)

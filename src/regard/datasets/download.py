@@ -1,4 +1,4 @@
-"""A whole data set: what of it is there, and how the rest is had."""
+"""Download whole data sets: what is cached is checked, what is missing is fetched and unpacked."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -9,11 +9,9 @@ from typing import Any
 from regard.datasets.bounds import parse_json
 from regard.datasets.extraction import extract_archive
 from regard.datasets.files import Dataset, File
-from regard.datasets.locations import list_data_roots
-from regard.datasets.transfer import DownloadError, RetryPolicy, download_file, wrap_disk_errors
-from regard.errors import format_message
+from regard.datasets.transfer import RetryPolicy, download_error, download_file, wrap_disk_errors
 
-RECORD = ".regard.json"  # the sums of what was fetched, and the members of archives
+RECORD = ".regard.json"  # the sha256 of what was downloaded, and the members of archives
 FileCallback = Callable[[File, int, int | None], None]
 
 
@@ -22,12 +20,12 @@ def download_dataset(
     folder: Path,
     *,
     mirror: str = "",
-    watch: FileCallback | None = None,
+    watch: FileCallback = lambda file, done, total: None,
     patience: RetryPolicy | None = None,
 ) -> Iterator[str]:
-    """Fetches what is missing, and says of each file what became of it. An archive is removed once it is unpacked.
+    """Download the files that are missing and yield a line about each. An archive is removed once it is unpacked.
 
-    A `mirror` is another address under which files of the same names lie; sizes and sums are those of the authors.
+    A `mirror` is another address with files of the same names; sizes and sha256 must be those of the authors.
     """
     record = read_record(folder)
     for file in dataset.files:
@@ -37,10 +35,11 @@ def download_dataset(
             continue
         source = replace(file, address=f"{mirror.rstrip('/')}/{file.name}") if mirror else file
         target = folder / file.name
-        there = target.is_file()
-        total = download_file(source, target, lambda done, size, file=file: watch and watch(file, done, size), patience)  # type: ignore[misc]
-        record[file.name] = {"sha256": check_unchanged(file, record, total)}
-        yield f"{file.name}: {'already there' if there else 'fetched'}, sha256 {total}"
+        is_cached = target.is_file()
+        sha256 = download_file(source, target, lambda done, total, file=file: watch(file, done, total), patience)  # type: ignore[misc]
+        check_unchanged(file, record, sha256)
+        record[file.name] = {"sha256": sha256}
+        yield f"{file.name}: {'already there' if is_cached else 'fetched'}, sha256 {sha256}"
         if file.extraction is not None:
             paths = extract_archive(file, target, folder)
             record[file.name]["members"] = [str(path.relative_to(folder)) for path in paths]
@@ -50,17 +49,16 @@ def download_dataset(
             (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
-def check_unchanged(file: File, record: dict[str, dict[str, Any]], total: str) -> str:
-    """The sum of a file that has none to compare with; raises where it was another one last time."""
+def check_unchanged(file: File, record: dict[str, dict[str, Any]], sha256: str) -> None:
+    """Raise if a file whose authors give no sha256 differs from the last download."""
     before = record.get(file.name, {}).get("sha256")
-    if before not in (None, total) and not file.has_checksum:
+    if before not in (None, sha256) and not file.has_checksum:
         fix = f"remove {RECORD} if the authors have replaced it"
-        raise DownloadError(format_message(file.name, f"sha256 {total}", f"{before}, as last time", fix))
-    return total
+        raise download_error(file.name, f"sha256 {sha256}", f"{before}, as last time", fix)
 
 
 def read_record(folder: Path) -> dict[str, dict[str, Any]]:
-    """What was written down about a folder; nothing where there is no record or it cannot be read."""
+    """Return the record of a folder; nothing if there is none or it cannot be read."""
     try:
         found = parse_json((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
         return {
@@ -68,12 +66,3 @@ def read_record(folder: Path) -> dict[str, dict[str, Any]]:
         }
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
-
-
-def find_cached_folder(dataset: Dataset) -> Path | None:
-    """The folder that has something of this data set, wherever that is looked for."""
-    for root in list_data_roots():
-        folder = root / dataset.name
-        if folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
-            return folder
-    return None

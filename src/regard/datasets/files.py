@@ -1,4 +1,4 @@
-"""What a data set is made of: files at the addresses of its authors, with sizes and sums."""
+"""What a data set is made of: files at the addresses of its authors, with sizes and sha256."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Extraction:
     """Which members of a zip archive are wanted, and what all of them together must be.
 
-    An archive may be packed anew with every download, so that it has no sum of its own. `sha256` is that of one line
-    for each member, as `sha256sum` writes it, in the order of the names; none where the authors change the content.
+    A server may pack an archive anew for every download, so that the archive has no fixed sha256. `sha256` is that of
+    the lines that `sha256sum` prints of the members, sorted by name; None if the authors change the content.
     """
 
     members: str  # a pattern of their paths
@@ -19,7 +19,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One download. Size and sum are None where the authors replace the file now and then."""
+    """One download. Size and sha256 are None if the authors replace the file now and then."""
 
     name: str
     address: str
@@ -29,7 +29,7 @@ class File:
 
     @property
     def has_checksum(self) -> bool:
-        """Whether a sum tells that what came is what the authors made."""
+        """Whether a known sha256 tells if a download is what the authors made."""
         return self.sha256 is not None or (self.extraction is not None and self.extraction.sha256 is not None)
 
 
@@ -46,12 +46,12 @@ class Dataset:
 
     @property
     def size(self) -> int:
-        """Bytes to download, as far as they are known."""
+        """The bytes to download, as far as they are known."""
         return sum(file.size or 0 for file in self.files)
 
     @property
     def warning(self) -> str:
-        """What cannot be told of it, for people; nothing where a sum of every file is known."""
+        """A warning about files that cannot be checked; empty if the sha256 of every file is known."""
         files = [file for file in self.files if not file.has_checksum]
         if not files:
             return ""

@@ -1,13 +1,15 @@
-"""Where data is looked for: in the working folder, in REGARD_DATA, and where `regard data get` puts it."""
+"""Find data: in the working folder, in REGARD_DATA, and in the cache that `regard data get` fills."""
 
 import os
 from pathlib import Path
+
+from regard.datasets.files import Dataset
 
 REGARD_DATA = "REGARD_DATA"
 
 
 def get_data_home() -> Path:
-    """Where data is put: the folder that REGARD_DATA names, or one of the user's cache."""
+    """Return the folder that downloads go to: the one that REGARD_DATA names, or one in the user's cache."""
     named = os.environ.get(REGARD_DATA)
     if named:
         return Path(named)
@@ -16,12 +18,12 @@ def get_data_home() -> Path:
 
 
 def list_data_roots() -> list[Path]:
-    """The folders in which a relative path may lie, in the order in which they are tried."""
+    """Return the folders in which a relative path is searched, in order."""
     return list(dict.fromkeys([Path(), Path("data"), get_data_home()]))
 
 
 def find_data(path: Path) -> Path | None:
-    """A file or folder as it is, or in one of the roots; `.gz` is tried too. A download that never came is none."""
+    """Return a file or folder as it is named, or in one of the roots, also with `.gz`; None if there is none."""
     zipped = path.parent / f"{path.name}.gz"
     for root in list_data_roots():
         for candidate in (root / path, root / zipped):
@@ -30,7 +32,13 @@ def find_data(path: Path) -> Path | None:
     return None
 
 
-def is_incomplete(place: Path) -> bool:
-    """Whether a folder has nothing but the hidden parts of files that are not yet whole."""
-    names = [path.name for path in place.iterdir()] if place.is_dir() else []
+def find_cached_folder(dataset: Dataset) -> Path | None:
+    """Return the first folder that has something of this data set."""
+    folders = [root / dataset.name for root in list_data_roots()]
+    return next((path for path in folders if path.is_dir() and any(path.iterdir()) and not is_incomplete(path)), None)
+
+
+def is_incomplete(folder: Path) -> bool:
+    """Return whether a folder has only the hidden parts of files whose download has not ended."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     return bool(names) and all(name.startswith(".") for name in names)

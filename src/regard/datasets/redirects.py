@@ -1,11 +1,11 @@
-"""Who may be asked for a file: servers of the web, and those they send us on to, a few times and never less safely."""
+"""Open addresses by http and https only, and follow a few redirects, never to a less safe address."""
 
 import urllib.request
 from typing import Any
 from urllib.parse import urlsplit
 
 from regard.datasets.bounds import get_bound
-from regard.datasets.connections import SafeWeb, Web
+from regard.datasets.connections import TimedHandler, TimedSecureHandler
 from regard.datasets.files import File
 
 REDIRECTS = get_bound("download", "redirects")
@@ -14,9 +14,9 @@ WEB = ("http", "https")
 
 
 class RedirectHandler(urllib.request.HTTPRedirectHandler):
-    """Follows a server to other addresses of the web.
+    """Follows redirects to other http and https addresses.
 
-    A file that no sum is known of is not followed from https to http: nobody could tell who answered.
+    A file without a known sha256 is not followed from https to http: nobody could tell who answered.
     """
 
     max_redirections = max_repeats = REDIRECTS
@@ -25,13 +25,7 @@ class RedirectHandler(urllib.request.HTTPRedirectHandler):
         self.file = file
 
     def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: Any,
-        code: int,
-        msg: str,
-        headers: Any,
-        newurl: str,
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         check_address(newurl)
         if req.type == "https" and urlsplit(newurl).scheme == "http" and not self.file.has_checksum:
@@ -40,25 +34,25 @@ class RedirectHandler(urllib.request.HTTPRedirectHandler):
 
 
 def check_address(address: str) -> None:
-    """Raises a ValueError where an address is none of the web."""
+    """Raise a ValueError unless an address is one of the web."""
     parts = urlsplit(address)
     if parts.scheme not in WEB or not parts.hostname:
         raise ValueError(f"{address[:200]!r}, which is no address of the web")
-    _ = parts.port  # raises where it is no number
+    _ = parts.port  # raises unless it is a number
 
 
 def build_opener(file: File) -> urllib.request.OpenerDirector:
-    """What asks for a file: by http and https, and by nothing else that urllib knows."""
+    """Return an opener that knows http and https, and none of the other schemes of urllib."""
     check_address(file.address)
-    made = urllib.request.OpenerDirector()
+    opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
         urllib.request.UnknownHandler(),
-        Web(),
-        SafeWeb(),
+        TimedHandler(),
+        TimedSecureHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
         RedirectHandler(file),
         urllib.request.HTTPErrorProcessor(),
     ):
-        made.add_handler(handler)
-    return made
+        opener.add_handler(handler)
+    return opener

@@ -1,4 +1,4 @@
-"""The data sets that tasks know by name. Sizes and sums are those of the authors' own files."""
+"""The data sets that tasks know by name, with sizes and sha256 of the authors' own files."""
 
 from regard.datasets.files import Dataset, Extraction, File
 
@@ -46,16 +46,22 @@ SQUAD_FILES = (
 FSDD_ADDRESS = (
     "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/26eb9aaf76e81b692f806f9140c2d2777410d7a1.zip"
 )
-FSDD_SUM = "1801eae019c063377d98f831d3f93574f259475df7332bb0e3d1b080fb5e6959"
+FSDD_SHA256 = "1801eae019c063377d98f831d3f93574f259475df7332bb0e3d1b080fb5e6959"
+FSDD_RECORDINGS = Extraction("*/recordings/*.wav", "recordings", count=3000, sha256=FSDD_SHA256)
 FLICKR8K_ADDRESS = "http://nlp.cs.illinois.edu/HockenmaierGroup/Framing_Image_Description/Flickr8k_text.zip"
 TATOEBA_ADDRESS = "https://www.manythings.org/anki"
 GLOVE_ADDRESS = "https://nlp.stanford.edu/data/glove.6B.zip"
-GLOVE_SUM = "617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb"
+GLOVE_SHA256 = "617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb"
 
 
 def build_multi30k_address(name: str) -> str:
-    """The authors keep the plain sentences in one folder and those in tokens in another."""
+    """Return the address of a file: tokenized sentences are in the folder `tok`, plain ones in `raw`."""
     return f"{MULTI30K_ADDRESS}/{name if name.startswith('tok/') else f'raw/{name}'}"
+
+
+def list_files(address: str, files: tuple[tuple[str, int, str], ...]) -> tuple[File, ...]:
+    """Return files of one address from their names, sizes and sha256."""
+    return tuple(File(name, f"{address}/{name}", size, sha256) for name, size, sha256 in files)
 
 
 DATASETS = (
@@ -64,16 +70,16 @@ DATASETS = (
         "captions of images in English, German and French (Elliott et al. 2016)",
         "for non-commercial research and education; derived from Flickr30k",
         "https://github.com/multi30k/dataset",
-        tuple(File(name, build_multi30k_address(name), size, total) for name, size, total in MULTI30K_FILES),
+        tuple(File(name, build_multi30k_address(name), size, sha256) for name, size, sha256 in MULTI30K_FILES),
     ),
     Dataset(
         "tatoeba",
         "sentences in English with their translations into French and Mandarin (Tatoeba, ManyThings)",
         "CC BY 2.0 FR; attribute tatoeba.org and manythings.org/anki",
         "https://www.manythings.org/anki/",
-        (
-            File("fra-eng.zip", f"{TATOEBA_ADDRESS}/fra-eng.zip", extraction=Extraction("fra.txt", count=1)),
-            File("cmn-eng.zip", f"{TATOEBA_ADDRESS}/cmn-eng.zip", extraction=Extraction("cmn.txt", count=1)),
+        tuple(
+            File(f"{code}-eng.zip", f"{TATOEBA_ADDRESS}/{code}-eng.zip", extraction=Extraction(f"{code}.txt", count=1))
+            for code in ("fra", "cmn")
         ),
         notes="the authors add sentences now and then: there is no sum to compare with",
     ),
@@ -82,7 +88,7 @@ DATASETS = (
         "handwritten digits, 28 × 28 (LeCun, Cortes and Burges)",
         "usually stated as CC BY-SA 3.0",
         "http://yann.lecun.com/exdb/mnist/",
-        tuple(File(name, f"{MNIST_ADDRESS}/{name}", size, total) for name, size, total in MNIST_FILES),
+        list_files(MNIST_ADDRESS, MNIST_FILES),
         notes="where the authors' server refuses, give another with --mirror; the sums decide",
     ),
     Dataset(
@@ -90,13 +96,7 @@ DATASETS = (
         "spoken digits of six speakers, 8 kHz (Free Spoken Digit Dataset, Jackson et al.)",
         "CC BY-SA 4.0",
         "https://github.com/Jakobovski/free-spoken-digit-dataset",
-        (
-            File(
-                "fsdd.zip",
-                FSDD_ADDRESS,
-                extraction=Extraction("*/recordings/*.wav", "recordings", count=3000, sha256=FSDD_SUM),
-            ),
-        ),
+        (File("fsdd.zip", FSDD_ADDRESS, extraction=FSDD_RECORDINGS),),
     ),
     Dataset(
         "flickr8k",
@@ -111,14 +111,14 @@ DATASETS = (
         "questions with answers in paragraphs of Wikipedia (SQuAD 1.1, Rajpurkar et al. 2016)",
         "CC BY-SA 4.0",
         "https://rajpurkar.github.io/SQuAD-explorer/",
-        tuple(File(name, f"{SQUAD_ADDRESS}/{name}", size, total) for name, size, total in SQUAD_FILES),
+        list_files(SQUAD_ADDRESS, SQUAD_FILES),
     ),
     Dataset(
         "glove",
         "vectors of 400,000 words, from 6 billion words of English (Pennington et al. 2014)",
         "PDDL 1.0 (public domain)",
         "https://nlp.stanford.edu/projects/glove/",
-        (File("glove.6B.zip", GLOVE_ADDRESS, 862182613, GLOVE_SUM, Extraction("glove.6B.100d.txt", count=1)),),
+        (File("glove.6B.zip", GLOVE_ADDRESS, 862182613, GLOVE_SHA256, Extraction("glove.6B.100d.txt", count=1)),),
     ),
 )
 DATASETS_BY_NAME = {dataset.name: dataset for dataset in DATASETS}

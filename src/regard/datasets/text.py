@@ -1,4 +1,4 @@
-"""Text as every task reads it: one way to clean it, for what is learned from and for what is asked later."""
+"""Check, decode and clean text: the same way for training data and for what users ask later."""
 
 import re
 
@@ -11,7 +11,7 @@ HALVES = re.compile("[\ud800-\udfff]")
 
 
 def clean(text: str, name: str = "text") -> str:
-    """A sentence without blanks, tabs or a byte-order mark around it; runs of blanks and tabs inside are one blank.
+    """Return a sentence without blanks or a byte-order mark around it; blanks and tabs inside become one blank.
 
     >>> clean("\\ufeffone\\ttwo  three \\r")
     'one two three'
@@ -21,7 +21,7 @@ def clean(text: str, name: str = "text") -> str:
 
 
 def check_text(text: str, name: str) -> None:
-    """Raises where a text has half of a character: so the command line gives us bytes that are no UTF-8."""
+    """Raise if a text has half of a character: Python gives arguments that are not UTF-8 in this form."""
     half = HALVES.search(text)
     if half is not None:
         got = f"half a character (U+{ord(half[0]):04X}) at place {half.start() + 1}"
@@ -29,7 +29,7 @@ def check_text(text: str, name: str) -> None:
 
 
 def decode_text(content: bytes, name: str, first: int = 1) -> str:
-    """UTF-8 text, without a byte-order mark; or a sentence on what it is instead, and where, from line `first` on."""
+    """Return UTF-8 text without a byte-order mark; raise with the line of the first bad byte, counted from `first`."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise wrong(name, "UTF-16 text", "UTF-8 text", "convert it, for example with iconv -f utf-16 -t utf-8")
     place = content.find(b"\0")
@@ -47,10 +47,10 @@ def decode_text(content: bytes, name: str, first: int = 1) -> str:
 
 
 def shorten(value: object, most: int = 100) -> str:
-    """What a text or an error says, on one line that is not too long for a sentence.
+    """Return a text or the message of an error on one line of bounded length.
 
     >>> shorten("a\\n" * 60, 10)
     'a a a a a …'
     """
-    said = " ".join(str(value).split()) or type(value).__name__
-    return said if len(said) <= most else f"{said[:most]}…"
+    line = " ".join(str(value).split()) or type(value).__name__
+    return line if len(line) <= most else f"{line[:most]}…"

@@ -1,4 +1,4 @@
-"""A Transformer as CTranslate2 has it. What CTranslate2 cannot express is refused, one sentence each."""
+"""Convert a Transformer to CTranslate2; raise for what CTranslate2 does not have."""
 
 import itertools
 from pathlib import Path
@@ -20,7 +20,7 @@ from regard.tasks.translation import Translator
 
 
 def to_ctranslate2(translator: Translator, folder: Path) -> None:
-    """Writes the model for CTranslate2 into a new folder."""
+    """Write the model for CTranslate2 into a new folder."""
     check_supported(translator.config.model)
     base = import_ctranslate2().converters.Converter
     made = type("RegardConverter", (base,), {"_load": lambda _: build_specification(translator)})
@@ -28,7 +28,7 @@ def to_ctranslate2(translator: Translator, folder: Path) -> None:
 
 
 def import_ctranslate2() -> Any:
-    """CTranslate2, or how to get it."""
+    """Return the package; raise with how to install it if it is missing."""
     try:
         import ctranslate2
     except ImportError:
@@ -37,7 +37,7 @@ def import_ctranslate2() -> Any:
 
 
 def check_supported(config: ModelConfig) -> None:
-    """Raises where CTranslate2 has no such model."""
+    """Raise if CTranslate2 has no such model."""
     shape = config.transformer
     for kind in ("encoder", "decoder"):
         if getattr(config, kind) != "transformer":
@@ -51,11 +51,12 @@ def check_supported(config: ModelConfig) -> None:
 
 
 def unsupported_error(name: str, got: str, expected: str) -> InputError:
+    """Return the error for a setting that CTranslate2 does not have."""
     return wrong(name, got, f"{expected}, which is what CTranslate2 has", "use --engine torch, or --format onnx")
 
 
 def build_specification(translator: Translator) -> Any:
-    """The model as CTranslate2 describes models."""
+    """Return the model as a specification of CTranslate2."""
     config, parts = translator.config.model, import_ctranslate2().specs.transformer_spec
     encoder: Any = translator.model.encoder
     decoder: Any = translator.model.decoder
@@ -67,14 +68,14 @@ def build_specification(translator: Translator) -> Any:
         parts.TransformerEncoderSpec(counts[0], heads, **options),
         parts.TransformerDecoderSpec(counts[1], heads, alignment_heads=heads, **options),
     )
-    set_embeddings(spec.encoder, spec.encoder.embeddings[0], encoder.words, config.longest)
-    set_embeddings(spec.decoder, spec.decoder.embeddings, decoder.words, config.longest)
+    set_embeddings(spec.encoder, spec.encoder.embeddings[0], encoder.embedding, config.longest)
+    set_embeddings(spec.decoder, spec.decoder.embeddings, decoder.embedding, config.longest)
     for layer, block in zip(spec.encoder.layer, encoder.blocks, strict=True):
-        set_self_attention(layer.self_attention, block.attention, block.around_attention)
+        set_self_attention(layer.self_attention, block.attention, block.attention_residual)
         set_feed_forward(layer.ffn, block)
     for layer, block in zip(spec.decoder.layer, decoder.blocks, strict=True):
-        set_self_attention(layer.self_attention, block.attention, block.around_attention)
-        set_cross_attention(layer.attention, block.source, block.around_source)
+        set_self_attention(layer.self_attention, block.attention, block.attention_residual)
+        set_cross_attention(layer.attention, block.source, block.source_residual)
         set_feed_forward(layer.ffn, block)
     for part, norm in ((spec.encoder, encoder.norm), (spec.decoder, decoder.norm)):
         if isinstance(norm, nn.LayerNorm):
@@ -84,106 +85,107 @@ def build_specification(translator: Translator) -> Any:
     spec.register_target_vocabulary(name_tokens(translator.vocabularies.target))
     unknown, begin, end = SPECIAL[1:]
     spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = unknown, begin, end
-    # The caller gives the source's end: one that CTranslate2 adds is missing from the attention it returns.
+    # The caller appends the source's end: if CTranslate2 adds it, it is missing from the attention that it returns.
     spec.config.decoder_start_token, spec.config.add_source_eos = begin, False
     return spec
 
 
-def set_embeddings(part: Any, embeddings: Any, words: TokenEmbedding, longest: int) -> None:
-    """Words with their factor, and a vector for each position: ours, because others order sine and cosine otherwise."""
-    embeddings.weight = to_array(words.table.weight)
-    part.scale_embeddings = words.factor != 1.0
+def set_embeddings(part: Any, embeddings: Any, embedding: TokenEmbedding, longest: int) -> None:
+    """Set the vectors of tokens and positions: ours, because CTranslate2 orders sine and cosine otherwise."""
+    embeddings.weight = to_array(embedding.table.weight)
+    part.scale_embeddings = embedding.factor != 1.0
     table: Tensor
-    if isinstance(words.positions, LearnedPositions):
-        table = words.positions.table
-    elif words.positions is not None:
-        table = sinusoids(longest, words.width, base=words.positions.base)
+    if isinstance(embedding.positions, LearnedPositions):
+        table = embedding.positions.table
+    elif embedding.positions is not None:
+        table = sinusoids(longest, embedding.width, base=embedding.positions.base)
     else:
-        table = torch.zeros(longest, words.width)  # rotary: without a table it would add sinusoids of its own
+        table = torch.zeros(longest, embedding.width)  # rotary: without a table CTranslate2 would add sinusoids
     if hasattr(part, "position_encodings"):
         part.position_encodings.encodings = to_array(table)
 
 
-def set_self_attention(part: Any, attention: Attention, around: Residual) -> None:
-    """Self-attention: queries, keys and values in one matrix."""
-    matrices = [
-        repeat_groups(pair, attention.projections, place) for place, pair in enumerate(split_projections(attention))
-    ]
-    set_linear(part.linear[0], *(concatenate(list(kind)) for kind in zip(*matrices, strict=True)))
-    set_output(part, attention, around)
+def set_self_attention(part: Any, attention: Attention, residual: Residual) -> None:
+    """Set self-attention: queries, keys and values in one matrix."""
+    set_linear(part.linear[0], *concatenate(split_projections(attention)))
+    set_output(part, attention, residual)
 
 
-def set_cross_attention(part: Any, attention: Attention, around: Residual) -> None:
-    """Attention to the source: keys and values in one matrix."""
-    query, *others = (
-        repeat_groups(pair, attention.projections, place) for place, pair in enumerate(split_projections(attention))
-    )
+def set_cross_attention(part: Any, attention: Attention, residual: Residual) -> None:
+    """Set cross-attention: keys and values in one matrix."""
+    query, *others = split_projections(attention)
     set_linear(part.linear[0], *query)
-    set_linear(part.linear[1], *(concatenate(list(kind)) for kind in zip(*others, strict=True)))
-    set_output(part, attention, around)
+    set_linear(part.linear[1], *concatenate(others))
+    set_output(part, attention, residual)
 
 
-def set_output(part: Any, attention: Attention, around: Residual) -> None:
+def set_output(part: Any, attention: Attention, residual: Residual) -> None:
+    """Set the last projection and the norm of an attention."""
     output: Any = attention.projections.output
     set_linear(part.linear[-1], output.weight, output.bias)
-    set_norm(part.layer_norm, around.norm)
+    set_norm(part.layer_norm, residual.norm)
 
 
 Pair = tuple[Tensor, Tensor | None]
 
 
 def split_projections(attention: Attention) -> list[Pair]:
-    """Matrix and bias of queries, keys and values."""
+    """Return matrix and bias of queries, keys and values, one key and value for each head."""
     parts: Any = attention.projections
     if isinstance(parts, PackedProjections):
         stops = (0, parts.widths[0], parts.widths[0] + parts.widths[1], None)
-        return [parts.slice_rows(start or 0, stop) for start, stop in itertools.pairwise(stops)]
-    return [(part.weight, part.bias) for part in (parts.query, parts.key, parts.value)]
+        query, *others = [parts.slice_rows(start or 0, stop) for start, stop in itertools.pairwise(stops)]
+    else:
+        query, *others = [(part.weight, part.bias) for part in (parts.query, parts.key, parts.value)]
+    return [query, *(repeat_groups(pair, parts) for pair in others)]
 
 
-def repeat_groups(pair: Pair, parts: HeadProjections, place: int) -> Pair:
-    """Keys and values of a group, once for each of its heads: the same numbers, without groups."""
-    times = parts.heads // parts.groups if place else 1
-    weight, bias = (None if part is None else part.unflatten(0, (parts.groups, -1)) for part in pair)
-    if times == 1 or weight is None:
-        return pair
-    bias = None if bias is None else bias.repeat_interleave(times, 0).flatten(0, 1)
-    return weight.repeat_interleave(times, 0).flatten(0, 1), bias
+def repeat_groups(pair: Pair, parts: HeadProjections) -> Pair:
+    """Return keys or values of a group once for each of its heads: the same numbers, without groups."""
+    times = parts.heads // parts.groups
+    weight, bias = pair
+    return _repeat(weight, parts.groups, times), None if bias is None else _repeat(bias, parts.groups, times)
 
 
-def concatenate(parts: list[Tensor | None]) -> Tensor | None:
-    """One below the other; None where there are none."""
-    there = [part for part in parts if part is not None]
-    return torch.cat(there) if there else None
+def _repeat(rows: Tensor, groups: int, times: int) -> Tensor:
+    repeated: Tensor = rows.unflatten(0, (groups, -1)).repeat_interleave(times, 0).flatten(0, 1)
+    return repeated
+
+
+def concatenate(pairs: list[Pair]) -> Pair:
+    """Return matrices, and biases if there are any, one below the other."""
+    biases = [bias for _, bias in pairs if bias is not None]
+    return torch.cat([weight for weight, _ in pairs]), torch.cat(biases) if biases else None
 
 
 def set_feed_forward(part: Any, block: Any) -> None:
-    """The feed-forward network."""
+    """Set the feed-forward network of a block."""
     network = block.feed_forward
     set_linear(part.linear_0, network.widen.weight, network.widen.bias)
     set_linear(part.linear_1, network.narrow.weight, network.narrow.bias)
-    set_norm(part.layer_norm, block.around_forward.norm)
+    set_norm(part.layer_norm, block.forward_residual.norm)
 
 
-def set_linear(part: Any, weight: Tensor | None, bias: Tensor | None) -> None:
-    if weight is not None:
-        part.weight = to_array(weight)
+def set_linear(part: Any, weight: Tensor, bias: Tensor | None) -> None:
+    """Set a matrix, and its bias if it has one."""
+    part.weight = to_array(weight)
     if bias is not None:
         part.bias = to_array(bias)
 
 
 def set_norm(part: Any, norm: nn.LayerNorm) -> None:
+    """Set a layer norm."""
     part.gamma, part.beta = to_array(norm.weight), to_array(norm.bias)
 
 
 def to_array(tensor: Tensor) -> Any:
+    """Return the tensor as a float32 array."""
     return tensor.detach().float().cpu().contiguous().numpy()
 
 
 def name_tokens(vocabulary: Vocabulary) -> list[str]:
-    """A different name for each number: a word of the text that is spelled like a special token gets its number."""
-    found = vocabulary.get_tokens(range(len(vocabulary)))
-    special = set(SPECIAL)
+    """Return a different name for each token: the id is added to words that are spelled like a special token."""
+    tokens = vocabulary.get_tokens(range(len(vocabulary)))
     return [
-        f"{name}#{place}" if place >= len(SPECIAL) and name in special else name for place, name in enumerate(found)
+        f"{name}#{number}" if number >= len(SPECIAL) and name in SPECIAL else name for number, name in enumerate(tokens)
     ]

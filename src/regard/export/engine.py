@@ -1,11 +1,11 @@
 """Translation by CTranslate2: the same translations as by torch, faster.
 
-Its search differs from ours in some ways, which are made up for here. It divides scores by another power of the
-length, so complete hypotheses are scored again by our rule. A sentence is searched by torch where CTranslate2 left
-out some that our rule may prefer, where it says a token that is never said, where it breaks off at the longest
-length, and, unless `stop` is given, where it stopped before it had found what greedy search finds. Where a
-translation looked is computed by torch too, at once for all its tokens: in a beam search CTranslate2 4.8 gives the
-first row of another sentence to hypotheses that end early.
+Its search differs from ours, and this module corrects for it. CTranslate2 divides scores by another power of the
+length, so complete hypotheses are scored again by our rule. Torch searches a sentence again if CTranslate2 may have
+left out a hypothesis that our rule prefers, if it predicted a special token, if it broke off at the longest length,
+and, unless `stop` is given, if it stopped before it had found what greedy search finds. Torch also computes the
+attention weights, by teacher forcing: in a beam search CTranslate2 4.8 gives the first row of another sentence to
+hypotheses that end early.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 import torch
 
 from regard.errors import wrong
-from regard.export.cache import convert_once
-from regard.export.converter import check_supported, import_ctranslate2, name_tokens
+from regard.export.converter import check_supported, import_ctranslate2, name_tokens, to_ctranslate2
 from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
 from regard.tasks.data.batches import group_by_length, pad_rows
@@ -26,10 +25,13 @@ from regard.tasks.prediction import find_weights
 from regard.tasks.translation import TranslationResult, TranslationSearchOptions, Translator
 from regard.tasks.translation.encoded_pairs import encode_texts
 from regard.tasks.translation.translations import compute_max_lengths, decode_hypothesis, search_batch
+from regard.training.storage import compute_sha256, create_atomically, lock_file, wrap_storage_errors
 
+FOLDER = "ct2"  # in the run folder
+DIGEST_LENGTH = 16  # letters of a digest that tell weights apart
 ROUNDING = 1e-4  # of scores
 HypothesisLists: TypeAlias = list[list[Hypothesis]]  # of each sentence, the best first
-NEARLY_NONE = 1e-9  # a length penalty that changes no order; with none at all CTranslate2 stops at the first ending
+NEARLY_NONE = 1e-9  # a length penalty that changes no order: with 0 CTranslate2 stops at the first ending
 
 
 class CTranslate2Translator(Translator):
@@ -61,78 +63,77 @@ class CTranslate2Translator(Translator):
         ]
 
     def add_attention(self, row: list[int], hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-        """Hypotheses of a sentence with where they looked."""
+        """Return the hypotheses of a sentence with their attention weights."""
         source, lengths = pad_rows([row])
         encoded = self.model.encode(source, lengths)
-        found = []
-        for one in hypotheses:
-            taught = self.model.decoder.teacher_force(torch.tensor([[BEGIN, *one.tokens]]), encoded)
-            found.append(replace(one, weights=None if taught.weights is None else taught.weights.dense()[0]))
-        return found
+        inputs = [torch.tensor([[BEGIN, *one.tokens]]) for one in hypotheses]
+        weights = [self.model.decoder.teacher_force(tokens, encoded).weights for tokens in inputs]
+        pairs = zip(hypotheses, weights, strict=True)
+        return [replace(one, weights=None if own is None else own.dense()[0]) for one, own in pairs]
 
     def search_rows(self, rows: Sequence[list[int]], search: TranslationSearchOptions) -> HypothesisLists:
-        """The best hypotheses of each sentence."""
-        rooms = compute_max_lengths(torch.tensor([len(row) for row in rows]), search).tolist()
+        """Return the best hypotheses of each sentence."""
+        limits = compute_max_lengths(torch.tensor([len(row) for row in rows]), search).tolist()
         results = self.engine.translate_batch(
             [[self.names[0][number] for number in row] for row in rows],
             max_batch_size=search.budget,
             batch_type="tokens",
             max_input_length=0,
-            max_decoding_length=max(rooms) + 1,
+            max_decoding_length=max(limits) + 1,
             min_decoding_length=0,
             return_scores=True,
             return_end_token=True,
             **build_options(search),
         )
         found = {}
-        for place, (room, result) in enumerate(zip(rooms, results, strict=True)):
+        for index, (limit, result) in enumerate(zip(limits, results, strict=True)):
             own = [self.build_hypothesis(result, number, search) for number in range(len(result.hypotheses))]
-            if not (any(is_broken(one, room) for one in own) or may_miss_better(own, search)):
-                found[place] = sorted(map(strip_end, own), key=lambda one: -one.score)[: search.best]
-        found |= self.search_by_torch(rows, [place for place in range(len(rows)) if place not in found], search)
-        return [found[place] for place in range(len(rows))]
+            if not (any(is_broken(one, limit) for one in own) or may_miss_better(own, search)):
+                found[index] = sorted(map(strip_end, own), key=lambda one: -one.score)[: search.best]
+        found |= self.search_by_torch(rows, [index for index in range(len(rows)) if index not in found], search)
+        return [found[index] for index in range(len(rows))]
 
     def improve(
         self, rows: Sequence[list[int]], best: HypothesisLists, search: TranslationSearchOptions
     ) -> HypothesisLists:
-        """With an exact search where greedy search has found a better one.
+        """Search again, exactly, the sentences of which greedy search has found a better hypothesis.
 
-        The beam was then full of others that ended before: with few words an end is soon among the best tokens.
+        Their beam was full of hypotheses that ended before: with few words an end is soon among the best tokens.
         """
         greedy = self.search_rows(rows, replace(search, beam=1, best=1))
         divisor = search.beam_options.scoring.compute_divisor
         worse = [
-            place
-            for place, (own, (one,)) in enumerate(zip(best, greedy, strict=True))
+            index
+            for index, (own, (one,)) in enumerate(zip(best, greedy, strict=True))
             if one.log_prob / divisor(len(one.tokens) + 1) > own[0].score + ROUNDING
         ]
         exact = self.search_by_torch(rows, worse, search)
-        return [exact.get(place, own) for place, own in enumerate(best)]
+        return [exact.get(index, own) for index, own in enumerate(best)]
 
     def search_by_torch(
-        self, rows: Sequence[list[int]], places: list[int], search: TranslationSearchOptions
+        self, rows: Sequence[list[int]], indices: list[int], search: TranslationSearchOptions
     ) -> dict[int, list[Hypothesis]]:
-        """The best hypotheses of some of the sentences, which CTranslate2 cannot find."""
+        """Return the best hypotheses of the sentences at `indices`, which CTranslate2 cannot find."""
         found: dict[int, list[Hypothesis]] = {}
-        for chosen in group_by_length([len(rows[place]) for place in places], search.budget):
-            some = [places[index] for index in chosen]
-            best = search_batch(self.model, [rows[place] for place in some], search, attention=False)
+        for chosen in group_by_length([len(rows[index]) for index in indices], search.budget):
+            some = [indices[number] for number in chosen]
+            best = search_batch(self.model, [rows[index] for index in some], search, attention=False)
             found |= zip(some, best, strict=True)
         return found
 
-    def build_hypothesis(self, result: Any, place: int, search: TranslationSearchOptions) -> Hypothesis:
-        """One of the hypotheses of a sentence in our words; its tokens still end with END."""
-        tokens = tuple(self.numbers[name] for name in result.hypotheses[place])
-        log_prob = result.scores[place] * len(tokens) ** build_options(search)["length_penalty"]
+    def build_hypothesis(self, result: Any, number: int, search: TranslationSearchOptions) -> Hypothesis:
+        """Return one hypothesis of a result, scored by our rule; its tokens still end with END."""
+        tokens = tuple(self.numbers[name] for name in result.hypotheses[number])
+        log_prob = result.scores[number] * len(tokens) ** build_options(search)["length_penalty"]
         divisor = 1.0 if search.beam == 1 else search.beam_options.scoring.compute_divisor(len(tokens))
         return Hypothesis(tokens, log_prob / divisor, log_prob)
 
 
 def adapt_search(search: TranslationSearchOptions) -> TranslationSearchOptions:
-    """The search as CTranslate2 does it, or one sentence where it cannot.
+    """Return the options with the stopping rule of CTranslate2; raise if it cannot search so.
 
-    It ends a sentence when as many hypotheses are complete as the beam is wide, and does not tell what was still alive:
-    that is exact for the most probable one alone.
+    It ends a sentence when as many hypotheses are complete as the beam is wide, which is exact for the most probable
+    hypothesis alone.
     """
     if search.coverage:
         raise wrong("coverage", search.coverage, "0 for the ct2 engine", "leave it out, or use --engine torch")
@@ -144,27 +145,23 @@ def adapt_search(search: TranslationSearchOptions) -> TranslationSearchOptions:
 
 
 def build_options(search: TranslationSearchOptions) -> dict[str, Any]:
-    """What CTranslate2 is told of a search."""
-    if search.beam == 1 or search.stop == "exact":
-        return {"beam_size": search.beam, "num_hypotheses": 1, "length_penalty": 0.0}
-    return {
-        "beam_size": search.beam,
-        "num_hypotheses": search.beam,
-        "length_penalty": NEARLY_NONE,
-    }
+    """Return the options of CTranslate2 for a search."""
+    single = search.beam == 1 or search.stop == "exact"
+    count, penalty = (1, 0.0) if single else (search.beam, NEARLY_NONE)
+    return {"beam_size": search.beam, "num_hypotheses": count, "length_penalty": penalty}
 
 
-def is_broken(hypothesis: Hypothesis, room: int) -> bool:
-    """Whether our search would not have found a hypothesis: it says what is never said, or is too long."""
+def is_broken(hypothesis: Hypothesis, limit: int) -> bool:
+    """Return whether our search excludes a hypothesis: it has a special token, or is too long."""
     *tokens, last = hypothesis.tokens or (-1,)
-    return last != END or len(tokens) >= room or any(token in SPECIAL_TOKENS.never for token in tokens)
+    return last != END or len(tokens) >= limit or any(token in SPECIAL_TOKENS.never for token in tokens)
 
 
 def may_miss_better(hypotheses: Sequence[Hypothesis], search: TranslationSearchOptions) -> bool:
-    """Whether one that CTranslate2 left out may be better than the worst that is wanted.
+    """Return whether a hypothesis that CTranslate2 left out may be better than the worst that is wanted.
 
-    It leaves out the least probable of more than it was asked for. None of them is longer than the longest that it
-    gives: the step at which it stops is one at which a hypothesis that it gives has ended.
+    It leaves out the least probable of those it completed. None of them is longer than the longest that it returns: at
+    the step at which it stops, a hypothesis that it returns has ended.
     """
     if len(hypotheses) < search.beam or search.beam == 1:
         return False
@@ -174,10 +171,25 @@ def may_miss_better(hypotheses: Sequence[Hypothesis], search: TranslationSearchO
 
 
 def strip_end(hypothesis: Hypothesis) -> Hypothesis:
+    """Return the hypothesis without its END."""
     return replace(hypothesis, tokens=hypothesis.tokens[:-1])
 
 
 def open_translator(translator: Translator, run: Path, weights: Path | None = None) -> CTranslate2Translator:
-    """The translator of a run folder, by CTranslate2."""
+    """Return the translator of a run folder, by CTranslate2."""
     check_supported(translator.config.model)
     return CTranslate2Translator(translator, convert_once(translator, run, find_weights(run, weights)))
+
+
+def convert_once(translator: Translator, run: Path, weights: Path) -> Path:
+    """Return the folder for CTranslate2 of these weights. Of several processes one makes it, and the others wait."""
+    folder = run / FOLDER / compute_sha256(weights)[:DIGEST_LENGTH]
+    if folder.is_dir():
+        return folder
+    with wrap_storage_errors("engine", run / FOLDER):
+        folder.parent.mkdir(exist_ok=True)
+        with lock_file(folder.parent / ".lock"):
+            if not folder.is_dir():
+                with create_atomically(folder) as temporary:
+                    to_ctranslate2(translator, temporary)
+    return folder

@@ -1,4 +1,4 @@
-"""A translator in a folder of its own, which appears whole, by one rename."""
+"""Write a translator into a folder of its own, which appears whole, by one rename."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ Format = Literal["safetensors", "onnx", "ct2"]
 
 
 def export(translator: Translator, folder: Path, form: Format = "safetensors") -> None:
-    """Writes a translator into a new folder."""
+    """Write a translator into a new folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise wrong("output", f"{folder}, which is there already", "a new folder", "give another one, or remove it")
     with wrap_storage_errors("output", folder), create_atomically(folder) as temporary:
@@ -33,7 +33,7 @@ def export(translator: Translator, folder: Path, form: Format = "safetensors") -
 
 
 def write_run(translator: Translator, folder: Path, name: str) -> None:
-    """A run folder without a past, that will have this name: all that commands need but to resume."""
+    """Write a run folder of this name with all that commands need, except to resume."""
     folder.mkdir()
     save_vocabularies(translator.vocabularies, folder)
     write_file(folder / "config.toml", to_toml(make_portable(translator.config, name)).encode())
@@ -42,13 +42,13 @@ def write_run(translator: Translator, folder: Path, name: str) -> None:
 
 
 def make_portable(config: TranslationConfig, name: str) -> TranslationConfig:
-    """The settings without places of this machine: what lay somewhere is named, and found where REGARD_DATA points."""
+    """Return the settings without paths of this machine: files are named, and found where REGARD_DATA points."""
     training = replace(config.training, device="auto", folder=Path(name))
     return replace(config, data=strip_folders(config.data), training=training)
 
 
 def strip_folders(text: TextConfig) -> TextConfig:
-    """The names of files without the way to them."""
+    """Return the settings with the names of files instead of their paths."""
     if text.text in ENDLESS:
         return text
     return replace(text, text=",".join(Path(part.strip()).name for part in text.text.split(",")))

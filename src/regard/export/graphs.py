@@ -1,4 +1,4 @@
-"""ONNX: one graph that reads a source, one that says a token. What is remembered between them is given in and out."""
+"""ONNX: one graph that encodes a source, one that predicts a token. The state between them is passed in and out."""
 
 import importlib.util
 import json
@@ -15,10 +15,10 @@ from torch.export import Dim
 
 from regard.errors import missing_package, wrong
 from regard.export.onnx_encoder import OnnxRecurrentEncoder
-from regard.export.states import ROW, SOURCE, TARGET, StateTensor, build_state_exporter
 from regard.export.verification import verify_graphs
 from regard.models import EncoderDecoder
 from regard.models.encoders.recurrent import RecurrentEncoder
+from regard.models.exported_state import ROW, SOURCE, TARGET, StateTensor
 from regard.tasks.data import BEGIN, END
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.translation import Translator
@@ -34,30 +34,30 @@ class EncoderGraph(nn.Module):
         super().__init__()
         encoder = model.encoder
         self.encoder = OnnxRecurrentEncoder(encoder) if isinstance(encoder, RecurrentEncoder) else encoder
-        self.decoder, self.carrier = model.decoder, build_state_exporter(model.decoder)
+        self.decoder = model.decoder
 
     def forward(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-        carried = self.carrier.begin(self.encoder(source, lengths))
-        return tuple(part.tensor for part in (*carried.source, *carried.state) if part.name != "lengths")
+        exported = self.decoder.export_begin(self.encoder(source, lengths))
+        return tuple(part.tensor for part in (*exported.source, *exported.state) if part.name != "lengths")
 
 
 class StepGraph(nn.Module):
-    """One step: scores of the next token and where it looked, and the state after it."""
+    """One step: scores of the next token, the weights, and the state after it."""
 
     def __init__(self, model: EncoderDecoder[Any], names: list[str]) -> None:
         super().__init__()
-        self.decoder, self.carrier, self.names = model.decoder, build_state_exporter(model.decoder), names
+        self.decoder, self.names = model.decoder, names
 
     def forward(self, token: Tensor, parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         tensors = dict(zip(self.names, parts, strict=True))
-        step = self.decoder.step(token, self.carrier.assemble(tensors))
-        looked = () if step.weights is None else (step.weights.dense(),)
-        later = self.carrier.export_changes(step.state, tensors.get("steps", token))
-        return (step.logits, *looked, *(part.tensor for part in later))
+        step = self.decoder.step(token, self.decoder.assemble(tensors))
+        weights = () if step.weights is None else (step.weights.dense(),)
+        later = self.decoder.export_state(step.state, tensors.get("steps", token) + 1)
+        return (step.logits, *weights, *(part.tensor for part in later))
 
 
 def to_onnx(translator: Translator, folder: Path) -> None:
-    """Writes `encoder.onnx`, `step.onnx`, and `graphs.json`, which says what goes in and out."""
+    """Write `encoder.onnx`, `step.onnx`, and `graphs.json`, which describes their inputs and outputs."""
     check_packages()
     model = translator.model.cpu().eval()
     folder.mkdir()
@@ -68,27 +68,27 @@ def to_onnx(translator: Translator, folder: Path) -> None:
     ]
     with torch.no_grad():
         encoded = model.encode(*(part.tensor for part in inputs))
-        source, state = build_state_exporter(model.decoder).begin(encoded)
-        looks = model.decoder.step(torch.full_like(lengths, BEGIN), model.decoder.begin(encoded)).weights is not None
+        source, state = model.decoder.export_begin(encoded)
+        first = model.decoder.step(torch.full_like(lengths, BEGIN), model.decoder.begin(encoded))
     changes = [part.name for part in state]
     begun = [part.name for part in (*source, *state) if part.name != "lengths"]
     write_graph(EncoderGraph(model), inputs, begun, folder / "encoder.onnx")
     given = [*source, *map(lengthen_state, state)]
     token = StateTensor("token", torch.full_like(lengths, BEGIN), {0: ROW})
-    outputs = ["logits", *["weights"] * looks, *(f"next.{name}" for name in changes)]
+    outputs = ["logits", *["weights"] * (first.weights is not None), *(f"next.{name}" for name in changes)]
     write_graph(StepGraph(model, [part.name for part in given]), [token, *given], outputs, folder / "step.onnx")
     write_description([part.name for part in source], changes, outputs, folder)
     verify_graphs(model, folder)
 
 
 def lengthen_state(part: StateTensor) -> StateTensor:
-    """A part of a state as it is after some steps: nothing has the length 0, which graphs take for a constant."""
+    """Return a part of a state as it is after some steps: graphs take a length of 0 for a constant."""
     shape = [EXAMPLE_STEPS if part.axes.get(axis) == TARGET else size for axis, size in enumerate(part.tensor.shape)]
     return part._replace(tensor=part.tensor.new_zeros(shape))
 
 
 def write_graph(module: nn.Module, inputs: Sequence[StateTensor], outputs: Sequence[str], path: Path) -> None:
-    """One graph, with open batch and lengths."""
+    """Write one graph for any batch and lengths."""
     shapes = [dict.fromkeys(part.axes, Dim.AUTO) for part in inputs]
     tensors = [part.tensor for part in inputs]
     arguments, dynamic = (
@@ -107,7 +107,7 @@ def write_graph(module: nn.Module, inputs: Sequence[StateTensor], outputs: Seque
 
 
 def check_open(made: Any, inputs: Sequence[StateTensor]) -> None:
-    """Raises where a part of the model has fixed a length that must stay open."""
+    """Raise if a part of the model has fixed a length that must stay open."""
     shapes = {value.name: value.shape for value in made.model.graph.inputs}
     for part in inputs:
         for axis, name in part.axes.items():
@@ -118,7 +118,7 @@ def check_open(made: Any, inputs: Sequence[StateTensor]) -> None:
 
 @contextmanager
 def silence_exporter() -> Iterator[None]:
-    """torch's exporter warns of itself, and its optimizer logs what it leaves as it is."""
+    """Silence torch's exporter, which warns of its own code, and its optimizer, which logs what it does not change."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
     try:
@@ -133,7 +133,7 @@ def silence_exporter() -> Iterator[None]:
 
 
 def write_description(source: list[str], state: list[str], outputs: list[str], folder: Path) -> None:
-    """What another program has to know, beside the vocabularies."""
+    """Write what another program has to know, beside the vocabularies."""
     facts = {
         "encoder": {"inputs": ["source", "lengths"], "outputs": [n for n in (*source, *state) if n != "lengths"]},
         "step": {"inputs": ["token", *source, *state], "outputs": outputs},
@@ -147,7 +147,7 @@ def write_description(source: list[str], state: list[str], outputs: list[str], f
 
 
 def check_packages() -> None:
-    """Raises where the packages for ONNX are missing."""
+    """Raise if a package for ONNX is missing."""
     for name in ("onnx", "onnxscript"):
         if importlib.util.find_spec(name) is None:
             raise missing_package(name, "export")

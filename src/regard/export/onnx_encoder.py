@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from regard.models.encoders.recurrent import RecurrentEncoder
 from regard.models.interface import Encoder, EncoderOutput
-from regard.models.recurrence import Cells, get_cell_weights
+from regard.models.recurrence import get_cell_weights, list_directions
 
-# The places of ONNX's gates among torch's: update, reset, new of reset, update, new; input, output, forget, cell.
+# The indices of ONNX's gates among torch's: update, reset, new of reset, update, new; input, output, forget, cell.
 GRU_ORDER, LSTM_ORDER = (1, 0, 2), (0, 3, 1, 2)
 
 
@@ -18,11 +18,11 @@ class OnnxRecurrentEncoder(Encoder):
 
     def __init__(self, encoder: RecurrentEncoder) -> None:
         super().__init__()
-        self.words, self.cells = encoder.words, encoder.cells
+        self.embedding, self.cells = encoder.embedding, encoder.cells
         self.width = self.summary = encoder.width
 
     def forward(self, source: Tensor, lengths: Tensor) -> EncoderOutput:
-        stream = self.words(source).transpose(0, 1)
+        stream = self.embedding(source).transpose(0, 1)
         sides, ends = [stream], [stream[0]]
         for layer in range(self.cells.num_layers):
             pairs = [self.scan(layer, stream, lengths, reverse) for reverse in list_directions(self.cells)]
@@ -31,7 +31,7 @@ class OnnxRecurrentEncoder(Encoder):
         return EncoderOutput(stream.transpose(0, 1), lengths, torch.cat(ends, dim=-1))
 
     def scan(self, layer: int, stream: Tensor, lengths: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
-        """All states of one direction of a layer, and its last one."""
+        """Return all states of one direction of a layer, and its last one."""
         gated = isinstance(self.cells, nn.LSTM)
         order, size = LSTM_ORDER if gated else GRU_ORDER, self.cells.hidden_size
         parts = [reorder_gates(part, order) for part in get_cell_weights(self.cells, layer, reverse=reverse)]
@@ -51,11 +51,7 @@ class OnnxRecurrentEncoder(Encoder):
         return states[:, 0], last[0]
 
 
-def list_directions(cells: Cells) -> tuple[bool, ...]:
-    return (False, True) if cells.bidirectional else (False,)
-
-
 def reorder_gates(part: Tensor, order: tuple[int, ...]) -> Tensor:
-    """The gates of a matrix or bias in ONNX's order."""
+    """Return the gates of a matrix or bias in ONNX's order."""
     gates = part.chunk(len(order))
-    return torch.cat([gates[place] for place in order])
+    return torch.cat([gates[index] for index in order])

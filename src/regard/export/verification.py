@@ -1,4 +1,4 @@
-"""A graph is tried before it is given away: on another batch and other lengths than it was made with."""
+"""Exported graphs are compared with the model, on another batch and other lengths than they were made with."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,30 +8,28 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, missing_package, wrong
-from regard.export.states import SOURCE, build_state_exporter
 from regard.models import EncoderDecoder
+from regard.models.exported_state import SOURCE
 from regard.tasks.data import BEGIN, END
 
 LENGTHS = (4, 1, 2, 3, 4)
-STEPS = 7  # beyond the source, where a local gaze sees nothing
+STEPS = 7  # beyond the source, where a local scope has no position
 NEAR = 1e-3  # of float32, through a whole model
 
 
 def verify_graphs(model: EncoderDecoder[Any], folder: Path) -> None:
-    """Raises where the graphs of a folder do not compute what the model does."""
+    """Raise if the graphs of a folder do not compute what the model does."""
     runtime = _import_onnxruntime()
     sessions = [runtime.InferenceSession(str(folder / name)) for name in ("encoder.onnx", "step.onnx")]
     lengths = torch.tensor(LENGTHS)
     source = torch.full((len(LENGTHS), max(LENGTHS)), END)
-    token, parts = torch.full_like(lengths, BEGIN), build_state_exporter(model.decoder)
+    token = torch.full_like(lengths, BEGIN)
     with torch.no_grad():
         encoded = model.encode(source, lengths)
-        carried, state = parts.begin(encoded), model.decoder.begin(encoded)
+        exported, state = model.decoder.export_begin(encoded), model.decoder.begin(encoded)
         tensors = _run(sessions[0], {"source": source, "lengths": lengths}) | {"lengths": lengths}
-        for part in (*carried.source, *carried.state):
-            _compare(
-                part.name, *(_zero_padding(tensor, part.axes, lengths) for tensor in (tensors[part.name], part.tensor))
-            )
+        for name, tensor, axes in (*exported.source, *exported.state):
+            _compare(name, *(_zero_padding(part, axes, lengths) for part in (tensors[name], tensor)))
         for _ in range(STEPS):
             step = model.decoder.step(token, state)
             found = _run(sessions[1], tensors | {"token": token})
@@ -41,7 +39,7 @@ def verify_graphs(model: EncoderDecoder[Any], folder: Path) -> None:
 
 
 def _zero_padding(tensor: Tensor, axes: Mapping[int, str], lengths: Tensor) -> Tensor:
-    """The tensor with zeros behind the end of each source, where anything may stand."""
+    """Return the tensor with zeros at the padding of the source, where anything may be."""
     along = [axis for axis, name in axes.items() if name == SOURCE]
     if not along:
         return tensor

@@ -1,4 +1,4 @@
-"""Layers: modules that hold parameters and nothing else. What they remember is passed in and out."""
+"""Layers: modules that hold parameters and nothing else. State is passed in and out."""
 
 from regard.layers.attention import Attention
 from regard.layers.bidirectional import AttentionFlow, CoAttention, Trilinear

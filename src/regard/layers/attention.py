@@ -1,9 +1,12 @@
 """Attention as a layer: projections to heads, any mechanism, an explicit memory."""
 
+from typing import Literal
+
 import torch
 from torch import nn
 
-from regard.algebra.masks import Full, Mask, Window, differs_by_head, ensure_head_axis
+from regard.algebra.masks import Full, Mask, Window
+from regard.algebra.masks.base import differs_by_head, ensure_head_axis
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.attend import AttentionResult
 from regard.errors import wrong
@@ -13,21 +16,26 @@ from regard.layers.memory import FULL, Memory, check_memory, check_sequence, com
 from regard.layers.positions import RotaryPositions, Start, check_start
 from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
+Role = Literal["self", "cross"]  # keys from the sequence of the queries, or from another one
+
 
 class Attention(nn.Module):
-    r"""Heads that read a memory.
+    r"""Multi-head attention over the keys and values of a memory.
 
     $$ o_i = W_o [h_1; \dots; h_H], \qquad h = \mathrm{mechanism}(W_q x_i, W_k s, W_v s) $$
 
     with $x$ = the queries, $s$ = the source that `remember` turned into a memory, and $W$ = `projections`: given
     as parts, or made for `size`, `heads`, `groups` and the width of the `source`. Vaswani et al. 2017, §3.2.2, with
-    any score, bias, normalizer and reading. A query that sees nothing gives what the last projection makes of zeros.
+    any score, bias, normalizer and aggregate. A query that sees no key gives the last projection of zeros. `role` is
+    set by the module that uses the layer, for those who record a model; it changes no number.
 
     >>> layer = Attention(6, heads=2)
     >>> x = torch.randn(5, 7, 6)
     >>> layer(x, layer.remember(x)).shape
     torch.Size([5, 7, 6])
     """
+
+    role: Role | None = None
 
     def __init__(
         self,
@@ -48,12 +56,12 @@ class Attention(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "Attention":
-        """The same numbers as that module, which is always given its batch first here."""
+        """Return a layer with the numbers of that module; its inputs have the batch first."""
         return cls(from_multihead(module), dropout=module.dropout).train(module.training)
 
     def to_torch(self) -> nn.MultiheadAttention:
-        """The same numbers as a module of torch, batch first; raise where torch has no such module."""
-        parts = self.mechanism.list_parts() + ([] if self.rotary is None else ["Rotary"])
+        """Return a module of torch with the same numbers, batch first; raise if torch has no such module."""
+        parts = self.mechanism.list_parts() + ([] if self.rotary is None else ["RotaryPositions"])
         if parts != ["ScaledDot", "Softmax", "Soft"]:
             expected, fix = "scaled dot product and softmax, all that torch's module has", "keep it in regard"
             raise wrong("mechanism", ", ".join(parts), expected, fix)
@@ -67,16 +75,15 @@ class Attention(nn.Module):
         mask: Mask = FULL,
         start: Start = 0,
     ) -> Memory:
-        """Keys from the source and values from the content (the source itself, where none is given).
+        """Return keys from the source and values from the content (None: from the source).
 
-        `mask` says which positions are real; the others may hold anything, NaN too. `start` is the position of the
-        first one, where positions are rotary, or a tensor with that of each sequence: a cached step starts at
-        `project_keys_values.next_position`.
+        `mask` allows the positions that are not padding; the others may hold anything, even NaN. `start` is the
+        position of the first one, if positions are rotary, or a tensor with that of each sequence: a cached step starts
+        at `memory.next_position`.
         """
-        same = content is None or content is source
-        source = zero_harmful_padding(source, mask)
-        values = source if same or content is None else zero_harmful_padding(content, mask)
-        return self._build_memory(*self.projections.project_keys_values(source, values), mask, start)
+        keys = zero_harmful_padding(source, mask)
+        values = keys if content is None or content is source else zero_harmful_padding(content, mask)
+        return self._build_memory(*self.projections.project_keys_values(keys, values), mask, start)
 
     def attend(
         self,
@@ -86,16 +93,16 @@ class Attention(nn.Module):
         mask: Mask = FULL,
         mechanism: Mechanism | None = None,
     ) -> AttentionResult:
-        """Read the memory: output `(*lead, query, size)`, weights `(*lead, heads, query, key)`.
+        """Attend to a memory: output `(*lead, query, size)`, weights `(*lead, heads, query, key)`.
 
-        `mask` has the lead axes of the batch, and heads share it; or those of the batch and one of heads behind them.
-        `mechanism` takes the place of the layer's own in this call. The last query sits on the last key.
+        `mask` has the lead axes of the batch, and heads share it; or those of the batch and then one of heads.
+        `mechanism` replaces the layer's in this call. The last query has the position of the last key.
         """
         check_memory(memory)
         check_sequence("query", query)
         heads = self.projections.project_queries(query)
-        turned = self._rotate(heads, memory.length - query.shape[-2], _find_last_positions(memory, query.shape[-2]))
-        return self.attend_heads(turned, memory, mask=mask, mechanism=mechanism)
+        rotated = self._rotate(heads, memory.length - query.shape[-2], _find_last_positions(memory, query.shape[-2]))
+        return self.attend_heads(rotated, memory, mask=mask, mechanism=mechanism)
 
     def forward(
         self, query: Float[Tensor, "*lead query size"], memory: Memory, *, mask: Mask = FULL
@@ -110,10 +117,10 @@ class Attention(nn.Module):
         mask: Mask = FULL,
         real: Mask = FULL,
     ) -> tuple[AttentionResult, Memory]:
-        """A sequence that reads itself, and what came `before`; with the memory of both, for what comes next.
+        """Attend from a sequence to itself and what came `before`; return the memory of both, for what comes next.
 
-        The same numbers as `remember`, `append` and `attend`, in one matrix product. `real` says which positions of
-        the sequence are no padding; what the others ask and get means nothing.
+        The same numbers as `remember`, `append` and `attend`, in one matrix product. `real` allows the positions of
+        the sequence that are not padding; the outputs of the others are undefined.
         """
         start: Start = 0 if before is None else self._find_start(before, mask)
         query, key, value = self.projections.project_self(zero_harmful_padding(sequence, real))
@@ -129,23 +136,25 @@ class Attention(nn.Module):
         mask: Mask = FULL,
         mechanism: Mechanism | None = None,
     ) -> AttentionResult:
-        """`attend` for queries that are projected and turned already."""
+        """Attend with queries that are projected and rotated already."""
         mechanism, batch = self.mechanism if mechanism is None else mechanism, query.dim() - 3
-        mask, dropout = (
-            ensure_head_axis(combine_masks(memory.mask, mask), batch),
-            self.dropout if self.training else 0.0,
-        )
+        mask = ensure_head_axis(combine_masks(memory.mask, mask), batch)
+        dropout = self.dropout if self.training else 0.0
         alike = mechanism.uniform and not differs_by_head(mask, batch)
-        read = _attend_by_group if self.projections.grouped and alike else _attend_by_head
-        attended = read(mechanism, self.projections, query, memory, mask, dropout)
+        by = _attend_by_group if self.projections.grouped and alike else _attend_by_head
+        attended = by(mechanism, self.projections, query, memory, mask, dropout)
         return attended._replace(output=self.projections.merge(attended.output))
 
     def _find_start(self, before: Memory, mask: Mask) -> Start:
-        """Where a sequence goes on. What counts by the index of a key cannot, where some sequences are padded."""
+        """Return the position of what follows `before`.
+
+        Raise if distances are counted in keys, by a window or a bias, while some sequences are padded.
+        """
         bias = self.mechanism.bias
-        counts = any(isinstance(part, Window) for part in mask.leaves()) or (bias is not None and not bias.columnwise)
+        by_bias = bias is not None and not bias.columnwise
+        counts = by_bias or any(isinstance(part, Window) for part in mask.leaves())
         if type(before.mask) is not Full and counts and not before.ends_unpadded:
-            got = f"padding at the end of some sequences beside {'a Window' if bias is None else type(bias).__name__}"
+            got = f"padding at the end of some sequences beside {type(bias).__name__ if by_bias else 'a Window'}"
             raise wrong("before", got, "none, because distances are counted in keys", "pad sequences on the left")
         return before.length if self.rotary is None else before.next_position
 
@@ -155,7 +164,7 @@ class Attention(nn.Module):
             first = start[..., None] if isinstance(start, Tensor) else start
             positions = first + torch.arange(key.shape[-2], device=key.device)
         key = self._rotate(key, start)
-        if self.projections.grouped:  # batch and groups can then be one axis of a kernel, with no copy at each step
+        if self.projections.grouped:  # a kernel can then take batch and groups as one axis without a copy
             key, value = key.contiguous(), value.contiguous()
         return Memory(key, value, mask, positions)
 
@@ -166,12 +175,12 @@ class Attention(nn.Module):
             check_start(start, tuple(heads.shape[:-3]))
             start = start.unsqueeze(-1)  # heads share it
         own = positions.unsqueeze(-2) if positions is not None and positions.dim() > 1 else positions
-        turned: Tensor = self.rotary(heads, start=start, positions=own)
-        return turned
+        rotated: Tensor = self.rotary(heads, start=start, positions=own)
+        return rotated
 
 
 def _find_last_positions(memory: Memory, queries: int) -> Tensor | None:
-    """The positions of the last keys, which the queries sit on; None where the index of a key tells."""
+    """Return the positions of the last keys, which are those of the queries; None if they are the keys' indices."""
     if memory.positions is None or not memory.length:
         return None
     index = torch.arange(memory.length - queries, memory.length, device=memory.positions.device)
@@ -195,7 +204,7 @@ def _build_projections(
 def _attend_by_head(
     mechanism: Mechanism, parts: HeadProjections, query: Tensor, memory: Memory, mask: Mask, dropout: float
 ) -> AttentionResult:
-    """Every head with keys of its own, or with the only ones."""
+    """Attend with every head for itself; keys and values that heads share in groups are repeated."""
     key, value = memory.key, memory.value
     if parts.grouped:
         key, value = (tensor.repeat_interleave(parts.heads // parts.groups, dim=-3) for tensor in (key, value))
@@ -205,7 +214,7 @@ def _attend_by_head(
 def _attend_by_group(
     mechanism: Mechanism, parts: HeadProjections, query: Tensor, memory: Memory, mask: Mask, dropout: float
 ) -> AttentionResult:
-    """The heads of a group on an axis that its keys broadcast over: nothing is copied."""
+    """Attend with the heads of a group on an axis that its keys broadcast over: nothing is copied."""
     query, mask = query.unflatten(-3, (parts.groups, -1)), mask.add_head_axis()
     key, value = memory.key.unsqueeze(-3), memory.value.unsqueeze(-3)
     attended = mechanism.attend(query, key, value, mask=mask, dropout=dropout)

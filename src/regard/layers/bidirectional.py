@@ -1,4 +1,4 @@
-"""Two sequences that read each other: BiDAF and co-attention."""
+"""Two sequences that attend to each other: BiDAF and co-attention."""
 
 from typing import NamedTuple
 
@@ -46,14 +46,14 @@ class Trilinear(DotScore):
 
 
 class AttentionFlowOutput(NamedTuple):
-    """Both directions of attention flow: `question` is read by each word of the context, `context` by its peaks."""
+    """Attention of each context word to the question, and attention to the context by its best matching words."""
 
     question: AttentionResult
     context: AttentionResult
 
 
 class AttentionFlow(nn.Module):
-    r"""A context and a question that read each other (BiDAF).
+    r"""A context and a question that attend to each other (BiDAF).
 
     $$ S_{tj} = \alpha(h_t, u_j), \quad \tilde u_t = \sum_j \mathrm{softmax}(S_t)_j u_j, \quad
     \tilde h = \sum_t \mathrm{softmax}(\max_j S_{tj})_t h_t $$
@@ -78,13 +78,13 @@ class AttentionFlow(nn.Module):
         context_mask: Mask = FULL,
         question_mask: Mask = FULL,
     ) -> AttentionFlowOutput:
-        """Context to question, then question to context by the best match of each context word."""
+        """Attend from context to question, and to the context by the best match of each of its words."""
         context, question = zero_padding(context, context_mask), zero_padding(question, question_mask)
         asked = attend(context, question, question, score=self.score, mask=question_mask)
         scores = self.score.stream(context, question)
-        asks = find_valid_positions(question, question_mask)
-        peak = scores.masked_fill(~asks[..., None, :], LOWEST).amax(-1)
-        some = asks.any(-1)[..., None]
+        valid = find_valid_positions(question, question_mask)
+        peak = scores.masked_fill(~valid[..., None, :], LOWEST).amax(-1)
+        some = valid.any(-1)[..., None]
         answered = attend(
             context.new_ones(1, 1),
             torch.where(some, peak, 0.0)[..., None],
@@ -107,16 +107,23 @@ class AttentionFlow(nn.Module):
         return zero_padding(torch.cat([own, asked, own * asked, own * answered], dim=-1), context_mask)
 
 
+class CoAttentionOutput(NamedTuple):
+    """The attention to each side: output `(*lead, 1, width)`, weights `(*lead, 1, length)`."""
+
+    first: AttentionResult
+    second: AttentionResult
+
+
 class CoAttention(nn.Module):
-    r"""Two sequences, such as image regions and words, that each say where to look in the other.
+    r"""Two sequences, such as image regions and words, each of which weighs the positions of the other.
 
     $$ C = \tanh(Q W_b V^\top), \quad H^v = \tanh(V W_v + C^\top (Q W_q)), \quad H^q = \tanh(Q W_q + C (V W_v)) $$
     $$ a^v = \mathrm{softmax}(H^v w_v), \quad a^q = \mathrm{softmax}(H^q w_q), \quad
     \hat v = \sum_n a^v_n v_n, \quad \hat q = \sum_t a^q_t q_t $$
 
     with $V$ = `first`, $Q$ = `second` (rows are positions), $W_b$ = `affinity`, $W_v, W_q$ = `projections` and
-    $w_v, w_q$ = `queries`. Lu et al. 2016, eq. 3-5 (*parallel co-attention*). Padding on either side is neither
-    looked at nor looks; an empty side gives zeros.
+    $w_v, w_q$ = `queries`. Lu et al. 2016, eq. 3-5 (*parallel co-attention*). Padding on either side is ignored;
+    an empty side gives zeros.
 
     >>> flow = CoAttention(3, 5, hidden=11)(torch.ones(2, 7, 3), torch.ones(2, 13, 5))
     >>> flow.first.output.shape, flow.second.output.shape
@@ -139,10 +146,10 @@ class CoAttention(nn.Module):
         *,
         first_mask: Mask = FULL,
         second_mask: Mask = FULL,
-    ) -> "CoAttentionOutput":
+    ) -> CoAttentionOutput:
         first, second = zero_padding(first, first_mask), zero_padding(second, second_mask)
         affinity = torch.tanh(second @ self.affinity(first).transpose(-1, -2))
-        # tanh(0) = 0, and there is no bias: what was cleaned neither looks nor is looked at.
+        # tanh(0) = 0, and there is no bias: padding, which is zero now, changes nothing.
         left, right = self.projections[0](first), self.projections[1](second)
         seen = torch.tanh(left + affinity.transpose(-1, -2) @ right), torch.tanh(right + affinity @ left)
         return CoAttentionOutput(
@@ -151,13 +158,6 @@ class CoAttention(nn.Module):
         )
 
 
-class CoAttentionOutput(NamedTuple):
-    """What each side gave: output `(*lead, 1, width)`, weights `(*lead, 1, length)`."""
-
-    first: AttentionResult
-    second: AttentionResult
-
-
 def find_valid_positions(source: Float[Tensor, "*lead key width"], mask: Mask) -> Bool[Tensor, "*#lead key"]:
-    """Which positions are no padding."""
+    """Return which positions are not padding."""
     return mask.table(1, source.shape[-2], device=source.device).squeeze(-2)

@@ -46,7 +46,7 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """What stands around a part: `prepare` it, and `combine` it. The part itself is the caller's."""
+    """A residual connection with its norm around a part, which the caller computes between `prepare` and `combine`."""
 
     def __init__(self, size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
@@ -54,23 +54,23 @@ class Residual(nn.Module):
         self.dropout = dropout
 
     def add(self, stream: Stream, change: Stream) -> Stream:
-        """Both together, with dropout on the change while training."""
+        """Add a change to the stream, with dropout on the change while training."""
         return add_dropout(stream, change, self.dropout if self.training else 0.0)
 
     @abstractmethod
     def prepare(self, stream: Stream) -> Stream:
-        """What the part is given."""
+        """Return the input of the part."""
 
     @abstractmethod
     def combine(self, stream: Stream, change: Stream) -> Stream:
-        """The stream after the part's change to it."""
+        """Return the stream after the part's change to it."""
 
 
 class PreNorm(Residual):
     r"""Norm first: $x + f(\mathrm{norm}(x))$, which trains without a warm-up (Xiong et al. 2020, fig. 1b).
 
-    >>> around = PreNorm(3)
-    >>> around.combine(torch.ones(1, 3), torch.zeros(1, 3))
+    >>> residual = PreNorm(3)
+    >>> residual.combine(torch.ones(1, 3), torch.zeros(1, 3))
     tensor([[1., 1., 1.]])
     """
 
@@ -93,13 +93,8 @@ class PostNorm(Residual):
         return out
 
 
-class EncoderBlock(nn.Module):
-    """Self-attention and feed-forward, each with its residual and norm. Vaswani et al. 2017, §3.1.
-
-    >>> block = EncoderBlock(6, attention=Attention(6, heads=2), feed_forward=FeedForward(6, 24))
-    >>> block(torch.randn(5, 7, 6)).shape
-    torch.Size([5, 7, 6])
-    """
+class Block(nn.Module):
+    """What encoder and decoder blocks share: self-attention and feed-forward, each with its residual."""
 
     def __init__(
         self,
@@ -111,26 +106,41 @@ class EncoderBlock(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        attention.role = "self"
         self.attention, self.feed_forward = attention, feed_forward
-        self.around_attention, self.around_forward = (residual(size, dropout=dropout) for _ in range(2))
+        self.attention_residual, self.forward_residual = (residual(size, dropout=dropout) for _ in range(2))
+
+    def apply_feed_forward(self, stream: Stream) -> Stream:
+        """Return the stream after the feed-forward network."""
+        change = self.feed_forward(self.forward_residual.prepare(stream))
+        return self.forward_residual.combine(stream, change)
+
+
+class EncoderBlock(Block):
+    """Self-attention and feed-forward, each with its residual and norm. Vaswani et al. 2017, §3.1.
+
+    >>> block = EncoderBlock(6, attention=Attention(6, heads=2), feed_forward=FeedForward(6, 24))
+    >>> block(torch.randn(5, 7, 6)).shape
+    torch.Size([5, 7, 6])
+    """
 
     def forward(self, stream: Stream, *, mask: Mask = FULL, real: Mask = FULL) -> Stream:
-        """`real` says which positions are no padding; `mask` which of them may see which."""
+        """Return the stream after the block; `real` allows positions that are not padding, `mask` which sees which."""
         stream = zero_harmful_padding(stream, real)
-        attended, _ = self.attention.attend_self(self.around_attention.prepare(stream), mask=mask, real=real)
-        stream = self.around_attention.combine(stream, attended.output)
-        return self.around_forward.combine(stream, self.feed_forward(self.around_forward.prepare(stream)))
+        attended, _ = self.attention.attend_self(self.attention_residual.prepare(stream), mask=mask, real=real)
+        stream = self.attention_residual.combine(stream, attended.output)
+        return self.apply_feed_forward(stream)
 
 
 class DecoderBlockState(NamedTuple):
-    """What a decoder block remembers: its own past (None: nothing yet) and the source."""
+    """The memory of the tokens so far (None: nothing yet) and of the source."""
 
     own: Memory | None
     source: Memory
 
 
 class DecoderBlockOutput(NamedTuple):
-    """The stream, the state for what comes next, and where the block looked."""
+    """The stream, the state for what comes next, and the weights of both attentions."""
 
     output: Float[Tensor, "*lead length size"]
     state: DecoderBlockState
@@ -138,7 +148,7 @@ class DecoderBlockOutput(NamedTuple):
     source: Weights
 
 
-class DecoderBlock(nn.Module):
+class DecoderBlock(Block):
     """Causal self-attention, attention to a source, and feed-forward. Vaswani et al. 2017, §3.1.
 
     All positions at once and one position at a time are the same call: what is given is appended to the state.
@@ -159,23 +169,21 @@ class DecoderBlock(nn.Module):
         residual: type[Residual] = PreNorm,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__()
-        self.attention, self.source, self.feed_forward = attention, source, feed_forward
-        self.around_attention, self.around_source, self.around_forward = (
-            residual(size, dropout=dropout) for _ in range(3)
-        )
+        super().__init__(size, attention=attention, feed_forward=feed_forward, residual=residual, dropout=dropout)
+        source.role = "cross"
+        self.source, self.source_residual = source, residual(size, dropout=dropout)
 
     def begin(self, source: Float[Tensor, "*lead key source"], *, mask: Mask = FULL) -> DecoderBlockState:
-        """Nothing said yet, and the source projected once."""
+        """Return the state before the first position; the source is projected once."""
         return DecoderBlockState(None, self.source.remember(source, mask=mask))
 
     def forward(self, stream: Stream, state: DecoderBlockState, *, real: Mask = FULL) -> DecoderBlockOutput:
-        """`real` says which of the given positions are no padding."""
+        """Return the stream after the block and the new state; `real` allows positions that are not padding."""
         stream = zero_harmful_padding(stream, real)
-        asked = self.around_attention.prepare(stream)
-        own, memory = self.attention.attend_self(asked, before=state.own, mask=CAUSAL, real=real)
-        stream = self.around_attention.combine(stream, own.output)
-        source = self.source.attend(self.around_source.prepare(stream), state.source)
-        stream = self.around_source.combine(stream, source.output)
-        stream = self.around_forward.combine(stream, self.feed_forward(self.around_forward.prepare(stream)))
+        prepared = self.attention_residual.prepare(stream)
+        own, memory = self.attention.attend_self(prepared, before=state.own, mask=CAUSAL, real=real)
+        stream = self.attention_residual.combine(stream, own.output)
+        source = self.source.attend(self.source_residual.prepare(stream), state.source)
+        stream = self.source_residual.combine(stream, source.output)
+        stream = self.apply_feed_forward(stream)
         return DecoderBlockOutput(stream, DecoderBlockState(memory, state.source), own.weights, source.weights)

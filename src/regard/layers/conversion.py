@@ -1,4 +1,6 @@
-"""To and from `nn.MultiheadAttention`: the same numbers in the other's layout."""
+"""Convert projections to and from `nn.MultiheadAttention`."""
+
+from typing import Any
 
 import torch
 from torch import nn
@@ -9,7 +11,7 @@ from regard.layers.projections import HeadProjections, PackedProjections, Projec
 
 
 def from_multihead(module: nn.MultiheadAttention) -> HeadProjections:
-    """The projections of that module, packed where it packs them; copies, on its device and in its dtype."""
+    """Return the projections of that module, packed as it packs them; copies, on its device and in its dtype."""
     if not isinstance(module, nn.MultiheadAttention):
         raise wrong_kind("module", describe(module), "an nn.MultiheadAttention", "pass the module itself")
     for name, given in (("add_bias_kv", module.bias_k is not None), ("add_zero_attn", module.add_zero_attn)):
@@ -21,7 +23,7 @@ def from_multihead(module: nn.MultiheadAttention) -> HeadProjections:
 
 
 def to_multihead(projections: HeadProjections, *, dropout: float = 0.0) -> nn.MultiheadAttention:
-    """A module of torch with these projections, batch first; raise where it can have no such module."""
+    """Return a module of torch with these projections, batch first; raise if torch has no such module."""
     if projections.groups != projections.heads:
         fix = "build the layer with as many groups as heads"
         raise wrong("groups", projections.groups, f"heads={projections.heads}, all that torch has", fix)
@@ -59,7 +61,7 @@ def _convert_separate(module: nn.MultiheadAttention) -> Projections:
 
 
 def _split_matrices(projections: HeadProjections) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-    """Query, key and value, each as a matrix of its own."""
+    """Return query, key and value, each as a matrix of its own."""
     if isinstance(projections, PackedProjections):
         size, width, _ = projections.widths
         edges = ((0, size), (size, size + width), (size + width, None))
@@ -82,8 +84,7 @@ def _check_linear(name: str, module: nn.Module | None) -> nn.Linear:
     return module
 
 
-def _copy(module: nn.Module, weight: Tensor, bias: Tensor | None) -> None:
-    linear = _check_linear("output", module)
+def _copy(linear: Any, weight: Tensor, bias: Tensor | None) -> None:
     with torch.no_grad():
         linear.weight.copy_(weight)
         if bias is not None:
@@ -104,5 +105,5 @@ def _fill(made: nn.MultiheadAttention, query: nn.Linear, key: nn.Linear, value: 
 
 
 def _get_bias(linear: nn.Linear) -> Tensor:
-    """The bias, or the zeros that it stands for."""
+    """Return the bias, or zeros if there is none."""
     return linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias

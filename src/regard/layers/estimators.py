@@ -19,7 +19,7 @@ KERNELS: tuple[Kernel, ...] = ("average", "gaussian", "learned")
 
 
 class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""A new point is the average of the known ones, weighted by how near they are.
+    r"""Predicts the average of the known points, weighted by how near they are.
 
     $$ f(x) = \sum_i \mathrm{softmax}_i\left(-\tfrac{1}{2} w^2 \lVert x - x_i \rVert^2\right) y_i $$
 
@@ -48,7 +48,7 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any) -> "KernelRegressor":  # noqa: N803
-        """Remember the points; find the width where it is to be learned."""
+        """Store the points, and learn the width if the kernel is `learned`."""
         if self.kernel not in KERNELS:
             raise wrong("kernel", repr(self.kernel), f"one of {', '.join(KERNELS)}", "write learned")
         if not self.width > 0:
@@ -61,27 +61,29 @@ class KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The weighted averages at these points."""
+        """Return the weighted averages at these points."""
         check_is_fitted(self)
         output = self.attend(X).output.numpy()
         return output if self.values_.ndim > 1 else output[:, 0]
 
     def attend(self, X: Any) -> AttentionResult:  # noqa: N803
-        """The attention of these points over the known ones: `.weights` says what each prediction is made of."""
+        """Return the attention of these points over the known ones, with the weights of each prediction."""
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
         with torch.no_grad():
             return self._attend(torch.tensor(points), torch.tensor(self.width_, dtype=torch.float64), Full())
 
-    def _attend(self, query: Tensor, width: Tensor, mask: Mask) -> AttentionResult:
+    def _load_points(self) -> tuple[Tensor, Tensor]:
         points, values = torch.tensor(self.points_), torch.tensor(self.values_)
-        values = values if values.dim() > 1 else values[:, None]
+        return points, values if values.dim() > 1 else values[:, None]
+
+    def _attend(self, query: Tensor, width: Tensor, mask: Mask) -> AttentionResult:
+        points, values = self._load_points()
         return attend(query, points, values, score=Gaussian(width), mask=mask)
 
     def _learn_width(self) -> float:
-        """Each point predicted from the others: with itself in sight, the best width would be infinite."""
-        points, values = torch.tensor(self.points_), torch.tensor(self.values_)
-        values = values if values.dim() > 1 else values[:, None]
+        """Return the width that best predicts each point from the others: with itself it would be infinite."""
+        points, values = self._load_points()
         if len(points) < 2:
             return float(self.width)
         logarithm = torch.tensor(self.width, dtype=torch.float64).log().requires_grad_()

@@ -1,18 +1,18 @@
-r"""Gated heads with a memory: several glimpses at a sequence, and a gate that decides what is kept of each.
+r"""Gated heads with a memory: several glimpses at a sequence, and a gate for what is kept of each.
 
 The mechanism is that of a Chinese article on attention in PyTorch, whose formulas, prose and code contradict one
-another. This is the reading that trains. What was chosen, and against what:
+another. This is the version that trains. What was chosen, and against what:
 
 1. Weights. The formulas take a softmax, prose and code a sigmoid. Here the softmax weighs positions and the sigmoid
-   gates what is read there ("gate, then multiply by the input").
+   gates the values there ("gate, then multiply by the input").
 2. Axis. $\alpha^i_j$ runs over the hidden units j, "the weight of each position" over positions. Here over positions.
 3. Heads. $F$ is $T \times n_h$ with $n_h$ hidden units, but there are K heads. Here $F$ has a row for each head.
 4. Terms. The first formula of $F$ adds input, mean and previous output inside one tanh; the second multiplies three
    scores (⊗) and stops at $x_{T / n_h}$. Here the first: it is additive attention.
 5. Offset. $\theta$ is indexed by head and unit, by unit, and by term, and called a bias of position. Here by head and
    position.
-6. Reading. $R = \sum_k A^i (\mathrm{softmax}(H) + b_r)$ sums over k what has an index i, and reads a softmax of the
-   features. Here each head reads gated inputs, and the heads stay apart.
+6. Context. $R = \sum_k A^i (\mathrm{softmax}(H) + b_r)$ sums over k what has an index i, and averages a softmax of
+   the features. Here each head averages gated inputs, and the heads stay apart.
 7. Update. $U_t$ is a vector, then a matrix in $y_t = g(c_o + U x_t)$. Here the vector, through a matrix of the output.
 8. Pool. $K \times T \times n_h$ in the prose, one vector in the code. Here a vector for each head.
 9. Selection. In the prose a probability from input and previous output; in the code the weights of the step before,
@@ -41,21 +41,21 @@ from regard.layers.projections import build_linear, split_heads
 
 
 class GatedState(NamedTuple):
-    """All that a glimpse leaves behind: what each head kept, and the output so far."""
+    """The state after a glimpse: what each head has kept, and the output so far."""
 
     memory: Float[Tensor, "batch heads size"]
     output: Float[Tensor, "batch hidden"]
 
 
 class GatedSource(NamedTuple):
-    """A sequence, made ready once for all glimpses: its keys and values, and what its mean adds to each query."""
+    """A sequence, projected once for all glimpses: its keys and values, and what its mean adds to each query."""
 
     memory: Memory
     mean: Float[Tensor, "batch heads 1 hidden"]
 
 
 class Glimpse(NamedTuple):
-    """One look: the attention of each head, how much of it was let in, and the state after it."""
+    """One glimpse: the attention of each head, its gate, and the state after it."""
 
     attended: AttentionResult
     gate: Float[Tensor, "batch heads"]
@@ -63,7 +63,7 @@ class Glimpse(NamedTuple):
 
 
 class GatedHeadsOutput(NamedTuple):
-    """What all glimpses gave: the answer, and for pictures the weights and gates of each head and step."""
+    """The answer after all glimpses, and the weights and gates of each head and step."""
 
     output: Float[Tensor, "batch out"]
     glimpses: tuple[Glimpse, ...]
@@ -75,17 +75,17 @@ class GatedHeadsOutput(NamedTuple):
 
     @property
     def weights(self) -> Float[Tensor, "batch steps heads key"]:
-        """Where each head looked at each step, found again when it is asked for."""
+        """The weights of each head at each step, computed when they are needed."""
         return torch.stack([glimpse.attended.weights.dense().squeeze(-2) for glimpse in self.glimpses], dim=1)
 
     @property
     def gates(self) -> Float[Tensor, "batch steps heads"]:
-        """How much of each look was let in."""
+        """The gates of each head at each step."""
         return torch.stack([glimpse.gate for glimpse in self.glimpses], dim=1)
 
 
 class GatedHeads(nn.Module):
-    r"""Heads that look several times and keep what a gate lets in.
+    r"""Heads that attend several times and keep what a gate lets through.
 
     $$ f_{ki} = \mathrm{softmax}_i\left(\frac{q_k^\top \tanh(W_k x_i + W'_k \bar x + W''_k y_{t-1} + \theta_{ki})}
     {\sqrt d}\right), \qquad a_k = \sum_i f_{ki}\, \sigma(G_k x_i + b_k) \circ x_i $$
@@ -130,13 +130,13 @@ class GatedHeads(nn.Module):
         self.mechanism = Mechanism(score, normalizer=flat) if mechanism is None else mechanism
 
     def begin(self, source: GatedSource) -> GatedState:
-        """Nothing kept, nothing said."""
+        """Return the state before the first glimpse: zeros."""
         batch = source.mean.shape[0]
         new = source.mean.new_zeros
         return GatedState(new(batch, self.heads, self.size), new(batch, self.hidden))
 
     def remember(self, source: Float[Tensor, "batch key size"], *, mask: Mask = FULL) -> GatedSource:
-        """Keys and gated values of each head, once for all glimpses; the mean is that of the real positions."""
+        """Return keys and gated values of each head; the mean is over positions that are not padding."""
         source = zero_padding(source, mask)
         length, most = source.shape[-2], self.offset.shape[-2]
         if length > most:
@@ -149,15 +149,15 @@ class GatedHeads(nn.Module):
         return GatedSource(Memory(key, value, mask), split_heads(mean, self.heads))
 
     def step(self, source: GatedSource, state: GatedState) -> Glimpse:
-        """One glimpse."""
-        memory, (kept, said) = source.memory, state
-        query = source.mean + split_heads(self.previous(said)[:, None], self.heads)
+        """Take one glimpse."""
+        memory, (kept, previous) = source.memory, state
+        query = source.mean + split_heads(self.previous(previous)[:, None], self.heads)
         attended = self.mechanism.attend(query, memory.key, memory.value, mask=memory.mask.add_head_axis())
-        read = attended.output.squeeze(-2)
-        features = torch.cat([read, said[:, None].expand(-1, self.heads, -1)], dim=-1)
+        context = attended.output.squeeze(-2)
+        features = torch.cat([context, previous[:, None].expand(-1, self.heads, -1)], dim=-1)
         gate = torch.sigmoid((features * self.select).sum(-1) + self.shift)
-        kept = kept + gate[..., None] * read
-        update = torch.tanh(self.update(torch.cat([kept.flatten(1), said], dim=-1)))
+        kept = kept + gate[..., None] * context
+        update = torch.tanh(self.update(torch.cat([kept.flatten(1), previous], dim=-1)))
         return Glimpse(attended, gate, GatedState(kept, torch.sigmoid(self.squash(update))))
 
     def forward(

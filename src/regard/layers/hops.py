@@ -1,4 +1,4 @@
-"""An external memory, read several times: each reading sharpens the next question."""
+"""Several attentions to an external memory, each of which changes the next query."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from regard.layers.projections import build_linear
 
 
 class HopsOutput(NamedTuple):
-    """The last question, which holds the answers to all before it, and each reading with its weights."""
+    """The last query, which contains the outputs of all hops, and the attention of each hop."""
 
     output: Float[Tensor, "*lead query size"]
     hops: tuple[AttentionResult, ...]
@@ -29,7 +29,7 @@ class Hops(nn.Module):
 
     with $q_1$ = `query`, $k, v$ = the memory and $R$ = `updates`, one for each hop. Miller et al. 2016, eq. 1-3. With
     `nn.Identity()` as each update this is Sukhbaatar et al. 2015, eq. 1-4. One memory serves all hops, or each hop has
-    its own (*adjacent* weights). An empty memory answers zero.
+    its own (*adjacent* weights). An empty memory gives zero.
 
     >>> hops = Hops.linear(3, hops=2)
     >>> len(hops(torch.ones(5, 1, 3), Memory(torch.ones(5, 7, 3), torch.ones(5, 7, 3))).hops)
@@ -45,7 +45,7 @@ class Hops(nn.Module):
 
     @classmethod
     def linear(cls, size: int, *, hops: int = 3, mechanism: Mechanism | None = None) -> "Hops":
-        """A square matrix for each hop."""
+        """Build hops with a square matrix each."""
         return cls([build_linear(size, size, bias=False) for _ in range(hops)], mechanism=mechanism)
 
     def forward(

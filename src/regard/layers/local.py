@@ -1,4 +1,4 @@
-"""Luong's local attention: look around one place."""
+"""Luong's local attention: a window around one position."""
 
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ from regard.layers.projections import build_linear
 
 
 def monotonic_window(queries: int, *, radius: int, start: int = 0) -> Mask:
-    r"""Local-m: query $t$ sees the keys $t - D \dots t + D$.
+    r"""Return the mask of local-m: query $t$ sees the keys $t - D \dots t + D$.
 
     $$ p_t = t $$
 
@@ -28,11 +28,11 @@ def monotonic_window(queries: int, *, radius: int, start: int = 0) -> Mask:
 
 
 class Center(nn.Module):
-    r"""Where to look, predicted from the query.
+    r"""Predicts the center of attention from the query.
 
     $$ p_t = S \cdot \sigma(v^\top \tanh(W h_t)) $$
 
-    with $h$ = `query`, $S$ = `lengths`, $W$ = `hidden` and $v$ = `place`. Luong et al. 2015, eq. 9.
+    with $h$ = `query`, $S$ = `lengths`, $W$ = `hidden` and $v$ = `position`. Luong et al. 2015, eq. 9.
 
     >>> Center(3)(torch.zeros(2, 5, 3), torch.tensor([4, 8]))[:, 0]
     tensor([2., 4.], grad_fn=<SelectBackward0>)
@@ -41,21 +41,21 @@ class Center(nn.Module):
     def __init__(self, size: int, *, hidden: int | None = None) -> None:
         super().__init__()
         self.hidden = build_linear(size, hidden or size, bias=False)
-        self.place = build_linear(hidden or size, 1, bias=False)
+        self.position = build_linear(hidden or size, 1, bias=False)
 
     def forward(self, query: Float[Tensor, "*lead query size"], lengths: Tensor) -> Float[Tensor, "*lead query"]:
-        share: Tensor = self.place(torch.tanh(self.hidden(query))).squeeze(-1)
+        share: Tensor = self.position(torch.tanh(self.hidden(query))).squeeze(-1)
         return lengths[..., None] * torch.sigmoid(share)
 
 
 class LocalAttention(nn.Module):
-    r"""Local-p: attention that fades away from a predicted center, within a window around it.
+    r"""Local-p: attention by a Gaussian around a predicted center, within a window.
 
     $$ w_{ts} = \mathrm{align}(h_t, \bar h_s) \exp\left(-\frac{(s - p_t)^2}{2 \sigma^2}\right), \qquad
     \sigma = D / 2 $$
 
     with `align` the softmax over the window of the layer's own score, $p$ = `center` and $D$ = `radius`. Luong et al.
-    2015, eq. 10. The center is trained through the Gaussian; $S$ is the number of real keys of the memory.
+    2015, eq. 10. The center is trained through the Gaussian; $S$ is the number of keys that are not padding.
 
     >>> local = LocalAttention(Attention(6, heads=2), radius=2, size=6)
     >>> x = torch.randn(5, 7, 6)
@@ -78,7 +78,7 @@ class LocalAttention(nn.Module):
         self.center = Center(size)
 
     def attend(self, query: Float[Tensor, "*lead query size"], memory: Memory) -> AttentionResult:
-        """Read the memory around the centers that the queries predict."""
+        """Attend to the memory around the centers that the queries predict."""
         lengths = memory.mask.table(1, memory.length, device=query.device).sum((-1, -2))
         center: Tensor = self.center(query, lengths)
         normalizer = LocalGaussian(center[..., None, :], self.radius / 2)  # heads share the center

@@ -1,7 +1,7 @@
-"""What was looked at before, told to the keys: location-aware attention and coverage.
+"""Features of the weights so far, added to the keys: location-aware attention and coverage.
 
 Neither needs a score of its own: features of the weights so far are added to the keys of the memory, and the
-additive score does the rest. The weights so far are passed in and out, never stashed.
+additive score does the rest. The weights so far are passed in and out, never kept in a layer.
 """
 
 from torch import nn
@@ -13,7 +13,7 @@ from regard.layers.projections import build_linear
 
 
 def build_initial_weights(memory: Memory) -> Float[Tensor, "*lead key"]:
-    """The weights before the first step: nothing was looked at.
+    """Return the weights before the first step: zeros.
 
     >>> build_initial_weights(Memory(torch.ones(2, 3, 5), torch.ones(2, 3, 7)))
     tensor([[0., 0., 0.],
@@ -23,7 +23,7 @@ def build_initial_weights(memory: Memory) -> Float[Tensor, "*lead key"]:
 
 
 class LocationFeatures(nn.Module):
-    r"""Features of where the last step looked, by convolution along the keys.
+    r"""Adds features of the last weights to the keys, by convolution along the keys.
 
     $$ f_i = F * \alpha_{i-1}, \qquad e_{ij} = w^\top \tanh(W s_{i-1} + V h_j + U f_{ij} + b) $$
 
@@ -38,7 +38,7 @@ class LocationFeatures(nn.Module):
     def __init__(self, hidden: int, *, channels: int = 10, width: int = 31) -> None:
         super().__init__()
         if width < 1 or width % 2 == 0:
-            raise wrong("width", width, "an odd number, so that the filter has a middle", f"use {width + 1}")
+            raise wrong("width", width, "an odd number, so that the filter has a middle", f"use {max(1, width + 1)}")
         self.filters = nn.Conv1d(1, channels, width, padding=width // 2, bias=False)
         self.features = build_linear(channels, hidden, bias=False)
 
@@ -49,7 +49,7 @@ class LocationFeatures(nn.Module):
 
 
 class Coverage(nn.Module):
-    r"""How much each key was looked at so far.
+    r"""Adds to each key how much attention it has received.
 
     $$ c_i = \sum_{i' < i} \alpha_{i'}, \qquad e_{ij} = w^\top \tanh(W s_i + V h_j + u\, c_{ij} + b) $$
 
@@ -71,12 +71,12 @@ class Coverage(nn.Module):
 
 
 def coverage_loss(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:
-    r"""What each step looks at again.
+    r"""Return how much of its attention each step gives to keys that had some before.
 
     $$ \ell_i = \sum_j \min(\alpha_{ij}, c_{ij}), \qquad c_i = \sum_{i' < i} \alpha_{i'} $$
 
     with $\alpha$ = `weights` of all steps. See et al. 2017, eq. 12. It is 0 at the first step and at most the total of
-    a row: average it over the steps that are no padding.
+    a row: average it over the steps that are not padding.
 
     >>> coverage_loss(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.5000])

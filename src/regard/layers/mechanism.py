@@ -1,26 +1,25 @@
-"""How queries read: a score, a bias, a normalizer and a reading, as one part of a layer."""
+"""A score, a bias, a normalizer and an aggregate, as one part of a layer."""
 
 from torch import nn
 
 from regard.algebra.aggregates import Aggregate, Soft
 from regard.algebra.biases import Bias
-from regard.algebra.masks import Full, Mask
+from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer, Softmax
 from regard.algebra.scores import ScaledDot, Score
 from regard.algebra.shapes import Queries, Tensor, Values, WideKeys
 from regard.algebra.terms import Term
 from regard.compute.attend import AttentionResult, attend
-
-FULL = Full()
+from regard.layers.memory import FULL
 
 
 class Mechanism(nn.Module):
-    r"""How queries read: all of the algebra but the mask, which belongs to the call.
+    r"""All of the algebra but the mask, which belongs to the call.
 
     $$ \mathrm{aggregate}(\mathrm{normalizer}(\mathrm{score}(q, k) + \mathrm{bias}, \cdot), v) $$
 
-    What is left out is the scaled dot product, no bias, softmax, and the soft reading. A mechanism is not changed;
-    `replace` makes another one that shares the other parts.
+    The defaults are scaled dot product, no bias, softmax, and the soft aggregate. A mechanism is not changed; `replace`
+    returns another one that shares the other parts.
 
     >>> from regard.algebra.normalizers import Sparsemax
     >>> type(Mechanism(normalizer=Sparsemax()).score).__name__
@@ -49,12 +48,12 @@ class Mechanism(nn.Module):
         normalizer: Normalizer | None = None,
         aggregate: Aggregate | None = None,
     ) -> "Mechanism":
-        """This mechanism with other parts where they are given, for example what one call predicted."""
+        """Return a mechanism with the given parts replaced, for example by one that a call predicted."""
         return Mechanism(
-            score or self.score,
-            bias=bias or self.bias,
-            normalizer=normalizer or self.normalizer,
-            aggregate=aggregate or self.aggregate,
+            self.score if score is None else score,
+            bias=self.bias if bias is None else bias,
+            normalizer=self.normalizer if normalizer is None else normalizer,
+            aggregate=self.aggregate if aggregate is None else aggregate,
         )
 
     @property
@@ -66,7 +65,7 @@ class Mechanism(nn.Module):
         return all(part.head_blind for term in terms for part in term.modules() if isinstance(part, Term))
 
     def list_parts(self) -> list[str]:
-        """Its parts in words, for messages."""
+        """Return the names of the parts, for messages."""
         parts = (self.score, self.bias, self.normalizer, self.aggregate)
         names = [type(part).__name__ for part in parts if part is not None]
         temperature = self.normalizer.temperature if isinstance(self.normalizer, Softmax) else 1.0
@@ -76,7 +75,7 @@ class Mechanism(nn.Module):
     def attend(
         self, query: Queries, key: WideKeys, value: Values, *, mask: Mask = FULL, dropout: float = 0.0
     ) -> AttentionResult:
-        """Read these values under this mask."""
+        """Attend to these keys and values under this mask."""
         return attend(
             query,
             key,

@@ -1,11 +1,12 @@
-"""What can be read: keys and values, and which of them are real."""
+"""Projected keys and values, and which of them are not padding."""
 
 import math
 from dataclasses import dataclass, replace
 
 import torch
 
-from regard.algebra.masks import Full, Lengths, Mask, Table, as_mask
+from regard.algebra.masks import Full, Lengths, Mask, Table
+from regard.algebra.masks.base import as_mask
 from regard.algebra.shapes import Float, Int, Integer, Keys, Tensor, Values, check_floats, describe
 from regard.errors import wrong, wrong_kind
 
@@ -14,12 +15,12 @@ FULL = Full()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """Keys and values that are ready to be read, and which of them are real.
+    """Projected keys and values, and which of them are not padding.
 
-    Bahdanau's projected keys, the cache of cross-attention and the cache of a decoder that reads its own past are
-    this one thing. It is passed, never stashed. `mask` is the same for every query (padding); what differs from
-    query to query is given with the query. `positions`, `(*batch, keys)`, are those that rotary keys were turned to,
-    where the index of a key does not tell: sequences that are padded go on at different positions.
+    Bahdanau's projected keys, the cache of cross-attention and the cache of self-attention are this one thing. It is
+    passed in and out, never kept in a layer. `mask` is the same for every query (padding); what differs from query to
+    query is given with the query. `positions`, `(*batch, keys)`, are those that rotary keys were rotated to, if they
+    are not the indices of the keys: sequences that are padded continue at different positions.
 
     >>> step = Memory(torch.ones(2, 1, 3), torch.ones(2, 1, 5))
     >>> step.append(step).length
@@ -45,7 +46,7 @@ class Memory:
 
     @property
     def next_position(self) -> int | Integer[Tensor, "*#batch"]:
-        """Where a sequence goes on, behind its last real key: one for all, or one for each where some are padded."""
+        """The position after the last key that is not padding: one for all, or one for each if some are padded."""
         if (type(self.mask) is Full and self.positions is None) or not self.length:
             return self.length
         device = self.key.device
@@ -55,14 +56,14 @@ class Memory:
 
     @property
     def ends_unpadded(self) -> bool:
-        """Whether each sequence goes on at the index behind the last one: none of them is padded at its end."""
+        """Whether no sequence is padded at its end."""
         behind = self.next_position
         if not isinstance(behind, Tensor):
             return True
         return torch.compiler.is_compiling() or bool((behind == self.length).all())
 
     def append(self, later: "Memory") -> "Memory":
-        """This memory, then the later one."""
+        """Return this memory, then the later one."""
         if type(self.mask) is Full and type(later.mask) is Full:
             mask: Mask = FULL
         else:
@@ -71,27 +72,25 @@ class Memory:
         return Memory(key, value, mask, _join_positions(self, later))
 
     def select(self, index: Int[Tensor, " chosen"]) -> "Memory":
-        """Some samples of the batch, in another order, some perhaps twice: what beam search does at each step."""
-        mask = self.mask
-        if type(mask) is not Full:
-            cells = mask.table(1, self.length, device=self.key.device)
-            mask = Table(cells[index] if cells.dim() > 2 else cells)
-        own = self.positions if self.positions is None or self.positions.dim() < 2 else self.positions[index]
-        return Memory(self.key[index], self.value[index], mask, own)
+        """Return some samples of the batch, in any order, perhaps repeated: what beam search does at each step."""
+        return self._take(index)
 
     def take_first(self, count: int) -> "Memory":
-        """The first samples of the batch, without a copy."""
-        mask = self.mask
-        if type(mask) is Lengths:
-            mask = Lengths(mask.lengths[:count])
+        """Return the first samples of the batch, without a copy."""
+        return self._take(slice(count))
+
+    def _take(self, samples: Tensor | slice) -> "Memory":
+        mask, positions = self.mask, self.positions
+        if type(mask) is Lengths and isinstance(samples, slice):  # stays a mask that kernels know
+            mask = Lengths(mask.lengths[samples])
         elif type(mask) is not Full:
             cells = mask.table(1, self.length, device=self.key.device)
-            mask = Table(cells[:count] if cells.dim() > 2 else cells)
-        own = self.positions if self.positions is None or self.positions.dim() < 2 else self.positions[:count]
-        return Memory(self.key[:count], self.value[:count], mask, own)
+            mask = Table(cells[samples] if cells.dim() > 2 else cells)
+        own = positions if positions is None or positions.dim() < 2 else positions[samples]
+        return Memory(self.key[samples], self.value[samples], mask, own)
 
     def add_to_keys(self, features: Float[Tensor, "*#lead key dim"]) -> "Memory":
-        """The same with something added to its keys (location features, coverage)."""
+        """Return the memory with location features or coverage added to its keys."""
         return replace(self, key=self.key + features)
 
 
@@ -111,7 +110,7 @@ def check_memory(memory: object) -> None:
 
 
 def zero_padding(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
-    """The source with zeros where the mask says that nothing is: a matrix times NaN is NaN, and so is its gradient."""
+    """Return the source with zeros at padding: a matrix times NaN is NaN, and so is its gradient."""
     check_sequence("source", source)
     if type(mask) is Full:
         return source
@@ -122,9 +121,9 @@ def zero_padding(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[
 
 
 def zero_harmful_padding(source: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
-    """The source, cleaned only where something in it could do harm. It is for those who read it under the same mask.
+    """Return the source, with zeros at padding if something in it is not finite. For attention under the same mask.
 
-    Looking is one pass on the CPU; a device that would have to wait for the answer cleans at once.
+    To check is one pass on the CPU; a device that would have to wait for the answer writes the zeros at once.
     """
     check_sequence("source", source)
     if type(mask) is Full:
@@ -136,19 +135,19 @@ def zero_harmful_padding(source: Float[Tensor, "*lead key width"], mask: Mask) -
 
 
 def _is_tracing() -> bool:
-    """Whether a tensor has no number to look at: under torch.compile and torch.func."""
+    """Return whether tensors have no values to check: under torch.compile and torch.func."""
     mapped: bool = torch._C._are_functorch_transforms_active()
     return mapped or torch.compiler.is_compiling()
 
 
 def _has_finite_norm(source: Tensor) -> bool:
-    """Whether not even the sum of all squares overflows, so that no norm of a row does."""
+    """Return whether the sum of all squares is finite, so that the norm of every row is."""
     wide = torch.float32 if source.dtype in (torch.float16, torch.bfloat16) else None
     return math.isfinite(torch.linalg.vector_norm(source.detach(), dtype=wide).item())
 
 
 def combine_masks(first: Mask, second: Mask) -> Mask:
-    """Allowed by both, with nothing to compute where one allows everything."""
+    """Return a mask of what both allow; nothing is computed if one allows everything."""
     if type(as_mask(second)) is Full:
         return first
     return second if type(first) is Full else first & second

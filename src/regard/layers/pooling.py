@@ -1,4 +1,4 @@
-"""Pooling: a sequence becomes a few vectors, each asked for by a query that is learned."""
+"""Pooling: a sequence becomes a few vectors, one for each learned query."""
 
 import torch
 from torch import nn
@@ -13,12 +13,12 @@ from regard.layers.projections import default_to_identity
 
 
 class Pooling(nn.Module):
-    r"""Learned queries that read the sequence.
+    r"""Learned queries that attend to the sequence.
 
     $$ z = \sum_i \alpha_i x_i, \qquad \alpha_i = \frac{\exp(q^\top f(x_i))}{\sum_{i'} \exp(q^\top f(x_{i'}))} $$
 
-    with $q$ = `query` (one or several), $f$ = `key` (the identity, where none is given) and any other mechanism in
-    the place of dot product and softmax. Yang et al. 2016, eq. 5-7; several queries: Lin et al. 2017, eq. 6-7.
+    with $q$ = `query` (one or several), $f$ = `key` (None: the identity) and any other mechanism in place of
+    dot product and softmax. Yang et al. 2016, eq. 5-7; several queries: Lin et al. 2017, eq. 6-7.
 
     >>> Pooling(3, queries=2)(torch.ones(5, 7, 3)).shape
     torch.Size([5, 2, 3])
@@ -35,7 +35,7 @@ class Pooling(nn.Module):
 
     @classmethod
     def additive(cls, size: int, hidden: int, *, queries: int = 1, mechanism: Mechanism | None = None) -> "Pooling":
-        r"""With $f(x) = \tanh(W x + b)$, so that $\alpha_i \propto \exp(q^\top \tanh(W x_i + b))$.
+        r"""Build a pooling with $f(x) = \tanh(W x + b)$, so that $\alpha_i \propto \exp(q^\top \tanh(W x_i + b))$.
 
         >>> Pooling.additive(3, 11)(torch.ones(5, 7, 3)).shape
         torch.Size([5, 1, 3])
@@ -44,7 +44,7 @@ class Pooling(nn.Module):
         return cls(hidden, queries=queries, key=key, mechanism=mechanism)
 
     def attend(self, source: Float[Tensor, "*lead key size"], *, mask: Mask = FULL) -> AttentionResult:
-        """The vectors `(*lead, queries, size)` and the weights that they come from."""
+        """Return the vectors `(*lead, queries, size)` and the weights that they come from."""
         source = zero_padding(source, mask)
         query = self.query.view(*(1 for _ in source.shape[:-2]), *self.query.shape)  # all sequences share the queries
         return self.mechanism.attend(query, self.key(source), source, mask=mask)

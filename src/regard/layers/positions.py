@@ -1,4 +1,4 @@
-"""Where things stand, told to vectors: sinusoidal, learned, rotary."""
+"""Position encodings: sinusoidal, learned, rotary."""
 
 import torch
 from torch import nn
@@ -10,7 +10,7 @@ Start = int | Tensor  # the position of the first vector: one for all sequences,
 
 
 def frequencies(dim: int, *, base: float = 10000.0) -> Float[Tensor, " half"]:
-    r"""$\omega_j = b^{-2j/d}$ for $j = 0 \dots d/2 - 1$, with $b$ = `base` and $d$ = `dim`, in float64.
+    r"""Return $\omega_j = b^{-2j/d}$ for $j = 0 \dots d/2 - 1$, with $b$ = `base` and $d$ = `dim`, in float64.
 
     >>> frequencies(4, base=100.0).tolist()
     [1.0, 0.1]
@@ -21,11 +21,11 @@ def frequencies(dim: int, *, base: float = 10000.0) -> Float[Tensor, " half"]:
 
 
 def sinusoids(length: int, dim: int, *, start: Start = 0, base: float = 10000.0) -> Float[Tensor, "*batch length dim"]:
-    r"""A vector for each of the positions `start … start + length − 1`, in float64; for each sequence, if `start` is.
+    r"""Return a vector for each of the positions `start … start + length − 1`, in float64.
 
     $$ p_{i, 2j} = \sin(i \omega_j), \qquad p_{i, 2j + 1} = \cos(i \omega_j), \qquad \omega_j = b^{-2j/d} $$
 
-    with $d$ = `dim` and $b$ = `base`. Vaswani et al. 2017, §3.5.
+    with $d$ = `dim` and $b$ = `base`. `start` may be a tensor, one for each sequence. Vaswani et al. 2017, §3.5.
 
     >>> sinusoids(1, 4)
     tensor([[0., 1., 0., 1.]], dtype=torch.float64)
@@ -35,13 +35,13 @@ def sinusoids(length: int, dim: int, *, start: Start = 0, base: float = 10000.0)
 
 
 def rotation(delta: int | float, dim: int, *, base: float = 10000.0) -> Float[Tensor, "dim dim"]:
-    r"""The one matrix that moves every position by δ, in float64.
+    r"""Return the matrix that moves every position by δ, in float64.
 
     $$ p_{i + \delta} = R_\delta\, p_i, \qquad R_\delta = \operatorname{diag}_j \begin{bmatrix} \cos \delta\omega_j &
     \sin \delta\omega_j \\ -\sin \delta\omega_j & \cos \delta\omega_j \end{bmatrix} $$
 
-    with δ = `delta`: a shift is a rotation that does not depend on where it starts, so that a linear layer can look
-    a fixed distance away. Rotations compose: $R_{\delta + \epsilon} = R_\delta R_\epsilon$.
+    with δ = `delta`: a shift is a rotation that does not depend on where it starts, so that a linear layer can attend
+    at a fixed distance. Rotations compose: $R_{\delta + \epsilon} = R_\delta R_\epsilon$.
 
     >>> bool(torch.allclose(sinusoids(9, 6) @ rotation(3, 6).T, sinusoids(9, 6, start=3)))
     True
@@ -54,9 +54,9 @@ def rotation(delta: int | float, dim: int, *, base: float = 10000.0) -> Float[Te
 
 
 class SinusoidalPositions(nn.Module):
-    """`sinusoids`, added. `start` is the position of the first vector: that of a cached step is the cache's length.
+    """Adds `sinusoids`. `start` is the position of the first vector: that of a cached step is the cache's length.
 
-    Where sequences are padded and go on at different positions, `start` is a tensor with one for each.
+    If padded sequences continue at different positions, `start` is a tensor with one for each.
 
     >>> SinusoidalPositions(4)(torch.zeros(1, 2, 4))[0, 0]
     tensor([0., 1., 0., 1.])
@@ -76,7 +76,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    r"""A trained vector for each position, added.
+    r"""Adds a trained vector for each position.
 
     $$ x'_i = x_i + t_i $$
 
@@ -93,7 +93,7 @@ class LearnedPositions(nn.Module):
     def forward(
         self, sequence: Float[Tensor, "*lead length size"], *, start: Start = 0
     ) -> Float[Tensor, "*lead length size"]:
-        if isinstance(start, Tensor):  # one for each sequence, or that of a graph that steps: only its input tells
+        if isinstance(start, Tensor):  # one for each sequence, or an input of an exported graph
             self._check(start, sequence)
             return sequence + self.table[start[..., None] + torch.arange(sequence.shape[-2], device=start.device)]
         self._check_length(start + sequence.shape[-2])
@@ -107,12 +107,12 @@ class LearnedPositions(nn.Module):
     def _check_length(self, stop: int) -> None:
         most = self.table.shape[0]
         if stop > most:
-            fix = f"build Learned({stop}, …), or cut the sequence"
+            fix = f"build LearnedPositions({stop}, …), or cut the sequence"
             raise wrong("sequence", f"{stop} positions", f"at most {most}", fix)
 
 
 class RotaryPositions(nn.Module):
-    r"""Queries and keys turned by an angle that grows with their position, so that their product sees the distance.
+    r"""Rotates queries and keys by an angle that grows with their position: their product depends on the distance.
 
     $$ \begin{bmatrix} x'_{2j} \\ x'_{2j+1} \end{bmatrix} = \begin{bmatrix} \cos i\omega_j & -\sin i\omega_j \\
     \sin i\omega_j & \cos i\omega_j \end{bmatrix} \begin{bmatrix} x_{2j} \\ x_{2j+1} \end{bmatrix}, \qquad
@@ -135,10 +135,10 @@ class RotaryPositions(nn.Module):
     def forward(
         self, heads: Float[Tensor, "*lead length dim"], *, start: Start = 0, positions: Tensor | None = None
     ) -> Float[Tensor, "*lead length dim"]:
-        """`positions`, `(*lead, length)`, are given where they do not follow one another."""
+        """Return the rotated heads; `positions`, `(*lead, length)`, are given if they are not consecutive."""
         check_start(start, tuple(heads.shape[:-2]))
         if heads.shape[-1] != self.dim:
-            fix = f"build Rotary({heads.shape[-1]})"
+            fix = f"build RotaryPositions({heads.shape[-1]})"
             raise wrong("rotary.dim", self.dim, f"the width of one head, {heads.shape[-1]}", fix)
         omega = frequencies(self.dim, base=self.base)
         if positions is None:
@@ -148,8 +148,8 @@ class RotaryPositions(nn.Module):
         wide = torch.promote_types(heads.dtype, torch.float32)
         cosine, sine = (table.to(device=heads.device, dtype=wide) for table in (angles.cos(), angles.sin()))
         even, odd = heads.unflatten(-1, (-1, 2)).unbind(-1)
-        turned = torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1)
-        return turned.flatten(-2).to(heads.dtype)
+        rotated = torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1)
+        return rotated.flatten(-2).to(heads.dtype)
 
 
 def check_start(start: Start, lead: tuple[int, ...]) -> None:
@@ -162,7 +162,7 @@ def check_start(start: Start, lead: tuple[int, ...]) -> None:
 
 
 def _compute_angles(length: int, omega: Float[Tensor, " half"], start: Start) -> Float[Tensor, "*batch length half"]:
-    """Position times frequency. In float64: the sine of a large angle in float32 would lose its digits."""
+    """Return position times frequency. In float64: the sine of a large angle in float32 would lose its digits."""
     if not isinstance(start, Tensor):
         return torch.arange(start, start + length, dtype=torch.float64)[:, None] * omega
     positions = start[..., None] + torch.arange(length, device=start.device)

@@ -1,4 +1,4 @@
-"""From sequences to heads, and back: the only place where an attention layer multiplies by a matrix."""
+"""Projections of sequences to heads, and of heads to sequences."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -21,10 +21,10 @@ class ProjectedHeads(NamedTuple):
 
 
 class HeadProjections(nn.Module):
-    """How a sequence becomes heads and heads become a sequence.
+    """Projects sequences to heads, and heads to a sequence.
 
     There are `heads` for queries and `groups` of them for keys and values: as many (multi-head), one (multi-query,
-    Shazeer 2019) or a divisor (grouped, Ainslie et al. 2023). Head h reads the keys of group h // (heads / groups).
+    Shazeer 2019) or a divisor (grouped, Ainslie et al. 2023). Head h has the keys of group h // (heads / groups).
     """
 
     def __init__(self, output: nn.Module, *, heads: int, groups: int | None = None) -> None:
@@ -37,24 +37,24 @@ class HeadProjections(nn.Module):
 
     @abstractmethod
     def project_queries(self, query: SequenceTensor) -> Tensor:
-        """What asks, in heads."""
+        """Return the queries of all heads."""
 
     @abstractmethod
     def project_keys_values(self, source: SequenceTensor, content: SequenceTensor) -> tuple[Tensor, Tensor]:
-        """What is asked (keys, from `source`) and what it answers (values, from `content`), in groups."""
+        """Return the keys of the source and the values of the content, for each group."""
 
     def project_self(self, sequence: SequenceTensor) -> ProjectedHeads:
-        """One sequence that asks itself."""
+        """Return queries, keys and values of one sequence."""
         return ProjectedHeads(self.project_queries(sequence), *self.project_keys_values(sequence, sequence))
 
     def merge(self, output: Tensor) -> Tensor:
-        """The heads side by side, through the last projection."""
+        """Return the heads side by side, through the last projection."""
         merged: Tensor = self.output(output.transpose(-2, -3).flatten(-2))
         return merged
 
     @property
     def grouped(self) -> bool:
-        """Whether several heads share keys, and several do not."""
+        """Whether there are several groups of several heads."""
         return 1 < self.groups < self.heads
 
 
@@ -64,7 +64,7 @@ class Projections(HeadProjections):
     $$ q = W_q x, \quad k = W_k s, \quad v = W_v c, \quad o = W_o [o_1; \dots; o_h] $$
 
     A part that is left out is the identity: Luong's *dot* is `Projections()`, Bahdanau's attention has `query` and
-    `key` and reads the values as they are.
+    `key`, and its values are the source as it is.
 
     >>> Projections(query=nn.Linear(5, 3)).project_queries(torch.ones(2, 7, 5)).shape
     torch.Size([2, 1, 7, 3])
@@ -81,11 +81,7 @@ class Projections(HeadProjections):
         groups: int | None = None,
     ) -> None:
         super().__init__(default_to_identity(output), heads=heads, groups=groups)
-        self.query, self.key, self.value = (
-            default_to_identity(query),
-            default_to_identity(key),
-            default_to_identity(value),
-        )
+        self.query, self.key, self.value = map(default_to_identity, (query, key, value))
 
     @classmethod
     def linear(
@@ -99,7 +95,7 @@ class Projections(HeadProjections):
         widths: tuple[int, int] | None = None,
         bias: bool = True,
     ) -> "Projections":
-        """Four matrices. `source` and `content` are the widths of what keys and values are made from (the size),
+        """Build four matrices. `source` and `content` are the widths of what keys and values are made from (the size),
         `widths` those of one head's key and value (size / heads)."""
         key, value = (compute_head_width(size, heads),) * 2 if widths is None else widths
         source = size if source is None else source
@@ -124,13 +120,10 @@ class Projections(HeadProjections):
 
 
 class PackedProjections(HeadProjections):
-    """Query, key and value matrices in one, for a source as wide as the query: a sequence that asks itself is
-    multiplied once.
+    """Query, key and value matrices in one, for a source as wide as the query: self-attention multiplies once.
 
-    >>> [
-    ...     tuple(default_to_identity.shape)
-    ...     for default_to_identity in PackedProjections(6, heads=2, groups=1).project_self(torch.ones(5, 7, 6))
-    ... ]
+    >>> heads = PackedProjections(6, heads=2, groups=1).project_self(torch.ones(5, 7, 6))
+    >>> [tuple(part.shape) for part in heads]
     [(5, 2, 7, 3), (5, 1, 7, 3), (5, 1, 7, 3)]
     """
 
@@ -145,7 +138,7 @@ class PackedProjections(HeadProjections):
             nn.init.zeros_(self.input.bias)
 
     def slice_rows(self, start: int, stop: int | None) -> tuple[Tensor, Tensor | None]:
-        """Some rows of the one matrix, and of its bias where it has one."""
+        """Return some rows of the matrix, and of its bias if it has one."""
         bias = None if self.input.bias is None else self.input.bias[start:stop]
         return self.input.weight[start:stop], bias
 
@@ -173,19 +166,19 @@ class PackedProjections(HeadProjections):
 
 
 def check_width(name: str, sequence: Tensor, module: nn.Module) -> None:
-    """Raise where a matrix takes vectors of another width."""
+    """Raise if a matrix takes vectors of another width."""
     if isinstance(module, nn.Linear) and sequence.shape[-1] != module.in_features:
         got, expected = f"width {sequence.shape[-1]}", f"the layer's own {module.in_features}"
         raise wrong(name, got, expected, "build the layer for that size, or give it another `source`")
 
 
 def default_to_identity(module: nn.Module | None) -> nn.Module:
-    """The module, or none at all."""
+    """Return the module, or the identity for None."""
     return nn.Identity() if module is None else module
 
 
 def build_linear(size: int, out: int, *, bias: bool = True) -> nn.Linear:
-    """A matrix that keeps the variance (Glorot & Bengio 2010) and a bias that starts at zero."""
+    """Build a matrix that keeps the variance (Glorot & Bengio 2010), and a bias that starts at zero."""
     linear = nn.Linear(size, out, bias=bias)
     nn.init.xavier_uniform_(linear.weight)
     if bias:
@@ -194,7 +187,7 @@ def build_linear(size: int, out: int, *, bias: bool = True) -> nn.Linear:
 
 
 def split_heads(sequence: Tensor, heads: int) -> Tensor:
-    """`(*lead, length, heads · width)` as `(*lead, heads, length, width)`, without a copy."""
+    """Return `(*lead, length, heads · width)` as `(*lead, heads, length, width)`, without a copy."""
     width, rest = divmod(sequence.shape[-1], heads)
     if rest:
         fix = "project to a multiple of the heads"
@@ -203,14 +196,14 @@ def split_heads(sequence: Tensor, heads: int) -> Tensor:
 
 
 def compute_head_width(size: int, heads: int) -> int:
-    """The width of one head, where the heads divide the size."""
+    """Return the width of one head; raise unless the heads divide the size."""
     if heads < 1 or size % heads:
         raise wrong("heads", heads, f"a divisor of size={size}", f"use one of {format_divisors(size)}")
     return size // heads
 
 
 def format_divisors(number: int) -> str:
-    """All of them, for a message.
+    """Return all divisors of a number, for a message.
 
     >>> format_divisors(6)
     '1, 2, 3, 6'

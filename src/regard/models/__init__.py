@@ -1,4 +1,4 @@
-"""Models: encoders and decoders behind one interface, searches that know no more than it, and configurations."""
+"""Models: encoders and decoders behind one interface, searches over that interface, and configurations."""
 
 from regard.models.builder import build_model, count_parameters
 from regard.models.config import PRESETS, ModelConfig

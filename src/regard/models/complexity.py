@@ -1,4 +1,4 @@
-"""What one layer costs against the length of its sequence: convolution, recurrence, self-attention.
+"""The cost of one layer against the length of its sequence: convolution, recurrence, self-attention.
 
 At equal parameters the widths differ: a convolution has k·d² numbers, a recurrent layer 2·d², self-attention 4·d².
 """
@@ -20,7 +20,7 @@ ROUNDS = 7
 
 
 class LayerCost(NamedTuple):
-    """One layer at one length: seconds of one core, multiplications and additions, and what has to wait for what."""
+    """One layer at one length: seconds of one core, operations, the longest path, and the steps in a row."""
 
     length: int
     seconds: Spread
@@ -45,6 +45,7 @@ class Curve(NamedTuple):
 
 
 def build_formulas(operations: Formula, path: Formula, steps: Formula) -> Mapping[str, Formula]:
+    """Return the formulas of all measured quantities."""
     return {"seconds": operations, "operations": operations, "longest path": path, "steps in a row": steps}
 
 
@@ -103,7 +104,7 @@ class SelfAttention(nn.Module):
 
 
 def build_layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
-    """Each kind with the width at which it has about so many parameters.
+    """Return a layer of each kind with the width at which it has about so many parameters.
 
     >>> {name: width for name, (_, width) in build_layers(16_384).items()}
     {'convolution': 74, 'recurrence': 90, 'self-attention': 64}
@@ -118,7 +119,7 @@ def build_layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
 
 
 def measure_curves(parameters: int, lengths: Sequence[int]) -> dict[str, Curve]:
-    """What each kind costs at each length. With one thread: how many are free is a fact of the machine."""
+    """Measure the cost of each kind at each length, with one thread, so that free cores do not count."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -132,7 +133,7 @@ def measure_curves(parameters: int, lengths: Sequence[int]) -> dict[str, Curve]:
 
 
 def build_curve(name: str, width: int, costs: Sequence[LayerCost]) -> Curve:
-    """The costs at all lengths, beside the formulas."""
+    """Return the costs at all lengths, beside the formulas."""
     measured = {
         "seconds": [one.seconds.median for one in costs],
         "operations": [float(one.operations) for one in costs],
@@ -141,13 +142,13 @@ def build_curve(name: str, width: int, costs: Sequence[LayerCost]) -> Curve:
     }
     expected = {}
     for quantity, values in measured.items():
-        told = [FORMULAS[name][quantity].compute(one.length, width) for one in costs]
-        expected[quantity] = [values[-1] * value / told[-1] for value in told]
+        formula = [FORMULAS[name][quantity].compute(one.length, width) for one in costs]
+        expected[quantity] = [values[-1] * value / formula[-1] for value in formula]
     return Curve(width, measured, expected)
 
 
 def measure_cost(layer: nn.Module, width: int, length: int) -> LayerCost:
-    """Timed, counted, and its path walked; only a recurrence has steps that wait for one another."""
+    """Measure the cost of a layer at one length; only a recurrence has steps that wait for one another."""
     sequence = torch.randn(1, length, width)
     with torch.no_grad():
         samples = [time_layer(layer, sequence) for _ in range(ROUNDS)]
@@ -157,7 +158,7 @@ def measure_cost(layer: nn.Module, width: int, length: int) -> LayerCost:
 
 
 def count_operations(layer: nn.Module, sequence: Tensor) -> int:
-    """Multiplications and additions of matrices, as torch counts them."""
+    """Count the multiplications and additions of matrices, as torch counts them."""
     if isinstance(layer, SelfAttention):
         layer.backend = "eager"
     with FlopCounterMode(display=False) as counter:
@@ -168,17 +169,17 @@ def count_operations(layer: nn.Module, sequence: Tensor) -> int:
 
 
 def time_layer(layer: nn.Module, sequence: Tensor) -> float:
-    """Seconds of the processor: what else is running does not count."""
+    """Return the seconds of the processor: other processes do not count."""
     start = time.process_time()
     layer(sequence)
     return time.process_time() - start
 
 
 def measure_longest_path(layer: nn.Module, sequence: Tensor) -> int:
-    """How many computations lie between the first position and the last: layers on top of one another until the last
-    sees the first, times the steps within one.
+    """Count the computations between the first position and the last: the layers until the last sees the first, times
+    the steps within one.
 
-    The first is no number, and so is all that sees it. A gradient would vanish over some hundred layers.
+    The first position is NaN, and so is all that sees it. A gradient would vanish over some hundred layers.
     """
     stream, depth = sequence[:1].clone(), 0
     stream[0, 0] = math.nan
@@ -189,7 +190,7 @@ def measure_longest_path(layer: nn.Module, sequence: Tensor) -> int:
 
 
 def estimate_exponent(lengths: Sequence[int], values: Sequence[float]) -> float:
-    """The slope of the logarithm over the last two lengths.
+    """Return the slope of the logarithm over the last two lengths.
 
     >>> estimate_exponent([2, 4, 8], [1.0, 3.0, 12.0])
     2.0

@@ -1,12 +1,17 @@
-"""What a model is told: frozen dataclasses of plain values, from which flags and files are made."""
+"""Configurations of models: frozen dataclasses of plain values, from which flags and files are made."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 from regard.errors import wrong
+from regard.models.decoders import DECODERS
+from regard.models.encoders import ENCODERS
 
-EncoderKind = Literal["recurrent", "transformer", "convolutional"]
-DecoderKind = Literal["bahdanau", "luong", "plain", "transformer", "convolutional"]
+if TYPE_CHECKING:  # a type checker cannot read the tables
+    EncoderKind = str
+    DecoderKind = str
+else:
+    EncoderKind, DecoderKind = Literal[tuple(ENCODERS)], Literal[tuple(DECODERS)]
 Tied = Literal["none", "output", "all"]
 
 
@@ -26,16 +31,16 @@ class RecurrentConfig:
 
 @dataclass(frozen=True, slots=True)
 class AttentionConfig:
-    """How a recurrent or convolutional decoder reads the source."""
+    """Cross-attention of a recurrent or convolutional decoder."""
 
     score: str = "additive"  # a name of the catalog: additive, dot, bilinear (Luong's general), concat, location, …
     normalizer: str = "softmax"  # a name of the catalog
-    hidden: int = 256  # what queries and keys are projected to, where the score does not take them as they are
+    hidden: int = 256  # width that queries and keys are projected to, unless the score takes them as they are
     scope: Literal["global", "local-m", "local-p"] = "global"
-    radius: int = 10  # of the local ones
-    coverage: bool = False  # tell the keys how much they were looked at
-    location: bool = False  # tell the keys where the last look was (Chorowski et al. 2015)
-    feeding: bool = False  # Luong: tell the next step what this one decided
+    radius: int = 10  # of the local scopes
+    coverage: bool = False  # add to each key how much attention it has received
+    location: bool = False  # add to each key features of the last weights (Chorowski et al. 2015)
+    feeding: bool = False  # Luong's input feeding: the attentional vector is part of the next step's input
 
     def __post_init__(self) -> None:
         check_positive("hidden", self.hidden)
@@ -51,7 +56,7 @@ class TransformerConfig:
     layers: int = 4
     decoder_layers: int = 4
     heads: int = 4
-    groups: int | None = None  # heads that have keys of their own; none: all of them
+    groups: int | None = None  # of heads that share keys and values; none: as many as heads
     hidden: int = 256  # of the feed-forward network
     norm: Literal["pre", "post"] = "pre"
     positions: Literal["sinusoidal", "learned", "rotary", "alibi"] = "sinusoidal"
@@ -85,14 +90,14 @@ class ConvolutionalConfig:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """A model. Any encoder goes with any decoder; of the tables below, those of its kinds count."""
+    """An encoder–decoder. Any encoder goes with any decoder; the tables of other kinds are ignored."""
 
     encoder: EncoderKind = "transformer"
     decoder: DecoderKind = "transformer"
-    size: int = 128  # of word vectors, and of a Transformer's stream
+    size: int = 128  # of token vectors, and of a Transformer's stream
     dropout: float = 0.1
-    tied: Tied = "output"  # target words and output share one matrix; all: source words too
-    longest: int = 512  # positions, where positions or locations are learned
+    tied: Tied = "output"  # target embedding and output share one matrix; all: the source embedding too
+    longest: int = 512  # sequence, if positions or locations are learned
     recurrent: RecurrentConfig = field(default_factory=RecurrentConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     transformer: TransformerConfig = field(default_factory=TransformerConfig)
@@ -105,40 +110,26 @@ class ModelConfig:
 
 
 def check_positive(name: str, value: int) -> None:
-    """Raises unless `value` is at least 1."""
+    """Raise unless `value` is at least 1."""
     if value < 1:
         raise wrong(name, value, "at least 1", f"give {name} a value of 1 or more")
 
 
 def check_rate(name: str, value: float) -> None:
-    """Raises unless `value` is a rate, of dropout or of smoothing."""
+    """Raise unless `value` is a rate of dropout or smoothing."""
     if not 0 <= value < 1:
         raise wrong(name, value, "a rate from 0 to below 1", "use 0 for none")
 
 
+BAHDANAU = ModelConfig(encoder="recurrent", decoder="bahdanau", size=256, dropout=0.3)
+LUONG = replace(
+    BAHDANAU, decoder="luong", recurrent=RecurrentConfig(cell="lstm"), attention=AttentionConfig(score="bilinear")
+)
 PRESETS: dict[str, ModelConfig] = {
-    "bahdanau": ModelConfig(
-        encoder="recurrent", decoder="bahdanau", size=256, dropout=0.3, recurrent=RecurrentConfig(hidden=256)
-    ),
-    "luong": ModelConfig(
-        encoder="recurrent",
-        decoder="luong",
-        size=256,
-        dropout=0.3,
-        recurrent=RecurrentConfig(cell="lstm", hidden=256),
-        attention=AttentionConfig(score="bilinear"),
-    ),
-    "luong-feeding": ModelConfig(
-        encoder="recurrent",
-        decoder="luong",
-        size=256,
-        dropout=0.3,
-        recurrent=RecurrentConfig(cell="lstm", hidden=256),
-        attention=AttentionConfig(score="bilinear", feeding=True),
-    ),
-    "rnn-plain": ModelConfig(
-        encoder="recurrent", decoder="plain", size=256, dropout=0.3, recurrent=RecurrentConfig(hidden=256)
-    ),
+    "bahdanau": BAHDANAU,
+    "luong": LUONG,
+    "luong-feeding": replace(LUONG, attention=AttentionConfig(score="bilinear", feeding=True)),
+    "rnn-plain": replace(BAHDANAU, decoder="plain"),
     # Wu et al. 2021, the smallest and best of theirs on Multi30k.
     "transformer-tiny": ModelConfig(size=128, dropout=0.3, tied="all"),
     "transformer-base": ModelConfig(

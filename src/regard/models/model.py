@@ -1,42 +1,40 @@
-"""An encoder and a decoder, and what training wants from them."""
+"""An encoder–decoder and its loss."""
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple
 
 import torch
 from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
-from regard.compute.kernels.cross_entropy import cross_entropy
 from regard.errors import wrong
-from regard.models.interface import Decoder, Encoder, EncoderOutput
-
-State = TypeVar("State")
+from regard.models.interface import Decoder, Encoder, EncoderOutput, State
+from regard.models.kernels.cross_entropy import cross_entropy
 
 
 class Losses(NamedTuple):
     """Sums over the target tokens: sums add over batches, means do not."""
 
     total: Float[Tensor, ""]  # smoothed; has a gradient
-    negative_log_likelihood: Float[Tensor, ""]  # negative log-likelihood: perplexity is exp(surprise / tokens)
+    negative_log_likelihood: Float[Tensor, ""]  # perplexity is exp of this / tokens
     tokens: int
 
 
 class EncoderDecoder(nn.Module, Generic[State]):
-    """Reads a source and says a target."""
+    """Encodes a source and predicts a target."""
 
     def __init__(self, encoder: Encoder, decoder: Decoder[State]) -> None:
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
     def encode(self, source: Tensor, lengths: Int[Tensor, " batch"]) -> EncoderOutput:
-        """The source, read."""
+        """Encode a batch of sources."""
         encoded: EncoderOutput = self.encoder(source, lengths)
         return encoded
 
     def forward(
         self, source: Tensor, lengths: Int[Tensor, " batch"], tokens: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
-        """Scores of the next token after each of the given ones."""
+        """Return the scores of the next token after each of the given ones."""
         logits: Tensor = self.decoder(tokens, self.encode(source, lengths))
         return logits
 
@@ -49,17 +47,17 @@ class EncoderDecoder(nn.Module, Generic[State]):
         *,
         smoothing: float = 0.0,
     ) -> Losses:
-        """How far the model is from saying these targets, which begin with a start token and end with an end token.
+        """Return the loss of targets that begin with a start token and end with an end token, under teacher forcing.
 
-        `target_lengths` count both. Each token but the first is to be said; the vocabulary's matrix is multiplied
-        for those alone, not for padding.
+        `target_lengths` count both. The vocabulary's matrix is multiplied for the tokens to be predicted alone, not
+        for padding.
         """
-        said, steps = target[:, :-1], target_lengths - 1
+        inputs, steps = target[:, :-1], target_lengths - 1
         if int(steps.min()) < 1:
             fix = "begin each target with a start token and end it with an end token"
             raise wrong("target_lengths", int(target_lengths.min()), "at least 2", fix)
-        vectors = self.decoder.teacher_force(said, self.encode(source, lengths), steps).vectors
-        real = torch.arange(said.shape[1], device=said.device) < steps[:, None]
+        vectors = self.decoder.teacher_force(inputs, self.encode(source, lengths), steps).vectors
+        real = torch.arange(inputs.shape[1], device=inputs.device) < steps[:, None]
         output = self.decoder.output
         wanted = target[:, 1:][real]
         judged = cross_entropy(vectors[real], output.weight, output.bias, wanted, smoothing=smoothing)

@@ -1,4 +1,4 @@
-"""Steps of sentences that end at different times, in stretches: each is taken by those alone that go on."""
+"""Steps of sentences of different lengths, in segments: each step is taken by the sentences that go on alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import torch
 
-from regard.algebra.shapes import Float, Int, Tensor
-from regard.models.interface import Alignment, AttentionSample
+from regard.algebra.shapes import Int, Tensor
+from regard.models.interface import AttentionSample, stack_steps
 
-SPARE = 8  # a stretch ends when one row in so many has nothing more to say: a new one costs a little, too
+SPARE = 8  # a segment ends when one row in so many is finished: a new segment has a price, too
 
 
 class Segment(NamedTuple):
@@ -22,7 +22,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """All steps of a batch of so many sentences; `order` names them, the longest first (None: as they are)."""
+    """All steps of a batch; `order` sorts its sentences, the longest first (None: they stay as they are)."""
 
     sentences: int
     order: Int[Tensor, " batch"] | None
@@ -30,7 +30,7 @@ class Segments:
 
     @classmethod
     def from_lengths(cls, lengths: Int[Tensor, " batch"] | None, sentences: int, steps: int) -> "Segments":
-        """The stretches of sentences with these lengths (None: all take all steps).
+        """Return the segments of sentences with these lengths (None: all take all steps).
 
         >>> Segments.from_lengths(torch.tensor([1, 3, 3]), 3, 3).parts
         (Segment(start=0, stop=1, rows=3), Segment(start=1, stop=3, rows=2))
@@ -47,24 +47,19 @@ class Segments:
         return cls(sentences, lengths.argsort(descending=True, stable=True), parts)
 
     def sort_rows(self, rows: Tensor) -> Tensor:
-        """The rows in that order."""
+        """Return the rows of the batch in sorted order."""
         return rows if self.order is None else rows.index_select(0, self.order)
 
     def stack_steps(self, steps: Sequence[Tensor]) -> Tensor:
-        """What each step made for its rows, as `(batch, step, …)` in the old order; zeros where none was taken."""
+        """Return what each step computed as `(batch, step, …)` in the old order; zeros for steps not taken."""
         if self.order is None:
-            return torch.stack(list(steps), dim=1)
+            return stack_steps(steps)
         rest = [(0, 0) * (step.dim() - 1) + (0, self.sentences - len(step)) for step in steps]
         whole = [torch.nn.functional.pad(step, pad) for step, pad in zip(steps, rest, strict=True)]
-        return torch.stack(whole, dim=1).index_select(0, self.order.argsort())
-
-    def build_alignment(self, steps: Sequence[Alignment | None]) -> "SegmentedAlignment | None":
-        """Where all steps looked; None where none did."""
-        found = tuple(step for step in steps if step is not None)
-        return SegmentedAlignment(self, found) if found else None
+        return stack_steps(whole).index_select(0, self.order.argsort())
 
     def stack_samples(self, steps: Sequence[AttentionSample | None]) -> AttentionSample | None:
-        """How all steps came to where they looked; None where nothing was chosen."""
+        """Return the samples of all steps as one; None if there are none."""
         made = [step for step in steps if step is not None]
         if not made:
             return None
@@ -72,15 +67,3 @@ class Segments:
         return AttentionSample(
             self.stack_steps([step.soft_weights for step in made]), self.stack_steps(logs) if logs else None
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentedAlignment:
-    """Weights of one step after another, put together when they are asked for."""
-
-    plan: Segments
-    steps: tuple[Alignment, ...]
-
-    def dense(self) -> Float[Tensor, "batch target source"]:
-        """All of them."""
-        return self.plan.stack_steps([step.dense() for step in self.steps])

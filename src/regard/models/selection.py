@@ -1,4 +1,4 @@
-"""Reordering the rows of any state: what beam search does at each step."""
+"""Select and reorder the rows of any state, as beam search does at each step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -17,11 +17,11 @@ class Selectable(Protocol):
     """A state that knows how its rows are reordered."""
 
     def select(self, index: Tensor) -> Any:
-        """Some rows, in another order, some perhaps twice."""
+        """Return some rows, in any order, perhaps repeated."""
 
 
 def select(state: Tree, index: Int[Tensor, " chosen"]) -> Tree:
-    """The rows of a state that `index` names, in that order; a row may be named twice.
+    """Return the rows of a state at `index`, in that order, perhaps repeated.
 
     A state is a tensor with a row for each hypothesis, a number or None (the same for all rows), something with a
     `select` of its own, or a tuple, list, dict or dataclass of such.
@@ -30,8 +30,8 @@ def select(state: Tree, index: Int[Tensor, " chosen"]) -> Tree:
     {'hidden': tensor([[2.],
             [2.]]), 'steps': 3}
     """
-    found: Tree = _select(state, index)
-    return found
+    selected: Tree = _select(state, index)
+    return selected
 
 
 def _select(state: Any, index: Tensor) -> Any:
@@ -59,17 +59,17 @@ def _map_tree(tree: Any, function: Callable[[Any], Any]) -> Any:
 
 
 class RowGroups(NamedTuple):
-    """Rows side by side, `width` for each of some sentences; `owners` names the sentences, None: all, as before."""
+    """Rows in groups of `width` neighbors; `owners` are the sentences of the groups (None: all, as before)."""
 
     owners: Int[Tensor, " sentence"] | None
     width: int
 
 
 def regroup(index: Int[Tensor, " row"], sentences: int, width: int) -> RowGroups:
-    """How rows that were grouped `width` to a sentence are grouped after a selection.
+    """Return the groups after a selection among rows that had groups of `width`, one for each sentence.
 
-    As long as every sentence keeps its place and its number of rows, nothing that is shared by its rows has to move.
-    Rows that are no longer side by side, or not equally many, become groups of one.
+    If every sentence keeps its position and equally many rows, `owners` is None: nothing that they share has to move.
+    Rows of a sentence that are not neighbors, or not equally many, become groups of one.
 
     >>> regroup(torch.tensor([1, 0, 3, 3]), 2, 2)
     RowGroups(owners=None, width=2)
@@ -89,7 +89,7 @@ def regroup(index: Int[Tensor, " row"], sentences: int, width: int) -> RowGroups
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedState(Generic[Tree]):
-    """What the hypotheses of one sentence have in common: one copy for all `width` of them.
+    """State that the `width` hypotheses of a sentence share: one copy for all of them.
 
     `part` is a state with one row for each of the `sentences`. Selecting among the hypotheses of each sentence, as
     beam search does at every step, copies nothing.
@@ -100,18 +100,18 @@ class SharedState(Generic[Tree]):
     width: int = 1
 
     def select(self, index: Int[Tensor, " row"]) -> "SharedState[Tree]":
-        """The part of each selected row's sentence."""
+        """Return the parts of the selected rows' sentences."""
         owners, width = regroup(index, self.sentences, self.width)
         if owners is None:
             return self if width == self.width else SharedState(self.part, self.sentences, width)
         return SharedState(select(self.part, owners), len(owners), width)
 
     def fold(self, rows: Tensor) -> Tensor:
-        """`(row, …)` as `(sentence, hypothesis, …)`: the hypotheses of a sentence are its queries."""
+        """Return `(row, …)` as `(sentence, hypothesis, …)`: the hypotheses of a sentence are its queries."""
         return rows.view(self.sentences, self.width, *rows.shape[1:])
 
     def expand(self, device: torch.device) -> Tree:
-        """The part with one row for each hypothesis, copied where a sentence has several."""
+        """Return the part with one row for each hypothesis, copied if a sentence has several."""
         if self.width == 1:
             return self.part
         return select(self.part, torch.arange(self.sentences, device=device).repeat_interleave(self.width))

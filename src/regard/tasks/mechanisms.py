@@ -6,7 +6,7 @@ from regard.algebra import catalog
 from regard.algebra.aggregates import Aggregate
 from regard.algebra.catalog import Sizes
 from regard.layers.mechanism import Mechanism
-from regard.models.builder import build_normalizer, build_score
+from regard.models.attention_builder import build_normalizer, build_score
 
 
 def build_catalog_mechanism(
@@ -17,7 +17,7 @@ def build_catalog_mechanism(
     >>> type(build_catalog_mechanism("cosine", Sizes(8, 8, 8)).score).__name__
     'Cosine'
     """
-    aggregate = cast(Aggregate, catalog.find("aggregate", aggregate_name)())
+    aggregate = cast(Aggregate, catalog.find("aggregate", aggregate_name)(sizes))
     return Mechanism(
         build_score(score, sizes), normalizer=build_normalizer(normalizer, sizes, sequential=False), aggregate=aggregate
     )

@@ -1,4 +1,4 @@
-"""The mean of several checkpoints' weights, which often translates better than any one of them."""
+"""Average the weights of several checkpoints, which often translate better than any one of them."""
 
 import os
 from collections.abc import Sequence
@@ -19,26 +19,26 @@ from regard.training.tensors import find_mismatch, to_safetensors
 
 
 def average_checkpoints(run: Path, count: int, by: Literal["last", "best"], goal: Goal, output: Path) -> list[Path]:
-    """Writes the mean of the weights of the last or best `count` checkpoints; returns which they were.
+    """Write the mean weights of the last or best `count` checkpoints and return the paths of these.
 
-    Damaged ones are left out. Nobody else may work on the run meanwhile: it might delete what is read.
+    Damaged ones are left out. The run is locked, because a training might delete what is read.
     """
     read_versions(run)
     with hold_lock(run) if os.access(run, os.W_OK) else nullcontext():
         damaged = find_damage(run)
         due = [path for path, state in reversed(read_states(run).items()) if state["due"]]
-        found = [path for path in (rank_checkpoints(run, goal) if by == "best" else due) if path not in damaged]
-        if not 1 <= count <= len(found):
+        paths = [path for path in (rank_checkpoints(run, goal) if by == "best" else due) if path not in damaged]
+        if not 1 <= count <= len(paths):
             fix = f"average fewer, or train with training.keep={max(1, count)}"
-            raise wrong("count", count, f"1 to {len(found)}, the {by} checkpoints that {run} has kept", fix)
-        weights = average_weights(found[:count])
+            raise wrong("count", count, f"1 to {len(paths)}, the {by} checkpoints that {run} has kept", fix)
+        weights = average_weights(paths[:count])
         with wrap_storage_errors("average", output):
             replace_file(output, to_safetensors(weights))
-        return found[:count]
+        return paths[:count]
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
-    r"""$\frac{1}{n} \sum_i w_i$ in double precision; what is not a floating-point number is the first's."""
+    r"""Return $\frac{1}{n} \sum_i w_i$, computed in double precision; integer tensors are those of the first path."""
     first = read_tensors(paths[0], "weights")
     sums = {name: tensor.double() for name, tensor in first.items() if tensor.is_floating_point()}
     for path in paths[1:]:

@@ -30,31 +30,30 @@ from regard.training.task import Goal
 from regard.training.tensors import read_safetensors
 
 FORMAT = 1
-RESUMABLE_CHECKPOINTS = (
-    2  # so many of the newest keep their optimizer: one to go on from, one should that one be damaged
-)
+RESUMABLE_CHECKPOINTS = 2  # the newest keep their optimizer; the second is for the case that the first is damaged
 TEMPORARY_PREFIX = ".saving-"
 DAMAGED_PREFIX = "damaged-"
 STATE_FIELDS = ("progress", "metrics_bytes", "due")
 
 
 class DamageError(InputError):
-    """A checkpoint that is not as it was written."""
+    """A checkpoint that has changed since it was written."""
 
 
 def find_checkpoints(run: Path) -> list[Path]:
-    """Every checkpoint of a run, oldest first."""
+    """Return every checkpoint of a run, oldest first."""
     folder = run / "checkpoints"
     names = folder.iterdir() if folder.is_dir() else ()
     return sorted(path for path in names if path.name.isdigit() and path.is_dir())
 
 
 def get_checkpoint_path(run: Path, step: int) -> Path:
+    """Return the path of the checkpoint of a step."""
     return run / "checkpoints" / f"{step:09d}"
 
 
 def create_temporary(run: Path, step: int) -> Path:
-    """A new folder to fill. Its name is not that of a checkpoint, so it is never taken for one."""
+    """Return a new folder to fill. Its name is not that of a checkpoint, so nothing mistakes it for one."""
     folder = run / "checkpoints"
     folder.mkdir(exist_ok=True)
     remove_leftovers(run)
@@ -64,14 +63,14 @@ def create_temporary(run: Path, step: int) -> Path:
 
 
 def remove_leftovers(run: Path) -> None:
-    """Removes what a process left that was killed while it wrote or deleted a checkpoint."""
+    """Remove what a process left behind that was killed while it wrote or deleted a checkpoint."""
     for kind in (TEMPORARY_PREFIX, DELETING_PREFIX):
         for left_over in (run / "checkpoints").glob(f"{kind}*"):
             shutil.rmtree(left_over)
 
 
 def seal(temporary: Path, state: Mapping[str, Any]) -> Path:
-    """Lists what `create_temporary`'s folder holds, forces it to the disk and makes it a checkpoint."""
+    """Write the state and the manifest into the folder of `create_temporary`, and rename it to a checkpoint."""
     write_file(temporary / "state.json", json.dumps(state, indent=1).encode())
     files = [path for path in sorted(temporary.rglob("*")) if path.is_file()]
     listed = {str(path.relative_to(temporary)): describe_file(path) for path in files}
@@ -80,18 +79,19 @@ def seal(temporary: Path, state: Mapping[str, Any]) -> Path:
         sync_folder(folder)
     final = temporary.with_name(temporary.name.removeprefix(TEMPORARY_PREFIX))
     if final.exists():
-        remove_folder(final)  # one that an error had cut short at the same step
+        remove_folder(final)  # saved at the same step after an error
     temporary.rename(final)
     sync_folder(final.parent)
     return final
 
 
 def describe_file(path: Path) -> dict[str, Any]:
+    """Return size and sha256 of a file, as the manifest lists them."""
     return {"bytes": path.stat().st_size, "sha256": compute_sha256(path)}
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """What a checkpoint says it holds."""
+    """Return the files of a checkpoint with their sizes and sha256."""
     try:
         content = read_json(path / "manifest.json")
         files, version = dict(content["files"]), content["format"]
@@ -104,7 +104,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def verify_checkpoint(path: Path) -> None:
-    """Raises unless every file is as it was written and nothing that is needed is missing."""
+    """Raise unless every file is unchanged and nothing that is needed is missing."""
     files = read_manifest(path)
     for name, expected in files.items():
         file = path / name
@@ -118,20 +118,20 @@ def verify_checkpoint(path: Path) -> None:
 
 
 def damage_error(path: Path, what: str) -> DamageError:
-    """The sentence for a checkpoint that cannot be used, where no other can take its place."""
+    """Return the error of a checkpoint that cannot be used."""
     fix = "restore that folder from a copy, or start a new run"
     return DamageError(format_message("checkpoint", f"{path} with {what}", "a whole checkpoint", fix))
 
 
 def is_resumable(path: Path) -> bool:
-    """Whether a checkpoint still has its optimizer: a run goes on exactly from no other."""
+    """Return whether a checkpoint still has its optimizer, which a resumed run needs."""
     return any(name.startswith("optimizer") for name in read_manifest(path))
 
 
 def choose_checkpoint(run: Path) -> tuple[Path | None, list[str]]:
-    """The newest whole checkpoint, none if the run never came so far, and a note on each that is damaged.
+    """Return the newest whole checkpoint (None if nothing was saved yet) and a note on each that is damaged.
 
-    Damaged ones get another name, so that nothing takes them for whole. They are left to whoever wants to look.
+    Damaged ones are renamed, so that nothing mistakes them for whole, and kept for inspection.
     """
     found, problems = find_checkpoints(run), find_damage(run)
     whole = [path for path in found if path not in problems and is_resumable(path)]
@@ -146,7 +146,7 @@ def choose_checkpoint(run: Path) -> tuple[Path | None, list[str]]:
 
 
 def find_damage(run: Path) -> dict[Path, DamageError]:
-    """The damaged checkpoints of a run, and what is wrong with each."""
+    """Return the damaged checkpoints of a run, and what is wrong with each."""
     problems = {}
     for path in find_checkpoints(run):
         try:
@@ -157,12 +157,12 @@ def find_damage(run: Path) -> dict[Path, DamageError]:
 
 
 def describe_damage(error: DamageError) -> str:
-    """What is wrong, without what to do about it."""
+    """Return what is damaged, without the fix."""
     return str(error).removeprefix("checkpoint: got ").partition(", expected ")[0]
 
 
 def set_aside(path: Path) -> None:
-    """Gives a damaged checkpoint another name."""
+    """Rename a damaged checkpoint."""
     target = path.with_name(f"{DAMAGED_PREFIX}{path.name}")
     if target.exists():
         remove_folder(target)
@@ -171,7 +171,7 @@ def set_aside(path: Path) -> None:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """The small facts of a checkpoint: progress, and how long the metrics file was."""
+    """Return the state of a checkpoint: progress, and how long the metrics file was. Raise if it is damaged."""
     try:
         state = read_json(path / "state.json")
     except (OSError, ValueError):
@@ -189,7 +189,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def read_states(run: Path) -> dict[Path, dict[str, Any]]:
-    """The states of the checkpoints, oldest first. One that somebody spoilt since the start is left alone."""
+    """Return the states of the checkpoints, oldest first; damaged ones are skipped."""
     states = {}
     for path in find_checkpoints(run):
         with contextlib.suppress(DamageError):
@@ -198,7 +198,7 @@ def read_states(run: Path) -> dict[Path, dict[str, Any]]:
 
 
 def read_tensors(path: Path, what: str) -> dict[str, Tensor]:
-    """The `weights` or `optimizer` tensors of a checkpoint, whole, however they were written."""
+    """Return the `weights` or `optimizer` tensors of a checkpoint, sharded or not."""
     if (path / what).is_dir():
         # Here and not above: importing torch's distributed checkpoints takes 0.7 s that most runs never need.
         from regard.training.shards import gather_shards
@@ -208,7 +208,7 @@ def read_tensors(path: Path, what: str) -> dict[str, Tensor]:
 
 
 def rank_checkpoints(run: Path, goal: Goal) -> list[Path]:
-    """The checkpoints that were evaluated, the best first; of equals that with the lower loss, then the later."""
+    """Return the evaluated checkpoints, best first; of equal ones the lower loss, then the later step, is better."""
     sign = -1.0 if goal.better == "higher" else 1.0
 
     def rank(path: Path) -> tuple[float, float, int]:
@@ -221,10 +221,10 @@ def rank_checkpoints(run: Path, goal: Goal) -> list[Path]:
 
 
 def prune(run: Path, keep: int, goal: Goal) -> None:
-    """Keeps the last `keep`, the best `keep` and the newest; of old ones only the weights.
+    """Delete all but the last `keep`, the best `keep` and the newest; drop the optimizer of old ones.
 
-    A checkpoint that was not due (an interruption, the clock) goes when a due one follows it: which ones are
-    kept must not depend on whether the run was interrupted.
+    A checkpoint that was not due (an interruption, the clock) is deleted when a due one follows it: which ones
+    are kept must not depend on whether the run was interrupted.
     """
     states = read_states(run)
     existing = list(states)
@@ -239,7 +239,7 @@ def prune(run: Path, keep: int, goal: Goal) -> None:
 
 
 def drop_optimizer(path: Path) -> None:
-    """Drops the optimizer: from the list first, so that a checkpoint never misses what it lists."""
+    """Delete the optimizer, first from the manifest, so that a checkpoint never lists a file that it has not."""
     files = read_manifest(path)
     rest = {name: value for name, value in files.items() if not name.startswith("optimizer")}
     if rest != files:

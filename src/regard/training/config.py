@@ -16,14 +16,16 @@ from regard.training.storage import read_text
 from regard.training.toml import NOTHING
 
 Config = TypeVar("Config")
+TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path",
+              type(None): "none"}  # fmt: skip
 DOTS = get_bound("run folder", "config dots")
 QUOTED = re.compile(r"""\"[^"\n]*\"|'[^'\n]*'""")
 
 
 def configure(base: Config, file: Path | None = None, overrides: Mapping[str, object] | None = None) -> Config:
-    """`base` (a preset) with the fields that a TOML file names, then those of `overrides`.
+    """Return `base` (a preset) with the fields that a TOML file names, then those of `overrides`.
 
-    `overrides` has dotted names, as flags do: `{"model.heads": "8"}`. Text is read as the field's type.
+    `overrides` has dotted names, as flags do: `{"model.heads": "8"}`. Text is parsed as the field's type.
     """
     values = dict(flatten_tables(read_toml(file))) if file else {}
     values |= overrides or {}
@@ -36,7 +38,7 @@ def configure(base: Config, file: Path | None = None, overrides: Mapping[str, ob
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """The tables of a file, or one sentence about what is wrong with it."""
+    """Return the tables of a file; raise in one sentence if it cannot be read."""
     try:
         return parse_toml(read_text(file))
     except FileNotFoundError:
@@ -67,7 +69,7 @@ def find_crowded_line(text: str) -> tuple[int, int] | None:
 
 
 def flatten_tables(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:
-    """Nested tables as dotted names."""
+    """Yield the values of nested tables by dotted name."""
     for name, value in tables.items():
         if isinstance(value, dict):
             yield from flatten_tables(value, f"{path}{name}.")
@@ -76,7 +78,7 @@ def flatten_tables(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[
 
 
 def walk_fields(config: Any, path: str = "") -> Iterator[tuple[str, object]]:
-    """Every field that holds a value, by its dotted name."""
+    """Yield every field that holds a value, by its dotted name."""
     for entry in fields(config):
         value = getattr(config, entry.name)
         if is_dataclass(value):
@@ -86,13 +88,13 @@ def walk_fields(config: Any, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def compare_configs(before: Any, after: Any) -> dict[str, tuple[object, object]]:
-    """The fields whose values differ, by dotted name."""
+    """Return the fields whose values differ, by dotted name."""
     old, new = dict(walk_fields(before)), dict(walk_fields(after))
     return {name: (old.get(name), new.get(name)) for name in old | new if old.get(name) != new.get(name)}
 
 
 def replace_fields(config: Any, path: str, values: Mapping[str, object]) -> Any:
-    """A copy in which the fields named in `values` are replaced."""
+    """Return a copy in which the fields named in `values` are replaced."""
     hints = get_type_hints(type(config))
     new = {}
     for entry in fields(config):
@@ -109,7 +111,7 @@ def replace_fields(config: Any, path: str, values: Mapping[str, object]) -> Any:
 
 
 def parse_value(name: str, value: object, hint: Any, old: object) -> object:
-    """`value` as the type `hint` wants it."""
+    """Return `value` as the type `hint`; raise if it is none."""
     choices = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if type(None) in choices and value in (None, NOTHING):
         return None
@@ -123,57 +125,46 @@ def parse_value(name: str, value: object, hint: Any, old: object) -> object:
 
 
 def convert(value: Any, kind: Any) -> object:
-    """`value` as `kind`; raises ValueError or TypeError where that would lose or invent something."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return next(choice for choice in arguments if choice == value) if value in arguments else reject()
-    if origin is tuple:
-        return convert_items(value, arguments)
+    """Return `value` as `kind`; raise ValueError or TypeError if that would lose or invent something."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)[get_args(kind).index(value)]
+    if get_origin(kind) is tuple:
+        return convert_items(value, get_args(kind))
     if kind is bool:
-        words = {"true": True, "false": False}
-        return value if isinstance(value, bool) else words[value] if value in words else reject()
+        return value if isinstance(value, bool) else bool(("false", "true").index(value))
     if isinstance(value, bool):
-        reject()
+        raise ValueError
     if kind is Path:
         return Path(value)
-    if kind is str:
-        return value if isinstance(value, str) else reject()
-    if kind is int and isinstance(value, float):
-        reject()  # 2.5 heads must not become 2
-    number = kind(value) if kind in (int, float) else reject()
-    return number if kind is int or isfinite(number) else reject()
+    if kind is str and isinstance(value, str):
+        return value
+    if kind not in (int, float) or (kind is int and isinstance(value, float)):
+        raise ValueError  # 2.5 heads must not become 2
+    number = kind(value)
+    if kind is float and not isfinite(number):
+        raise ValueError
+    return number
 
 
 def convert_items(value: Any, kinds: tuple[Any, ...]) -> tuple[object, ...]:
-    """A list, or text with commas, as a tuple."""
+    """Return a list, or text with commas, as a tuple."""
     items = [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else list(value)
     if len(kinds) == 2 and kinds[1] is Ellipsis:
         kinds = (kinds[0],) * len(items)
     return tuple(convert(item, kind) for item, kind in zip(items, kinds, strict=True))
 
 
-def reject() -> Any:
-    raise ValueError
-
-
 def describe_type(kind: Any) -> str:
-    """A type in words."""
+    """Return a type in words."""
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(str, get_args(kind)))
     if get_origin(kind) is tuple:
         return "a list"
-    return {
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-        str: "text",
-        Path: "a path",
-        type(None): "none",
-    }.get(kind, str(kind))
+    return TYPE_NAMES.get(kind, str(kind))
 
 
 def suggest_value(old: object, choices: tuple[Any, ...]) -> object:
-    """A value that would do: the present one, or the first that the type allows."""
+    """Return an example of a valid value: the present one, or the first that the type allows."""
     if old is not None:
         return old
     first = next(choice for choice in choices if choice is not type(None))
@@ -181,7 +172,7 @@ def suggest_value(old: object, choices: tuple[Any, ...]) -> object:
 
 
 def unknown_field_error(config: Any, name: str, value: object) -> InputError:
-    """What to say about a name that is not in the configuration."""
+    """Return the error of a name that is not in the configuration."""
     parts, section, path = name.split("."), config, ""
     while len(parts) > 1 and is_dataclass(getattr(section, parts[0], None)):
         path += parts[0] + "."
@@ -195,7 +186,7 @@ def unknown_field_error(config: Any, name: str, value: object) -> InputError:
 
 
 def find_nearest_field(config: Any, name: str) -> str:
-    """The dotted name that was probably meant: the same last word elsewhere, or the closest spelling."""
+    """Return the dotted name that was probably meant: the same last word elsewhere, or the closest spelling."""
     names = [known for known, _ in walk_fields(config)]
     path, _, last = name.rpartition(".")
     same_word = [known for known in names if known.rpartition(".")[2] == last]

@@ -1,4 +1,4 @@
-"""Events in a terminal: a bar with loss, tokens a second and time left, and a line for what is worth keeping."""
+"""Show events in a terminal: a bar with loss, tokens a second and time left, and lines that stay."""
 
 from collections.abc import Iterable, Iterator
 
@@ -17,7 +17,7 @@ REASONS = {
 
 
 def display_events(events: Iterable[Event], console: Console) -> Iterator[Event]:
-    """Passes the events on and shows each. Where the output is no terminal there is no bar, only lines."""
+    """Show each event and yield it. Without a terminal there is no bar, only lines."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -33,12 +33,12 @@ def display_events(events: Iterable[Event], console: Console) -> Iterator[Event]
 
 
 def show_event(event: Event, bar: Progress, task: TaskID) -> None:
+    """Update the bar and print the line of an event."""
     match event:
         case Started():
             bar.update(task, total=event.steps, completed=event.step)
         case Stepped():
-            speed = event.tokens / max(event.seconds, 1e-9)
-            figures = f"loss {event.loss:.4g}  {speed:,.0f} tokens/s"
+            figures = f"loss {event.loss:.4g}  {event.tokens_per_second:,.0f} tokens/s"
             bar.update(task, completed=event.step, figures=figures)
     line = format_event(event)
     if line:
@@ -46,7 +46,7 @@ def show_event(event: Event, bar: Progress, task: TaskID) -> None:
 
 
 def format_event(event: Event) -> str | None:
-    """What stays on the screen, in plain words.
+    """Return the line of an event that stays on the screen; None if it has none.
 
     >>> format_event(Evaluated(8, 1, {"bleu": 12.5}, True))
     'step 8, epoch 1: bleu 12.5, the best so far'

@@ -1,4 +1,4 @@
-"""How good the model is on held-out data, measured by all processes together."""
+"""Evaluate the model on held-out data, by all processes together."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ ONE_ITEM = DataShare(0, 2**31)  # a share so small that it has one item, if ther
 
 
 def evaluate_model(session: Session, step: int) -> dict[str, float]:
-    """The task's metrics at this step. What is drawn at random is a function of the step alone."""
+    """Return the task's metrics at this step. Random numbers are a function of the step alone."""
     sums = session.runtime.merge_sums(measure_share(session, step, session.runtime.share))
     try:
         return compute_metrics(session.task, sums)
@@ -27,18 +27,18 @@ def evaluate_model(session: Session, step: int) -> dict[str, float]:
 
 
 def check_evaluation(session: Session, step: int) -> None:
-    """Evaluates once on one item before the first step: what is missing should be told now and not in an hour."""
+    """Evaluate one item before the first step, so that missing data is reported now and not in an hour."""
     try:
         compute_metrics(session.task, measure_share(session, step, ONE_ITEM))
         usable = 1.0
     except EMPTY_ERRORS:
-        usable = 0.0  # that item is not one that can be used; only all of them tell
+        usable = 0.0  # the first item cannot be used; others may
     if session.runtime.sum_values([usable])[0] < session.runtime.share.world:
         evaluate_model(session, step)
 
 
 def measure_share(session: Session, step: int, part: DataShare) -> Mapping[str, float]:
-    """What the task measures of a share of the held-out data, with the model as it is."""
+    """Return the sums that the task measures on a share of the held-out data."""
     model = gather_model(session)
     model.eval()
     seed_generator(session.settings.seed, step, session.runtime.share.rank)
@@ -49,7 +49,7 @@ def measure_share(session: Session, step: int, part: DataShare) -> Mapping[str, 
 
 
 def compute_metrics(task: Task[Any], sums: Mapping[str, float]) -> dict[str, float]:
-    """The metrics, if there are any and the one that decides is among them."""
+    """Return the metrics; raise if there are none or that of the goal is not among them."""
     metrics = task.metrics(sums)
     if not metrics:
         raise KeyError(task.goal.metric)
@@ -60,7 +60,7 @@ def compute_metrics(task: Task[Any], sums: Mapping[str, float]) -> dict[str, flo
 
 
 def gather_model(session: Session) -> nn.Module:
-    """The model as one piece: a search takes as many steps as it likes, shards must move together."""
+    """Return the whole model: processes search for different numbers of steps, which shards could not follow."""
     if not session.runtime.is_sharded:
         return session.model
     full = {name: gather_tensor(tensor) for name, tensor in collect_tensors(session.model).items()}

@@ -1,4 +1,4 @@
-"""What happens in a run. The command line prints these, the page streams them, tests assert on them."""
+"""The events of a run. The command line prints them, the page streams them, tests assert on them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -39,10 +39,15 @@ class Stepped:
     rate: float
     norm: float  # of the gradient of the mean loss in the last step, before clipping
 
+    @property
+    def tokens_per_second(self) -> float:
+        """The speed since the last such event."""
+        return self.tokens / max(self.seconds, 1e-9)
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The metrics on held-out data, and whether the one that decides was never better."""
+    """The metrics on held-out data, and whether the metric of the goal is the best so far."""
 
     step: int
     epoch: int
@@ -73,7 +78,7 @@ Event: TypeAlias = Started | Noted | Stepped | Evaluated | Saved | Finished
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    """An event as a JSON object, with its name first.
+    """Return an event as a JSON object, with its name first.
 
     >>> event_to_json(Saved(3, Path("runs/a/checkpoints/000000003")))
     {'event': 'saved', 'step': 3, 'path': 'runs/a/checkpoints/000000003'}

@@ -1,7 +1,7 @@
-"""What processes that train together owe each other when one of them fails: its reason, and an end.
+"""Share the reason of a failure among processes that train together.
 
-A process that waits for another in a collective cannot be told anything; it notices that the other is gone. So whoever
-fails first writes down why, in the store that all share, and ends. The others, cut off, look there.
+A process that waits for another in a collective only notices that the other is gone. So the process that fails first
+writes the reason to the store that all share, and ends. The others are disconnected and read it there.
 """
 
 import json
@@ -28,7 +28,7 @@ class ProcessError(RegardError, RuntimeError):
 
 @contextmanager
 def share_failures(store: Store, rank: int) -> Iterator[None]:
-    """Tells the others about an error in here; what only came of another's end is raised as the other's error."""
+    """Tell the others about an error in here; what only came of another's end is raised as the other's error."""
     try:
         yield
     except Exception as error:
@@ -50,7 +50,7 @@ def leave_together(store: Store, world: int) -> None:
 
 
 def is_disconnected(error: BaseException | None) -> bool:
-    """Whether an error says that another process is gone."""
+    """Return whether an error says that another process is gone."""
     if error is None or (isinstance(error, RegardError) and error.relayed):
         return False
     kinds = isinstance(error, DistBackendError | DistNetworkError | DistStoreError)
@@ -59,7 +59,7 @@ def is_disconnected(error: BaseException | None) -> bool:
 
 
 def write_failure(store: Store, error: Exception, rank: int) -> None:
-    """Leaves the reason where the others will look, unless there is one."""
+    """Leave the reason where the others will look, unless there is one."""
     try:
         if not store.check([KEY]):
             store.set(KEY, serialize_error(error, rank))
@@ -68,7 +68,7 @@ def write_failure(store: Store, error: Exception, rank: int) -> None:
 
 
 def read_failure(store: Store) -> RegardError:
-    """The error with which another process ended, or that nobody knows it."""
+    """Return the error with which another process ended, or that nobody knows it."""
     try:
         text = store.get(KEY).decode() if store.check([KEY]) else ""
     except RuntimeError:
@@ -79,12 +79,12 @@ def read_failure(store: Store) -> RegardError:
 
 
 def serialize_error(error: Exception, rank: int) -> str:
-    """An error as text that another process can make it of again."""
+    """Return an error as text that another process can make it of again."""
     return json.dumps({"kind": type(error).__name__, "text": str(error), "rank": rank})
 
 
 def deserialize_error(text: str) -> RegardError:
-    """The inverse of `serialize_error`; an error that is not ours becomes a sentence about it."""
+    """Return the inverse of `serialize_error`; an error that is not ours becomes a sentence about it."""
     fix = "look at the output of that process; regard resume goes on from the last checkpoint"
     if not text:
         return ProcessError(format_message("processes", "one that ended without a word", "all to finish", fix))
@@ -97,7 +97,7 @@ def deserialize_error(text: str) -> RegardError:
 
 
 def collect_subclasses(base: type[RegardError]) -> dict[str, type[RegardError]]:
-    """A class and all that are made from it, by name."""
+    """Return a class and all that are made from it, by name."""
     found = {base.__name__: base}
     for kind in base.__subclasses__():
         found |= collect_subclasses(kind)
@@ -105,7 +105,7 @@ def collect_subclasses(base: type[RegardError]) -> dict[str, type[RegardError]]:
 
 
 def write_report(report: Path, error: RegardError) -> None:
-    """Writes an error to a file that the launcher reads, unless another process was first."""
+    """Write an error to a file that the launcher reads, unless another process was first."""
     try:
         with report.open("x", encoding="utf-8") as file:
             file.write(serialize_error(error, 0))
@@ -114,7 +114,7 @@ def write_report(report: Path, error: RegardError) -> None:
 
 
 def read_report(report: Path) -> RegardError | None:
-    """The error that ended the processes, if one wrote it down."""
+    """Return the error that ended the processes, if one wrote it down."""
     try:
         return deserialize_error(report.read_text(encoding="utf-8"))
     except (OSError, ValueError):

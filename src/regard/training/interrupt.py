@@ -17,7 +17,7 @@ class Interrupt:
 
 @contextmanager
 def catch_signals(*, patient: bool) -> Iterator[Interrupt]:
-    """Listens for SIGINT and SIGTERM while the block runs.
+    """Listen for SIGINT and SIGTERM while the block runs.
 
     A second signal ends the process at once, as ever. Not so with `patient`: a process among others is sent
     the same signal twice, by the terminal and by the launcher.

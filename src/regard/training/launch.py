@@ -25,7 +25,7 @@ PATIENCE = 5.0  # seconds in which the launcher notices that a process died
 
 
 def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts: int = 0) -> bool:
-    """Runs `entry(*arguments)` in each of `processes` new processes and waits for them; false: they were interrupted.
+    """Run `entry(*arguments)` in each of `processes` new processes and waits for them; false: they were interrupted.
 
     If one dies, all are restarted, up to `restarts` times; `train` then goes on from its last checkpoint.
     `entry` must be a function that another process can import.
@@ -51,11 +51,11 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
 
 
 def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> bool:
-    """Starts the processes and waits. The error that one of them wrote down is raised here, once."""
+    """Start the processes and waits. The error that one of them wrote down is raised here, once."""
     try:
         answers = elastic_launch(config, run_worker)(entry, arguments, report)
     except SignalException:
-        return False  # Ctrl-C: the processes have saved and said how to go on
+        return False  # Ctrl-C: the processes have saved and printed how to go on
     except ChildFailedError as error:
         problem = read_report(report)
         if problem:
@@ -71,16 +71,13 @@ def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: t
 
 
 def quiet_torch_logs() -> None:
-    """Leaves one line of what torch logs about a process that was killed; where in torch that was seen is no news.
-
-    Nothing is left of a process whose error is told in our own words.
-    """
+    """Shorten what torch logs about a killed process to one line; drop it if we report the error ourselves."""
 
     def keep_record(record: logging.LogRecord) -> bool:
         if record.exc_info and isinstance(record.exc_info[1], ProcessExitedException):
-            told = record.exc_info[1].exit_code == FAILED
+            is_reported = record.exc_info[1].exit_code == FAILED
             record.exc_info = None
-            return not told
+            return not is_reported
         return True
 
     for name in logging.root.manager.loggerDict:  # each has a level of its own
@@ -90,7 +87,7 @@ def quiet_torch_logs() -> None:
 
 
 def run_worker(entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> RegardError | None:
-    """What each process does. After an error that is written down, a restart would not mend it: it is the answer."""
+    """Run one of the processes; return the error that an earlier start wrote down, which a restart would not mend."""
     earlier = read_report(report)
     if earlier:
         return earlier
@@ -112,7 +109,7 @@ def run_worker(entry: Callable[..., None], arguments: tuple[Any, ...], report: P
 
 
 def end_process(error: RegardError, interrupt: Interrupt, report: Path) -> NoReturn:
-    """Ends this process at once: one that lingered would leave the others waiting for it."""
+    """End this process at once: one that lingered would leave the others waiting for it."""
     deadline = time.monotonic() + PATIENCE
     while error.relayed and not interrupt.asked and time.monotonic() < deadline:
         time.sleep(0.05)  # the launcher is to see first the process that died, not the one that noticed

@@ -77,7 +77,7 @@ class Lock:
 
 @contextlib.contextmanager
 def hold_lock(run: Path) -> Iterator[list[str]]:
-    """Have the lock of a folder while the block runs."""
+    """Hold the lock of a folder while the block runs."""
     lock = Lock()
     try:
         yield lock.acquire(run)
@@ -97,7 +97,7 @@ def check_free(run: Path, name: Path | None = None) -> None:
 
 
 def open_and_lock(run: Path) -> IO[bytes]:
-    """The lock file of a folder, locked. Again where it was removed between opening and locking."""
+    """Return the lock file of a folder, locked. Again where it was removed between opening and locking."""
     while True:
         file = open_regular(run / NAME, os.O_RDWR | os.O_CREAT)
         if not try_lock(file):
@@ -109,7 +109,7 @@ def open_and_lock(run: Path) -> IO[bytes]:
 
 
 def try_lock(file: IO[bytes]) -> bool:
-    """Whether nobody else has the lock; it is ours from now on, until the file is closed."""
+    """Return whether nobody else has the lock; it is ours from now on, until the file is closed."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -126,7 +126,7 @@ def try_lock(file: IO[bytes]) -> bool:
 
 
 def is_abandoned(holder: Holder | None) -> bool:
-    """Whether a process that wrote its name is certainly gone. Of another machine nothing is certain."""
+    """Return whether a process that wrote its name is certainly gone. Of another machine nothing is certain."""
     if holder is None:
         return True
     if holder.host != node():
@@ -143,7 +143,7 @@ def is_abandoned(holder: Holder | None) -> bool:
 
 
 def is_current(file: IO[bytes], path: Path) -> bool:
-    """Whether an open file is still the one of that name."""
+    """Return whether an open file is still the one of that name."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except OSError:
@@ -151,7 +151,7 @@ def is_current(file: IO[bytes], path: Path) -> bool:
 
 
 def read_holder(file: IO[bytes], tries: int = 1) -> Holder | None:
-    """Who wrote their name, if anybody did. Who has just taken the lock may need a moment to write it."""
+    """Return who wrote their name, if anybody did. A new holder may need a moment to write it."""
     for _ in range(tries):
         file.seek(0)
         try:
@@ -163,12 +163,12 @@ def read_holder(file: IO[bytes], tries: int = 1) -> Holder | None:
 
 
 def describe_process() -> Holder:
-    """Who we are."""
+    """Return this process as a holder."""
     return Holder(node(), os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), read_boot_id())
 
 
 def read_boot_id() -> str:
-    """What tells this start of the machine from the one before; nothing where the system does not say."""
+    """Return what tells this start of the machine from the one before; nothing where the system does not say."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -176,7 +176,7 @@ def read_boot_id() -> str:
 
 
 def in_use_error(run: Path, holder: Holder | None) -> InputError:
-    """The sentence for whoever comes second."""
+    """Return the sentence for whoever comes second."""
     fix = "wait until that one has ended, or stop it"
     if holder and holder.host != node():
         fix += f"; if it is gone, remove {run / NAME}"

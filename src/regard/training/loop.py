@@ -1,4 +1,4 @@
-"""The loop: a generator of events. Whoever reads them sets the pace, and may stop reading at any time."""
+"""The training loop: a generator of events. Its caller sets the pace and may stop at any time."""
 
 import math
 import time
@@ -36,7 +36,7 @@ def train(
     resume: Path | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
-    """Trains `task` as `config.training` says, from the beginning or from the last checkpoint of `resume`.
+    """Train `task` as `config.training` says, from the beginning or from the last checkpoint of `resume`.
 
     Killed at any moment and resumed, a run ends with the same bits on a CPU as one that was never killed.
     Ctrl-C, SIGTERM or a true `stop()` end it at the next step, with everything saved.
@@ -68,25 +68,24 @@ def train(
 
 
 def count_planned_steps(task: Task[Any], settings: Training, part: DataShare) -> int:
-    """Where the run ends if nothing ends it before. Epochs may differ by a batch; the first one counts."""
-    wanted = [settings.stop.steps] if settings.stop.steps else []
+    """Return the step at which the run ends unless it ends early. All epochs are taken to be as long as the first."""
+    limits = [settings.stop.steps] if settings.stop.steps else []
     if settings.stop.epochs:
         batches = len(task.epoch(0, part))
-        wanted.append(settings.stop.epochs * math.ceil(batches / settings.optimizer.accumulate))
-    return min(wanted)
+        limits.append(settings.stop.epochs * math.ceil(batches / settings.optimizer.accumulate))
+    return min(limits)
 
 
 def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[[], bool]) -> Iterator[Event]:
-    """Steps until there is a reason to end. At each: log, evaluate, save, as due, in this order."""
+    """Take steps until there is a reason to end; after each log, evaluate and save if that is due, in this order."""
     saved, every = time.monotonic(), session.settings.every
     batches: Sequence[Any] = ()
-    progress, taken = standing.progress, standing.pending_step
+    progress, taken, begun = standing.progress, standing.pending_step, standing.progress.evaluations
     reason = None if taken else find_stop_reason(session, progress)
-    begun = progress.evaluations
     if reason is None:
         check_evaluation(session, progress.step)
     while reason is None:
-        if taken is None:  # otherwise an error came between a step and what follows it, which is made up for
+        if taken is None:  # otherwise an error ended the run between this step and what follows it here
             if not batches:
                 batches = session.task.epoch(progress.epoch, session.runtime.share)
             standing.buffers = copy_buffers(session)
@@ -95,8 +94,7 @@ def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[
             taken = take_step(session, batches, progress, rate, (asked(), overdue))
             progress = advance_progress(progress, taken, len(batches))
             update_run_state(session, standing, progress, taken)
-        if progress.batch == 0:
-            batches = ()
+        batches = batches if progress.batch else ()
         reason = find_stop_reason(session, progress)
         if progress.step % every.log == 0 or reason:
             yield summarize_steps(progress, taken)
@@ -122,32 +120,33 @@ def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[
 def update_run_state(
     session: Session, standing: RunState, progress: Progress, taken: StepResult | None, *, due: bool = False
 ) -> None:
-    """Notes where the run stands, for the case that an error ends it."""
+    """Update what is saved if an error ends the run."""
     standing.progress, standing.pending_step, standing.due, standing.saved = progress, taken, due, False
     standing.metrics_bytes = session.metrics_log.size() if session.metrics_log else 0
     standing.buffers = {}
 
 
 def is_evaluation_due(interval: int | None, progress: Progress) -> bool:
-    """Whether an evaluation is due after this step: by the interval, or at the end of an epoch."""
+    """Return whether an evaluation is due after this step: by the interval, or at the end of an epoch."""
     return progress.step % interval == 0 if interval else progress.batch == 0
 
 
 def summarize_steps(progress: Progress, taken: StepResult) -> Stepped:
+    """Return the event that sums up the steps since the last one."""
     window = progress.window
     loss = window.loss / max(1, window.tokens)
     return Stepped(progress.step, progress.epoch, loss, window.tokens, window.seconds, taken.rate, taken.norm)
 
 
 def evaluate(session: Session, progress: Progress) -> tuple[Progress, Evaluated]:
-    """Measures, and judges by the metric that decides."""
+    """Evaluate the model and compare the metric of the goal with the best so far."""
     metrics = evaluate_model(session, progress.step)
     progress, best = update_best(progress, metrics, session.task.goal)
     return progress, Evaluated(progress.step, progress.epoch, metrics, best)
 
 
 def find_stop_reason(session: Session, progress: Progress) -> StopReason | None:
-    """Why the run is over, if it is."""
+    """Return why the run is over; None if it is not."""
     stop, goal = session.settings.stop, session.task.goal
     if stop.target is not None and progress.best is not None and goal.is_reached(progress.best, stop.target):
         return "target"

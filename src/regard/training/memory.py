@@ -1,4 +1,4 @@
-"""Whether the machine has the memory that a model needs: asked before the system ends the process for it."""
+"""Check that a model fits in memory before the system kills the process for it."""
 
 import contextlib
 import os
@@ -12,16 +12,12 @@ from regard.training.config import walk_fields
 from regard.training.settings import RunConfig
 
 COPIES = 4  # weights, gradients and two moments
-LAYER_FIELDS = (
-    "layers",
-    "decoder_layers",
-    "hops",
-)  # numbers of modules, which cost time to build even if they are small
+LAYER_FIELDS = ("layers", "decoder_layers", "hops")  # numbers of modules: many take long to build even if small
 MAX_LAYERS = 10_000
 
 
 def build_within_memory(build: Callable[[], nn.Module], config: RunConfig) -> nn.Module:
-    """A model whose training fits in the memory of this machine, or one sentence."""
+    """Return the model that `build` makes; raise if its training does not fit in the memory of this machine."""
     for name, value in walk_fields(config):
         if name.rpartition(".")[2] in LAYER_FIELDS and isinstance(value, int) and value > MAX_LAYERS:
             raise wrong(name, value, f"at most {MAX_LAYERS:,}", f"give {name} a smaller value")
@@ -41,12 +37,13 @@ def build_within_memory(build: Callable[[], nn.Module], config: RunConfig) -> nn
 
 
 def too_large_error(need: str) -> InputError:
+    """Return the error of a model that does not fit in memory."""
     there = get_total_memory() / 2**30
     return wrong("model", f"one that needs {need}", f"at most {there:,.1f} GiB", "make its sizes smaller")
 
 
 def get_total_memory() -> int:
-    """The bytes of memory that this machine has; 0 where the system does not say."""
+    """Return the bytes of memory that this machine has; 0 where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -55,7 +52,7 @@ def get_total_memory() -> int:
 
 @contextlib.contextmanager
 def limit_memory(memory: int) -> Iterator[None]:
-    """Lets the process grow by so many bytes and no more, where the system can see to that (Linux)."""
+    """Let the process grow by so many bytes and no more, where the system can see to that (Linux)."""
     try:
         import resource
 

@@ -1,7 +1,7 @@
-"""Where a run stands: all that decides how it goes on, apart from weights and moments.
+"""The progress of a run: all that decides how it continues, apart from weights and moments.
 
 There is no generator state here. Each step seeds torch from (seed, step, rank), so dropout does not depend on
-what ran before: not on a restart, nor on what a reader of the events does between two steps.
+what ran before: not on a restart, nor on what the caller does between two events.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class Progress:
     best_loss: float | None = None  # of those with the best metric, the lowest
     stale: int = 0  # evaluations since the metric was better than ever
     evaluations: int = 0
-    varied: bool = False  # whether the metric was ever another than at first
+    varied: bool = False  # whether the metric was not the same at all evaluations
     window: LogWindow = field(default_factory=LogWindow)
 
     def as_json(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
-        """The inverse. A field that older versions did not write has its default."""
+        """Return the inverse. A field that older versions did not write has its default."""
         made = cls(**values | {"window": LogWindow(**values["window"])})
         numbers = (*astuple(made)[:-1], *astuple(made.window))
         if not all(value is None or isinstance(value, int | float) for value in numbers):
@@ -73,7 +73,7 @@ class StepResult:
 
 
 def advance_progress(progress: Progress, taken: StepResult, epoch_length: int) -> Progress:
-    """The progress after one more step; an epoch that is used up becomes the next one."""
+    """Return the progress after one more step; an epoch that is used up becomes the next one."""
     batch = progress.batch + taken.batches
     over = batch >= epoch_length
     window = progress.window
@@ -89,7 +89,7 @@ def advance_progress(progress: Progress, taken: StepResult, epoch_length: int) -
 
 
 def update_best(progress: Progress, metrics: Mapping[str, float], goal: Goal) -> tuple[Progress, bool]:
-    """The progress after an evaluation, and whether these weights are the best so far.
+    """Return the progress after an evaluation, and whether these weights are the best so far.
 
     Of equal metrics the lower loss is better; where that is equal too, or there is none, the later weights are.
     """
@@ -110,7 +110,7 @@ def update_best(progress: Progress, metrics: Mapping[str, float], goal: Goal) ->
 
 
 def note_constant_metric(progress: Progress, goal: Goal) -> list[str]:
-    """A note on a goal that was the same at every evaluation: it did not choose the best weights."""
+    """Return a note on a goal that was the same at every evaluation: it did not choose the best weights."""
     if progress.evaluations < 2 or progress.varied:
         return []
     value = "no number" if progress.best is None else f"{progress.best:.4g}"
@@ -121,6 +121,6 @@ def note_constant_metric(progress: Progress, goal: Goal) -> list[str]:
 
 
 def seed_generator(seed: int, step: int, rank: int) -> None:
-    """Makes what torch draws next a function of these three numbers."""
+    """Make what torch draws next a function of these three numbers."""
     mixed = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=4).digest()
     torch.manual_seed(int.from_bytes(mixed))

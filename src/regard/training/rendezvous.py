@@ -17,7 +17,7 @@ A_MOMENT = timedelta(seconds=1)
 
 
 def open_fresh_store(rank: int, world: int) -> Store | None:
-    """A part of torchrun's store with nothing old in it; None where the store is not torchrun's."""
+    """Return a part of torchrun's store without old entries; None if the store is not torchrun's."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return None
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
@@ -27,7 +27,7 @@ def open_fresh_store(rank: int, world: int) -> Store | None:
 
 
 def enter_room(store: Store, rank: int) -> str:
-    """Says who has come and waits to be told the room."""
+    """Announce this process and return the name of the store's part that the first process opened for it."""
     name = uuid4().hex
     store.set(f"here/{rank}", name)
     store.wait([f"room/{name}"], PATIENCE)
@@ -37,7 +37,7 @@ def enter_room(store: Store, rank: int) -> str:
 
 
 def open_room(store: Store, world: int) -> str:
-    """Opens a room and waits until a living process of every rank is in it."""
+    """Return the name of a new part of the store, once a living process of every rank has entered it."""
     room = uuid4().hex
     for rank in range(1, world):
         store.wait([f"here/{rank}"], PATIENCE)
@@ -47,6 +47,7 @@ def open_room(store: Store, world: int) -> str:
 
 
 def admit(store: Store, name: str, room: str) -> bool:
+    """Return whether the process of this name entered the room in time."""
     store.set(f"room/{name}", room)
     try:
         store.wait([f"inside/{room}/{name}"], A_MOMENT)

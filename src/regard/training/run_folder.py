@@ -4,10 +4,10 @@ runs/example/
     config.toml           every setting of the run
     command.txt           each command that worked on it, and what a resumption changed
     versions.json         the format of this folder, and the software and threads it was made with
-    metrics.jsonl         one JSON object a line: what `Stepped` and `Evaluated` said
-    weights.safetensors   the best weights so far; the last, where nothing was evaluated
-    checkpoints/          what a resumption needs
-    …                     what the task saved, such as a vocabulary
+    metrics.jsonl         one JSON object a line: the events `Stepped` and `Evaluated`
+    weights.safetensors   the best weights so far; the last ones if nothing was evaluated
+    checkpoints/          for resuming and averaging
+    …                     files of the task, such as a vocabulary
 """
 
 import json
@@ -45,7 +45,7 @@ from regard.training.toml import to_toml
 
 
 def create_run(folder: Path, config: RunConfig, task: Task[Any], lock: Lock) -> None:
-    """Makes a new run folder, locked. Until it is complete, nothing has its name."""
+    """Make a new run folder, locked. Until it is complete, nothing has its name."""
     check_unused(folder)
     check_free(get_temporary_path(folder), folder)
     try:
@@ -65,7 +65,7 @@ def create_run(folder: Path, config: RunConfig, task: Task[Any], lock: Lock) -> 
 
 
 def check_unused(folder: Path) -> None:
-    """Raises where a new run would lie on top of something."""
+    """Raise unless a new run may be made here."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -80,11 +80,12 @@ def check_unused(folder: Path) -> None:
 
 
 def format_resume_command(folder: Path) -> str:
+    """Return the command that resumes a run."""
     return f"regard resume {shlex.quote(str(folder))}"
 
 
 def read_versions(folder: Path) -> dict[str, Any]:
-    """The `collect_versions.json` of a run folder, or one sentence on why it is none that can be used."""
+    """Return the content of `versions.json`; raise if this is not a run folder that can be used."""
     try:
         found = read_json(folder / "versions.json")
         version = found["format"]
@@ -98,7 +99,7 @@ def read_versions(folder: Path) -> dict[str, Any]:
 
 
 def log_resumption(folder: Path, config: RunConfig, step: int) -> list[str]:
-    """Writes down that a run is resumed and with what; returns what differs from before, in words."""
+    """Log the command and settings of a resumption; return what differs from before, in words."""
     before, now = read_versions(folder), collect_versions()
     notes = [f"{name} was {before.get(name)}, is {now[name]}" for name in now if now[name] != before.get(name)]
     changes = [f"{name} was {old}, is {new}" for name, (old, new) in compare_settings(folder, config).items()]
@@ -110,7 +111,7 @@ def log_resumption(folder: Path, config: RunConfig, step: int) -> list[str]:
 
 
 def read_commands(folder: Path) -> bytes:
-    """What command.txt holds; nothing where somebody removed it."""
+    """Return what command.txt holds; nothing where somebody removed it."""
     try:
         return read_bytes(folder / "command.txt")
     except FileNotFoundError:
@@ -118,7 +119,7 @@ def read_commands(folder: Path) -> bytes:
 
 
 def compare_settings(folder: Path, config: RunConfig) -> dict[str, tuple[object, object]]:
-    """What differs between the folder's config.toml and `config`, apart from where the folder lies."""
+    """Return the differences between the folder's config.toml and `config`, without the path of the folder."""
     try:
         changes = compare_configs(configure(config, folder / "config.toml"), config)
     except InputError:
@@ -128,7 +129,7 @@ def compare_settings(folder: Path, config: RunConfig) -> dict[str, tuple[object,
 
 
 def collect_versions() -> dict[str, Any]:
-    """What the last bits of a result depend on."""
+    """Return what the exact bits of a result depend on."""
     return {
         "format": FORMAT,
         "regard": get_version(),
@@ -141,6 +142,7 @@ def collect_versions() -> dict[str, Any]:
 
 
 def get_version() -> str:
+    """Return the version of regard."""
     try:
         return metadata.version("regard")
     except metadata.PackageNotFoundError:
@@ -148,12 +150,13 @@ def get_version() -> str:
 
 
 def format_command(step: int) -> str:
+    """Return the present command as lines of command.txt."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
     return f"# {time} from step {step}\n{shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}\n"
 
 
 def publish_best_weights(run: Path, goal: Goal) -> None:
-    """Makes `weights.safetensors` the best weights of the run, or the last where nothing was evaluated."""
+    """Make `weights.safetensors` the best weights of the run, or the last where nothing was evaluated."""
     candidates = rank_checkpoints(run, goal)[:1] or list(read_states(run))[-1:]
     for path in candidates:
         plain = path / "weights.safetensors"
@@ -179,11 +182,11 @@ class MetricsLog:
                 line = line[self.file.write(line) :]
 
     def size(self) -> int:
-        """The bytes so far."""
+        """Return the bytes so far."""
         return os.fstat(self.file.fileno()).st_size
 
     def sync(self) -> int:
-        """The bytes so far, which are on the disk when this returns."""
+        """Return the bytes so far, which are on the disk when this returns."""
         with wrap_storage_errors("metrics", self.path):
             os.fsync(self.file.fileno())
         return self.size()

@@ -1,4 +1,4 @@
-"""One process or several: who am I, what do we all know, and who writes."""
+"""Communication of the processes of a training; with one process everything is local."""
 
 import ctypes
 import os
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """This process among its equals. With one process every method is the obvious local thing."""
+    """This process and its communication with the others. With one process every method works locally."""
 
     share: DataShare
     device: torch.device
@@ -44,7 +44,7 @@ class Runtime:
         return self.share.rank == 0
 
     def sum_values(self, values: Sequence[float]) -> list[float]:
-        """Sums over the processes, in double precision."""
+        """Sum over the processes, in double precision."""
         if not self.is_distributed:
             return list(values)
         numbers = torch.tensor(values, dtype=torch.float64, device=self.device)
@@ -52,7 +52,7 @@ class Runtime:
         return [float(number) for number in numbers.tolist()]
 
     def merge_sums(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Sums by name over the processes, which need not all have the same names."""
+        """Sum by name over the processes, which need not all have the same names."""
         if not self.is_distributed:
             return dict(sums)
         everyone: list[dict[str, float]] = [{} for _ in range(self.share.world)]
@@ -61,7 +61,7 @@ class Runtime:
         return {name: sum(one.get(name, 0.0) for one in everyone) for name in names}
 
     def run_on_main_process(self, work: Callable[[], Result]) -> Result:
-        """The first process works; its result, or its error, reaches all, so that nobody waits in vain."""
+        """Call `work` in the first process and return its result, or raise its error, in all of them."""
         if not self.is_distributed:
             return work()
         outcome: list[Any] = [None, None]
@@ -78,7 +78,7 @@ class Runtime:
         return result
 
     def wrap(self, objective: nn.Module) -> nn.Module:
-        """The module whose gradients are averaged over the processes."""
+        """Return the module whose gradients are averaged over the processes."""
         if not self.is_distributed:
             return objective
         if self.parallel == "ddp":
@@ -93,7 +93,7 @@ class Runtime:
 
     @contextmanager
     def sync_gradients(self, wrapped: nn.Module, *, last: bool) -> Iterator[None]:
-        """Gradients travel with the last batch of a step only."""
+        """Average the gradients over the processes only in the last batch of a step."""
         if self.is_sharded:
             wrapped.set_requires_gradient_sync(last)  # type: ignore[operator]  # added by fully_shard
         waits = isinstance(wrapped, DistributedDataParallel) and not last
@@ -101,7 +101,7 @@ class Runtime:
             yield
 
     def move_to_device(self, batch: Any) -> Any:
-        """The tensors of a batch on this process's device."""
+        """Return the tensors of a batch on this process's device."""
         if self.device.type == "cpu":
             return batch
         if hasattr(batch, "to"):
@@ -115,7 +115,7 @@ class Runtime:
 
 @contextmanager
 def join_processes(settings: Training) -> Iterator[Runtime]:
-    """The processes that torchrun or `launch` started find each other; alone, nothing happens."""
+    """Connect the processes that torchrun or `launch` started; a single process needs nothing."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     device = choose_device(settings.device)
     if settings.threads:
@@ -149,7 +149,7 @@ def enter_group(backend: str, store: Store | None, rank: int, world: int) -> Non
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this process: with several on one machine each has its own."""
+    """Return the device of this process: with several on one machine each has its own."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -163,5 +163,5 @@ def choose_device(name: str) -> torch.device:
 
 
 def is_restarted() -> bool:
-    """Whether this process replaces one that died."""
+    """Return whether this process replaces one that died."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

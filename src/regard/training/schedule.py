@@ -7,7 +7,7 @@ from regard.training.settings import Schedule
 
 
 def compute_rate(step: int, peak: float, schedule: Schedule, total: int | None) -> float:
-    r"""The rate of step 1, 2, ….
+    r"""Return the rate of step 1, 2, ….
 
     $$ r_t = p \cdot \min(t / w, \; f(t)) $$
 

@@ -1,4 +1,4 @@
-"""A run while it lives: the parts, how they are built or restored, and how they are saved."""
+"""The parts of a running training: how they are built or restored, and how they are saved."""
 
 import shutil
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class Objective(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What the loop works with. Only the first process has a journal."""
+    """The parts of a running training. Only the first process has a metrics log."""
 
     task: Task[Any]
     settings: Training
@@ -70,7 +70,7 @@ class Session:
 
 @dataclass(slots=True)
 class RunState:
-    """What to save should an error end the run now."""
+    """What to save if an error ends the run now."""
 
     progress: Progress
     pending_step: StepResult | None = None  # a step of which logging, evaluating and saving are still to come
@@ -83,7 +83,7 @@ class RunState:
 def prepare_session(
     task: Task[Any], config: RunConfig, runtime: Runtime, resume: Path | None, lock: Lock
 ) -> tuple[Session, RunState, list[str]]:
-    """A session at its beginning, or where the last checkpoint of `resume` left it, and what to note."""
+    """Return a session at its beginning, or where the last checkpoint of `resume` left it, and what to note."""
     settings = config.training
     run = resume or settings.folder
     # Compiled kernels are there from the first step or never: they differ from torch's in the last bits, and a run
@@ -113,13 +113,13 @@ def prepare_session(
 
 
 def lock_run(run: Path, lock: Lock) -> list[str]:
-    """Takes the lock of a run folder, after a look whether it is one."""
+    """Check that a folder is a run and take its lock."""
     read_versions(run)
     return lock.acquire(run)
 
 
 def restore_run_state(state: Mapping[str, Any]) -> RunState:
-    """Where a checkpoint left the run; the beginning where there is none."""
+    """Return the state of the run at a checkpoint; that of a new run if there is none."""
     if not state:
         return RunState(Progress())
     taken = StepResult(**(state["taken"] | {"stop": False})) if state.get("taken") else None
@@ -127,7 +127,7 @@ def restore_run_state(state: Mapping[str, Any]) -> RunState:
 
 
 def tidy_checkpoints(run: Path, settings: Training, task: Task[Any]) -> None:
-    """What follows the writing of a checkpoint: done again at the start, should the process have died before."""
+    """Prune checkpoints and publish the best weights: after each save, and at the start if a process died before."""
     with wrap_storage_errors("checkpoints", run):
         remove_leftovers(run)
         prune(run, settings.keep, task.goal)
@@ -135,7 +135,7 @@ def tidy_checkpoints(run: Path, settings: Training, task: Task[Any]) -> None:
 
 
 def build_optimizer(model: nn.Module, settings: Optimizer) -> torch.optim.Optimizer:
-    """AdamW (Loshchilov & Hutter 2019), with decay for matrices only."""
+    """Return adamW (Loshchilov & Hutter 2019) with weight decay for matrices only."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = [parameter for parameter in trained if parameter.ndim > 1]
     others = [parameter for parameter in trained if parameter.ndim <= 1]
@@ -153,7 +153,7 @@ def build_optimizer(model: nn.Module, settings: Optimizer) -> torch.optim.Optimi
 
 
 def restore_moments(runtime: Runtime, model: nn.Module, optimizer: torch.optim.Optimizer, last: Path) -> None:
-    """The optimizer's state, and with sharded models the weights too: each process reads only its part."""
+    """Restore the optimizer, and for sharded models the weights too: each process reads only its part."""
     if not runtime.is_sharded:
         restore_optimizer(optimizer, model, read_tensors(last, "optimizer"))
         return
@@ -168,7 +168,7 @@ def restore_moments(runtime: Runtime, model: nn.Module, optimizer: torch.optim.O
 
 
 def save_checkpoint(session: Session, progress: Progress, *, due: bool) -> Path:
-    """Writes a checkpoint, prunes older ones and publishes the best weights."""
+    """Write a checkpoint, prunes older ones and publishes the best weights."""
     run, runtime, final = session.run, session.runtime, get_checkpoint_path(session.run, progress.step)
     if runtime.run_on_main_process(lambda: is_complete(final)):
         return final  # resumed and interrupted again before any step
@@ -185,14 +185,14 @@ def save_checkpoint(session: Session, progress: Progress, *, due: bool) -> Path:
 
 
 def is_complete(path: Path) -> bool:
-    """Whether a checkpoint is there and nothing of its step was left to do."""
+    """Return whether a checkpoint exists and its step was logged, evaluated and saved."""
     return path.exists() and read_state(path).get("taken") is None
 
 
 def save_after_error(session: Session, standing: RunState, error: Exception) -> Path | None:
-    """Saves the steps that an error would lose, as far as this process can without the others.
+    """Save the steps that an error would lose, as far as this process can without the others.
 
-    Not after a loss that is no number, because the weights may be on their way there, nor where the disk is at fault.
+    Not after a loss that is not a number, because the weights may be damaged, nor after an error of the disk.
     """
     if standing.saved or not session.runtime.is_main_process or session.runtime.is_sharded:
         return None
@@ -215,17 +215,17 @@ def save_after_error(session: Session, standing: RunState, error: Exception) -> 
                     tensor.copy_(standing.buffers[name])
         return save_unsharded(session, standing.progress.step, state)
     except (RegardError, OSError, RuntimeError):
-        return None  # the error that ended the run is the one to be told
+        return None  # the error that ended the run is the one to report
 
 
 def copy_buffers(session: Session) -> dict[str, Tensor]:
-    """What a step that fails halfway would spoil: unlike weights, buffers change in the forward pass."""
+    """Return copies of the buffers: unlike weights they change in the forward pass, also in a step that fails."""
     lasting = session.model.state_dict(keep_vars=True).keys()
     return {name: tensor.detach().clone() for name, tensor in session.model.named_buffers() if name in lasting}
 
 
 def save_unsharded(session: Session, step: int, state: Mapping[str, Any]) -> Path:
-    """A checkpoint by one process. If it fails, no trace of it is left."""
+    """Write a checkpoint by one process and return its path. If that fails, nothing is left."""
     temporary = begin_checkpoint(session.run, step)
     try:
         with wrap_storage_errors(f"checkpoint {step}", session.run):
@@ -239,11 +239,13 @@ def save_unsharded(session: Session, step: int, state: Mapping[str, Any]) -> Pat
 
 
 def begin_checkpoint(run: Path, step: int) -> Path:
+    """Return a temporary folder for a checkpoint."""
     with wrap_storage_errors(f"checkpoint {step}", run):
         return create_temporary(run, step)
 
 
 def write_shards(session: Session, temporary: Path) -> None:
+    """Write the shards of this process into a temporary checkpoint."""
     from regard.training.shards import save_shards
 
     with wrap_storage_errors("checkpoint", session.run):
@@ -252,6 +254,7 @@ def write_shards(session: Session, temporary: Path) -> None:
 
 
 def finish_checkpoint(session: Session, temporary: Path, state: Mapping[str, Any]) -> Path:
+    """Seal a temporary checkpoint, tidy up and return its final path."""
     with wrap_storage_errors("checkpoint", session.run):
         final = seal(temporary, state)
     tidy_checkpoints(session.run, session.settings, session.task)

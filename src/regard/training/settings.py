@@ -1,4 +1,4 @@
-"""What a run is told: one frozen dataclass per concept, each field with its meaning and unit."""
+"""The settings of a run: one frozen dataclass per concept, each field with its meaning and unit."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ Parallel = Literal["none", "ddp", "fsdp"]
 class Optimizer:
     """AdamW, and what happens to the gradient before it."""
 
-    rate: float = 1e-3  # the peak of the schedule
+    rate: float = 1e-3  # learning rate: the peak of the schedule
     decay: float = 0.01  # of matrices only: biases and gains are left alone
     beta1: float = 0.9
     beta2: float = 0.98
@@ -23,15 +23,12 @@ class Optimizer:
     accumulate: int = 1  # batches in one step
 
     def __post_init__(self) -> None:
-        check_positive("rate", self.rate)
-        check_positive("accumulate", self.accumulate)
+        check_positive_fields(self, "rate", "accumulate", "clip")
         check_not_negative("decay", self.decay)
         check_not_negative("epsilon", self.epsilon)
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
                 raise wrong(name, getattr(self, name), "a share from 0 to below 1", "use 0.9, or 0.98")
-        if self.clip is not None:
-            check_positive("clip", self.clip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +58,12 @@ class StopCriteria:
     def __post_init__(self) -> None:
         if self.steps is None and self.epochs is None:
             raise wrong("stop", "neither steps nor epochs", "one of them", "set stop.steps or stop.epochs")
-        for name in ("steps", "epochs", "patience"):
-            value = getattr(self, name)
-            if value is not None:
-                check_positive(name, value)
+        check_positive_fields(self, "steps", "epochs", "patience")
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """How often things happen, in steps. A checkpoint is always written after an evaluation."""
+    """How often things happen, in steps or `minutes`. A checkpoint is always written after an evaluation."""
 
     log: int = 10
     evaluate: int | None = None  # none: at the end of each epoch
@@ -77,10 +71,7 @@ class Intervals:
     minutes: float = 10.0  # and one when this much time has passed, so that little is ever lost
 
     def __post_init__(self) -> None:
-        for name in ("log", "evaluate", "save", "minutes"):
-            value = getattr(self, name)
-            if value is not None:
-                check_positive(name, value)
+        check_positive_fields(self, "log", "evaluate", "save", "minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +126,19 @@ class RunConfig(Protocol):
 
 
 def check_positive(name: str, value: int | float) -> None:
-    """Raises unless `value` is above zero."""
+    """Raise unless `value` is above zero."""
     if not value > 0:
         raise wrong(name, value, "a number above 0", f"give {name} a value of 1 or more")
 
 
+def check_positive_fields(config: object, *names: str) -> None:
+    """Raise unless each of these fields is None or above zero."""
+    for name in names:
+        if getattr(config, name) is not None:
+            check_positive(name, getattr(config, name))
+
+
 def check_not_negative(name: str, value: int | float) -> None:
-    """Raises where `value` is below zero."""
+    """Raise where `value` is below zero."""
     if not value >= 0:
         raise wrong(name, value, "0 or more", f"give {name} a value of 0 or more")

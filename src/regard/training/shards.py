@@ -20,7 +20,7 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def save_shards(tensors: dict[str, Tensor], folder: Path) -> None:
-    """Every process writes its own part. All must call this together; if one fails, all do."""
+    """Write the part of this process. All processes must call this together; if one fails, all do."""
     writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
     try:
         save(tensors, storage_writer=writer)
@@ -30,12 +30,12 @@ def save_shards(tensors: dict[str, Tensor], folder: Path) -> None:
 
 
 def load_shards(tensors: dict[str, Tensor], folder: Path) -> None:
-    """Fills `tensors`, sharded or not, from the safetensors files of a folder, sharded or not."""
+    """Fill `tensors`, sharded or not, from the safetensors files of a folder, sharded or not."""
     load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)))
 
 
 def gather_shards(folder: Path) -> dict[str, Tensor]:
-    """Whole tensors from sharded files, in one process and without any process group."""
+    """Return whole tensors from sharded files, in one process and without any process group."""
     listed = HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
     tensors = {
         name: torch.zeros(entry.size, dtype=entry.properties.dtype)
@@ -50,14 +50,14 @@ def gather_shards(folder: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def ignore_group_warning() -> Iterator[None]:
-    """torch warns when it loads without a process group; here that is what is wanted."""
+    """Silence torch's warning about loading without a process group, which is wanted here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield
 
 
 def allocate_moments(optimizer: torch.optim.Optimizer, model: nn.Module) -> None:
-    """Gives AdamW the state that it has after a step, sharded like its parameters, to be filled."""
+    """Give AdamW the state that it has after a step, sharded like its parameters, to be filled."""
     for parameter in model.parameters():
         if parameter.requires_grad:
             moments = {key: torch.zeros_like(parameter) for key in MOMENTS}

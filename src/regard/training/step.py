@@ -17,7 +17,7 @@ from regard.training.tensors import gather_tensor, get_local_shard
 def take_step(
     session: Session, batches: Sequence[Any], progress: Progress, rate: float, flags: tuple[bool, bool]
 ) -> StepResult:
-    """Takes one step. `flags`, whether to stop and whether a save is overdue, are shared by all processes.
+    """Take one step. `flags`, whether to stop and whether a save is overdue, are shared by all processes.
 
     The gradients of sums are added up and divided by the tokens at the end: a short batch weighs less than a
     long one, and neither accumulation nor the number of processes changes the result.
@@ -47,7 +47,7 @@ def take_step(
 
 
 def select_batches(session: Session, batches: Sequence[Any], progress: Progress) -> range:
-    """Which batches of the epoch belong to this step: fewer than wanted at its end."""
+    """Return which batches of the epoch belong to this step: fewer than wanted at its end."""
     if progress.batch >= len(batches):  # also where an epoch is empty
         got = f"{len(batches)} batches in epoch {progress.epoch}"
         fix = "bring back the data and settings with which the run began"
@@ -56,7 +56,7 @@ def select_batches(session: Session, batches: Sequence[Any], progress: Progress)
 
 
 def check_gradients(model: nn.Module) -> None:
-    """Raises where processes would wait in vain for the gradient of a parameter that took no part."""
+    """Raise where processes would wait in vain for the gradient of a parameter that took no part."""
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
             fix = "freeze it with requires_grad_(False), or train in one process"
@@ -64,7 +64,7 @@ def check_gradients(model: nn.Module) -> None:
 
 
 def scale_gradients(parameters: Iterable[nn.Parameter], factor: float, clip: float | None) -> float:
-    """Multiplies the gradients by `factor` and, where that is too long, down to `clip`; returns the norm."""
+    """Multiply the gradients by `factor` and, where that is too long, down to `clip`; returns the norm."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return 0.0
@@ -76,7 +76,7 @@ def scale_gradients(parameters: Iterable[nn.Parameter], factor: float, clip: flo
 
 
 def check_finite(step: int, loss: float, norm: float, rate: float) -> None:
-    """Raises before a step that would spoil the weights."""
+    """Raise before a step that would spoil the weights."""
     for name, value in (("loss", loss), ("gradient", norm)):
         if not math.isfinite(value):
             fix = f"lower the rate ({rate:.2g} now) or clip more; the last checkpoint is from before this"

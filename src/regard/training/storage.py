@@ -1,4 +1,4 @@
-"""Writing so that a file is either whole or not there: to a new name, forced to the disk, then renamed."""
+"""Write files that are either whole or not there: to a new name, forced to the disk, then renamed."""
 
 import errno
 import hashlib
@@ -24,7 +24,7 @@ class StorageError(RegardError, OSError):
 
 @contextmanager
 def wrap_storage_errors(what: str, place: Path) -> Iterator[None]:
-    """Puts a failure of the disk in one sentence."""
+    """Turn an error of the disk into one sentence."""
     try:
         yield
     except StorageError:
@@ -39,7 +39,7 @@ def wrap_storage_errors(what: str, place: Path) -> Iterator[None]:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Writes a new file and forces it to the disk."""
+    """Write a new file and forces it to the disk."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -47,39 +47,41 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file that others may read at any moment: they see the old or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.writing")
-    try:
+    """Write a file that others may read at any moment: they see the old or the new one, never a part."""
+    with replace_atomically(path) as temporary:
         write_file(temporary, content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
 
 
 def replace_file_by_copy(path: Path, source: Path) -> None:
-    """Like `replace_file`, with the content of `source`; costs no space where the file system has links."""
-    temporary = path.with_name(f".{path.name}.writing")
-    temporary.unlink(missing_ok=True)
-    try:
+    """Replace a file by a copy of `source`, which takes no space if the file system has links."""
+    with replace_atomically(path) as temporary:
         try:
             os.link(source, temporary)
         except OSError:
             shutil.copyfile(source, temporary)
+
+
+@contextmanager
+def replace_atomically(path: Path) -> Iterator[Path]:
+    """Yield the path of a file to write, which takes the place of `path` at the end of the block."""
+    temporary = get_temporary_path(path)
+    temporary.unlink(missing_ok=True)
+    try:
+        yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
-def get_temporary_path(folder: Path) -> Path:
-    """The name that a folder has until it is complete."""
-    return folder.with_name(f".{folder.name}.writing")
+def get_temporary_path(path: Path) -> Path:
+    """Return the name that a file or folder has until it is complete."""
+    return path.with_name(f".{path.name}.writing")
 
 
 @contextmanager
 def create_atomically(folder: Path) -> Iterator[Path]:
-    """The name of a folder to make and fill, which becomes `folder` when it is complete; otherwise nothing is left."""
+    """Yield the path of a folder to make, which becomes `folder` at the end; nothing is left after an error."""
     temporary = get_temporary_path(folder)
     shutil.rmtree(temporary, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +95,7 @@ def create_atomically(folder: Path) -> Iterator[Path]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Deletes a folder so that it is whole or not there: its name goes at once, then what it held."""
+    """Delete a folder so that it is whole or not there: its name goes at once, then what it held."""
     doomed = folder.with_name(f"{DELETING_PREFIX}{folder.name}")
     shutil.rmtree(doomed, ignore_errors=True)
     folder.rename(doomed)
@@ -102,7 +104,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def open_regular(path: Path, flags: int, buffering: int = -1) -> IO[bytes]:
-    """Opens a file. A pipe or a device is an OSError, because reading or opening it might never end."""
+    """Open a file. A pipe or a device is an OSError, because reading or opening it might never end."""
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -111,7 +113,7 @@ def open_regular(path: Path, flags: int, buffering: int = -1) -> IO[bytes]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Reads a small file."""
+    """Read a small file."""
     with open_regular(path, os.O_RDONLY) as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -120,12 +122,12 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Reads a small file of text; OSError or ValueError where it is none."""
+    """Read a small file of text; OSError or ValueError where it is none."""
     return read_bytes(path).decode("utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Reads a small file that holds a JSON object; OSError or ValueError where it does not."""
+    """Read a small file that holds a JSON object; OSError or ValueError where it does not."""
     content = parse_json(read_text(path))
     if not isinstance(content, dict):
         raise ValueError("not an object")
@@ -133,7 +135,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Forces the names in a folder to the disk: a rename is only durable after this."""
+    """Force the names in a folder to the disk: a rename is only durable after this."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -142,14 +144,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def compute_sha256(path: Path) -> str:
-    """The sha256 of a file."""
+    """Return the sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def lock_file(path: Path) -> Iterator[None]:
-    """Waits until no other process is here. The system gives the lock back when a process dies."""
+    """Wait until no other process is here. The system gives the lock back when a process dies."""
     import fcntl  # not on Windows
 
     with path.open("w") as file:

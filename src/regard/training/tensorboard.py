@@ -1,4 +1,4 @@
-"""Events as TensorBoard curves: the optional extra `tensorboard`."""
+"""Write events as TensorBoard curves (extra `tensorboard`)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +7,7 @@ from regard.training.events import Evaluated, Event, Started, Stepped
 
 
 def write_tensorboard(events: Iterable[Event]) -> Iterator[Event]:
-    """Passes the events on and writes their numbers to `tensorboard/` in the run folder.
+    """Write the numbers of the events to `tensorboard/` in the run folder, and yield the events.
 
     A resumed run hides what an earlier process wrote past the checkpoint.
     """
@@ -30,10 +30,9 @@ def write_tensorboard(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def extract_scalars(event: Event) -> Iterator[tuple[str, float, int]]:
-    """The numbers of an event, with the names of their curves."""
+    """Yield the numbers of an event, with the names of their curves."""
     if isinstance(event, Stepped):
-        speed = event.tokens / max(event.seconds, 1e-9)
-        figures = {"loss": event.loss, "rate": event.rate, "norm": event.norm, "tokens_per_second": speed}
-        yield from ((f"train/{name}", value, event.step) for name, value in figures.items())
+        for name in ("loss", "rate", "norm", "tokens_per_second"):
+            yield f"train/{name}", getattr(event, name), event.step
     if isinstance(event, Evaluated):
         yield from ((f"valid/{name}", value, event.step) for name, value in event.metrics.items())

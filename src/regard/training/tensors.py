@@ -9,64 +9,67 @@ from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from regard.errors import wrong
+from regard.errors import InputError, wrong
 
 
 def collect_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """The model's tensors that a checkpoint needs, tied ones under their first name only."""
-    lasting = model.state_dict().keys()
+    """Return the model's tensors that a checkpoint needs, tied ones under their first name only."""
+    persistent = model.state_dict().keys()
     tensors = (*model.named_parameters(), *model.named_buffers())
-    return {name: tensor.detach() for name, tensor in tensors if name in lasting}
+    return {name: tensor.detach() for name, tensor in tensors if name in persistent}
 
 
 def to_safetensors(tensors: Mapping[str, Tensor]) -> bytes:
-    """The bytes of a safetensors file."""
+    """Return the bytes of a safetensors file."""
     return to_bytes({name: copy_if_shared(tensor) for name, tensor in tensors.items()})
 
 
 def copy_if_shared(tensor: Tensor) -> Tensor:
-    """The tensor in memory of its own: safetensors refuses shared storage."""
+    """Return the tensor in memory of its own: safetensors refuses shared storage."""
     whole = tensor.detach().cpu().contiguous()
     alone = whole.untyped_storage().nbytes() == whole.numel() * whole.element_size()
     return whole if alone else whole.clone()
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file."""
+    """Return the tensors of a safetensors file."""
     try:
         return load_file(path)
     except FileNotFoundError:
         raise wrong("weights", f"{path}, which is not there", "a .safetensors file", "check the path") from None
     except SafetensorError as error:
-        fix = "use a file that regard wrote, or restore it from a copy"
-        raise wrong("weights", f"{path} ({error})", "a whole safetensors file", fix) from None
+        raise unreadable_error(path, error) from None
 
 
 def check_shapes(model: nn.Module, path: Path) -> None:
-    """Raises where a file has not the weights of this model. Of the file only the header is read."""
+    """Raise unless a file has the weights of this model; only its header is read."""
     try:
         with safe_open(path, framework="pt") as file:
             names = list(file.keys())
             found = {name: torch.empty(file.get_slice(name).get_shape(), device="meta") for name in names}
     except (SafetensorError, OSError) as error:
-        fix = "use a file that regard wrote, or restore it from a copy"
-        raise wrong("weights", f"{path} ({str(error)[:200]})", "a whole safetensors file", fix) from None
-    problem = find_mismatch(collect_tensors(model), found)
+        raise unreadable_error(path, str(error)[:200]) from None
+    check_match(collect_tensors(model), found, path)
+
+
+def unreadable_error(path: Path, reason: object) -> InputError:
+    """Return the error of a file that is not a whole safetensors file."""
+    fix = "use a file that regard wrote, or restore it from a copy"
+    return wrong("weights", f"{path} ({reason})", "a whole safetensors file", fix)
+
+
+def check_match(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], origin: Path) -> None:
+    """Raise unless two sets of tensors have the same names and shapes."""
+    problem = find_mismatch(expected, found)
     if problem:
-        raise mismatch_error(path, problem)
-
-
-def mismatch_error(origin: Path, problem: str) -> Exception:
-    fix = "use the config.toml of the run that wrote them"
-    return wrong("weights", f"{origin} with {problem}", "the weights of this model", fix)
+        fix = "use the config.toml of the run that wrote them"
+        raise wrong("weights", f"{origin} with {problem}", "the weights of this model", fix)
 
 
 def restore_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Path) -> None:
-    """Gives the model its weights, or says in one sentence why they are not its own."""
+    """Give the model its weights, or says in one sentence why they are not its own."""
     expected = collect_tensors(model)
-    problem = find_mismatch(expected, tensors)
-    if problem:
-        raise mismatch_error(origin, problem)
+    check_match(expected, tensors, origin)
     # Tied names are one tensor: filling the first fills all.
     with torch.no_grad():
         for name, tensor in expected.items():
@@ -74,7 +77,7 @@ def restore_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: Pat
 
 
 def find_mismatch(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
-    """The first thing that two sets of tensors do not have in common, in words."""
+    """Return the first thing that two sets of tensors do not have in common, in words."""
     for name in expected:
         if name not in found:
             return f"no {name}"
@@ -84,7 +87,7 @@ def find_mismatch(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -
 
 
 def collect_optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The moments and counts of the optimizer, named `parameter/moment`."""
+    """Return the moments and counts of the optimizer, named `parameter/moment`."""
     return {
         f"{name}/{key}": value
         for name, parameter in model.named_parameters()
@@ -93,7 +96,7 @@ def collect_optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """The inverse of `collect_optimizer_tensors`."""
+    """Restore what `collect_optimizer_tensors` returned."""
     parameters = dict(model.named_parameters())
     for name, tensor in tensors.items():
         parameter, _, key = name.rpartition("/")
@@ -102,12 +105,12 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensor
 
 
 def gather_tensor(tensor: Tensor) -> Tensor:
-    """All of a tensor of which this process may hold a part. All processes must ask together."""
+    """Return all of a tensor of which this process may hold a part. All processes must ask together."""
     full: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return full
 
 
 def get_local_shard(tensor: Tensor) -> Tensor:
-    """The part of a tensor that this process holds, sharing its memory."""
+    """Return the part of a tensor that this process holds, sharing its memory."""
     part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return part

@@ -12,7 +12,7 @@ NOTHING = "none"  # TOML has no null; a field that may be empty is written as th
 
 
 def to_toml(config: Any) -> str:
-    """The whole of a dataclass, every field written out, so that the text does not depend on defaults.
+    """Return the whole of a dataclass, every field written out, so that the text does not depend on defaults.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -33,7 +33,7 @@ def to_toml(config: Any) -> str:
 
 
 def format_table(config: Any, path: str) -> Iterator[str]:
-    """The lines of one table: plain values first, because TOML gives what follows a header to that header."""
+    """Yield the lines of one table: plain values first, because TOML gives what follows a header to that header."""
     values = [(entry.name, getattr(config, entry.name)) for entry in fields(config)]
     if path:
         yield f"[{path}]"
@@ -47,7 +47,7 @@ def format_table(config: Any, path: str) -> Iterator[str]:
 
 
 def format_value(value: object) -> str:
-    """One TOML value."""
+    """Return one TOML value."""
     match value:
         case None:
             return f'"{NOTHING}"'

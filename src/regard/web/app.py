@@ -1,4 +1,4 @@
-"""The server: its routes behind its guard."""
+"""Build the server: its routes behind its guard."""
 
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -18,11 +18,11 @@ from regard.web.runs import Runs, split_paths
 from regard.web.security import Access, Guard
 from regard.web.store import Files
 
-BACKLOG = 128  # connections that are taken at once: each is a file, and they must not run out before one is dropped
+BACKLOG = 128  # connections accepted at once: each is an open file, and files must not run out before one is dropped
 
 
 def build_app(paths: Sequence[Path], access: Access | None = None, limits: Limits | None = None) -> Guard:
-    """The app that serves these run folders and recordings, and nothing else."""
+    """Return the app that serves these run folders and recordings, and nothing else."""
     limits = Limits() if limits is None else limits
     folders, files = split_paths(paths)
     routes = Routes(Runs(folders, limits), Files(files, limits.kept), limits)
@@ -37,7 +37,7 @@ def build_app(paths: Sequence[Path], access: Access | None = None, limits: Limit
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens already: its port is known, and who asks too early waits instead of being refused."""
+    """Return a socket that listens already: its port is known, and early clients wait instead of being refused."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     connection = socket.socket(family)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -52,7 +52,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def format_url(host: str, port: int, token: str | None) -> str:
-    """What to open. The token stands behind #, which browsers never send: it is in no log and no referrer.
+    """Return the URL to open. The token is behind #, which browsers never send: it is in no log and no referrer.
 
     >>> format_url("127.0.0.1", 8000, None)
     'http://127.0.0.1:8000/'
@@ -62,7 +62,7 @@ def format_url(host: str, port: int, token: str | None) -> str:
 
 
 class Server(uvicorn.Server):
-    """A server that ends its streams before it waits for them, so that nobody is cut off with a traceback."""
+    """A server that ends its streams before it waits for them, so that shutting down raises nothing."""
 
     def __init__(self, config: uvicorn.Config, app: Guard) -> None:
         super().__init__(config)
@@ -74,7 +74,7 @@ class Server(uvicorn.Server):
 
 
 def build_server(app: Guard) -> Server:
-    """The server of the app, not yet started."""
+    """Return the server of the app, not yet started."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -93,6 +93,6 @@ def build_server(app: Guard) -> Server:
 
 
 def run_server(app: Guard, connection: socket.socket) -> None:
-    """Serves until it is interrupted."""
+    """Serve until interrupted."""
     raise_file_limit()
     build_server(app).run(sockets=[connection])

@@ -1,4 +1,4 @@
-"""What a request says, read with limits and checked field by field."""
+"""Read the body and the fields of a request, within limits, and check them one by one."""
 
 import asyncio
 import json
@@ -8,16 +8,17 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from regard.errors import RegardError, wrong
-from regard.web.responses import client_gone_error, refuse
+from regard.inspect.recording.recording import is_encodable
+from regard.web.responses import RefusedError, client_gone_error, refuse
 
 UNIVERSAL = "application/octet-stream"
 DIGITS = 20  # of a length that is one
 
 
 async def read_body(request: Request, kind: str, most: int, patience: float) -> bytes:
-    """The body: of that content type, of at most so many bytes, and here before patience ends.
+    """Return the body, of content type `kind`, of at most `most` bytes, that arrives within `patience` seconds.
 
-    The content type matters: a stranger's page cannot send these two without asking first.
+    The content type is checked because another site's page cannot send ours without asking the server first.
     """
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != kind:
@@ -40,12 +41,13 @@ async def read_body(request: Request, kind: str, most: int, patience: float) -> 
     return b"".join(parts)
 
 
-def too_large_error(length: str, most: int) -> Exception:
+def too_large_error(length: str, most: int) -> RefusedError:
+    """Return the refusal of a body that is too large."""
     return refuse(413, "body", f"{length} bytes", f"at most {most:,}", "send less")
 
 
 async def read_fields(request: Request, most: int, patience: float) -> "Fields":
-    """The body as a JSON object."""
+    """Return the fields of a body, which must be a JSON object."""
     content = await read_body(request, "application/json", most, patience)
     try:
         values = json.loads(
@@ -61,11 +63,12 @@ async def read_fields(request: Request, most: int, patience: float) -> "Fields":
 
 
 def reject_constant(name: str) -> Any:
+    """Raise at NaN and infinities, which are not JSON."""
     raise ValueError(name)
 
 
 def reject_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; raise where a name stands twice: two readers would take two different values."""
+    """Return an object of JSON; raise if a name stands twice: two parsers might take two different values."""
     values = dict(pairs)
     if len(values) < len(pairs):
         raise wrong("body", "a name that is there twice", "each name once", "leave one of the two out")
@@ -80,10 +83,11 @@ class Fields:
 
     @classmethod
     def from_query(cls, request: Request) -> "Fields":
-        """Return the values behind the question mark."""
+        """Return the fields of a query string."""
         return cls(reject_duplicates(request.query_params.multi_items()))
 
     def take_text(self, name: str, most: int, default: str | None = None) -> str:
+        """Take a text of 1 to `most` characters."""
         value = self.take(name, default)
         if not isinstance(value, str) or not 0 < len(value) <= most or not is_encodable(value):
             got = f"{len(value):,} characters" if isinstance(value, str) else describe_kind(value)
@@ -91,6 +95,7 @@ class Fields:
         return value
 
     def take_choice(self, name: str, known: Collection[str], default: str | None = None) -> str:
+        """Take one of the known texts."""
         value = self.take(name, default)
         if not isinstance(value, str) or value not in known:
             got = repr(value[:100]) if isinstance(value, str) else describe_kind(value)
@@ -98,6 +103,7 @@ class Fields:
         return value
 
     def take_integer(self, name: str, least: int, most: int, default: int | None = None) -> int:
+        """Take a whole number from `least` to `most`."""
         value = self.take(name, default)
         value = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 12 else value
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -105,6 +111,7 @@ class Fields:
         return value
 
     def take_number(self, name: str, least: float, most: float, default: float) -> float:
+        """Take a number from `least` to `most`."""
         value = self.take(name, default)
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         if not fits or not least <= value <= most:  # neither NaN nor an integer of 400 digits is in between
@@ -112,7 +119,7 @@ class Fields:
         return float(value)
 
     def take_indices(self, name: str, size: int, longest: int) -> list[int]:
-        """Whole numbers from 0 to below `size`."""
+        """Take a list of at most `longest` whole numbers from 0 to below `size`."""
         value = self.take(name, [])
         if not isinstance(value, list) or len(value) > longest:
             got = f"{len(value):,} numbers" if isinstance(value, list) else describe_kind(value)
@@ -123,12 +130,13 @@ class Fields:
         return value
 
     def take(self, name: str, default: Any = None) -> Any:
+        """Take any value."""
         if name not in self.values and default is None:
             raise wrong(name, "nothing", "a value", f"send {name}")
         return self.values.pop(name, default)
 
     def finish(self) -> None:
-        """Raises where something is left that nobody asked for."""
+        """Raise if a value is left that nobody has taken."""
         if self.values:
             raise wrong("body", repr(next(iter(self.values))[:100]), "known names only", "leave it out")
 
@@ -143,13 +151,5 @@ def format_value(value: object) -> str:
 
 
 def describe_kind(value: object) -> str:
+    """Return the beginning of a text, or the type of another value."""
     return repr(value[:40]) if isinstance(value, str) else f"a JSON {type(value).__name__}"
-
-
-def is_encodable(text: str) -> bool:
-    """Whether it can be written: JSON may hold half a surrogate pair, which no tokenizer survives."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

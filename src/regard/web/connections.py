@@ -1,4 +1,4 @@
-"""Connections that cost nothing but a place: those that ask for nothing, and those that never read an answer."""
+"""Close connections that ask for nothing, and those that never read their answer."""
 
 import asyncio
 from collections import Counter
@@ -11,11 +11,11 @@ from regard.datasets.bounds import get_bound
 
 
 class Connection(H11Protocol):
-    """A connection with two clocks: one until the whole head of a request is there, one while an answer is not taken.
+    """A connection with two timers: until the whole head of a request is there, and while an answer is not read.
 
-    uvicorn has a clock between two requests only, and the first byte stops it. Where there are too many connections,
-    the one that has been silent for longest gives way, of the address that has the most of them: who asks something as
-    soon as there is a connection never waits for those who do not.
+    uvicorn has a timer between two requests only, and the first byte stops it. If there are too many connections, the
+    one that has been silent for longest is closed, of the address that has the most of them: a client that asks at
+    once never waits for those that do not.
     """
 
     MOST = get_bound("server", "connections")
@@ -30,11 +30,12 @@ class Connection(H11Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is no request on it that is being answered."""
+        """Whether no request on it is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     @property
     def address(self) -> str:
+        """The address of the client."""
         return self.client[0] if self.client else ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -43,7 +44,7 @@ class Connection(H11Protocol):
         self.update_timer()
 
     def make_room(self) -> None:
-        """Close the connection that has been silent for longest, where there are too many."""
+        """Close the connection that has been silent for longest, if there are too many."""
         if len(self.connections) <= self.MOST:
             return
         others = (one for one in self.connections if isinstance(one, Connection) and one is not self)
@@ -53,7 +54,7 @@ class Connection(H11Protocol):
             max(silent, key=lambda one: (crowd[one.address], -one.since)).drop()
 
     def update_timer(self) -> None:
-        """Start the clock where a request is waited for, and stop it where one is there."""
+        """Start the timer if a request is awaited, and stop it if there is one."""
         if not self.is_silent:
             cancel_timer(self.silence)
             self.silence = None
@@ -85,18 +86,18 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def drop(self) -> None:
-        """End it at once: nobody is there to be told."""
+        """End the connection at once."""
         self.transport.abort()
 
 
 def cancel_timer(timer: asyncio.TimerHandle | None) -> None:
-    """Cancel a clock, if it runs."""
+    """Cancel a timer, if it runs."""
     if timer is not None:
         timer.cancel()
 
 
 def raise_file_limit() -> None:
-    """Let this process have as many files open as connections may be, where the system lets us: each takes one."""
+    """Let this process open as many files as there may be connections, if the system allows it: each takes one."""
     try:
         import resource
     except ImportError:  # not on Windows

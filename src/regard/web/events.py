@@ -1,4 +1,4 @@
-"""Server-sent events: what an answer says while it is still being found."""
+"""Server-sent events: parts of an answer while it is still being computed."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -16,13 +16,13 @@ HEADERS = {"Cache-Control": "no-cache"}
 
 
 class Event(NamedTuple):
-    """One of them: its name, and what it says."""
+    """One event: its name and its data."""
 
     name: str
     data: Mapping[str, Any]
 
     def encode(self) -> bytes:
-        r"""As it is sent. JSON has no line breaks of its own, so one line of data is enough.
+        r"""Return the event as it is sent. JSON has no line breaks of its own, so one line of data is enough.
 
         >>> Event("step", {"token": "é"}).encode()
         b'event: step\ndata: {"token":"\\u00e9"}\n\n'
@@ -35,10 +35,13 @@ class Event(NamedTuple):
 
 
 class Stream(StreamingResponse):
-    """An answer of events. However it ends, even before the first of them, whoever makes them is told."""
+    """An answer of events. However it ends, even before the first event, the stream is closed.
+
+    An error after the answer has begun is its last event.
+    """
 
     def __init__(self, events: ClosableStream[Event]) -> None:
-        # Not no-store, which all other answers have: Chromium may call a stream of that kind aborted though all came.
+        # Not no-store, which all other answers have: Chromium may call such a stream aborted although all of it came.
         super().__init__(encode_events(events), media_type=KIND, headers=HEADERS)
         self.events = events
 
@@ -49,21 +52,17 @@ class Stream(StreamingResponse):
             self.events.close()
 
 
-def stream_events(events: ClosableStream[Event]) -> StreamingResponse:
-    """An answer of events. What goes wrong after it has begun is the last of them."""
-    return Stream(events)
-
-
 def answer_head() -> Response:
-    """What `HEAD` gets of it: the headers, at once. A stream of a run that goes on has no end to wait for."""
+    """Return the answer to `HEAD`: the headers alone, because a stream of metrics has no end to wait for."""
     return Response(media_type=KIND, headers=HEADERS)
 
 
 async def encode_events(events: ClosableStream[Event]) -> AsyncIterator[bytes]:
+    """Yield events as bytes, an error as the last of them."""
     try:
         async for event in events:
             yield event.encode()
     except RegardError as error:
         yield Event("error", {"error": str(error)}).encode()
-    except Exception as error:  # the reader is told, whatever it was
+    except Exception as error:  # whatever it is, the client gets an answer
         yield Event("error", {"error": log_fault(error)}).encode()

@@ -1,4 +1,4 @@
-"""Asking a run about something that is not a text to translate: an image, a sound, a passage."""
+"""Ask a run about an image, a sound or a passage."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -15,18 +15,18 @@ from regard.tasks.speech.sound import decode_sound
 from regard.tasks.vqa.predictor import VqaPredictor
 from regard.web.limits import Limits
 
-INPUT_NAME = "what was given"  # files have no names here: a name says nothing, and might be a path
+INPUT_NAME = "what was given"  # uploads have no names here: a name might be a path
 
 
 class RunInput(NamedTuple):
-    """What somebody asks about: the bytes of a file, and a question, empty where there is none."""
+    """The bytes of a file, and a question about it, which may be empty."""
 
     content: bytes
     question: str
 
 
 class InputKind(NamedTuple):
-    """How runs of a task are asked: what they take, whether with a question, and how it is read."""
+    """How runs of a task are asked: what they take, whether with a question, and the function that predicts."""
 
     takes: str
     needs_question: bool
@@ -34,20 +34,24 @@ class InputKind(NamedTuple):
 
 
 def caption_image(captioner: CaptioningPredictor, item: RunInput, limits: Limits) -> Prediction:
+    """Return a caption of an image."""
     return captioner.caption(open_photo(item.content, INPUT_NAME, most=limits.pixels), INPUT_NAME)
 
 
-def answer_question(oracle: VqaPredictor, item: RunInput, limits: Limits) -> Prediction:
-    return oracle.answer_question(open_photo(item.content, INPUT_NAME, most=limits.pixels), item.question)
+def answer_question(predictor: VqaPredictor, item: RunInput, limits: Limits) -> Prediction:
+    """Return the answer to a question about an image."""
+    return predictor.answer_question(open_photo(item.content, INPUT_NAME, most=limits.pixels), item.question)
 
 
-def transcribe_sound(listener: SpeechPredictor, item: RunInput, limits: Limits) -> Prediction:
-    rate = listener.config.features.rate
+def transcribe_sound(recognizer: SpeechPredictor, item: RunInput, limits: Limits) -> Prediction:
+    """Return a transcript of a sound."""
+    rate = recognizer.config.features.rate
     sound = decode_sound(io.BytesIO(item.content), INPUT_NAME, rate, longest=limits.listening)
-    return listener.predict_sound(sound.samples, INPUT_NAME, sound.notes)
+    return recognizer.predict_sound(sound.samples, INPUT_NAME, sound.notes)
 
 
 def find_answer(reader: ReadingPredictor, item: RunInput, limits: Limits) -> Prediction:
+    """Return the answer to a question from a passage."""
     try:
         passage = item.content.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""How much is served at once, and of what size. Beyond a limit there is a sentence, not a stall."""
+"""Limits of the server: how much it serves at once, and of what size."""
 
 import math
 from dataclasses import dataclass, fields
@@ -9,11 +9,11 @@ from regard.errors import wrong
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """All of them; every one can be set on the command line of whoever serves."""
+    """Limits of the server, each of which can be set on the command line."""
 
     workers: int = get_bound("server", "workers")  # requests that are computed at the same time
     waiting: int = get_bound("server", "waiting")  # requests that wait for a worker
-    followers: int = get_bound("server", "followers")  # pages that follow the curves of a run
+    followers: int = get_bound("server", "followers")  # pages that follow the metrics of a run
     seconds: float = float(get_bound("request", "seconds"))  # from a request to the end of its answer
     patience: float = float(get_bound("request", "patience"))  # for a body to arrive
     characters: int = get_bound("request", "characters")  # of a text

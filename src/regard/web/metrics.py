@@ -1,4 +1,4 @@
-"""The curves of a run: its metrics.jsonl, followed while it grows."""
+"""Stream the metrics of a run: its metrics.jsonl, followed while it grows."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.bounds import get_bound, parse_json
-from regard.errors import format_message, wrong
+from regard.errors import wrong
 from regard.web.events import Event
 from regard.web.limits import Limits
-from regard.web.responses import RefusedError
+from regard.web.responses import busy_error
 from regard.web.run_checks import resolve_inside
 from regard.web.workers import ClosableStream
 
-PAUSE = 0.5  # seconds between two looks
+PAUSE = 0.5  # seconds between two reads
 PART = get_bound("run folder", "metrics part")  # bytes that are read at once
 LINE = get_bound("run folder", "metrics line")  # bytes of a line that can be one of ours
 LARGEST = get_bound("run folder", "metrics bytes")  # of a file that is followed
@@ -21,43 +21,43 @@ NAMES = ("step", "epoch", "loss", "tokens", "seconds", "rate", "norm", "best")
 
 
 class Followers:
-    """How many pages follow; beyond the limit a new one is told to wait."""
+    """The pages that follow metrics; beyond the limit a new one is refused."""
 
     def __init__(self, limits: Limits) -> None:
         self.most, self.now = limits.followers, 0
         self.ended = False
 
     def follow(self, run: Path, start: int) -> ClosableStream[Event]:
-        """What the file says from a byte on, and then whatever is added to it. The reader counts from now on."""
+        """Return a stream of the file from byte `start` on, and then of whatever is added to it."""
         if self.now >= self.most:
-            fix = "close some pages"
-            raise RefusedError(503, format_message("curves", f"{self.most} readers", "fewer", fix), wait=5)
+            raise busy_error("curves", f"{self.most} readers", "fewer", "close some pages", wait=5)
         path = resolve_inside(run, "metrics.jsonl", LARGEST)
         self.now += 1
         return ClosableStream(self.iterate_points(path, start), self.leave)
 
     def leave(self) -> None:
+        """Count one page less."""
         self.now -= 1
 
     async def iterate_points(self, path: Path, start: int) -> AsyncGenerator[Event, None]:
-        """The points of a file as they come, until the server ends."""
+        """Yield the points of a file as they come, until the server ends."""
         while not self.ended:
             part = await asyncio.to_thread(read_part, path, start)
             if part is None:
                 start = 0
-                yield Event("again", {})  # a resumption has cut it back
+                yield Event("again", {})  # a resumed run has cut the file back
                 continue
             points, end, more = part
             if points or end != start:
                 yield Event("points", {"points": points, "end": end})
             else:
-                yield Event("alive", {})  # so that a reader who left is noticed
+                yield Event("alive", {})  # so that a client that is gone is noticed
             start = end
             await asyncio.sleep(0.0 if more else PAUSE)
 
 
 def read_part(path: Path, start: int) -> tuple[list[dict[str, Any]], int, bool] | None:
-    """The whole lines from a byte on, where they end, and whether more are waiting; None where the file is shorter."""
+    """Return the points from a byte on, where they end, and whether there are more; None if the file is shorter."""
     if not path.is_file():
         return [], start, False
     size = path.stat().st_size
@@ -71,13 +71,13 @@ def read_part(path: Path, start: int) -> tuple[list[dict[str, Any]], int, bool] 
         raise wrong("curves", f"{path.name} ('{error.strerror}')", "a file that can be read", "check it") from None
     last = content.rfind(b"\n") + 1
     if not last and len(content) > LINE:
-        last = len(content)  # no line of ours is so long: go on behind it
+        last = len(content)  # no line of ours is so long: skip it
     points = [point for line in content[:last].split(b"\n") if (point := parse_point(line)) is not None]
     return points, start + last, start + len(content) < size and last > 0
 
 
 def parse_point(line: bytes) -> dict[str, Any] | None:
-    """What a line says, in the few numbers that are drawn; None where it is none of ours.
+    """Return the numbers of a line that are drawn; None if the line is not one of ours.
 
     >>> parse_point(b'{"event": "stepped", "step": 3, "loss": 1.5, "other": "x"}')
     {'step': 3, 'loss': 1.5}
@@ -89,14 +89,13 @@ def parse_point(line: bytes) -> dict[str, Any] | None:
     if not isinstance(values, dict) or not isinstance(values.get("step"), int):
         return None
     metrics = values.get("metrics")
-    held = {name: value for name, value in values.items() if name in NAMES and is_finite_number(value)}
+    point = {name: value for name, value in values.items() if name in NAMES and is_finite_number(value)}
     if isinstance(metrics, dict):
-        held["metrics"] = {
-            str(name)[:40]: value for name, value in list(metrics.items())[:40] if is_finite_number(value)
-        }
-    return held
+        some = list(metrics.items())[:40]
+        point["metrics"] = {str(name)[:40]: value for name, value in some if is_finite_number(value)}
+    return point
 
 
 def is_finite_number(value: object) -> bool:
-    """A number that JSON can say; nan and infinities of a run that failed are left out."""
+    """Return whether a value is a number that JSON can hold: a run that failed may have NaN and infinities."""
     return isinstance(value, int | float) and value == value and abs(value) != float("inf")

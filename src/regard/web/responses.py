@@ -1,4 +1,4 @@
-"""What the server says where it does not do as asked: always `{"error": "name: got …, expected …; fix: …"}`."""
+"""Answer in JSON; an error is always `{"error": "name: got …, expected …; fix: …"}`."""
 
 import json
 import logging
@@ -23,23 +23,28 @@ class RefusedError(RegardError):
 
 
 def refuse(status: int, name: str, got: object, expected: str, fix: str) -> RefusedError:
-    """A refusal in the one wording, to be raised by the caller."""
+    """Return a refusal in the one wording, to be raised by the caller."""
     return RefusedError(status, format_message(name, got, expected, fix))
 
 
 def client_gone_error() -> RefusedError:
-    """A refusal for somebody who left, which nobody reads."""
-    return RefusedError(499, format_message("request", "a reader who left", "one who waits", "ask again"))
+    """Return the refusal of a request whose client has gone; nobody reads it."""
+    return refuse(499, "request", "a reader who left", "one who waits", "ask again")
 
 
 def not_finite_error() -> RefusedError:
-    """A refusal where a model gave numbers that JSON cannot say."""
-    expected, fix = "finite numbers", "train it again with a lower rate"
-    return refuse(409, "model", "numbers that are not finite", expected, fix)
+    """Return the refusal of an answer with numbers that JSON cannot hold."""
+    fix = "train it again with a lower rate"
+    return refuse(409, "model", "numbers that are not finite", "finite numbers", fix)
+
+
+def busy_error(name: str, got: str, expected: str, fix: str, wait: int = 1) -> RefusedError:
+    """Return the refusal of a server that is busy: try again after `wait` seconds."""
+    return RefusedError(503, format_message(name, got, expected, fix), wait=wait)
 
 
 class SafeJsonResponse(JSONResponse):
-    """JSON in which half a surrogate pair is a question mark: a file may hold one, and messages say what it holds."""
+    """JSON in which half a surrogate pair is a question mark: a file may hold one, and messages may quote it."""
 
     def render(self, content: Any) -> bytes:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -47,7 +52,7 @@ class SafeJsonResponse(JSONResponse):
 
 
 def answer_json(values: Any, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An answer as JSON, or a sentence where a model's numbers are none."""
+    """Return an answer as JSON; raise if it has numbers that are not finite."""
     try:
         return SafeJsonResponse(values, headers=headers)
     except ValueError:
@@ -55,41 +60,36 @@ def answer_json(values: Any, headers: Mapping[str, str] | None = None) -> JSONRe
 
 
 def answer_error(text: str, status: int, wait: int | None = None) -> JSONResponse:
-    """An error as the page reads it."""
+    """Return an error as the page reads it."""
     headers = {} if wait is None else {"Retry-After": str(wait)}
     return SafeJsonResponse({"error": text}, status, headers)
 
 
 def handle_refusal(request: Request, error: Exception) -> JSONResponse:
-    """A refusal as an answer."""
-    if isinstance(error, RefusedError):
-        return answer_error(str(error), error.status, error.wait)
-    return answer_error(str(error), 400)
+    """Answer with an error of ours, which is the caller's fault unless it has another status."""
+    return answer_error(str(error), getattr(error, "status", 400), getattr(error, "wait", None))
 
 
 def handle_http_error(request: Request, error: Exception) -> JSONResponse:
-    """Starlette's own errors, no such path and no such method, in our wording."""
+    """Answer with Starlette's own errors, no such path and no such method, in our wording."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status == 405:
-        text = format_message(
-            "method", request.method, "one that this path has", "use GET, or POST where the page does"
-        )
+        what = ("method", request.method, "one that this path has", "use GET, or POST where the page does")
     else:
-        text = format_message("path", request.url.path[:200], "one of this server's", "open /")
-    return answer_error(text, status)
+        what = ("path", request.url.path[:200], "one of this server's", "open /")
+    return answer_error(format_message(*what), status)
 
 
 def handle_fault(request: Request, error: Exception) -> JSONResponse:
-    """A fault of ours: the reader is told that, and no more; the rest is in the log."""
+    """Answer that the server has a fault, and no more; the rest is in the log."""
     return answer_error(log_fault(error), 500)
 
 
 def log_fault(error: BaseException) -> str:
-    """What the reader is told of a fault of ours."""
+    """Log a fault of the server, and return what the client is told of it."""
     LOG.error("fault while serving", exc_info=error)
-    return format_message(
-        "server", f"an error of its own ({type(error).__name__})", "none", "see the terminal it runs in"
-    )
+    got = f"an error of its own ({type(error).__name__})"
+    return format_message("server", got, "none", "see the terminal it runs in")
 
 
 HANDLERS: Any = {RegardError: handle_refusal, HTTPException: handle_http_error, Exception: handle_fault}

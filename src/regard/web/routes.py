@@ -1,8 +1,9 @@
-"""What the page can ask for."""
+"""The routes of the server."""
 
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,45 +13,44 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from regard.datasets.bounds import get_bound
-from regard.errors import format_message
 from regard.inspect.recording import Recording
-from regard.inspect.recording.file import read_recording as read_recording
+from regard.inspect.recording.file import read_recording
 from regard.tasks.prediction import Prediction
 from regard.web import recordings
-from regard.web.attention import read_target, record_attention
 from regard.web.bodies import UNIVERSAL, Fields, read_body, read_fields
-from regard.web.events import answer_head, stream_events
+from regard.web.events import Stream, answer_head
 from regard.web.inputs import INPUT_NAME, RunInput
 from regard.web.limits import Limits
 from regard.web.metrics import LARGEST, Followers
-from regard.web.responses import RefusedError, answer_json, refuse
+from regard.web.responses import answer_json, busy_error, refuse
 from regard.web.runs import Runs
 from regard.web.store import Files, Store
-from regard.web.translation import SourceText, TranslationRequest, stream_translation
+from regard.web.translation import SourceText, TranslationRequest, read_target, record_attention, stream_translation
 from regard.web.workers import Ticket, Workers
 
 STATIC = Path(__file__).parent / "static"
-FRESH = {"Cache-Control": "no-cache"}  # asked again each time, by its tag: a new version is seen at once
+FRESH = {"Cache-Control": "no-cache"}  # asked for again each time, so that a new version is used at once
 CACHED = {"Cache-Control": "private, max-age=3600"}  # what has this name never changes
-SHOWN_VALUES = ("text", "question", "shares", "notes")  # of what a prediction says, for the page
-PartReader = Callable[[Fields, Recording, Ticket], Any]  # of a recording, as it is asked for
+SHOWN_VALUES = ("text", "question", "shares", "notes")  # of a prediction, for the page
+PartReader = Callable[[Fields, Recording, Ticket], Any]  # computes a part of a recording
 
 
 class Routes:
-    """The answers, and what they are made from."""
+    """The routes, and what their answers are made from."""
 
     def __init__(self, runs: Runs, files: Files, limits: Limits) -> None:
         self.runs, self.files, self.limits = runs, files, limits
         self.store, self.workers, self.followers = Store(limits.kept), Workers(limits), Followers(limits)
-        self.uploads = 0  # that are arriving or being read
+        self.uploads = 0  # that are arriving or being parsed
 
     def list_routes(self) -> list[BaseRoute]:
-        tables: dict[str, Callable[[Request], Any]] = {
-            "labels": self.get_labels,
-            "table": self.get_table,
-            "tile": self.get_tile,
-            "rows": self.get_rows,
-            "weight": self.get_weight,
+        """Return all routes."""
+        parts: dict[str, tuple[PartReader, Callable[[Any], Response]]] = {
+            "labels": (recordings.get_labels, answer_cached),
+            "table": (partial(recordings.get_table, cells=self.limits.cells), answer_numbers),
+            "tile": (recordings.get_tile, answer_numbers),
+            "rows": (recordings.find_row_maxima, answer_numbers),
+            "weight": (recordings.get_weight, answer_json),
         }
         return [
             Route("/", self.get_page),
@@ -62,20 +62,24 @@ class Routes:
             Route("/api/recordings", self.upload, methods=["POST"]),
             Route("/api/files/{title}", self.open_file, methods=["POST"]),
             Route("/api/recordings/{name}", self.get_recording),
-            *(Route(f"/api/recordings/{{name}}/{part}", method) for part, method in tables.items()),
+            *(
+                Route(f"/api/recordings/{{name}}/{name}", partial(self.answer_part, part=part, respond=respond))
+                for name, (part, respond) in parts.items()
+            ),
             Mount("/static", PageFiles(directory=STATIC)),
         ]
 
     def close(self) -> None:
-        """End what is under way: the server ends."""
+        """End all work and all streams: the server ends."""
         self.followers.ended = True
         self.workers.close()
 
     async def get_page(self, request: Request) -> Response:
+        """Answer with the page."""
         return FileResponse(STATIC / "index.html", headers=FRESH)
 
     async def get_state(self, request: Request) -> Response:
-        """Which runs and recordings there are."""
+        """Answer with the runs, recordings and limits."""
         names = ("characters", "tokens", "beam", "upload", "file", "passage", "cells")
         limits = {name: getattr(self.limits, name) for name in names}
 
@@ -86,21 +90,21 @@ class Routes:
         return await self.workers.run(work)
 
     async def parse_fields(self, request: Request) -> Fields:
+        """Return the fields of a body."""
         return await read_fields(request, self.limits.body, self.limits.patience)
 
     async def translate(self, request: Request) -> Response:
-        """A translation, event by event."""
+        """Answer with a translation, event by event."""
         fields = await self.parse_fields(request)
         run = self.runs[fields.take_text("run", get_bound("request", "name"))]
         question = TranslationRequest.from_fields(fields, self.limits)
         fields.finish()
-        events = self.workers.stream(
-            lambda ticket: stream_translation(run.load_translator(), question, self.limits, ticket)
+        return Stream(
+            self.workers.stream(lambda ticket: stream_translation(run.load_translator(), question, self.limits, ticket))
         )
-        return stream_events(events)
 
     async def get_attention(self, request: Request) -> Response:
-        """All attention behind one translation."""
+        """Answer with all attention behind one translation."""
         fields = await self.parse_fields(request)
         run = self.runs[fields.take_text("run", get_bound("request", "name"))]
         source = SourceText.from_fields(fields, self.limits)
@@ -109,13 +113,13 @@ class Routes:
             translator = run.load_translator()
             tokens = read_target(fields, translator, self.limits)
             fields.finish()
-            found = record_attention(translator, source, tokens, self.limits)
-            return self.answer_summary(self.store.add(source.text[:80], found), ticket)
+            recording = record_attention(translator, source, tokens, self.limits)
+            return self.answer_summary(self.store.add(source.text[:80], recording), ticket)
 
         return await self.workers.run(work)
 
     async def ask(self, request: Request) -> Response:
-        """What a run makes of an image, a sound or a passage, which is the body; or of an example."""
+        """Answer with the prediction for an image, a sound or a passage, which is the body; or for an example."""
         fields = Fields.from_query(request)
         run = self.runs[request.path_params["run"]]
         example = fields.take_choice("example", ("yes", "no"), "no") == "yes"
@@ -127,37 +131,33 @@ class Routes:
             return await self.workers.run(lambda ticket: self.answer_prediction(run.ask(item), ticket))
 
     def answer_prediction(self, prediction: Prediction, ticket: Ticket) -> Response:
-        """A prediction, and a recording of where it looked, if it did."""
+        """Answer with a prediction, and a summary of its recording if it has attention."""
         chapter = prediction.build_chapter()
-        said = {
-            "text": prediction.text,
-            **{name: value for name, value in prediction.values.items() if name in SHOWN_VALUES},
-        }
-        if chapter is None:
-            return answer_json({**said, "looked": None, "beside": None})
-        name = self.store.add(chapter.name[:80], chapter.recording)
-        looked = recordings.summarize_recording(name, self.store.get(name), self.limits.cells, ticket)
-        beside = None if chapter.medium is None else chapter.medium.to_json()
-        return answer_json({**said, "looked": looked, "beside": beside})
+        shown = {name: value for name, value in prediction.values.items() if name in SHOWN_VALUES}
+        summary = beside = None
+        if chapter is not None:
+            summary = self.summarize(self.store.add(chapter.name[:80], chapter.recording), ticket)
+            beside = None if chapter.medium is None else chapter.medium.to_json()
+        return answer_json({"text": prediction.text, **shown, "looked": summary, "beside": beside})
 
     async def follow_metrics(self, request: Request) -> Response:
-        """The curves of a run, followed."""
+        """Answer with the metrics of a run, followed while it trains."""
         fields = Fields.from_query(request)
         run = self.runs[request.path_params["run"]]
         start = fields.take_integer("start", 0, LARGEST, 0)
         fields.finish()
         if request.method == "HEAD":
             return answer_head()
-        return stream_events(self.followers.follow(run.folder, start))
+        return Stream(self.followers.follow(run.folder, start))
 
     async def upload(self, request: Request) -> Response:
-        """A recording that somebody opens in the page. It is read from a file of its own, which is gone afterwards."""
+        """Answer with the summary of a recording that is opened in the page."""
         with self.reserve_upload():
             content = await read_body(request, UNIVERSAL, self.limits.upload, 6 * self.limits.patience)
             return await self.workers.run(lambda ticket: self.open_upload(content, ticket))
 
     def open_upload(self, content: bytes, ticket: Ticket) -> Response:
-        """The recording of an upload, kept."""
+        """Keep the recording of an upload. It is read from a temporary file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "recording.safetensors"
             try:
@@ -165,21 +165,23 @@ class Routes:
             except OSError as error:
                 got, fix = f"no room for the upload ('{error.strerror}')", "free some space where it runs"
                 raise refuse(507, "server", got, f"{len(content):,} bytes of it", fix) from None
-            recording = read_recording(path, self.limits.upload, name=INPUT_NAME, between=ticket.check)
+            recording = read_recording(path, self.limits.upload, name=INPUT_NAME, check_interrupt=ticket.check)
         return self.answer_summary(self.store.add("", recording), ticket)
 
     def answer_summary(self, name: str, ticket: Ticket) -> Response:
-        """What is in a recording that is kept. For a worker: there may be very many sites in it."""
-        return answer_json(recordings.summarize_recording(name, self.store.get(name), self.limits.cells, ticket))
+        """Answer with the summary of a recording."""
+        return answer_json(self.summarize(name, ticket))
+
+    def summarize(self, name: str, ticket: Ticket) -> dict[str, object]:
+        """Return the sites of a recording. For a worker: there may be very many of them."""
+        return recordings.summarize_recording(name, self.store.get(name), self.limits.cells, ticket)
 
     @contextmanager
     def reserve_upload(self) -> Iterator[None]:
-        """A place for one that arrives. Each takes its whole size in memory, so that there are few."""
+        """Reserve a place for an upload. There are few, because each takes its whole size in memory."""
         if self.uploads >= self.limits.workers:
-            text = format_message(
-                "server", f"more than {self.limits.workers} uploads at once", "fewer", "try again in a moment"
-            )
-            raise RefusedError(503, text, wait=1)
+            got = f"more than {self.limits.workers} uploads at once"
+            raise busy_error("server", got, "fewer", "try again in a moment")
         self.uploads += 1
         try:
             yield
@@ -187,7 +189,7 @@ class Routes:
             self.uploads -= 1
 
     async def open_file(self, request: Request) -> Response:
-        """A recording of those that were named when the server was started."""
+        """Answer with the summary of a recording that was named when the server was started."""
         title = request.path_params["title"]
 
         def work(ticket: Ticket) -> Response:
@@ -196,41 +198,24 @@ class Routes:
         return await self.workers.run(work)
 
     async def get_recording(self, request: Request) -> Response:
+        """Answer with the summary of a recording."""
         name = request.path_params["name"]
         return await self.workers.run(lambda ticket: self.answer_summary(name, ticket))
 
-    async def get_labels(self, request: Request) -> Response:
-        return await self.answer_part(request, recordings.get_labels, answer_cached)
-
-    async def get_weight(self, request: Request) -> Response:
-        return await self.answer_part(request, recordings.get_weight, answer_json)
-
-    async def get_table(self, request: Request) -> Response:
-        cells = self.limits.cells
-        return await self.answer_part(
-            request, lambda fields, kept, ticket: recordings.get_table(fields, kept, cells), answer_numbers
-        )
-
-    async def get_tile(self, request: Request) -> Response:
-        return await self.answer_part(request, recordings.get_tile, answer_numbers)
-
-    async def get_rows(self, request: Request) -> Response:
-        return await self.answer_part(request, recordings.find_row_maxima, answer_numbers)
-
     async def answer_part(self, request: Request, part: PartReader, respond: Callable[[Any], Response]) -> Response:
-        """Something of a recording, computed and written beside the event loop."""
+        """Answer with a part of a recording, computed and encoded beside the event loop."""
         kept, fields = self.store.get(request.path_params["name"]), Fields.from_query(request)
 
         def work(ticket: Ticket) -> Response:
-            found = part(fields, kept.recording, ticket)
+            values = part(fields, kept.recording, ticket)
             fields.finish()
-            return respond(found)
+            return respond(values)
 
         return await self.workers.run(work)
 
 
 class PageFiles(StaticFiles):
-    """The files of the page, asked for again each time."""
+    """The files of the page, which browsers ask for again each time."""
 
     def file_response(self, *arguments: Any, **more: Any) -> Response:
         response = super().file_response(*arguments, **more)
@@ -239,10 +224,10 @@ class PageFiles(StaticFiles):
 
 
 def answer_cached(values: Any) -> Response:
-    """Text that never changes."""
+    """Answer with text that never changes."""
     return answer_json(values, headers=CACHED)
 
 
 def answer_numbers(values: Any) -> Response:
-    """Numbers in bytes."""
+    """Answer with numbers as bytes."""
     return Response(recordings.to_bytes(values), media_type=UNIVERSAL, headers=CACHED)

@@ -1,7 +1,7 @@
-"""A run folder is looked at before it is opened: what it asks for must be what it holds.
+"""Check a run folder before a model is loaded from it.
 
-A configuration can ask for anything. So every number in it is bearable, every file is inside the folder and of a
-bearable size, and `regard.tasks.prediction` compares the model with the weights before it takes memory for it.
+A configuration may ask for anything. So numbers in it are limited, files must be inside the folder and of limited
+size, and `regard.tasks.prediction` compares the model with the weights before it takes memory for it.
 """
 
 import math
@@ -26,7 +26,7 @@ TEXT = get_bound("run folder", "config bytes")
 WORDS = get_bound("run folder", "file bytes")  # of a vocabulary
 ENTRIES = get_bound("run folder", "entries")
 NUMBER = get_bound("run folder", "number")  # largest number of a configuration
-NUMBERS = {  # and of these
+NUMBERS = {  # and of fields with these names
     name: get_bound("run folder", name)
     for name in ("seed", "layers", "hops", "pixels", "rate", "window", "hop", "filters")
 }
@@ -34,10 +34,7 @@ NUMBERS = {  # and of these
 
 @contextmanager
 def report_run_errors(run: Path, name: str) -> Iterator[None]:
-    """Turn whatever the files of a folder lead to into one sentence about this run; others are served as before.
-
-    The run has its name in it, and not the path that the folder has on this machine.
-    """
+    """Turn any error about the files of a run into one message, with the run's name in place of its folder's path."""
     try:
         yield
     except RefusedError as error:
@@ -47,7 +44,7 @@ def report_run_errors(run: Path, name: str) -> Iterator[None]:
     except OSError as error:
         got = f"{name}, which cannot be read ('{error.strerror}')"
         raise refuse(409, "run", got, "a run folder", "check who may read its files") from None
-    except Exception as error:  # its files can be anything: what they make of a reader is no fault of the server
+    except Exception as error:  # its files can be anything: what they raise is not a fault of the server
         LOG.warning("run %s cannot be opened: %s: %s", name, type(error).__name__, str(error)[:200])
         got = f"{name}, which cannot be opened ({type(error).__name__})"
         raise refuse(409, "run", got, "a folder that regard train made", "restore it from a copy") from None
@@ -65,7 +62,7 @@ def hide_path(text: str, run: Path, name: str) -> str:
 
 
 def resolve_inside(run: Path, name: str, largest: int) -> Path:
-    """A file of the folder that is really in it, a plain one, and not larger than that; or one that is not there."""
+    """Return the path of a file that is in the folder, plain and not too large; or that does not exist."""
     path = (run / name).resolve()
     if not path.is_relative_to(run.resolve()):
         raise refuse(403, "run", f"{name}, which leads out of its folder", "a file in it", "copy the file into it")
@@ -75,11 +72,11 @@ def resolve_inside(run: Path, name: str, largest: int) -> Path:
 
 
 def vet_texts(run: Path) -> None:
-    """The small files, before anything is read from them."""
-    for name in ("versions.json", "config.toml"):
-        path = resolve_inside(run, name, TEXT)
-    if path.is_file():
-        vet_dots(path.read_text(encoding="utf-8", errors="replace"))
+    """Check the small files, before anything is parsed from them."""
+    resolve_inside(run, "versions.json", TEXT)
+    config = resolve_inside(run, "config.toml", TEXT)
+    if config.is_file():
+        vet_dots(config.read_text(encoding="utf-8", errors="replace"))
     entries = list(islice(chain(run.iterdir(), (run / "vocabulary").glob("*")), ENTRIES + 1))
     if len(entries) > ENTRIES:
         raise wrong("run", f"more than {ENTRIES:,} files", f"at most {ENTRIES:,}", "check the folder")
@@ -89,15 +86,15 @@ def vet_texts(run: Path) -> None:
 
 
 def vet_dots(text: str) -> None:
-    """No line has a key of very many parts."""
-    found = find_crowded_line(text)
-    if found:
-        got = f"{found[1]:,} dots in line {found[0]} of config.toml"
+    """Raise if a line has a key of very many parts."""
+    crowded = find_crowded_line(text)
+    if crowded:
+        got = f"{crowded[1]:,} dots in line {crowded[0]} of config.toml"
         raise wrong("run", got, f"at most {DOTS}", "restore the file from a copy")
 
 
 def vet_config(config: Any, limits: Limits) -> None:
-    """No number of it is so large that only building or hearing would tell."""
+    """Raise if a number is so large that building the model or its features would take too much."""
     for entry in fields(config):
         if entry.name != "training":
             vet_numbers(getattr(config, entry.name), entry.name)
@@ -113,13 +110,13 @@ def vet_config(config: Any, limits: Limits) -> None:
 
 
 def vet_model(run: Path, largest: int) -> None:
-    """There are weights, of not more than so many bytes."""
+    """Raise unless there are weights, of at most `largest` bytes."""
     if not resolve_inside(run, WEIGHTS, largest).is_file():
         raise refuse(409, "run", "no weights yet", "at least one checkpoint", f"wait, or: {format_resume_command(run)}")
 
 
 def vet_numbers(value: Any, name: str) -> None:
-    """No number in it is too large."""
+    """Raise if a number in a part of a configuration is too large."""
     if is_dataclass(value):
         for entry in fields(value):
             vet_numbers(getattr(value, entry.name), f"{name}.{entry.name}")

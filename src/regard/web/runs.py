@@ -1,4 +1,4 @@
-"""The run folders that are served: what they are, and their models, opened when they are first asked for."""
+"""The run folders that are served: what they are, and their models, loaded when they are first asked for."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ from regard.web.workers import Ticket
 
 
 class LoadedModel(NamedTuple):
-    """What was trained, and the time and size of the file it came from: a run in progress gets better ones."""
+    """A trained model, and the time and size of its file: a run in progress writes better ones."""
 
     stamp: tuple[int, int]
     model: Any
@@ -32,17 +32,17 @@ class Run:
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         self.name, self.folder, self.limits = name, folder, limits
         self.lock = threading.Lock()
-        self.opened: LoadedModel | None = None
+        self.loaded: LoadedModel | None = None
 
     def read_config(self) -> Any:
-        """Its settings, read anew: whoever resumes a run may change them."""
+        """Return the settings, read anew: resuming a run may change them."""
         vet_texts(self.folder)
         config = read_config(self.folder)
         vet_config(config, self.limits)
         return config
 
     def describe(self, ticket: Ticket) -> dict[str, Any]:
-        """What the page shows of it. A folder that cannot be used says why instead; the others are as they were."""
+        """Return what the page shows of the run, or why it cannot be used."""
         ticket.check()
         try:
             with report_run_errors(self.folder, self.name):
@@ -52,12 +52,12 @@ class Run:
             return {"name": self.name, "error": str(error)}
 
     def load_translator(self) -> Translator:
-        """The translator of the best weights so far."""
+        """Return the translator with the best weights so far."""
         translator: Translator = self.load_model(("translation",), Translator.load)
         return translator
 
     def ask(self, item: RunInput | None) -> Prediction:
-        """What it makes of something; of an example that was held out, where nothing is given."""
+        """Return the prediction for an input, or for a held-out example if none is given."""
         predictor = self.load_model(INPUT_KINDS, lambda config, folder: import_task(config.task).load(config, folder))
         config = predictor.config
         if item is not None:
@@ -68,47 +68,47 @@ class Run:
         return prediction
 
     def load_model(self, tasks: Collection[str], load: Callable[[Any, Path], Any]) -> Any:
-        """What was trained, with the best weights so far. One thread opens it, others wait."""
+        """Return the model with the best weights so far. One thread loads it, others wait."""
         with self.lock, report_run_errors(self.folder, self.name):
             config = self.read_config()
             if config.task not in tasks:
                 got = f"{self.name}, a run of {config.task}"
                 raise refuse(409, "run", got, f"one of {', '.join(tasks)}", "choose another, or open its curves")
             stamp = read_stamp(self.folder / WEIGHTS)
-            if self.opened is None or self.opened.stamp != stamp:
+            if self.loaded is None or self.loaded.stamp != stamp:
                 vet_model(self.folder, self.limits.weights)
                 served = replace(config, training=replace(config.training, device="cpu"))
-                self.opened = LoadedModel(stamp, load(served, self.folder))
-            return self.opened.model
+                self.loaded = LoadedModel(stamp, load(served, self.folder))
+            return self.loaded.model
 
 
 def describe_run(config: Any) -> dict[str, Any]:
-    """What a run is of, how it is asked, and an example where the task brings its data along."""
-    found = {"task": config.task, "about": describe_config(config)}
+    """Return the task of a run, how it is asked, and an example if the task generates its data."""
+    facts = {"task": config.task, "about": describe_config(config)}
     if isinstance(config, TranslationConfig) and config.data.text in ENDLESS:
-        found["sample"] = read_first_source(replace(config, data=replace(config.data, held_out=1)))
+        facts["sample"] = read_first_source(replace(config, data=replace(config.data, held_out=1)))
     if config.task in INPUT_KINDS:
-        way = INPUT_KINDS[config.task]
-        found |= {"takes": way.takes, "questioned": way.needs_question, "example": is_generated(config)}
-    return found
+        kind = INPUT_KINDS[config.task]
+        facts |= {"takes": kind.takes, "questioned": kind.needs_question, "example": is_generated(config)}
+    return facts
 
 
 def is_generated(config: Any) -> bool:
-    """Whether the data are those that a task brings along: nothing else that a folder names is opened."""
+    """Return whether the data are those that the task generates: no other data that a folder names are opened."""
     return bool(config.data == import_task(config.task).default.data)
 
 
 def read_stamp(path: Path) -> tuple[int, int]:
-    """When a file was written, and its size; zeros where there is none."""
+    """Return when a file was written, and its size; zeros if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def describe_config(config: Any) -> dict[str, Any]:
-    """The settings that tell runs apart."""
+    """Return the settings in which runs differ."""
     model = getattr(config, "model", None)
     if not isinstance(config, TranslationConfig) or model is None:
         return {}
@@ -125,22 +125,22 @@ def describe_config(config: Any) -> dict[str, Any]:
 
 
 def name_paths(paths: Sequence[Path]) -> dict[str, Path]:
-    """Paths by their last part; where several share it, by a number behind it.
+    """Return paths by their last part, with a number behind it if several share it.
 
     >>> list(name_paths([Path("a/run"), Path("b/run")]))
     ['run', 'run-2']
     """
-    found: dict[str, Path] = {}
+    named: dict[str, Path] = {}
     for path in paths:
         name, number = path.resolve().name, 2
-        while name in found:
+        while name in named:
             name, number = f"{path.resolve().name}-{number}", number + 1
-        found[name] = path
-    return found
+        named[name] = path
+    return named
 
 
 class Runs(Mapping[str, Run]):
-    """All of them by name. No other folder is ever looked into."""
+    """The runs by name. No other folder is ever opened."""
 
     def __init__(self, folders: Mapping[str, Path], limits: Limits) -> None:
         self.runs = {name: Run(name, folder, limits) for name, folder in folders.items()}
@@ -159,7 +159,7 @@ class Runs(Mapping[str, Run]):
 
 
 def split_paths(paths: Sequence[Path]) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Run folders and recordings, by name, from what was typed."""
+    """Return run folders and recordings, by name, of the paths on the command line."""
     try:
         folders = [path for path in paths if path.is_dir()]
         files = [path for path in paths if path.is_file()]

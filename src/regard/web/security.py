@@ -1,8 +1,8 @@
-"""Who may ask: this machine's own page, and where a token was set, those who have it.
+"""Admit requests of this server's own page and, if a token is set, only with the token.
 
-A page of a stranger that is open in the same browser can send requests here, and by rebinding a name of his to
-127.0.0.1 even read the answers. So the `Host` must be a name we were given or an address (an address cannot be
-rebound), the `Origin` must be that host, and the browser's own `Sec-Fetch-Site` must not say otherwise.
+Another site's page in the same browser can send requests here and, by rebinding its name to 127.0.0.1, even read the
+answers. So the `Host` must be a name we were given or an address (an address cannot be rebound), the `Origin` must be
+that host, and the browser's own `Sec-Fetch-Site` must not say otherwise.
 """
 
 import ipaddress
@@ -34,7 +34,7 @@ HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it.
+    """Return whether only this machine can reach a host.
 
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("localhost")
     (True, False, True)
@@ -46,7 +46,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Whether it is an address and no name."""
+    """Return whether a host is an address, not a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -56,9 +56,9 @@ def is_address(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Under which names the server may be asked for, and the token that its answers need, if any.
+    """The names of the server, and the token that requests need, if any.
 
-    `addresses`: any address of this machine will do too, because it listens to more than its own.
+    With `addresses`, any address is accepted as a name too: the server listens to more than this machine.
     """
 
     names: tuple[str, ...] = LOCAL
@@ -73,28 +73,26 @@ class Access:
 
     @classmethod
     def from_host(cls, host: str, names: Collection[str] = (), token: str | None = None) -> "Access":
-        """For a server that listens there: with a token wherever others can reach it."""
+        """Return the access of a server that listens on `host`: with a token if other machines can reach it."""
         if is_loopback(host):
             return cls((*LOCAL, host.lower(), *map(str.lower, names)), token=token)
-        # Its own name is what the printed address has where it listens to everything.
-        own = (*LOCAL, host, socket.gethostname(), *names)
-        return cls(
-            tuple(map(str.lower, own)), addresses=True, token=secrets.token_urlsafe(24) if token is None else token
-        )
+        # The printed address has the machine's own name if the server listens to everything.
+        known = tuple(map(str.lower, (*LOCAL, host, socket.gethostname(), *names)))
+        return cls(known, addresses=True, token=secrets.token_urlsafe(24) if token is None else token)
 
     def find_objection(self, scope: Scope) -> tuple[int, str] | None:
-        """What is wrong with a request, as a status and a sentence."""
+        """Return what is wrong with a request, as a status and a message; None if nothing is."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        found = HOST.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
-        name = found.group(1).strip("[]") if found else ""
-        if not found or not (name in self.names or (self.addresses and is_address(name))):
+        match = HOST.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
+        name = match.group(1).strip("[]") if match else ""
+        if not match or not (name in self.names or (self.addresses and is_address(name))):
             got = repr(", ".join(hosts)[:100])
             return 403, format_message("Host", got, "a name of this server", "open the address that it printed")
         return check_origin(scope, headers, hosts[0]) or self.check_token(scope, headers)
 
     def check_token(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        """Where a token is needed and the right one is not there. The page itself is no secret."""
+        """Return an objection if the right token is missing. The page itself is not secret."""
         if self.token is None or not scope["path"].startswith("/api/"):
             return None
         given = headers.get("authorization", "").removeprefix("Bearer ")
@@ -105,7 +103,7 @@ class Access:
 
 
 def check_origin(scope: Scope, headers: Headers, host: str) -> tuple[int, str] | None:
-    """Where the browser says that another site's page is asking."""
+    """Return an objection if the browser says that another site's page is asking."""
     origins = headers.getlist("origin")
     if origins and origins != [f"{scope['scheme']}://{host}"]:
         got, fix = repr(", ".join(origins)[:100]), "use the page of this server"
@@ -119,9 +117,9 @@ def check_origin(scope: Scope, headers: Headers, host: str) -> tuple[int, str] |
 
 
 class Guard:
-    """Lets in what `Access` has no objection to, and puts the headers on every answer.
+    """Admit requests that `Access` has no objection to, and add the headers to every answer.
 
-    `close` ends the answers that would go on for ever: to be called when the server ends.
+    `close` ends the answers that would go on for ever; to be called when the server ends.
     """
 
     def __init__(self, app: ASGIApp, access: Access, close: Callable[[], None]) -> None:
@@ -138,7 +136,7 @@ class Guard:
 
 
 def add_headers(send: Send) -> Send:
-    """Sends with the headers."""
+    """Return a `send` that adds the headers."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,4 +1,4 @@
-"""Recordings that the page may ask for, under names that nobody can guess; the oldest go when there is no room."""
+"""Keep recordings for the page under names that nobody can guess, and drop the oldest if there are too many."""
 
 import secrets
 import threading
@@ -13,14 +13,14 @@ from regard.inspect.recording import Recording
 from regard.inspect.recording.file import read_recording
 from regard.web.responses import refuse
 
-NOTES = get_bound("recording", "served notes")  # of a recording that are kept
+NOTES = get_bound("recording", "served notes")  # of a recording
 LETTER = 4  # bytes of a character, at most
 LABEL = 64  # bytes of a label beside its characters
 SITE, TENSOR = 1024, 512  # bytes of a site and of a tensor beside their numbers
 
 
 class StoredRecording(NamedTuple):
-    """A recording, the name it is shown by, and what it takes."""
+    """A recording, the title it is shown by, and its bytes in memory."""
 
     title: str
     recording: Recording
@@ -28,23 +28,23 @@ class StoredRecording(NamedTuple):
 
 
 def count_bytes(recording: Recording) -> int:
-    """Its numbers and its text: labels, notes and the names of its sites, each of which has its price even if empty."""
+    """Return the bytes of a recording in memory: numbers, labels, notes and names, each with its overhead."""
     axes = [axis for both in recording.labels.values() for axis in (both.queries, both.keys)]
     text = sum(LETTER * len(text) + LABEL for text in chain(*axes, recording.notes, recording))
-    sites = sum(SITE + TENSOR * len(seen.tensors()) for seen in recording.values())
+    sites = sum(SITE + TENSOR * len(attention.tensors()) for attention in recording.values())
     return SITE + recording.bytes + text + sites
 
 
 class Store:
-    """Some recordings of at most so many bytes together. Used by several threads."""
+    """Recordings of at most `most` bytes together. Used by several threads."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.kept: OrderedDict[str, StoredRecording] = OrderedDict()
+        self.recordings: OrderedDict[str, StoredRecording] = OrderedDict()
         self.lock = threading.Lock()
 
     def add(self, title: str, recording: Recording) -> str:
-        """Keeps one more, as far as the page shows it; returns what to ask for."""
+        """Keep what the page shows of a recording, and return the name to ask for."""
         recording.metadata, recording.notes = {}, recording.notes[:NOTES]
         size = count_bytes(recording)
         if size > self.most:
@@ -52,23 +52,24 @@ class Store:
             raise refuse(413, "recording", got, f"at most {self.most:,}", fix)
         name = secrets.token_urlsafe(12)
         with self.lock:
-            self.kept[name] = StoredRecording(title, recording, size)
+            self.recordings[name] = StoredRecording(title, recording, size)
             while self.bytes > self.most:
-                self.kept.popitem(last=False)
+                self.recordings.popitem(last=False)
         return name
 
     @property
     def bytes(self) -> int:
-        return sum(one.bytes for one in self.kept.values())
+        """The bytes of all recordings."""
+        return sum(one.bytes for one in self.recordings.values())
 
     def get(self, name: str) -> StoredRecording:
+        """Return a recording, which is then the last to be dropped."""
         with self.lock:
-            found = self.kept.get(name)
-            if found is None:
+            if name not in self.recordings:
                 fix = "ask for it anew: translate again, or open the file again"
                 raise refuse(404, "recording", "one that is not here", "one that is still kept", fix)
-            self.kept.move_to_end(name)
-            return found
+            self.recordings.move_to_end(name)
+            return self.recordings[name]
 
 
 class Files:
@@ -76,15 +77,15 @@ class Files:
 
     def __init__(self, paths: dict[str, Path], limit: int) -> None:
         self.paths, self.limit = paths, limit
-        self.opened: dict[str, str] = {}  # the name in the store of those that were asked for
+        self.stored_names: dict[str, str] = {}  # by title, of those that were asked for
 
-    def open(self, title: str, store: Store, between: Callable[[], object]) -> str:
-        """The name in the store, read again where it had to go; `between` is called between the sites of the file."""
+    def open(self, title: str, store: Store, check_interrupt: Callable[[], object]) -> str:
+        """Return the name in the store of a file, which is read again if it was dropped."""
         path = self.paths.get(title)
         if path is None:
             expected = f"one of {', '.join(self.paths) or '(none)'}"
             raise refuse(404, "recording", repr(title[:100]), expected, "choose one of them")
-        name = self.opened.get(title)
-        if name is None or name not in store.kept:
-            name = self.opened[title] = store.add(title, read_recording(path, self.limit, name=title, between=between))
-        return name
+        if self.stored_names.get(title) not in store.recordings:
+            recording = read_recording(path, self.limit, name=title, check_interrupt=check_interrupt)
+            self.stored_names[title] = store.add(title, recording)
+        return self.stored_names[title]

@@ -1,4 +1,4 @@
-"""Translating for the page: token by token, with the tree of hypotheses, and what is hidden from the model."""
+"""Translate for the page: token by token, with the tree of hypotheses, masked tokens and recorded attention."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,11 +9,13 @@ import torch
 from regard.datasets.bounds import get_bound
 from regard.datasets.text import clean
 from regard.errors import wrong
+from regard.inspect.recording import Recording
 from regard.models.search import ROOT, BeamOptions, Branch, SamplingOptions, iterate_search
 from regard.tasks.data import END, UNKNOWN
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
+from regard.tasks.data.vocabulary import SPECIAL
 from regard.tasks.translation import TranslationSearchOptions, Translator
-from regard.tasks.translation.attention import hide_positions, restore_hidden_positions
+from regard.tasks.translation.attention import hide_positions, record_translation, restore_hidden_positions
 from regard.web.bodies import Fields
 from regard.web.events import Event
 from regard.web.limits import Limits
@@ -25,7 +27,7 @@ DIGITS = 6  # of a weight on its way to the page
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A text, and the places of its tokens that are masked: hidden from attention, or unknown to the model."""
+    """A text, and the positions of its tokens that are masked: hidden from attention, or unknown to the model."""
 
     text: str
     masked: tuple[int, ...] = ()
@@ -33,6 +35,7 @@ class SourceText:
 
     @classmethod
     def from_fields(cls, fields: Fields, limits: Limits) -> "SourceText":
+        """Take the source of a request."""
         text = clean(fields.take_text("text", limits.characters))
         if not text:
             raise wrong("text", "nothing but blanks", "some words", "write a sentence")
@@ -42,7 +45,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class TranslationRequest:
-    """A translation as it is asked for. A temperature of 0 searches; above, one translation is drawn."""
+    """A request for a translation. A temperature of 0 searches; above, one translation is sampled."""
 
     source: SourceText
     beam: int = 5
@@ -52,6 +55,7 @@ class TranslationRequest:
 
     @classmethod
     def from_fields(cls, fields: Fields, limits: Limits) -> "TranslationRequest":
+        """Take the fields of a request."""
         return cls(
             SourceText.from_fields(fields, limits),
             fields.take_integer("beam", 1, limits.beam, min(5, limits.beam)),
@@ -62,6 +66,7 @@ class TranslationRequest:
 
     @property
     def plan(self) -> BeamOptions | SamplingOptions | None:
+        """How to search: by sampling, with a beam, or greedily (None)."""
         if self.temperature >= 0.01:
             return SamplingOptions(self.temperature, seed=self.seed)
         if self.beam == 1:
@@ -70,62 +75,87 @@ class TranslationRequest:
 
 
 class EncodedSource(NamedTuple):
-    """A text in numbers, END behind it, and the places that decoders cannot see."""
+    """The token ids of a text, END behind them, and the positions that decoders cannot see."""
 
     row: list[int]
     hidden: list[int]
 
 
 def encode_source(translator: Translator, source: SourceText, most: int) -> EncodedSource:
-    """The source as the model is given it. Of a text that is too long, the beginning."""
+    """Return the token ids of a source as the model gets them; a text that is too long is cut."""
     longest = min(most, translator.config.model.longest)
     row = [*translator.vocabularies.source.encode(source.text)[: longest - 1], END]
-    masked = [place for place in source.masked if place < len(row) - 1]
+    masked = [position for position in source.masked if position < len(row) - 1]
     if source.masking == "input":
-        return EncodedSource([UNKNOWN if place in masked else number for place, number in enumerate(row)], [])
+        return EncodedSource([UNKNOWN if position in masked else token for position, token in enumerate(row)], [])
     return EncodedSource(row, masked)
 
 
 def stream_translation(
     translator: Translator, question: TranslationRequest, limits: Limits, ticket: Ticket
 ) -> Iterator[Event]:
-    """The events of one translation: the source, each step of the search, and what was found."""
-    reading = encode_source(translator, question.source, limits.tokens)
+    """Yield the events of one translation: the source, each step of the search, and the hypotheses."""
+    source = encode_source(translator, question.source, limits.tokens)
     with torch.inference_mode():
-        encoded = translator.model.encode(torch.tensor([reading.row]), torch.tensor([len(reading.row)]))
+        encoded = translator.model.encode(torch.tensor([source.row]), torch.tensor([len(source.row)]))
     vocabularies = translator.vocabularies
     unknown = vocabularies.source.find_unknown(question.source.text)
-    yield Event("source", {"tokens": vocabularies.source.get_tokens(reading.row), "unknown": unknown})
+    yield Event("source", {"tokens": vocabularies.source.get_tokens(source.row), "unknown": unknown})
     longest = min(limits.tokens, translator.config.model.longest)
-    room = min(2 * len(reading.row) + 30, longest - 1)
+    room = min(2 * len(source.row) + 30, longest - 1)
     branches: dict[int, Branch] = {}
     for grown in iterate_search(
-        translator.model.decoder, hide_positions(encoded, reading.hidden), SPECIAL_TOKENS, room, plan=question.plan
+        translator.model.decoder, hide_positions(encoded, source.hidden), SPECIAL_TOKENS, room, options=question.plan
     ):
         ticket.check()
         branches |= {branch.number: branch for branch in grown}
-        yield Event("step", {"branches": [describe_branch(branch, reading, translator) for branch in grown]})
+        yield Event("step", {"branches": [describe_branch(branch, source, translator) for branch in grown]})
     yield Event("done", {"hypotheses": rank_hypotheses(branches, question.beam, translator)})
 
 
-def describe_branch(branch: Branch, reading: EncodedSource, translator: Translator) -> dict[str, Any]:
-    """A branch for the page."""
-    found = branch._asdict() | {"word": translator.vocabularies.target.get_tokens([branch.token])[0]}
+def describe_branch(branch: Branch, source: EncodedSource, translator: Translator) -> dict[str, Any]:
+    """Return a branch as the page reads it: `looked` has its weights over the source."""
+    looked = None
     if branch.weights is not None:
-        weights = restore_hidden_positions(branch.weights.float(), len(reading.row), reading.hidden)
-        found["looked"] = [round(weight, DIGITS) for weight in weights.tolist()]
-    return found
+        weights = restore_hidden_positions(branch.weights.float(), len(source.row), source.hidden)
+        looked = [round(weight, DIGITS) for weight in weights.tolist()]
+    return {
+        "number": branch.number,
+        "parent": branch.parent,
+        "token": branch.token,
+        "word": translator.vocabularies.target.get_tokens([branch.token])[0],
+        "log_prob": branch.log_prob,
+        "looked": looked,
+        "score": branch.score,
+    }
 
 
 def rank_hypotheses(branches: dict[int, Branch], most: int, translator: Translator) -> list[dict[str, Any]]:
-    """The branches that ended, the best first, each with its path from the root."""
+    """Return the branches that ended, the best first, each with its path from the root."""
     ended = [(branch.score, branch) for branch in branches.values() if branch.score is not None]
-    found = []
+    hypotheses = []
     for score, branch in sorted(ended, key=lambda pair: -pair[0])[:most]:
         path = [branch.number]
         while branches[path[0]].parent != ROOT:
             path.insert(0, branches[path[0]].parent)
         tokens = [branches[number].token for number in path[:-1]]
         text = translator.vocabularies.target.decode(tokens)
-        found.append({"text": text, "score": score, "log_prob": branch.log_prob, "path": path, "tokens": tokens})
-    return found
+        hypotheses.append({"text": text, "score": score, "log_prob": branch.log_prob, "path": path, "tokens": tokens})
+    return hypotheses
+
+
+def read_target(fields: Fields, translator: Translator, limits: Limits) -> list[int]:
+    """Take the translation whose attention is wanted: token ids of this model, or a text that it encodes."""
+    vocabulary, longest = translator.vocabularies.target, min(limits.tokens, translator.config.model.longest) - 1
+    if "target" in fields.values:
+        return vocabulary.encode(clean(fields.take_text("target", limits.characters)))[:longest]
+    tokens = fields.take_indices("tokens", len(vocabulary), longest)
+    if any(token < len(SPECIAL) and token != UNKNOWN for token in tokens):
+        raise wrong("tokens", "padding, a beginning or an end", "words of the vocabulary", "send those of an answer")
+    return tokens
+
+
+def record_attention(translator: Translator, source: SourceText, tokens: list[int], limits: Limits) -> Recording:
+    """Return the attention of each layer while the model produces a given translation, with tokens as labels."""
+    row, hidden = encode_source(translator, source, limits.tokens)
+    return record_translation(translator, row, tokens, hidden=hidden, limit=limits.kept)

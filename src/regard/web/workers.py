@@ -1,4 +1,4 @@
-"""Model work beside the event loop: few threads, a short queue, a clock, and an end when the reader leaves."""
+"""Run model work beside the event loop: few threads, a short queue, and deadlines; clients that leave cancel it."""
 
 import asyncio
 import threading
@@ -8,19 +8,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from regard.errors import format_message
 from regard.web.limits import Limits
-from regard.web.responses import RefusedError, client_gone_error
+from regard.web.responses import busy_error, client_gone_error
 
 Result = TypeVar("Result")
 DONE = object()
 
 
 class ClosableStream(AsyncIterator[Result]):
-    """Items as they come, and what is to be done when no more are wanted.
+    """Items as they come, and a function to call once when no more are wanted.
 
-    A generator that was never asked for its first item runs none of its code, not even `finally`: what was taken for
-    it before, a place or a thread, is given back by `close`, which does its work once.
+    A generator that was never asked for its first item runs none of its code, not even `finally`: `close` gives back
+    what was reserved for it before, such as a thread.
     """
 
     def __init__(self, items: AsyncGenerator[Result, None], leave: Callable[[], object]) -> None:
@@ -33,30 +32,31 @@ class ClosableStream(AsyncIterator[Result]):
         return await anext(self.items)
 
     def close(self) -> None:
+        """Give back what was reserved, if that has not been done."""
         if not self.closed:
             self.closed = True
             self.leave()
 
     async def aclose(self) -> None:
+        """Close, and end the generator."""
         self.close()
         await self.items.aclose()
 
 
 class Ticket:
-    """The right to be computed until a moment, unless the reader leaves before."""
+    """Deadline and cancellation of one request."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.end = seconds, time.monotonic() + seconds
-        self.left = threading.Event()
+        self.cancelled = threading.Event()
 
     def check(self) -> None:
-        """Raises where going on is of no use. To be asked between steps."""
-        if self.left.is_set():
+        """Raise if the request is cancelled or late. To be called between steps of the work."""
+        if self.cancelled.is_set():
             raise client_gone_error()
         if time.monotonic() > self.end:
             fix = "ask for less, or serve with a higher --seconds"
-            text = format_message("time", f"more than {self.seconds:g} s", "an answer within them", fix)
-            raise RefusedError(503, text, wait=1)
+            raise busy_error("time", f"more than {self.seconds:g} s", "an answer within them", fix)
 
 
 class Workers:
@@ -68,27 +68,26 @@ class Workers:
         self.threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="regard-web")
 
     def admit(self) -> Ticket:
-        """A place in the queue, or the sentence that there is none. Called in the event loop only."""
+        """Return a place in the queue; raise if it is full. Called in the event loop only."""
         most = self.limits.workers + self.limits.waiting
         if self.busy >= most:
-            text = format_message("server", f"more than {most} requests at once", "fewer", "try again in a moment")
-            raise RefusedError(503, text, wait=1)
+            raise busy_error("server", f"more than {most} requests at once", "fewer", "try again in a moment")
         self.busy += 1
         ticket = Ticket(self.limits.seconds)
         self.tickets.add(ticket)
         return ticket
 
     async def run(self, work: Callable[[Ticket], Result]) -> Result:
-        """The result of one piece of work."""
+        """Return the result of one piece of work."""
         ticket = self.admit()
         try:
             future = self.start(ticket, lambda: work(ticket))
             return await asyncio.wrap_future(future)
         finally:
-            ticket.left.set()
+            ticket.cancelled.set()
 
     def stream(self, work: Callable[[Ticket], Iterator[Result]]) -> ClosableStream[Result]:
-        """The items of some work, each as soon as it is there. The work is in the queue when this returns."""
+        """Return the items of some work, each as soon as it is there. The work is in the queue when this returns."""
         loop, items, ticket = asyncio.get_running_loop(), asyncio.Queue[Any](), self.admit()
 
         def pump() -> None:
@@ -98,14 +97,14 @@ class Workers:
 
         future = self.start(ticket, pump)
         future.add_done_callback(lambda _: call_in_loop(loop, items.put_nowait, DONE))
-        return ClosableStream(iterate_items(items, future, ticket), ticket.left.set)
+        return ClosableStream(iterate_items(items, future, ticket), ticket.cancelled.set)
 
     def start(self, ticket: Ticket, work: Callable[[], Result]) -> "Future[Result]":
-        """Puts work into the queue; its place is free again when the work is over, whoever still reads."""
+        """Put work into the queue; its place is free again when the work is over."""
         loop = asyncio.get_running_loop()
 
         def check_and_work() -> Result:
-            ticket.check()  # who left while waiting costs nothing
+            ticket.check()  # work that was cancelled while it waited is not begun
             return work()
 
         future = self.threads.submit(check_and_work)
@@ -113,28 +112,29 @@ class Workers:
         return future
 
     def release(self) -> None:
+        """Free a place in the queue."""
         self.busy -= 1
 
     def close(self) -> None:
-        """End what is under way at its next step, and what waits before its first."""
+        """Cancel all work: at its next step, or before its first if it waits."""
         for ticket in self.tickets:
-            ticket.left.set()
+            ticket.cancelled.set()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 
 async def iterate_items(
     items: "asyncio.Queue[Any]", future: "Future[None]", ticket: Ticket
 ) -> AsyncGenerator[Any, None]:
-    """What a thread puts into a queue. When nobody takes it any more, the thread is told."""
+    """Yield what a thread puts into a queue; cancel its work when nobody takes it any more."""
     try:
         while (item := await items.get()) is not DONE:
             yield item
         future.result()  # raises what the work raised
     finally:
-        ticket.left.set()
+        ticket.cancelled.set()
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object) -> None:
-    """Calls in the loop, unless it is closed: then nobody is there to be told."""
+    """Call a function in the loop, unless the loop is closed."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(function, *arguments)

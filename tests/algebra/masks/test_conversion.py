@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from regard import Causal, Dense, InputError, KindError, Lengths, Mask, Window, attend
-from regard.algebra.masks import (
+from regard.algebra.masks.conversion import (
     from_huggingface,
     from_multihead,
     from_sdpa,

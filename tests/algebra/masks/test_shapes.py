@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from regard import Causal, CenteredWindow, Documents, InputError, KindError, Lengths, Mask, Prefix, attend
-from regard.algebra.masks import from_multihead, from_sdpa
+from regard.algebra.masks.conversion import from_multihead, from_sdpa
 from regard.algebra.shapes import Tensor
 from regard.layers import Attention
 

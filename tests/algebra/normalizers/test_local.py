@@ -8,10 +8,10 @@ import torch
 
 from regard import CenteredWindow, Dense, InputError, LocalGaussian, attend
 from regard.algebra.shapes import Tensor
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 
 L, S, D, E = 5, 11, 3, 2
-BACKENDS: list[Backend] = ["eager", "sdpa", "local", "stream"]
+BACKENDS: list[BackendName] = ["eager", "sdpa", "local", "stream"]
 
 
 def by_the_paper(query: Tensor, key: Tensor, value: Tensor, center: Tensor, radius: int) -> Tensor:
@@ -34,7 +34,7 @@ def tensors() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_it_is_what_the_paper_says(backend: Backend) -> None:
+def test_it_is_what_the_paper_says(backend: BackendName) -> None:
     query, key, value, center = tensors()
     local, window = LocalGaussian(center, deviation=1.5), CenteredWindow(center, radius=3)
     found = attend(query, key, value, normalizer=local, mask=window, backend=backend).output
@@ -55,7 +55,7 @@ def test_a_gaussian_in_the_score_is_something_else() -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_center_is_trained_through_the_weights(backend: Backend) -> None:
+def test_the_center_is_trained_through_the_weights(backend: BackendName) -> None:
     """Against the difference quotient of the loops above."""
     query, key, value, center = tensors()
     center = center[:4].clone().requires_grad_()

@@ -7,9 +7,9 @@ import torch
 
 from regard import Causal, Gaussian, Lengths, Mask, attend
 from regard.algebra.shapes import Tensor
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 
-BACKENDS: list[Backend] = ["sdpa", "local", "stream"]
+BACKENDS: list[BackendName] = ["sdpa", "local", "stream"]
 
 
 def test_it_falls_with_the_squared_distance() -> None:
@@ -44,7 +44,7 @@ def errors(mean: float, mask: Mask) -> tuple[float, dict[str, float]]:
     wide = [tensor.double() for tensor in (query, key, value)]
     true = attend(*wide, score=Gaussian(0.5), mask=mask, backend="eager").output
 
-    def error(backend: Backend) -> float:
+    def error(backend: BackendName) -> float:
         found: Tensor = attend(query, key, value, score=Gaussian(0.5), mask=mask, backend=backend).output
         return float((found.double() - true).abs().max())
 
@@ -73,7 +73,7 @@ def test_a_shift_of_all_points_changes_nothing() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("mask", [Lengths(torch.tensor(4)), Causal() & Lengths(torch.tensor(4))], ids=["", "causal"])
 @pytest.mark.parametrize("padding", [1e2, 1e4, 1e6, 1e30])
-def test_what_padding_holds_moves_no_center(padding: float, mask: Mask, backend: Backend) -> None:
+def test_what_padding_holds_moves_no_center(padding: float, mask: Mask, backend: BackendName) -> None:
     """Keys are centered: a mean over padding too would be far from the keys that count."""
     query, key, value = torch.randn(5, 11), torch.randn(7, 11), torch.randn(7, 13)
     dirty = key.clone()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard import InputError, Location, Window, attend
-from regard.compute.planning import Backend
+from regard.compute.planning import BackendName
 
 
 def test_it_is_a_row_of_the_matrix_for_each_place() -> None:
@@ -17,7 +17,7 @@ def test_it_is_a_row_of_the_matrix_for_each_place() -> None:
 
 
 @pytest.mark.parametrize("backend", ["eager", "sdpa", "stream"])
-def test_no_key_is_read(backend: Backend) -> None:
+def test_no_key_is_read(backend: BackendName) -> None:
     score, query, value = Location(11, keys=13), torch.randn(2, 5, 11), torch.randn(2, 7, 3)
     found = [attend(query, key, value, score=score, backend=backend).output for key in torch.randn(2, 2, 7, 17)]
     assert torch.equal(*found)

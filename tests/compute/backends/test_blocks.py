@@ -26,7 +26,8 @@ from regard import (
 from regard.algebra.shapes import Tensor
 from regard.compute import verification
 from regard.compute.kernels import blocks
-from regard.compute.planning import Backend, spans
+from regard.compute.lowering import spans
+from regard.compute.planning import BackendName
 from regard.compute.verification import SMALL, CatalogCase, build_parts, compare_backends
 
 pytestmark = pytest.mark.usefixtures("as_installed")
@@ -96,7 +97,7 @@ def test_local_blocks_of_real_size_agree_with_the_definition(name: str, score: G
     )
     options = {"mask": MASKS[name]} | ({} if score is None else {"score": score})
     mixture = torch.randn(2, 3, 601, 5, dtype=torch.float64)
-    found: dict[Backend, list[Tensor]] = {}
+    found: dict[BackendName, list[Tensor]] = {}
     for backend in ("eager", "local"):
         output = attend(query, key, value, backend=backend, **options).output  # type: ignore[arg-type]
         found[backend] = [output, *torch.autograd.grad((output * mixture).sum(), (query, key, value))]  # type: ignore[index]

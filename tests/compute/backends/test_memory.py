@@ -30,7 +30,7 @@ from regard import (
 )
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels import blocks
-from regard.compute.planning import spans
+from regard.compute.lowering import spans
 
 pytestmark = pytest.mark.usefixtures("as_installed")  # what is measured is what users run
 

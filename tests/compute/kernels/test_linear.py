@@ -1,7 +1,5 @@
 """Linear attention against the table of weights that it never builds."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor
@@ -98,39 +96,6 @@ def test_the_size_of_a_chunk_does_not_matter(chunk: int, monkeypatch: pytest.Mon
     compare(linear.attend_causal(*inputs).output, wanted, inputs)
 
 
-def test_stepping_is_reading_causally() -> None:
-    query, key, value = parts(7, 17)
-    wanted, totals = linear.attend_causal(query, key, value)
-    state = linear.build_state(key[..., :10, :], value[..., :10, :])
-    for position in range(7):
-        later = position + 10
-        (output, total), state = linear.step(query[..., position, :], key[..., later, :], value[..., later, :], state)
-        torch.testing.assert_close(output, wanted[..., position, :], rtol=1e-10, atol=1e-10)
-        torch.testing.assert_close(total, totals[..., position], rtol=1e-10, atol=1e-10)
-    whole = linear.build_state(key, value)
-    for one, other in zip(state, whole, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("form", ["full", "causal"])
-def test_a_tile_of_the_weights_comes_from_the_totals(form: str) -> None:
-    query, key, value = parts(67, 71)
-    allowed = torch.rand(B, 1, 71) > 0.4
-    table = allowed[..., None, :] & (lower(67, 71) if form == "causal" else torch.tensor(True))
-    read: Callable[..., linear.LinearOutput] = getattr(linear, f"attend_{form}")
-    output, totals = read(query, key, value, allowed)
-    torch.testing.assert_close(linear.compute_tile(query, key, totals, table) @ value, output, rtol=1e-10, atol=1e-10)
-    rows, columns = slice(3, 17), slice(29, 53)
-    tile = linear.compute_tile(
-        query[..., rows, :],
-        key[..., columns, :],
-        totals[..., rows],
-        table.expand(B, 1, 67, 71)[..., rows, columns],
-    )
-    eye = torch.eye(71, dtype=torch.float64).expand(B, H, 71, 71)
-    torch.testing.assert_close(tile, dense(query, key, eye, table)[..., rows, columns], rtol=1e-10, atol=1e-10)
-
-
 @pytest.mark.parametrize("form", ["full", "causal"])
 def test_an_empty_row_reads_nothing_and_gets_no_gradient(form: str) -> None:
     inputs, allowed = parts(67, 67), torch.zeros(B, 1, 67, dtype=torch.bool)
@@ -150,7 +115,8 @@ def test_what_is_masked_is_never_read(form: str, planted: float) -> None:
     query, key, value = parts(67, 67)
     allowed = torch.rand(B, 1, 67) > 0.4
     dirty = [torch.where(allowed[..., None], side.detach(), planted).requires_grad_() for side in (key, value)]
-    wanted, found = getattr(linear, f"attend_{form}")(query, key, value, allowed), getattr(linear, f"attend_{form}")(query, *dirty, allowed)
+    attend = getattr(linear, f"attend_{form}")
+    wanted, found = attend(query, key, value, allowed), attend(query, *dirty, allowed)
     assert torch.equal(found.output, wanted.output)
     grad = torch.randn_like(wanted.output)
     clean = torch.autograd.grad(wanted.output, (query, key, value), grad)

@@ -377,7 +377,7 @@ def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) ->
         from pathlib import Path
         from regard.compute.kernels import additive, native
         from regard.compute.kernels.native import loader
-        assert not loader._holder.looked, "importing must not look for a library"
+        assert not loader._holder.searched_cache, "importing must not look for a library"
         loader.SOURCES = Path({str(sources)!r})
         library = native.load_library()
         print(library.function("regard_answer", native.SIZE)(1), library.path)

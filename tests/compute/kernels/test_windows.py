@@ -9,8 +9,8 @@ from regard import Documents, Lengths, Mask, Softmax, Window, attend
 from regard.algebra.masks import Causal, Full
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
-from regard.compute.planning import windows as lowering
-from regard.compute.planning.windows import MaskSpec, cut_blocks, find_window, group_blocks
+from regard.compute.lowering import windows as lowering
+from regard.compute.lowering.windows import MaskSpec, cut_blocks, find_window, group_blocks
 
 SIZES = st.integers(1, 200)
 PLAIN = Softmax()

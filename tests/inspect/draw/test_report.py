@@ -20,7 +20,7 @@ from regard.inspect.draw.compression import encode_png, pack, pack_within, round
 from regard.inspect.draw.report import build_contents, render_report, save_report
 from regard.inspect.recording import DenseMap, Difference, Recording, Sketch
 
-STATIC = Path(__file__).parents[2] / "src" / "regard" / "web" / "static"
+STATIC = Path(__file__).parents[3] / "src" / "regard" / "web" / "static"
 MODULES = sorted(path.name for path in STATIC.glob("*.js"))
 
 

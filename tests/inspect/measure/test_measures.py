@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from tests.recording.made import factored, sketch_of, weights
 
 from regard import InputError, Recording
 from regard.inspect.measure import (
@@ -21,6 +20,7 @@ from regard.inspect.measure import (
     score_patterns,
 )
 from regard.inspect.recording import DenseMap, Sketch
+from tests.inspect.recording.made import factored, sketch_of, weights
 
 N = 7
 

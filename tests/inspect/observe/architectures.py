@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
-from tests.observing.checking import tensors_of
 
 from regard import observe
+from tests.inspect.observe.checking import tensors_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

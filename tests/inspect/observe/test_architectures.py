@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.observing.architectures import architectures, look_at, transformers
 
 from docs import architectures as maker
+from tests.inspect.observe.architectures import architectures, look_at, transformers
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # transformers' own, which differ from release to release
 PAGE = Path(maker.__file__).with_name("architectures.md")
@@ -78,7 +78,7 @@ def test_one_that_hangs_or_ends_its_process_does_not_stop_the_others(monkeypatch
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         return subprocess.Popen([sys.executable, "-c", ODD], text=True, **pipes)  # type: ignore[call-overload,no-any-return]
 
-    monkeypatch.setattr(maker, "start", start)
+    monkeypatch.setattr(maker, "start_worker", start)
     monkeypatch.setattr(maker, "LIMIT", 3.0)
     made = maker.examine_all(["one", "ends", "two", "hangs", "three"])
     assert [maker.classify(row) for row in made] == ["seen", "not built", "seen", "not built", "seen"]

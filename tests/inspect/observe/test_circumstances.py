@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.observing.checking import close, functions, observed
-from tests.observing.test_transformers import LLAMA, eager_weights, llama
-from tests.observing.test_unseen import TOKENS, build
 from torch import Tensor, nn
 
 from regard import observe
 from regard.compute.watchers import WATCHERS
+from tests.inspect.observe.checking import close, functions, observed
+from tests.inspect.observe.test_attention_modules import TOKENS, build
+from tests.inspect.observe.test_transformers import LLAMA, eager_weights, llama
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -80,7 +80,7 @@ def test_training_with_dropout_is_seen_before_it_and_draws_the_same_numbers(way:
 
 COMPILED = """
 import torch
-from tests.observing.test_circumstances import SDPA, WRITTEN, X, Both
+from tests.inspect.observe.test_circumstances import SDPA, WRITTEN, X, Both
 from regard import observe
 torch.set_grad_enabled(False)
 for way in (SDPA, WRITTEN):
@@ -96,7 +96,7 @@ for way in (SDPA, WRITTEN):
 
 def test_a_model_is_compiled_in_one_graph_and_gives_the_same_bits_while_it_is_observed() -> None:
     # In a process of its own: the compiler cannot trace the checks of shapes that the tests put around our functions.
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     command = [sys.executable, "-W", "ignore", "-c", COMPILED]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     assert done.returncode == 0, done.stderr

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.observing.checking import close, functions, observed
 from torch import Tensor, nn
 
 from regard import InputError, KindError, observe
 from regard.compute.watchers import WATCHERS
 from regard.inspect.recording import DenseMap, FactoredMap, Sketch
+from tests.inspect.observe.checking import close, functions, observed
 
 B, H, L, E = 2, 2, 5, 12
 NOTHING = "nothing was seen: no attention was computed in this thread outside of compiled graphs"
@@ -170,7 +170,7 @@ def test_a_long_attention_is_seen_in_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     seen = observed(model, lambda: model(query, key), keep="tiles", top=3)["Long"]
     close(seen.dense(), expected)
     close(seen.entropy(), torch.special.entr(expected).sum(-1))
-    close(seen.received(), expected.sum(-2))
+    close(seen.received_weight(), expected.sum(-2))
     close(seen.top(3).weights, expected.topk(3).values)
     assert isinstance(seen, FactoredMap)
     assert seen.sketch.overview is not None

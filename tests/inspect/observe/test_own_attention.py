@@ -4,12 +4,12 @@ import warnings
 
 import pytest
 import torch
-from tests.observing.checking import close, observed
 from torch import nn
 
 from regard import ALiBi, Causal, Gaussian, Lengths, Monotonic, Softmax, Sparsemax, Window, attend
 from regard.algebra.masks import Mask
 from regard.layers import Attention, Mechanism
+from tests.inspect.observe.checking import close, observed
 from tests.models.small_models import CONFIGS, encoded_by, make, sources, targets
 
 B, L, S, E = 3, 5, 7, 12
@@ -34,7 +34,7 @@ def test_a_layer_with_heads_and_groups(groups: int, mask: str, keep: str) -> Non
             layer, lambda: layer(query, layer.remember(source), mask=MASKS[mask]), item=item, keep=keep, top=S
         )
         seen = recording["Attention"]
-        close(seen.received(), expected[item].sum(-2))
+        close(seen.received_weight(), expected[item].sum(-2))
         close(seen.top(S).weights, expected[item].sort(-1, descending=True).values)
         if keep != "statistics":
             close(seen.dense(), expected[item])
@@ -57,7 +57,7 @@ def test_any_mechanism(name: str, limit: int) -> None:
     expected = layer.attend(query, layer.remember(source), mask=Causal()).weights.dense().detach()[1]
     recording = observed(layer, lambda: layer(query, layer.remember(source), mask=Causal()), item=1, limit=limit)
     close(recording["Attention"].entropy(), torch.special.entr(expected).sum(-1))
-    close(recording["Attention"].received(), expected.sum(-2))
+    close(recording["Attention"].received_weight(), expected.sum(-2))
 
 
 class Plain(nn.Module):

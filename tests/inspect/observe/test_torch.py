@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.observing.checking import close, observed
 from torch import Tensor, nn
+
+from tests.inspect.observe.checking import close, observed
 
 B, H, L, S, E = 3, 4, 5, 7, 12
 
@@ -182,7 +183,7 @@ def test_the_fused_function(case: str) -> None:
     close(tiles["Fused"].dense(), expected[1])
     statistics = observed(model, lambda: model(query, key), item=1, keep="statistics", top=2)["Fused"]
     close(statistics.entropy(), torch.special.entr(expected[1]).sum(-1))
-    close(statistics.received(), expected[1].sum(-2))
+    close(statistics.received_weight(), expected[1].sum(-2))
     close(statistics.top(2).weights, expected[1].topk(2).values)
 
 

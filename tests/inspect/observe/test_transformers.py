@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from tests.observing.checking import close, observed
 
 from regard import InputError, observe
 from regard.inspect.observe.hugging_face import register
+from tests.inspect.observe.checking import close, observed
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -149,7 +149,7 @@ def test_generation_step_by_step_is_one_matrix() -> None:
     close(whole[name].dense(), eager_weights(model, {"input_ids": said[:, :-1]})[1][0])
     short = observed(model, generate, keep="statistics", top=2).stack_calls()[name]
     close(short.entropy(), whole[name].entropy())
-    close(short.received(), whole[name].received())
+    close(short.received_weight(), whole[name].received_weight())
     assert torch.equal(short.top(1).keys, whole[name].top(1).keys)
 
 

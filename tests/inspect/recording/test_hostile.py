@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import save as to_bytes
 from safetensors.torch import save_file
-from tests.recording.made import every_kind
 
 from regard import InputError, Recording
 from regard.inspect.observe.calls import SoftmaxCall
 from regard.inspect.recording import FactoredMap
+from tests.inspect.recording.made import every_kind
 
 ONE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from tests.recording.made import H, L, S, factored, factors, sketch_of, weights
 
 from regard import InputError
 from regard.inspect.recording import DenseMap, Difference, FactoredMap, Factors, PooledMap, Sketch
+from tests.inspect.recording.made import H, L, S, factored, factors, sketch_of, weights
 
 
 def test_tiles_of_factors_are_the_weights() -> None:
@@ -85,7 +85,7 @@ def test_a_difference_of_a_fine_and_a_coarse_picture_has_the_fine_cells() -> Non
     table = weights()
     change = Difference(DenseMap(table), sketch_of(table)).downsample(1, size=(L, S))
     assert change.shape == (L, S)
-    coarse = sketch_of(table).picture(1, size=(L, S))
+    coarse = sketch_of(table).downsample(1, size=(L, S))
     torch.testing.assert_close(change[0, 0], coarse[0, 0] - table[1, 0, 0])
     torch.testing.assert_close(change[-1, -1], coarse[-1, -1] - table[1, -1, -1])
 
@@ -97,18 +97,20 @@ def test_a_coarse_picture_of_factors_comes_from_the_overview_and_a_fine_one_from
     marked = sketch_of(table)
     assert marked.overview is not None
     overview = PooledMap(marked.overview.mean + 5, marked.overview.peak, marked.overview.step)
-    seen = FactoredMap(Sketch(marked.spread, marked.mass, marked.largest, marked.places, overview), own)
+    seen = FactoredMap(Sketch(marked.entropies, marked.mass, marked.largest, marked.indices, overview), own)
     assert seen.downsample(0, size=(2, 2)).min() > 4
     torch.testing.assert_close(seen.downsample(0, size=(5, 7)), table[0])
     assert seen.downsample(0, size=(5, 4)).max() < 4
-    monkeypatch.setattr("regard.inspect.recording.factors.INTERACTIVE_WEIGHTS", 1)  # as if these were too many to be waited for
+    monkeypatch.setattr(
+        "regard.inspect.recording.factors.INTERACTIVE_WEIGHTS", 1
+    )  # as if these were too many to be waited for
     assert seen.downsample(0, size=(5, 4)).min() > 4  # an overview of more than half the cells will do
 
 
 def test_a_sketch_without_an_overview_shows_its_largest_weights() -> None:
     table = weights()
     full = sketch_of(table, k=S)
-    seen = Sketch(full.spread, full.mass, full.largest, full.places)
+    seen = Sketch(full.entropies, full.mass, full.largest, full.indices)
     torch.testing.assert_close(seen.downsample(2, size=(L, S)), table[2])
     torch.testing.assert_close(seen.downsample(size=(L, S), how="max"), table.mean(0))
     torch.testing.assert_close(seen.downsample(1, slice(1, 5), slice(0, 6), size=(2, 3)), _cells(table[1, 1:5, :6]))

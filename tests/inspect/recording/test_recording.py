@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.recording.made import L, S, every_kind, weights
 
 from regard import InputError, Recording
 from regard.inspect.recording import DenseMap, TokenLabels
+from tests.inspect.recording.made import L, S, every_kind, weights
 
 QUERIES, KEYS = [f"q{n}" for n in range(L)], [f"k{n}" for n in range(S)]
 

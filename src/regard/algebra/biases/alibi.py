@@ -5,13 +5,14 @@ from collections.abc import Hashable
 import torch
 
 from regard.algebra.biases.base import Bias, BiasForm
+from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Float, Tensor, check_lead
 from regard.errors import wrong
 
 
 def compute_slopes(heads: int) -> Float[Tensor, " heads"]:
-    """One slope for each head: a geometric sequence from 2^(−8/n) by that factor (Press et al. 2022, §3).
+    """Return one slope for each head: a geometric sequence from 2^(−8/n) by that factor (Press et al. 2022, §3).
 
     >>> compute_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -19,9 +20,10 @@ def compute_slopes(heads: int) -> Float[Tensor, " heads"]:
     return 2.0 ** (-8.0 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
 
 
-LARGEST_COLUMN = 16.0  # that a number for each key may be: rounding it costs as many units in the last place
+LARGEST_COLUMN = 16.0  # the largest number for a key: rounding it costs as many units in the last place
 
 
+@list_as("alibi", lambda s: ALiBi(s.heads or 1))
 class ALiBi(Bias):
     r"""The further away, the lower the score, by a fixed slope for each head.
 
@@ -29,8 +31,8 @@ class ALiBi(Bias):
 
     with $m$ = `slope` and $p_i$ = the position of query $i$. Press et al. 2022.
 
-    Lowers to: a number for each key under a causal mask and softmax, where $-m (p_i - j)$ differs from $m j$ only by
-    a number for each query; a dense float mask otherwise, and where $m j$ would grow so large that it costs digits.
+    Lowers to: a number for each key under a causal mask and softmax, because $-m (p_i - j)$ differs from $m j$ only by
+    a number for each query; a dense float mask otherwise, and if $m j$ would grow so large that it costs digits.
 
     >>> from regard.algebra.pairs import Pairs
     >>> ALiBi(1)(Pairs(1, 3)).flatten().tolist()

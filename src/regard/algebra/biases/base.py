@@ -1,4 +1,4 @@
-"""What every bias can do."""
+"""What every bias has."""
 
 from abc import abstractmethod
 from typing import Literal
@@ -13,7 +13,7 @@ BiasForm = Literal["column", "dense"]
 
 
 class Bias(Term):
-    """A number for each pair, from indices alone. `forward` is the definition."""
+    """A number for each pair that depends on indices alone. `forward` is the definition."""
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -22,23 +22,23 @@ class Bias(Term):
 
     @abstractmethod
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
-        """The numbers for these pairs, in a shape that broadcasts to `(*lead, row, column)`."""
+        """Return the numbers for these pairs, in a shape that broadcasts to `(*lead, row, column)`."""
 
     def form(self, *, causal: bool, shift_invariant: bool, keys: int) -> BiasForm:
-        """Whether, under such a mask and normalizer, a number for each of so many keys says the same."""
+        """Return "column" if, with such a mask and normalizer, one number for each key gives the same weights."""
         return "dense"
 
     def column(self, pairs: Pairs) -> Float[Tensor, "..."]:
-        """The number for each key, `(*lead, column)`, where the form is `column`."""
+        """Return the number for each key, `(*lead, column)`, if the form is "column"."""
         raise NotImplementedError
 
     @property
     def columnwise(self) -> bool:
-        """Whether every query is given the same number for a key: then the number of queries does not matter."""
+        """Whether all queries have the same number for a key: then the number of queries does not matter."""
         device = next((tensor.device for tensor in self.tensors()), torch.device("cpu"))
         with torch.no_grad():
             table: Tensor = self(Pairs(2, 1, device=device))
         return table.dim() < 2 or table.shape[-2] == 1
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        """Raise where this bias does not fit a table of that size."""
+        """Raise if this bias does not fit a table of that size."""

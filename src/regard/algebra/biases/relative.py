@@ -1,4 +1,4 @@
-"""Relative position in buckets, as T5 has it."""
+"""Relative positions in buckets, as in T5."""
 
 import math
 
@@ -6,13 +6,14 @@ import torch
 from torch import nn
 
 from regard.algebra.biases.base import Bias
+from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Float, Int, Tensor, check_lead
 from regard.errors import wrong
 
 
 def assign_buckets(distance: Int[Tensor, "..."], count: int, farthest: int, *, causal: bool) -> Int[Tensor, "..."]:
-    """The bucket of each distance `key − query`: exact when near, logarithmic when far (Raffel et al. 2020, §2.1).
+    """Return the bucket of each distance `key − query`: exact if near, logarithmic if far (Raffel et al. 2020, §2.1).
 
     Causal: all buckets are for the past. Otherwise half of them are for the future.
 
@@ -30,6 +31,7 @@ def assign_buckets(distance: Int[Tensor, "..."], count: int, farthest: int, *, c
     return side + torch.where(away < near, away, far)
 
 
+@list_as("relative", lambda s: Relative(s.heads or 1))
 class Relative(Bias):
     r"""A learned number for each head and each bucket of the distance.
 
@@ -37,8 +39,7 @@ class Relative(Bias):
 
     with $t$ = `table` and $\beta$ = `assign_buckets`. Raffel et al. 2020, §2.1.
 
-    Lowers to: a dense float mask where no gradient is asked for; query blocks where one is, because fused kernels
-    give no gradient to a mask.
+    Lowers to: a dense float mask if no gradient is needed, else query blocks: fused kernels give no gradient to a mask.
     """
 
     def __init__(self, heads: int, *, count: int = 32, farthest: int = 128, causal: bool = False) -> None:
@@ -52,8 +53,8 @@ class Relative(Bias):
         self.table = nn.Parameter(torch.zeros(heads, count))
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
-        own = assign_buckets(pairs.column - pairs.position, self.count, self.farthest, causal=self.causal)
-        return self.table[:, own]
+        buckets = assign_buckets(pairs.column - pairs.position, self.count, self.farthest, causal=self.causal)
+        return self.table[:, buckets]
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("bias", (self.table.shape[0],), lead)

@@ -1,13 +1,17 @@
-"""Biases that are given: one number for each key, or for each pair."""
+"""Biases that are given as a tensor: one number for each key, or for each pair."""
+
+import torch
 
 from regard.algebra.biases.base import Bias, BiasForm
+from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Float, Tensor, check_lead, check_tensor
 from regard.errors import wrong
 
 
+@list_as("prior", lambda s: Prior(torch.linspace(-1, 1, s.keys)))
 class Prior(Bias):
-    r"""What is known of each key before any query asks.
+    r"""A number for each key that all queries share.
 
     $$ b_{ij} = u_j $$
 
@@ -33,14 +37,11 @@ class Prior(Bias):
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("bias.prior", tuple(self.prior.shape[:-1]), lead)
         if self.prior.shape[-1] != keys:
-            raise wrong(
-                "bias.prior",
-                f"{self.prior.shape[-1]} numbers",
-                f"keys={keys}",
-                "give one number for each key",
-            )
+            got, fix = f"{self.prior.shape[-1]} numbers", "give one number for each key"
+            raise wrong("bias.prior", got, f"keys={keys}", fix)
 
 
+@list_as("dense", lambda s: Dense(torch.linspace(-1, 1, s.queries * s.keys).view(s.queries, s.keys)))
 class Dense(Bias):
     r"""A number for each pair, written out.
 
@@ -48,7 +49,7 @@ class Dense(Bias):
 
     with $t$ = `table`, `(*lead, queries, keys)`, fixed or learned; −inf forbids the pair.
 
-    Lowers to: a dense float mask where no gradient is asked for; query blocks where one is.
+    Lowers to: a dense float mask if no gradient is needed, else query blocks.
     """
 
     def __init__(self, table: Float[Tensor, "*lead query key"]) -> None:

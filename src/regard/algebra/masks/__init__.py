@@ -1,37 +1,15 @@
-"""Masks say which pairs may attend. True = may attend, always."""
+"""Masks say which pairs may attend. True = may attend, always. Those of other libraries: `masks.conversion`.
 
-from regard.algebra.masks.base import Mask, Table, as_mask, differs_by_head, ensure_head_axis
-from regard.algebra.masks.conversion import (
-    from_huggingface,
-    from_multihead,
-    from_sdpa,
-    from_valid_lengths,
-    to_huggingface,
-    to_multihead,
-    to_sdpa,
-    to_valid_lengths,
-)
-from regard.algebra.masks.patterns import Causal, CenteredWindow, Documents, Full, Lengths, Prefix, Window
+What is imported here is public, and is listed in this order in the catalog.
+"""
+# ruff: noqa: I001
 
-__all__ = [
-    "Causal",
-    "CenteredWindow",
-    "Documents",
-    "Full",
-    "Lengths",
-    "Mask",
-    "Prefix",
-    "Table",
-    "Window",
-    "as_mask",
-    "differs_by_head",
-    "ensure_head_axis",
-    "from_huggingface",
-    "from_multihead",
-    "from_sdpa",
-    "from_valid_lengths",
-    "to_huggingface",
-    "to_multihead",
-    "to_sdpa",
-    "to_valid_lengths",
-]
+from typing import TYPE_CHECKING
+
+from regard.algebra.masks.patterns import Full as Full, Causal as Causal
+from regard.algebra.masks.patterns import Window as Window, CenteredWindow as CenteredWindow
+from regard.algebra.masks.patterns import Lengths as Lengths, Prefix as Prefix, Documents as Documents
+from regard.algebra.masks.base import Mask as Mask, Table as Table
+
+if not TYPE_CHECKING:  # type checkers read the imports, and would not understand a list that is computed
+    __all__ = [name for name, part in globals().items() if isinstance(part, type)]

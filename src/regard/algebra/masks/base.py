@@ -1,13 +1,12 @@
-"""What every mask can do, and how masks compose."""
+"""What every mask has, and the mask that is a table."""
 
-import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar
 
 import torch
 
+from regard.algebra.entries import list_as, make_checkerboard
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Bool, Tensor, check_unambiguous_lead, describe, fits
 from regard.algebra.terms import drop_claims, has_new_definition
@@ -24,8 +23,8 @@ class Mask(ABC):
     tensor([[1, 1, 0],
             [1, 1, 0]], dtype=torch.int32)
 
-    `allows` is the definition; the other properties are claims that make it fast. A subclass that overrides
-    `allows` keeps none of its parent's claims unless it makes them itself.
+    `allows` is the definition; the other members are claims that make it fast. A subclass that overrides `allows` does
+    not inherit the claims of its parent.
     """
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -35,11 +34,11 @@ class Mask(ABC):
 
     @abstractmethod
     def allows(self, pairs: Pairs) -> Allowed:
-        """True where the pair may attend, in a shape that broadcasts to `(*lead, row, column)`."""
+        """Return True for pairs that may attend, in a shape that broadcasts to `(*lead, row, column)`."""
 
     @property
     def plan_key(self) -> Hashable:
-        """What the plan may depend on: no tensor, no content. The type itself: two may share a name."""
+        """What the plan may depend on: no tensors and no values. The type itself, because two may share a name."""
         return (type(self),)
 
     @property
@@ -54,78 +53,77 @@ class Mask(ABC):
 
     @property
     def width(self) -> int | None:
-        """The most keys that one query may see, where that is known without looking at any tensor."""
+        """The most keys that one query may see, if that is known without reading a tensor."""
         return None
 
     def allows_all(self, queries: int) -> bool:
-        """Whether so many queries may all see every key, where that is known without looking at any tensor."""
+        """Return whether all of that many queries see every key, if that is known without reading a tensor."""
         return False
 
     def find_visible_keys(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
-        """Which keys `(*lead, keys)` any query may see; None where that is all of them, or not known at once."""
+        """Return which keys `(*lead, keys)` any query may see; None if all of them, or if it takes a table to know."""
         return self.allows(Pairs(1, keys, device=device)).squeeze(-2) if self.columnwise else None
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        """A range of keys that holds every key allowed to the queries `start … stop - 1`."""
+        """Return a range of keys that has every key allowed to the queries `start … stop - 1`."""
         return 0, keys
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:  # noqa: B027
-        """Raise where this mask does not fit a table of that size. Any mask fits unless it says otherwise."""
+        """Raise if this mask does not fit a table of that size."""
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that it is made of, those of masks that it joins too."""
+        """Return its tensors and those of the masks that it joins."""
         held: list[object] = []
         for mask in self.leaves():
             names = [field.name for field in fields(mask)] if is_dataclass(mask) else list(vars(mask))
             held += [getattr(mask, name) for name in names]
-        return tuple(part for part in held if isinstance(part, Tensor))
+        return tuple(value for value in held if isinstance(value, Tensor))
 
     def add_head_axis(self) -> "Mask":
-        """The same mask with one more lead axis, behind the others, for heads to broadcast over."""
+        """Return the same mask with one more lead axis behind the others, which broadcasts over heads."""
         return self
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """The lead axes of its own tensors; none where it has no tensors."""
+        """The lead axes of its own tensors; none if it has no tensors."""
         return ()
 
     def leaves(self) -> "list[Mask]":
-        """The masks that it joins; itself, where it joins none."""
+        """Return the masks that it joins, or itself if it joins none."""
         return [self]
 
     def map_leaves(self, change: "Callable[[Mask], Mask]") -> "Mask":
-        """The same with each mask that it joins changed."""
+        """Return the same mask with each of its leaves changed."""
         return change(self)
 
     def table(self, queries: int, keys: int, *, device: torch.device | str = "cpu") -> Bool[Tensor, "..."]:
-        """All of it, as a tensor `(*lead, queries, keys)`."""
+        """Return the whole mask as a tensor `(*lead, queries, keys)`."""
         allowed = self.allows(Pairs(queries, keys, device=device))
         return allowed.expand(*allowed.shape[:-2], queries, keys)
 
     def __and__(self, other: "Mask") -> "Mask":
-        return combine_masks(Intersection, self, as_mask(other))
+        return composition.combine_masks(composition.Intersection, self, as_mask(other))
 
     def __or__(self, other: "Mask") -> "Mask":
-        return combine_masks(MaskUnion, self, as_mask(other))
+        return composition.combine_masks(composition.MaskUnion, self, as_mask(other))
 
     def __invert__(self) -> "Mask":
-        return Complement((self,))
+        return composition.Complement((self,))
 
     @staticmethod
     def keep(table: Bool[Tensor, "..."]) -> "Mask":
-        """A bool tensor whose True means *may attend* (scaled_dot_product_attention, Keras)."""
+        """Return the mask of a bool tensor whose True means *may attend* (scaled_dot_product_attention, Keras)."""
         return Table(table)
 
     @staticmethod
     def drop(table: Bool[Tensor, "..."]) -> "Mask":
-        """A bool tensor whose True means *must not attend* (nn.MultiheadAttention, nn.Transformer)."""
-        if not isinstance(table, Tensor) or table.dtype != torch.bool:
-            raise wrong_kind("table", describe(table), "a bool tensor", "write Mask.drop(tensor.bool())")
+        """Return the mask of a bool tensor whose True means *must not attend* (nn.MultiheadAttention)."""
+        check_bool("table", table, "drop")
         return Table(~table)
 
     @staticmethod
     def keep_keys(real: Bool[Tensor, "*lead key"]) -> "Mask":
-        """A padding mask `(batch, keys)`, or `(*lead, keys)`, whose True means *is real* (AllenNLP, Keras).
+        """Return a mask of padding `(batch, keys)` or `(*lead, keys)` whose True means *is real* (AllenNLP, Keras).
 
         >>> Mask.keep_keys(torch.tensor([[True, True, False]])).table(1, 3).int()
         tensor([[[1, 1, 0]]], dtype=torch.int32)
@@ -134,20 +132,25 @@ class Mask(ABC):
 
     @staticmethod
     def drop_keys(pad: Bool[Tensor, "*lead key"]) -> "Mask":
-        """A padding mask `(batch, keys)`, or `(*lead, keys)`, whose True means *is padding* (nn.MultiheadAttention)."""
+        """Return the mask of padding `(batch, keys)` or `(*lead, keys)` in which True means *is padding*."""
         return _make_key_mask("pad", pad, "drop_keys", negate=True)
 
 
+def check_bool(name: str, table: object, word: str) -> None:
+    """Raise unless this is a bool tensor, for the method of `Mask` named `word`."""
+    if not isinstance(table, Tensor) or table.dtype != torch.bool:
+        raise wrong_kind(name, describe(table), "a bool tensor", f"write Mask.{word}(tensor.bool())")
+
+
 def _make_key_mask(name: str, keys: Tensor, word: str, *, negate: bool) -> "Mask":
-    if not isinstance(keys, Tensor) or keys.dtype != torch.bool:
-        raise wrong_kind(name, describe(keys), "a bool tensor", f"write Mask.{word}(tensor.bool())")
+    check_bool(name, keys, word)
     if not keys.dim():
         raise wrong(name, describe(keys), "at least (keys,)", "give one cell for each key")
     return Table((~keys if negate else keys).unsqueeze(-2))
 
 
 def as_mask(mask: object) -> Mask:
-    """The mask itself; a bare tensor is refused, because half of the field reads True the other way."""
+    """Return the mask itself; raise for a bare tensor, because half of the field reads True the other way."""
     if isinstance(mask, Mask):
         return mask
     if isinstance(mask, Tensor):
@@ -156,218 +159,23 @@ def as_mask(mask: object) -> Mask:
     raise wrong_kind("mask", describe(mask), "a Mask", "write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CompositeMask(Mask):
-    """Several masks as one. What it is asked is found without recursion, because thousands may be joined."""
-
-    parts: tuple[Mask, ...]
-    negates: ClassVar[bool] = False
-
-    def join_tables(self, left: Tensor, right: Tensor) -> Tensor:
-        """What is allowed, given what two parts allow."""
-        raise NotImplementedError
-
-    def join_causal(self, left: bool, right: bool) -> bool:
-        """Whether it is causal, given whether two parts are."""
-        raise NotImplementedError
-
-    def join_widths(self, left: int | None, right: int | None) -> int | None:
-        """The most keys that one query may see, given those of two parts."""
-        raise NotImplementedError
-
-    def join_spans(self, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
-        """A range that holds every key allowed, given those of two parts."""
-        raise NotImplementedError
-
-    def allows(self, pairs: Pairs) -> Allowed:
-        found: Tensor = self._fold(
-            lambda part: part.allows(pairs),
-            lambda joined, left, right: joined.join_tables(left, right),
-            lambda joined, table: ~table if joined.negates else table,
-        )
-        return found
-
-    @property
-    def plan_key(self) -> Hashable:
-        # Flat, with what joins them behind the parts: nested tuples are compared by recursion, which has an end.
-        return tuple(
-            self._fold_lists(lambda part: part.plan_key, lambda joined, keys: [*keys, (type(joined), len(keys))])
-        )
-
-    @property
-    def causal(self) -> bool:
-        found: bool = self._fold(
-            lambda part: part.causal,
-            lambda joined, left, right: joined.join_causal(left, right),
-            lambda joined, causal: causal and not joined.negates,
-        )
-        return found
-
-    @property
-    def columnwise(self) -> bool:
-        return all(part.columnwise for part in self.leaves())
-
-    @property
-    def width(self) -> int | None:
-        found: int | None = self._fold(
-            lambda part: part.width,
-            lambda joined, left, right: joined.join_widths(left, right),
-            lambda joined, width: None if joined.negates else width,
-        )
-        return found
-
-    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        found: tuple[int, int] = self._fold(
-            lambda part: part.span(start, stop, queries, keys),
-            lambda joined, left, right: joined.join_spans(left, right),
-            lambda joined, span: (0, keys) if joined.negates else span,
-        )
-        return found
-
-    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        for part in self.leaves():
-            part.check(lead, queries, keys)
-
-    def add_head_axis(self) -> Mask:
-        return self.map_leaves(lambda part: part.add_head_axis())
-
-    def leaves(self) -> list[Mask]:
-        return self._fold_lists(lambda part: part, lambda joined, parts: parts)
-
-    def map_leaves(self, change: Callable[[Mask], Mask]) -> Mask:
-        made: Mask = self._fold_lists(change, lambda joined, parts: [type(joined)(tuple(parts))])[0]
-        return made
-
-    def __repr__(self) -> str:
-        text: str = self._fold_lists(repr, lambda joined, parts: [joined.format_parts(parts)])[0]
-        return text
-
-    @abstractmethod
-    def format_parts(self, parts: list[str]) -> str:
-        """It in words, given its parts in words."""
-
-    def _fold_lists(self, leaf: Callable[[Mask], Any], last: Callable[["CompositeMask", Any], Any]) -> list[Any]:
-        found: list[Any] = self._fold(lambda part: [leaf(part)], lambda joined, left, right: _extend(left, right), last)
-        return found
-
-    def _fold(
-        self,
-        leaf: Callable[[Mask], Any],
-        pair: Callable[["CompositeMask", Any, Any], Any],
-        last: Callable[["CompositeMask", Any], Any],
-    ) -> Any:
-        """What `leaf` finds in each mask that joins nothing, put together by `pair`, and closed by `last`."""
-        above: list[tuple[CompositeMask, Iterator[Mask]]] = [(self, iter(self.parts))]
-        found: list[list[Any]] = [[]]
-        while above:
-            joined, parts = above[-1]
-            part = next(parts, None)
-            if type(part) in COMPOSITES:  # and no subclass, which may know better
-                above.append((part, iter(part.parts)))  # type: ignore[arg-type, union-attr]
-                found.append([])
-                continue
-            if part is None:
-                above.pop()
-                value = last(joined, found.pop()[0])
-            else:
-                value = leaf(part)
-            if above:
-                found[-1] = [pair(above[-1][0], found[-1][0], value) if found[-1] else value]
-        return value
-
-
-class Intersection(CompositeMask):
-    """Allowed by all of them."""
-
-    __slots__ = ()
-
-    def join_tables(self, left: Tensor, right: Tensor) -> Tensor:
-        return left & right
-
-    def join_causal(self, left: bool, right: bool) -> bool:
-        return left or right
-
-    def join_widths(self, left: int | None, right: int | None) -> int | None:
-        return right if left is None else left if right is None else min(left, right)
-
-    def join_spans(self, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
-        first = max(left[0], right[0])
-        return first, max(first, min(left[1], right[1]))
-
-    def find_visible_keys(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
-        found = [seen for seen in (part.find_visible_keys(keys, device) for part in self.parts) if seen is not None]
-        return functools.reduce(torch.Tensor.__and__, found) if found else None
-
-    def format_parts(self, parts: list[str]) -> str:
-        return f"({' & '.join(parts)})"
-
-
-class MaskUnion(CompositeMask):
-    """Allowed by any of them."""
-
-    __slots__ = ()
-
-    def join_tables(self, left: Tensor, right: Tensor) -> Tensor:
-        return left | right
-
-    def join_causal(self, left: bool, right: bool) -> bool:
-        return left and right
-
-    def join_widths(self, left: int | None, right: int | None) -> int | None:
-        return None
-
-    def join_spans(self, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
-        return min(left[0], right[0]), max(left[1], right[1])
-
-    def format_parts(self, parts: list[str]) -> str:
-        return f"({' | '.join(parts)})"
-
-
-class Complement(CompositeMask):
-    """Allowed where the other is not."""
-
-    __slots__ = ()
-    negates: ClassVar[bool] = True
-
-    def format_parts(self, parts: list[str]) -> str:
-        return f"~{parts[0]}"
-
-
-COMPOSITES = (Intersection, MaskUnion, Complement)
-
-
-def combine_masks(kind: type[CompositeMask], first: Mask, second: Mask) -> Mask:
-    """Both as one mask of that kind, with no such mask inside another: `&` and `|` may be written in any order."""
-    parts = [part.parts if type(part) is kind else (part,) for part in (first, second)]
-    return kind((*parts[0], *parts[1]))
-
-
-def _extend(left: list[Any], right: list[Any]) -> list[Any]:
-    left.extend(right)
-    return left
-
-
+@list_as("table", lambda s: Table(make_checkerboard(s)))
 @dataclass(frozen=True, slots=True, eq=False)
 class Table(Mask):
-    """Any pairs, written out. Prefer `Mask.keep(tensor)` and `Mask.drop(tensor)`, which say the polarity.
+    """Any pairs, written out. Prefer `Mask.keep(tensor)` and `Mask.drop(tensor)`, which name the polarity.
 
-    A table `(n, keys)` beside n sequences of n queries is refused, because it may as well be their padding, unless
-    `rows_are_queries` says that its rows are queries.
+    A table `(n, keys)` with n sequences of n queries is an error, because it could also be their padding, unless
+    `rows_are_queries`.
     """
 
     cells: Bool[Tensor, "*lead query key"]
     rows_are_queries: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cells, Tensor) or self.cells.dtype != torch.bool:
-            raise wrong_kind("table", describe(self.cells), "a bool tensor", "write Mask.keep(tensor.bool())")
+        check_bool("table", self.cells, "keep")
         if self.cells.dim() < 2:
-            raise wrong(
-                "table",
-                describe(self.cells),
-                "at least (queries, keys)",
-                "write Mask.keep_keys(tensor) for a mask of keys",
-            )
+            fix = "write Mask.keep_keys(tensor) for a mask of keys"
+            raise wrong("table", describe(self.cells), "at least (queries, keys)", fix)
 
     def allows(self, pairs: Pairs) -> Allowed:
         rows = self.cells if self.cells.shape[-2] == 1 else self.cells[..., pairs.row.flatten(), :]
@@ -407,10 +215,13 @@ class Table(Mask):
 
 
 def ensure_head_axis(mask: Mask, batch: int) -> Mask:
-    """The mask with an axis for heads behind `batch` lead axes, where it has none there."""
+    """Return the mask with an axis for heads behind `batch` lead axes, added if it has none."""
     return mask.map_leaves(lambda part: part if len(part.lead) > batch else part.add_head_axis())
 
 
 def differs_by_head(mask: Mask, batch: int) -> bool:
-    """Whether heads, which come behind `batch` lead axes, see different keys."""
+    """Return whether heads, whose axis comes behind `batch` lead axes, see different keys."""
     return any(len(part.lead) > batch and part.lead[-1] > 1 for part in mask.leaves())
+
+
+from regard.algebra.masks import composition  # noqa: E402  (at the end: composite masks are masks)

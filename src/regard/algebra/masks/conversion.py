@@ -1,4 +1,4 @@
-"""To and from the conventions of the field. Each says what its True means, so that no caller has to guess."""
+"""Masks from and to the conventions of other libraries. Each function says what its True means."""
 
 import torch
 
@@ -9,7 +9,7 @@ from regard.errors import wrong, wrong_kind
 
 
 def from_sdpa(mask: Tensor) -> Mask:
-    """`F.scaled_dot_product_attention(attn_mask=…)`: bool, True = may attend; or float, −inf = must not.
+    """Return the mask of `F.scaled_dot_product_attention`: bool, True = may attend; or float, −inf = must not.
 
     A float mask with any other number in it is a bias: pass that as `bias=Dense(tensor)`.
     """
@@ -21,7 +21,7 @@ def from_sdpa(mask: Tensor) -> Mask:
 
 
 def to_sdpa(mask: Mask, queries: int, keys: int, *, device: torch.device | str = "cpu") -> Bool[Tensor, "..."]:
-    """A bool `attn_mask` for `F.scaled_dot_product_attention`: True = may attend."""
+    """Return a bool `attn_mask` for `F.scaled_dot_product_attention`: True = may attend."""
     return mask.table(queries, keys, device=device)
 
 
@@ -31,11 +31,11 @@ def from_multihead(
     *,
     heads: int | None = None,
 ) -> Mask:
-    """`nn.MultiheadAttention(attn_mask=…, key_padding_mask=…)`: bool, True = must **not** attend.
+    """Return the mask of `nn.MultiheadAttention`: bool, True = must **not** attend.
 
     `attn_mask` is (queries, keys), or (batch · heads, queries, keys) with the number of `heads`; `key_padding_mask` is
     (batch, keys), or (keys,) of a single sequence. The result has the lead axes (batch,), as layers want it, or
-    (batch, heads) where heads differ, which layers take too; for tensors (batch, heads, …) write `.add_head_axis()`.
+    (batch, heads) if heads differ, which layers take too; for tensors (batch, heads, …) write `.add_head_axis()`.
     """
     mask: Mask = Full()
     for name, part in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
@@ -55,9 +55,9 @@ def from_multihead(
 def to_multihead(
     mask: Mask, queries: int, keys: int, *, heads: int | None = None, device: torch.device | str = "cpu"
 ) -> Bool[Tensor, "..."]:
-    """A bool `attn_mask` for `nn.MultiheadAttention`: True = must not attend.
+    """Return a bool `attn_mask` for `nn.MultiheadAttention`: True = must not attend.
 
-    (queries, keys), or (batch · heads, queries, keys) where the mask differs from sequence to sequence or head to head.
+    (queries, keys), or (batch · heads, queries, keys) if the mask differs between sequences or heads.
     """
     hidden = ~mask.table(queries, keys, device=device)
     if hidden.dim() == 2:
@@ -69,7 +69,7 @@ def to_multihead(
 
 
 def from_huggingface(attention_mask: Tensor) -> Mask:
-    """A tokenizer's `attention_mask` (batch, keys): 1 = real token, 0 = padding.
+    """Return the mask of a tokenizer's `attention_mask` (batch, keys): 1 = real token, 0 = padding.
 
     Its lead axes are (batch,), as layers want it; for tensors (batch, heads, …) write `.add_head_axis()`.
     """
@@ -79,11 +79,8 @@ def from_huggingface(attention_mask: Tensor) -> Mask:
 
 
 def to_huggingface(mask: Mask, keys: int, *, device: torch.device | str = "cpu") -> Int[Tensor, "batch key"]:
-    """The `attention_mask` (batch, keys) of a mask that is the same for all queries."""
-    if not mask.columnwise:
-        fix = "pass a mask of keys alone, such as Lengths; causality is the model's own"
-        raise wrong("mask", type(mask).__name__, "a mask that is the same for every query", fix)
-    table = mask.table(1, keys, device=device).squeeze(-2)
+    """Return the `attention_mask` (batch, keys) of a mask that is the same for all queries."""
+    table = _make_key_table(mask, keys, device, "; causality is the model's own")
     if any(size > 1 for size in table.shape[1:-1]):
         fix = "pass a mask of sequences alone, such as Lengths(lengths)"
         raise wrong("mask", f"lead axes {tuple(table.shape[:-1])}", "one axis, of sequences", fix)
@@ -91,7 +88,7 @@ def to_huggingface(mask: Mask, keys: int, *, device: torch.device | str = "cpu")
 
 
 def from_valid_lengths(valid: Integer[Tensor, "..."], keys: int | None = None) -> Mask:
-    """d2l's `valid_lens`: (batch,) for all queries alike, or (batch, queries) with the number of `keys`."""
+    """Return the mask of d2l's `valid_lens`: (batch,) for all queries alike, or (batch, queries); `keys` in number."""
     if valid.dim() < 2:
         return Lengths(valid)
     if keys is None:
@@ -101,13 +98,17 @@ def from_valid_lengths(valid: Integer[Tensor, "..."], keys: int | None = None) -
 
 
 def to_valid_lengths(mask: Mask, keys: int, *, device: torch.device | str = "cpu") -> Int[Tensor, "..."]:
-    """How many keys are allowed, where the allowed keys are the first ones; otherwise raise."""
-    if not mask.columnwise:
-        fix = "pass a mask of keys alone, such as Lengths"
-        raise wrong("mask", type(mask).__name__, "a mask that is the same for every query", fix)
-    table = mask.table(1, keys, device=device).squeeze(-2)
+    """Return how many keys are allowed; raise unless these are the first ones, for all queries."""
+    table = _make_key_table(mask, keys, device)
     counts = table.sum(-1)
     if not torch.equal(table, torch.arange(keys, device=table.device) < counts[..., None]):
         fix = "use to_sdpa, which can write any mask"
         raise wrong("mask", type(mask).__name__, "allowed keys that come first, without gaps", fix)
     return counts
+
+
+def _make_key_table(mask: Mask, keys: int, device: torch.device | str, advice: str = "") -> Bool[Tensor, "..."]:
+    if not mask.columnwise:
+        fix = f"pass a mask of keys alone, such as Lengths{advice}"
+        raise wrong("mask", type(mask).__name__, "a mask that is the same for every query", fix)
+    return mask.table(1, keys, device=device).squeeze(-2)

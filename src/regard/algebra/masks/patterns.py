@@ -1,4 +1,4 @@
-"""The masks of the catalog."""
+"""Masks that are patterns: causal, windows, lengths, documents."""
 
 import math
 from collections.abc import Hashable
@@ -7,15 +7,17 @@ from numbers import Integral
 
 import torch
 
+from regard.algebra.entries import list_as, make_lengths, make_thirds
 from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe
+from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe, widen
 from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong, wrong_kind
 
-FARTHEST = 2**62  # any distance between two keys is less, and an index can hold it
+FARTHEST = 2**62  # more than any distance between two keys, and still an int64
 
 
+@list_as("full")
 @dataclass(frozen=True, slots=True)
 class Full(Mask):
     """Every query may attend to every key."""
@@ -31,6 +33,7 @@ class Full(Mask):
         return True
 
 
+@list_as("causal")
 @dataclass(frozen=True, slots=True)
 class Causal(Mask):
     """A query sees its own position and what comes before.
@@ -54,6 +57,8 @@ class Causal(Mask):
         return 0, max(0, min(keys, stop + keys - queries))
 
 
+@list_as("window", lambda s: Window(before=max(1, s.keys // 8), after=max(1, s.keys // 16)))
+@list_as("causal-window", lambda s: Window(before=max(1, s.keys // 8), after=0))
 @dataclass(frozen=True, slots=True)
 class Window(Mask):
     """A query sees `before` keys before its own position and `after` keys after it (Luong's local-m; Longformer).
@@ -93,6 +98,7 @@ class Window(Mask):
         return low, max(low, min(keys, stop + shift + self.after))
 
 
+@list_as("around", lambda s: CenteredWindow(torch.linspace(0, s.keys - 1, s.queries), max(1, s.keys // 8)))
 @dataclass(frozen=True, slots=True, eq=False)
 class CenteredWindow(Mask):
     """A query sees the keys at most `radius` from its own `center`, given per query (Luong's local attention).
@@ -111,9 +117,8 @@ class CenteredWindow(Mask):
         check_count("radius", self.radius, "count the keys on each side of the center")
 
     def allows(self, pairs: Pairs) -> Allowed:
-        own = self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1)
-        own = own.float() if own.dtype in (torch.float16, torch.bfloat16) else own  # which cannot count to 3,000
-        return (pairs.column - own).abs() <= min(self.radius, FARTHEST)
+        center = widen(self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1))  # float16 cannot count to 3,000
+        return (pairs.column - center).abs() <= min(self.radius, FARTHEST)
 
     @property
     def plan_key(self) -> Hashable:
@@ -126,8 +131,8 @@ class CenteredWindow(Mask):
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
         if not self.center.numel() or not tensor_memory.is_readable(self.center):
             return 0, keys
-        own = self.center.detach()[..., start:stop]
-        left, right = float(own.amin()), float(own.amax())
+        centers = self.center.detach()[..., start:stop]
+        left, right = float(centers.amin()), float(centers.amax())
         if not math.isfinite(left) or not math.isfinite(right):
             return 0, keys
         low = min(keys, max(0, math.floor(left) - self.radius))
@@ -148,28 +153,13 @@ class CenteredWindow(Mask):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lengths(Mask):
-    """Only the first `lengths` keys are real; the rest is padding. A length of zero allows nothing.
-
-    >>> Lengths(torch.tensor([1, 3])).table(1, 3).int().squeeze(1)
-    tensor([[1, 0, 0],
-            [1, 1, 1]], dtype=torch.int32)
-    """
+class LengthMask(Mask):
+    """A mask by a number of keys for each sequence."""
 
     lengths: Integer[Tensor, "..."]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengths", as_counts("lengths", self.lengths))
-
-    def allows(self, pairs: Pairs) -> Allowed:
-        return pairs.column < self.lengths[..., None, None]
-
-    @property
-    def columnwise(self) -> bool:
-        return True
-
-    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        return 0, min(keys, find_max_count(self.lengths)) if tensor_memory.is_readable(self.lengths) else keys
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_unambiguous_lead("mask.lengths", self.lead, lead)
@@ -182,38 +172,46 @@ class Lengths(Mask):
         return tuple(self.lengths.shape)
 
     def add_head_axis(self) -> Mask:
-        return Lengths(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
+        return type(self)(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
 
 
+@list_as("lengths", lambda s: Lengths(make_lengths(s)))
 @dataclass(frozen=True, slots=True, eq=False)
-class Prefix(Mask):
-    """The first `lengths` keys are seen by all queries, the rest causally (prefix language models, T5)."""
+class Lengths(LengthMask):
+    """Only the first `lengths` keys are real; the rest is padding. A length of zero allows nothing.
 
-    lengths: Integer[Tensor, "..."]
+    >>> Lengths(torch.tensor([1, 3])).table(1, 3).int().squeeze(1)
+    tensor([[1, 0, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengths", as_counts("lengths", self.lengths))
+    def allows(self, pairs: Pairs) -> Allowed:
+        return pairs.column < self.lengths[..., None, None]
+
+    @property
+    def columnwise(self) -> bool:
+        return True
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        return 0, min(keys, find_max_count(self.lengths)) if tensor_memory.is_readable(self.lengths) else keys
+
+
+@list_as("prefix", lambda s: Prefix(make_lengths(s)))
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefix(LengthMask):
+    """All queries see the first `lengths` keys, and the rest causally (prefix language models, T5)."""
 
     def allows(self, pairs: Pairs) -> Allowed:
         return (pairs.column < self.lengths[..., None, None]) | (pairs.column <= pairs.position)
 
-    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        Lengths(self.lengths).check(lead, queries, keys)
 
-    @property
-    def lead(self) -> tuple[int, ...]:
-        return tuple(self.lengths.shape)
-
-    def add_head_axis(self) -> Mask:
-        return Prefix(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
-
-
+@list_as("documents", lambda s: Documents(make_thirds(s.keys), make_thirds(s.queries)))
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents(Mask):
     """Queries see the keys of their own document: packed sequences.
 
-    `keys` names the document of each key by a whole number, also a negative one; `queries` that of each query, and
-    where it is left out the queries are the last keys.
+    `keys` has the document of each key as a whole number, also a negative one; `queries` that of each query. Without
+    `queries` the queries are the last keys.
 
     >>> Documents(torch.tensor([0, 0, 1])).table(3, 3).int()
     tensor([[1, 1, 0],
@@ -230,20 +228,14 @@ class Documents(Mask):
             object.__setattr__(self, "queries", as_integers("queries", self.queries))
 
     def allows(self, pairs: Pairs) -> Allowed:
-        own = (
-            self.keys[..., pairs.position.flatten()] if self.queries is None else self.queries[..., pairs.row.flatten()]
-        )
-        return own[..., :, None] == self.keys[..., None, pairs.column.flatten()]
+        documents, index = (self.keys, pairs.position) if self.queries is None else (self.queries, pairs.row)
+        return documents[..., index.flatten(), None] == self.keys[..., None, pairs.column.flatten()]
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_unambiguous_lead("mask.keys", tuple(self.keys.shape[:-1]), lead)
         if self.keys.shape[-1] != keys:
-            raise wrong(
-                "mask.keys",
-                f"{self.keys.shape[-1]} documents",
-                f"keys={keys}",
-                "name a document for each key",
-            )
+            got, fix = f"{self.keys.shape[-1]} documents", "name a document for each key"
+            raise wrong("mask.keys", got, f"keys={keys}", fix)
         if self.queries is not None:
             check_unambiguous_lead("mask.queries", tuple(self.queries.shape[:-1]), lead)
         if self.queries is None and queries > keys:
@@ -254,9 +246,8 @@ class Documents(Mask):
 
     @property
     def lead(self) -> tuple[int, ...]:
-        return tuple(
-            torch.broadcast_shapes(*(part.shape[:-1] for part in (self.keys, self.queries) if part is not None))
-        )
+        queries = () if self.queries is None else self.queries.shape[:-1]
+        return tuple(torch.broadcast_shapes(self.keys.shape[:-1], queries))
 
     def add_head_axis(self) -> Mask:
         parts = [part if part is None or part.dim() < 2 else part.unsqueeze(-2) for part in (self.keys, self.queries)]
@@ -264,12 +255,12 @@ class Documents(Mask):
 
 
 def find_max_count(counts: Tensor) -> int:
-    """The largest count; 0 in a batch of none."""
+    """Return the largest count, 0 for an empty batch."""
     return int(counts.max()) if counts.numel() else 0
 
 
 def as_counts(name: str, counts: Tensor) -> Tensor:
-    """Whole numbers of keys, in the dtype that keys are counted in; anything else is refused."""
+    """Return numbers of keys as int64; raise if they are not whole numbers or are negative."""
     counts = as_integers(name, counts)
     known = counts.numel() and tensor_memory.is_readable(counts)
     if known and int(counts.min()) < 0:
@@ -278,7 +269,7 @@ def as_counts(name: str, counts: Tensor) -> Tensor:
 
 
 def as_integers(name: str, names: Tensor) -> Tensor:
-    """Whole numbers, in the dtype of an index; anything else is refused."""
+    """Return whole numbers as int64; raise for anything else."""
     if not isinstance(names, Tensor) or names.dtype == torch.bool or names.is_floating_point() or names.is_complex():
         raise wrong_kind(name, describe(names), "an integer tensor", "write torch.tensor([...])")
     return names if names.dtype == torch.int64 else names.long()

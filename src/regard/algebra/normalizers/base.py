@@ -1,4 +1,4 @@
-"""What every normalizer can do."""
+"""What every normalizer has."""
 
 from abc import abstractmethod
 from typing import ClassVar, Literal
@@ -11,12 +11,12 @@ NormalizerForm = Literal["softmax", "softmax-plus-one", "local-p", "row-total", 
 
 
 class Normalizer(Term):
-    """Weights from scores. Whatever the scores, a pair that is not allowed weighs 0, and so does an empty row."""
+    """Turns scores into weights. Whatever the scores, the weight of a pair that is not allowed is 0."""
 
     form: ClassVar[NormalizerForm] = "rows"
     shift_invariant: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = True
-    """Whether it must be given every column of a row, those too that the mask hides from all queries of a block."""
+    """Whether it needs every column of a row, also those that the mask hides from all queries of a block."""
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -26,10 +26,17 @@ class Normalizer(Term):
 
     @abstractmethod
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        """The weights of whole rows. `allowed` None: every pair is.
+        """Return the weights; `allowed` None allows every pair.
 
         `pairs` has all columns if `whole_rows`; otherwise at least all that are allowed.
         """
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        """Raise where this normalizer does not fit a table of that size."""
+        """Raise if this normalizer does not fit a table of that size."""
+
+
+class RowNormalizer(Normalizer):
+    """A normalizer whose rows do not depend on each other, on the head, or on columns that the mask hides."""
+
+    whole_rows = False
+    head_blind = True

@@ -1,30 +1,40 @@
 """Luong's local-p: a softmax that fades away from a predicted center."""
 
-from typing import ClassVar
+import torch
 
-from regard.algebra.normalizers.base import Normalizer, NormalizerForm
+from regard.algebra.entries import list_as
+from regard.algebra.normalizers.base import RowNormalizer
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor, describe
+from regard.algebra.shapes import (
+    Allowed,
+    Distribution,
+    Float,
+    Scores,
+    Tensor,
+    check_lead,
+    check_tensor,
+    describe,
+    widen,
+)
 from regard.compute.kernels import simplex
 from regard.errors import wrong, wrong_kind
 
 
-class LocalGaussian(Normalizer):
+@list_as("local-p", lambda s: LocalGaussian(torch.linspace(0.3, s.keys - 1.2, s.queries), max(1.0, s.keys / 8)))
+class LocalGaussian(RowNormalizer):
     r"""Softmax times a Gaussian around a center, **not** renormalized.
 
     $$ w_{ij} = \mathrm{softmax}(s_i)_j \exp\left(-\frac{(j - p_i)^2}{2 \sigma^2}\right) $$
 
     with $p$ = `center`, `(*lead, queries)`, predicted by the model and trained through these weights, and $\sigma$ =
     `deviation`, which the paper sets to half the radius of the window. Luong et al. 2015, eq. 10. The window itself
-    is the mask `Around(center, radius)`. Adding the logarithm of the Gaussian to the score would renormalize and is
-    not this.
+    is the mask `CenteredWindow(center, radius)`. Adding the logarithm of the Gaussian to the score would renormalize,
+    which is something else.
 
     Lowers to: two fused calls, with and without the Gaussian in the score, and the ratio of their totals.
     """
 
-    form: ClassVar[NormalizerForm] = "local-p"
-    whole_rows: ClassVar[bool] = False
-    head_blind: ClassVar[bool] = True
+    form = "local-p"
 
     def __init__(self, center: Float[Tensor, "*lead query"], deviation: float) -> None:
         super().__init__()
@@ -36,13 +46,13 @@ class LocalGaussian(Normalizer):
         self.center, self.deviation = center, deviation
 
     def log_gaussian(self, pairs: Pairs) -> Float[Tensor, "..."]:
-        """The logarithm of the Gaussian for these pairs."""
+        """Return the logarithm of the Gaussian for these pairs."""
         # In half precision positions above 2,048 would be rounded to even numbers, above 4,096 to every fourth.
-        own = simplex.widen(self.center[..., pairs.row[:, 0], None])
-        return -0.5 * ((pairs.column - own) / self.deviation) ** 2
+        center = widen(self.center[..., pairs.row[:, 0], None])
+        return -0.5 * ((pairs.column - center) / self.deviation) ** 2
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return (simplex.softmax(simplex.widen(scores), allowed) * self.log_gaussian(pairs).exp()).to(scores.dtype)
+        return (simplex.softmax(widen(scores), allowed) * self.log_gaussian(pairs).exp()).to(scores.dtype)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("normalizer.center", tuple(self.center.shape[:-1]), lead)

@@ -1,9 +1,9 @@
-"""Normalizers whose rows follow one another: each query goes on from where the one before stopped."""
+"""Monotonic normalizers: each query continues from the key where the query before it stopped."""
 
 from abc import abstractmethod
-from typing import ClassVar
 
-from regard.algebra.normalizers.base import Normalizer, NormalizerForm
+from regard.algebra.entries import list_as
+from regard.algebra.normalizers.base import Normalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor
 from regard.compute.kernels import monotonic
@@ -13,19 +13,20 @@ Previous = Float[Tensor, "*#lead key"]
 
 
 class SequentialNormalizer(Normalizer):
-    """A row depends on the row before. A decoder steps with the weights of its last step as `previous`."""
+    """A normalizer whose rows depend on the row before. A decoder passes the weights of its last step as `previous`."""
 
-    form: ClassVar[NormalizerForm] = "sequential"
-    head_blind: ClassVar[bool] = True
+    form = "sequential"
+    head_blind = True
 
     @abstractmethod
     def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
-        """The rows that come after `previous`; None: the first query starts at the first key."""
+        """Return the rows that come after `previous`; if that is None, the first query starts at the first key."""
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return self.step(scores, allowed, previous=None)
 
 
+@list_as("monotonic")
 class Monotonic(SequentialNormalizer):
     r"""The expected alignment of a walk along the keys that only goes forward: for training.
 
@@ -40,6 +41,7 @@ class Monotonic(SequentialNormalizer):
         return monotonic.align_expected(scores, allowed, previous)
 
 
+@list_as("hard-monotonic")
 class HardMonotonic(SequentialNormalizer):
     r"""The walk itself, decided at every key: for inference after training with `Monotonic`.
 
@@ -53,14 +55,15 @@ class HardMonotonic(SequentialNormalizer):
         return monotonic.align_hard(scores, allowed, previous)
 
 
+@list_as("chunkwise", lambda _: ChunkwiseMonotonic(width=3))
 class ChunkwiseMonotonic(SequentialNormalizer):
-    r"""A soft look at the last `width` keys before the place where a monotonic walk stopped.
+    r"""Softmax over the last `width` keys up to the key where a monotonic walk stopped.
 
     $$ w_{ij} = \sum_{k=j}^{j+c-1} \alpha_{ik} \frac{e^{s_{ij}}}{\sum_{l=k-c+1}^{k} e^{s_{il}}} $$
 
     with $\alpha$ = the weights of `walk` on the same scores and $c$ = `width`. Chiu & Raffel 2018, eq. 10 (MoChA),
-    with one score for both steps. Pass `walk=HardMonotonic()` at inference. Stepping goes on from the walk, which
-    these weights do not tell, so a decoder steps the walk itself and calls `attend_chunks`.
+    with one score for both steps. Pass `walk=HardMonotonic()` at inference. These weights do not
+    determine the walk, so a decoder steps the walk itself and calls `attend_chunks`.
 
     Lowers to: itself, row after row.
     """
@@ -76,5 +79,5 @@ class ChunkwiseMonotonic(SequentialNormalizer):
         return self.attend_chunks(self.walk.step(scores, allowed, previous=previous), scores, allowed)
 
     def attend_chunks(self, walked: Distribution, scores: Scores, allowed: Allowed | None) -> Distribution:
-        """The soft look around where the walk stopped."""
+        """Return the weights of the chunks that end where the walk stopped."""
         return monotonic.attend_chunkwise(walked, scores, self.width, allowed)

@@ -1,23 +1,23 @@
-"""Normalizers whose rows stand alone."""
-
-from typing import ClassVar
+"""Normalizers whose rows do not depend on each other."""
 
 import torch
 from torch import nn
 
-from regard.algebra.normalizers.base import Normalizer, NormalizerForm
+from regard.algebra.entries import list_as
+from regard.algebra.normalizers.base import RowNormalizer
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor
-from regard.algebra.terms import broadcast_per_head, check_setting
+from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor, widen
+from regard.algebra.terms import broadcast_per_head, check_setting, learn_setting
 from regard.compute.kernels import simplex
-from regard.compute.kernels.simplex import widen
 from regard.errors import wrong
 
 LARGEST_ALPHA = 100.0
 RANGE = "a number from 1 to 100"
 
 
-class Softmax(Normalizer):
+@list_as("softmax")
+@list_as("tempered", lambda s: Softmax.learned(0.7, heads=s.heads))
+class Softmax(RowNormalizer):
     r"""Shares in proportion to the exponential of the score.
 
     $$ w_{ij} = \frac{e^{s_{ij} / \tau}}{\sum_{j' \text{ allowed}} e^{s_{ij'} / \tau}} $$
@@ -27,24 +27,19 @@ class Softmax(Normalizer):
     Lowers to: itself; the temperature is the kernel's own scale.
     """
 
-    form: ClassVar[NormalizerForm] = "softmax"
-    whole_rows: ClassVar[bool] = False
-    head_blind: ClassVar[bool] = True
-    shift_invariant: ClassVar[bool] = True
-
-    per_head_settings: ClassVar[tuple[str, ...]] = ("temperature",)
+    form = "softmax"
+    shift_invariant = True
+    per_head_settings = ("temperature",)
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
-        check_setting("temperature", temperature)
-        if not isinstance(temperature, Tensor) and not temperature > 0:
-            raise wrong("temperature", temperature, "a number above 0", "use 1.0 for plain softmax, Argmax() for 0")
-        self.temperature = temperature
+        fix = "use 1.0 for plain softmax, Argmax() for 0"
+        self.temperature = check_setting("temperature", temperature, fix_if_not_positive=fix)
 
     @classmethod
     def learned(cls, temperature: float = 1.0, *, heads: int | None = None) -> "Softmax":
-        """With a temperature that is trained, one for each head where heads are given."""
-        return cls(nn.Parameter(torch.full((heads,) if heads else (), temperature)))
+        """Return one whose temperature is trained, for each head if heads are given."""
+        return cls(learn_setting(temperature, heads))
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
@@ -52,7 +47,8 @@ class Softmax(Normalizer):
         return simplex.softmax(widen(scores) / broadcast_per_head(self.temperature), allowed).to(scores.dtype)
 
 
-class SoftmaxPlusOne(Normalizer):
+@list_as("softmax-plus-one")
+class SoftmaxPlusOne(RowNormalizer):
     r"""Softmax that may attend to nothing.
 
     $$ w_{ij} = \frac{e^{s_{ij}}}{1 + \sum_{j'} e^{s_{ij'}}} $$
@@ -62,15 +58,14 @@ class SoftmaxPlusOne(Normalizer):
     Lowers to: one zero key and value appended.
     """
 
-    form: ClassVar[NormalizerForm] = "softmax-plus-one"
-    whole_rows: ClassVar[bool] = False
-    head_blind: ClassVar[bool] = True
+    form = "softmax-plus-one"
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.softmax_plus_one(scores, allowed)
 
 
-class Sparsemax(Normalizer):
+@list_as("sparsemax")
+class Sparsemax(RowNormalizer):
     r"""The nearest point of the simplex, most of whose coordinates are 0.
 
     $$ w_i = \operatorname{argmin}_{p \in \Delta} \lVert p - s_i \rVert^2 $$
@@ -80,16 +75,14 @@ class Sparsemax(Normalizer):
     Lowers to: query blocks of whole rows.
     """
 
-    form: ClassVar[NormalizerForm] = "rows"
-    whole_rows: ClassVar[bool] = False
-    head_blind: ClassVar[bool] = True
-    shift_invariant: ClassVar[bool] = True
+    shift_invariant = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.sparsemax(scores, allowed)
 
 
-class Entmax15(Normalizer):
+@list_as("entmax-1.5")
+class Entmax15(RowNormalizer):
     r"""Half way between softmax and sparsemax.
 
     $$ w_{ij} = [s_{ij} / 2 - \tau_i]_+^2 $$
@@ -99,16 +92,14 @@ class Entmax15(Normalizer):
     Lowers to: query blocks of whole rows.
     """
 
-    form: ClassVar[NormalizerForm] = "rows"
-    whole_rows: ClassVar[bool] = False
-    head_blind: ClassVar[bool] = True
-    shift_invariant: ClassVar[bool] = True
+    shift_invariant = True
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.entmax15(scores, allowed)
 
 
-class Entmax(Normalizer):
+@list_as("entmax", lambda s: Entmax.learned(1.3, heads=s.heads))
+class Entmax(RowNormalizer):
     r"""From softmax (α = 1) over sparsemax (α = 2) to sparser still, with α fixed or learned.
 
     $$ w_{ij} = [(\alpha - 1) s_{ij} - \tau_i]_+^{1 / (\alpha - 1)} $$
@@ -118,31 +109,26 @@ class Entmax(Normalizer):
     Lowers to: query blocks of whole rows.
     """
 
-    form: ClassVar[NormalizerForm] = "rows"
-    whole_rows: ClassVar[bool] = False
-    head_blind: ClassVar[bool] = True
-    shift_invariant: ClassVar[bool] = True
-
-    per_head_settings: ClassVar[tuple[str, ...]] = ("alpha",)
+    shift_invariant = True
+    per_head_settings = ("alpha",)
 
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
         super().__init__()
-        check_setting("alpha", alpha)
+        self.alpha = check_setting("alpha", alpha)
         _check_alpha(alpha)
-        self.alpha = alpha
 
     @classmethod
     def learned(cls, alpha: float = 1.5, *, heads: int | None = None) -> "Entmax":
-        """With an α that is trained, one for each head where heads are given."""
-        return cls(nn.Parameter(torch.full((heads,) if heads else (), alpha)))
+        """Return one whose α is trained, for each head if heads are given."""
+        return cls(learn_setting(alpha, heads))
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        _check_alpha(self.alpha)  # again, since what is learned may have left the range
+        _check_alpha(self.alpha)  # again, because training may have moved it out of the range
         return simplex.entmax(scores, allowed, broadcast_per_head(self.alpha))
 
 
 def _check_alpha(alpha: float | Tensor) -> None:
-    """Raise where α is out of range, as far as Python may look at it."""
+    """Raise if α is out of range, if Python can read it cheaply."""
     if not isinstance(alpha, Tensor):
         if not 1 <= alpha <= LARGEST_ALPHA:
             raise wrong("alpha", alpha, RANGE, "use 1 for softmax, 1.5, or 2 for sparsemax")
@@ -154,15 +140,16 @@ def _check_alpha(alpha: float | Tensor) -> None:
 
 
 def _is_readable(tensor: Tensor) -> bool:
-    """Whether reading its numbers costs little and does not break what torch is tracing."""
+    """Return whether reading its numbers is cheap and does not break a trace of torch."""
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return False
     real = type(tensor) in (Tensor, nn.Parameter) and torch._C._len_torch_dispatch_stack() == 0
     return real and tensor.device.type == "cpu"
 
 
-class Sigmoid(Normalizer):
-    r"""Each pair for itself; nothing sums to one.
+@list_as("sigmoid")
+class Sigmoid(RowNormalizer):
+    r"""A weight for each pair by itself: rows do not sum to one.
 
     $$ w_{ij} = \sigma(s_{ij} + b) $$
 
@@ -172,34 +159,29 @@ class Sigmoid(Normalizer):
     Lowers to: query blocks, elementwise.
     """
 
-    form: ClassVar[NormalizerForm] = "elementwise"
-    whole_rows: ClassVar[bool] = False
-    head_blind: ClassVar[bool] = True
-
-    per_head_settings: ClassVar[tuple[str, ...]] = ("shift",)
+    form = "elementwise"
+    per_head_settings = ("shift",)
 
     def __init__(self, shift: float | Tensor = 0.0) -> None:
         super().__init__()
-        check_setting("shift", shift)
-        self.shift = shift
+        self.shift = check_setting("shift", shift)
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.sigmoid(widen(scores) + broadcast_per_head(self.shift), allowed).to(scores.dtype)
 
 
-class RowTotal(Normalizer):
+@list_as("row-total")
+class RowTotal(RowNormalizer):
     r"""Scores over their sum: for scores that are never negative, such as products of positive features.
 
     $$ w_{ij} = s_{ij} / \sum_{j'} s_{ij'} $$
 
-    and 0 where the sum is 0. Katharopoulos et al. 2020, eq. 3.
+    and 0 if the sum is 0. Katharopoulos et al. 2020, eq. 3.
 
-    Lowers to: two matrix products reassociated, linear in the length, where the score has a dot form.
+    Lowers to: two matrix products reassociated, linear in the length, if the score has a dot form.
     """
 
-    form: ClassVar[NormalizerForm] = "row-total"
-    whole_rows: ClassVar[bool] = False
-    head_blind: ClassVar[bool] = True
+    form = "row-total"
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.row_total(scores, allowed)

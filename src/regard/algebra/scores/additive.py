@@ -1,39 +1,38 @@
 """Bahdanau's additive score and Luong's *concat*."""
 
-from typing import ClassVar
-
 import torch
 from torch import nn
 
-from regard.algebra.scores.base import Form, Score
+from regard.algebra.entries import list_as
+from regard.algebra.scores.base import Form, Score, check_widths
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.compute.kernels.additive import additive_scores
-from regard.errors import wrong
 
 
 def init_uniform(*shape: int) -> nn.Parameter:
-    """Uniform in ±1/√(last axis), as nn.Linear starts."""
+    """Return a parameter that starts uniform in ±1/√(last axis), as nn.Linear does."""
     bound = shape[-1] ** -0.5
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
 
 
+@list_as("additive", lambda s: Additive(s.query, query=s.query, key=s.key, heads=s.heads))
 class Additive(Score):
     r"""A small network with one hidden layer that looks at query and key.
 
     $$ s_{ij} = v^\top \tanh(W q_i + U k_j) $$
 
-    with $v$ = `weight` (one for each head where heads are given), $W$ = `query`, $U$ = `key`. Where no widths are
-    given, query and key are already projected to `hidden`: so a layer can project the keys once and keep them.
-    Bahdanau et al. 2015, §A.1.2.
+    with $v$ = `weight` (one for each head if heads are given), $W$ = `query`, $U$ = `source`. Without widths, query and
+    key are already projected to `hidden`: so a layer can project the keys once and keep them. Bahdanau et al. 2015,
+    §A.1.2.
 
-    Lowers to: query blocks of a kernel with no tanh in its loop, because
-    $\tanh(a + b) = 1 - 2 / (1 + e^{2a} e^{2b})$.
+    Lowers to: query blocks. The compiled kernel has no tanh in its loop, because
+    $\tanh(a + b) = 1 - 2 / (1 + e^{2a} e^{2b})$; without it torch takes tanh of every pair.
 
     >>> Additive(3)(torch.zeros(1, 3), torch.zeros(2, 3))
     tensor([[0., 0.]], grad_fn=<SqueezeBackward1>)
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def __init__(
         self, hidden: int, *, query: int | None = None, key: int | None = None, heads: int | None = None
@@ -48,7 +47,7 @@ class Additive(Score):
         return "additive"
 
     def project(self, query: Queries, key: WideKeys) -> tuple[Tensor, Tensor]:
-        """Query and key in the hidden layer, before they are added."""
+        """Return query and key in the hidden layer, before they are added."""
         near = query if self.query is None else self.query(query)
         return near, key if self.source is None else self.source(key)
 
@@ -58,19 +57,16 @@ class Additive(Score):
         return (hidden @ self.weight[..., None, :, None]).squeeze(-1)
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
-        near, far = self.project(query, key)
-        return additive_scores(near, far, self.weight)
+        return additive_scores(*self.project(query, key), self.weight)
 
     def check(self, query: Queries, key: WideKeys) -> None:
         hidden = self.weight.shape[-1]
-        sides = (("query", query, self.query), ("key", key, self.source))
-        for name, tensor, linear in sides:
-            width = hidden if linear is None else linear.in_features
-            if tensor.shape[-1] != width:
-                fix = f"build Additive({hidden}, query={query.shape[-1]}, key={key.shape[-1]})"
-                raise wrong(name, f"width {tensor.shape[-1]}", f"the score's own {width}", fix)
+        first, second = (hidden if linear is None else linear.in_features for linear in (self.query, self.source))
+        fix = f"build Additive({hidden}, query={query.shape[-1]}, key={key.shape[-1]})"
+        check_widths(query, key, (first, second), fix)
 
 
+@list_as("concat", lambda s: Concat(s.query, query=s.query, key=s.key))
 class Concat(Score):
     r"""Query and key side by side through one matrix.
 
@@ -84,7 +80,7 @@ class Concat(Score):
     torch.Size([1, 5])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def __init__(self, hidden: int, *, query: int, key: int) -> None:
         super().__init__()
@@ -109,8 +105,5 @@ class Concat(Score):
         return additive_scores(linear(query, left), linear(key, right), self.weight)
 
     def check(self, query: Queries, key: WideKeys) -> None:
-        for name, tensor, width in (("query", query, self.widths[0]), ("key", key, self.widths[1])):
-            if tensor.shape[-1] != width:
-                hidden = self.weight.shape[-1]
-                fix = f"build Concat({hidden}, query={query.shape[-1]}, key={key.shape[-1]})"
-                raise wrong(name, f"width {tensor.shape[-1]}", f"the score's own {width}", fix)
+        fix = f"build Concat({self.weight.shape[-1]}, query={query.shape[-1]}, key={key.shape[-1]})"
+        check_widths(query, key, self.widths, fix)

@@ -1,15 +1,15 @@
-"""What a score is, the dot form that fast kernels understand, and the algebra of sums and multiples."""
+"""What a score is, the dot form that fast kernels compute, and sums and multiples of scores."""
 
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import Literal, TypeVar
 
 import torch
 
 from regard.algebra.shapes import Float, Queries, Scores, Tensor, WideKeys
-from regard.algebra.terms import Term, broadcast_per_head, check_setting, drop_claims, has_new_definition
+from regard.algebra.terms import Term, broadcast_per_head, check_setting, drop_claims, has_new_definition, learn_setting
 from regard.errors import wrong
 
 Form = Literal["dot", "additive", "pointwise"]
@@ -19,8 +19,8 @@ Form = Literal["dot", "additive", "pointwise"]
 class DotForm:
     r"""The normal form of a score: $s_{ij} = c \langle q'_i, k'_j \rangle + r_i + u_j$.
 
-    $c$ is `scale`, $r$ is `row` and $u$ is `column`. It is closed under addition, by putting the coordinates side
-    by side, and under multiples; so a sum of such scores is still one fused call.
+    $c$ is `scale`, $r$ is `row` and $u$ is `column`. Sums (of concatenated coordinates) and multiples of dot forms are
+    dot forms, so a sum of such scores is still one fused call.
     """
 
     query: Float[Tensor, "*#lead query width"]
@@ -39,31 +39,31 @@ class DotForm:
         )
 
     def multiply(self, factor: float | Tensor) -> "DotForm":
-        """This score times a number, or numbers for each head, `(heads, 1, 1)`: what `broadcast_per_head` makes of `(heads,)`."""
-        flat = factor.squeeze(-1) if isinstance(factor, Tensor) and factor.dim() else factor
-        row = None if self.row is None else self.row * flat
-        column = None if self.column is None else self.column * flat
+        """Return this form times a number, or a number for each head as `broadcast_per_head` shapes it."""
+        per_row = drop_last_axis(factor)
+        row = None if self.row is None else self.row * per_row
+        column = None if self.column is None else self.column * per_row
         return DotForm(self.query, self.key, self.scale * factor, row, column)
 
     def fold_scale(self) -> "DotForm":
-        """The same numbers with the scale multiplied into the queries."""
+        """Return the same scores with the scale multiplied into the queries."""
         if isinstance(self.scale, float) and self.scale == 1.0:
             return self
         return replace(self, query=(self.query * self.scale).to(self.query.dtype), scale=1.0)
 
     def make_scale_positive(self) -> "DotForm":
-        """The same numbers with a scale that is a positive number, as kernels expect it."""
+        """Return the same scores with a scale that is a positive number, as kernels expect it."""
         return self if isinstance(self.scale, float) and self.scale > 0 else self.fold_scale()
 
     def add_column(self, column: Tensor) -> "DotForm":
-        """The same with one more number for each key."""
+        """Return the form with one more number for each key added."""
         return replace(self, column=add_optional(self.column, column))
 
     def fold_offsets(self, *, keep_row: bool) -> "DotForm":
-        """The same numbers in `query` and `plan_key` alone; the row may be dropped where softmax cannot see it.
+        """Return the same scores with row and column as coordinates of `query` and `key`.
 
-        In half precision a column is stored in two coordinates, high and low part, so that nothing but the
-        rounding of the output is lost.
+        `keep_row=False` drops the row, which does not change softmax. In half precision an offset is stored in two
+        coordinates, its high and low part, so that only the output is rounded.
         """
         row = self.row if keep_row else None
         if row is None and self.column is None:
@@ -81,73 +81,76 @@ class DotForm:
         return DotForm(concatenate(*queries), concatenate(*keys))
 
     def compute_scores(self) -> Scores:
-        """The table that this form stands for."""
+        """Return the table of scores."""
         table = self.scale * (self.query @ self.key.transpose(-1, -2))
         table = table if self.row is None else table + self.row[..., :, None]
         return table if self.column is None else table + self.column[..., None, :]
 
 
+def drop_last_axis(factor: float | Tensor) -> float | Tensor:
+    """Return a factor for each head `(heads, 1, 1)` as `(heads, 1)`, and a number as it is."""
+    return factor.squeeze(-1) if isinstance(factor, Tensor) and factor.dim() else factor
+
+
 def split_precision(numbers: Tensor, dtype: torch.dtype) -> list[Tensor]:
-    """Numbers as a sum of tensors of `dtype`: one, or high and low part where `dtype` is half as wide."""
-    if dtype not in (torch.float16, torch.bfloat16):
-        return [numbers.to(dtype)]
+    """Return tensors of `dtype` whose sum is `numbers`: one, or a high and a low part in half precision."""
     high = numbers.to(dtype)
-    return [high, (numbers - high.to(numbers.dtype)).to(dtype)]
+    return [high, (numbers - high.to(numbers.dtype)).to(dtype)] if dtype.itemsize == 2 else [high]
 
 
 def add_optional(left: Tensor | None, right: Tensor | None) -> Tensor | None:
-    """The sum of what is there."""
+    """Return the sum of two tensors, either of which may be missing."""
     if left is None or right is None:
         return right if left is None else left
     return left + right
 
 
 def concatenate(*parts: Tensor) -> Tensor:
-    """Coordinates side by side, after broadcasting the lead axes."""
+    """Concatenate coordinates after broadcasting the lead axes."""
     lead = torch.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return torch.cat([part.expand(*lead, part.shape[-1]) for part in parts], dim=-1)
 
 
 class Score(Term):
-    """How well each query matches each key. `forward` is the definition: the oracle of every fast path.
+    """How well each query matches each key. `forward` is the definition that every fast path is compared with.
 
-    A subclass that overrides `forward` alone is computed by it, block by block; the dot form or stream of its parent
-    is not used unless it brings its own.
+    A subclass that overrides only `forward` is computed by it, block by block: the dot form and `stream` of its parent
+    are not used.
     """
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if has_new_definition(cls, "forward"):
-            own = "dot_form" in vars(cls)
-            drop_claims(cls, {"stream": DotScore.stream} if own else {"stream": Score.stream, "form": Score.form})
-            drop_claims(cls, {"head_blind": False})
+            has_dot_form = "dot_form" in vars(cls)
+            claims = {"stream": DotScore.stream} if has_dot_form else {"stream": Score.stream, "form": Score.form}
+            drop_claims(cls, {**claims, "head_blind": False})
 
     @abstractmethod
     def forward(self, query: Queries, key: WideKeys) -> Scores:
-        """The definition, from the formula, in any float dtype."""
+        """Return the scores by the formula, in any float dtype."""
 
     @property
     def form(self) -> Form:
-        """Which normal form it has: the plan depends on it."""
+        """The normal form that it has, on which the plan depends."""
         return "pointwise"
 
     @property
     def uses_key_positions(self) -> bool:
-        """Whether the place of a key among the keys matters: then no block may leave out the keys before it."""
+        """Whether a score depends on the position of the key: then a block must have all keys before it."""
         return any(part.uses_key_positions for part in self.children() if isinstance(part, Score))
 
     @property
     def centers_keys(self) -> bool:
-        """Whether some path subtracts the mean of the keys: then what hidden keys hold must not move it."""
+        """Whether some path subtracts the mean of the keys, to which hidden keys must then not contribute."""
         return any(part.centers_keys for part in self.children() if isinstance(part, Score))
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
-        """The same numbers by a derivation that needs less time and memory, where there is one."""
+        """Return the same scores by a way that needs less time and memory, if there is one."""
         out: Tensor = self(query, key)
         return out
 
     def check(self, query: Queries, key: WideKeys) -> None:
-        """Raise where these widths do not fit. Most scores need equal ones."""
+        """Raise if these widths do not fit. Most scores need equal ones."""
         if query.shape[-1] != key.shape[-1]:
             fix = "project them to one width, or use a score that takes two: additive, concat, bilinear"
             raise wrong("key", f"width {key.shape[-1]}", f"the width of the query, {query.shape[-1]}", fix)
@@ -163,7 +166,7 @@ class Score(Term):
 
 
 class DotScore(Score):
-    """A score that also has a dot form: a second derivation of the same numbers."""
+    """A score that also has a dot form."""
 
     @property
     def form(self) -> Form:
@@ -171,33 +174,44 @@ class DotScore(Score):
 
     @abstractmethod
     def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
-        """The dot form."""
+        """Return the same scores as a dot form."""
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
         return self.dot_form(query, key).compute_scores()
 
 
+AnyKernel = TypeVar("AnyKernel", bound="KernelScore")
+
+
+class KernelScore(Score):
+    """A score that falls with a distance, the faster the larger its `width`: fixed or learned, one or one a head."""
+
+    head_blind = True
+    per_head_settings = ("width",)
+
+    def __init__(self, width: float | Tensor = 1.0) -> None:
+        super().__init__()
+        self.width = check_setting("width", width)
+
+    @classmethod
+    def learned(cls: type[AnyKernel], width: float = 1.0, *, heads: int | None = None) -> AnyKernel:
+        """Return one whose width is trained, for each head if heads are given."""
+        return cls(learn_setting(width, heads))
+
+
 class Sum(DotScore):
-    """Two scores added. It has a dot form iff both have.
+    """The sum of two scores. It has a dot form iff both have.
 
     >>> from regard.algebra.scores import Dot, Gaussian
     >>> (Dot() + 0.5 * Gaussian(width=2.0)).form
     'dot'
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def __init__(self, left: Score, right: Score) -> None:
         super().__init__()
         self.left, self.right = left, right
-
-    @property
-    def uses_key_positions(self) -> bool:
-        return self.left.uses_key_positions or self.right.uses_key_positions
-
-    @property
-    def centers_keys(self) -> bool:
-        return self.left.centers_keys or self.right.centers_keys
 
     @property
     def plan_key(self) -> Hashable:
@@ -225,22 +239,12 @@ class Sum(DotScore):
 class Multiple(DotScore):
     """A score times a number, fixed or learned, one or one for each head. It has a dot form iff the score has."""
 
-    per_head_settings: ClassVar[tuple[str, ...]] = ("factor",)
-
-    head_blind: ClassVar[bool] = True
+    head_blind = True
+    per_head_settings = ("factor",)
 
     def __init__(self, score: Score, factor: float | Tensor) -> None:
         super().__init__()
-        check_setting("factor", factor)
-        self.score, self.factor = score, factor
-
-    @property
-    def uses_key_positions(self) -> bool:
-        return self.score.uses_key_positions
-
-    @property
-    def centers_keys(self) -> bool:
-        return self.score.centers_keys
+        self.score, self.factor = score, check_setting("factor", factor)
 
     @property
     def plan_key(self) -> Hashable:
@@ -264,8 +268,15 @@ class Multiple(DotScore):
         self.score.check(query, key)
 
 
+def check_widths(query: Tensor, key: Tensor, expected: tuple[int, int], fix: str) -> None:
+    """Raise unless query and key have the widths that a score was built for."""
+    for name, tensor, width in zip(("query", "key"), (query, key), expected, strict=True):
+        if tensor.shape[-1] != width:
+            raise wrong(name, f"width {tensor.shape[-1]}", f"the score's own {width}", fix)
+
+
 def as_dot(score: Score) -> DotScore:
-    """The score, known to have a dot form; the plan asks only where it has."""
+    """Return the score, which the plan has found to have a dot form; raise if it has none."""
     if not isinstance(score, DotScore):
         raise wrong("score", type(score).__name__, "a score with a dot form", "ask `score.form` first")
     return score

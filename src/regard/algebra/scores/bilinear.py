@@ -1,15 +1,16 @@
 """Luong's *general* score, full or of low rank."""
 
-from typing import ClassVar
-
 import torch
 from torch import nn
 
-from regard.algebra.scores.base import DotForm, DotScore
+from regard.algebra.entries import list_as
+from regard.algebra.scores.base import DotForm, DotScore, check_widths
 from regard.algebra.shapes import Queries, Scores, WideKeys
 from regard.errors import wrong
 
 
+@list_as("bilinear", lambda s: Bilinear(s.query, s.key))
+@list_as("low-rank", lambda s: Bilinear(s.query, s.key, rank=max(1, min(s.query, s.key) // 2)))
 class Bilinear(DotScore):
     r"""An inner product through a learned matrix.
 
@@ -24,7 +25,7 @@ class Bilinear(DotScore):
     torch.Size([1, 4])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def __init__(self, query: int, key: int, *, rank: int | None = None) -> None:
         super().__init__()
@@ -47,8 +48,5 @@ class Bilinear(DotScore):
         return DotForm(query @ self.left, key @ self.right)
 
     def check(self, query: Queries, key: WideKeys) -> None:
-        first, second = (self.weight.shape) if self.rank is None else (self.left.shape[0], self.right.shape[0])
-        for name, tensor, width in (("query", query, first), ("key", key, second)):
-            if tensor.shape[-1] != width:
-                fix = f"build Bilinear({query.shape[-1]}, {key.shape[-1]})"
-                raise wrong(name, f"width {tensor.shape[-1]}", f"the score's own {width}", fix)
+        first, second = self.weight.shape if self.rank is None else (self.left.shape[0], self.right.shape[0])
+        check_widths(query, key, (first, second), f"build Bilinear({query.shape[-1]}, {key.shape[-1]})")

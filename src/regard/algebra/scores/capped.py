@@ -1,16 +1,17 @@
 """Scores kept in a range."""
 
 from collections.abc import Hashable
-from typing import ClassVar
 
 import torch
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import Score
+from regard.algebra.scores.dot import ScaledDot
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.algebra.terms import broadcast_per_head, check_setting
-from regard.errors import wrong
 
 
+@list_as("capped", lambda _: Capped(ScaledDot(), cap=30.0))
 class Capped(Score):
     r"""Any score, squeezed smoothly into $(-c, c)$.
 
@@ -25,23 +26,13 @@ class Capped(Score):
     tensor([[2.]])
     """
 
-    head_blind: ClassVar[bool] = True
-    per_head_settings: ClassVar[tuple[str, ...]] = ("cap",)
+    head_blind = True
+    per_head_settings = ("cap",)
 
     def __init__(self, score: Score, cap: float | Tensor = 30.0) -> None:
         super().__init__()
-        check_setting("cap", cap)
-        if not isinstance(cap, Tensor) and not cap > 0:
-            raise wrong("cap", cap, "a number above 0", "use 30.0 or 50.0, the usual ones")
-        self.score, self.cap = score, cap
-
-    @property
-    def uses_key_positions(self) -> bool:
-        return self.score.uses_key_positions
-
-    @property
-    def centers_keys(self) -> bool:
-        return self.score.centers_keys
+        self.score = score
+        self.cap = check_setting("cap", cap, fix_if_not_positive="use 30.0 or 50.0, the usual ones")
 
     @property
     def plan_key(self) -> Hashable:

@@ -1,17 +1,18 @@
 """Cosine similarity."""
 
-from typing import ClassVar
-
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
-from regard.algebra.terms import broadcast_per_head, check_setting
+from regard.algebra.terms import broadcast_per_head, check_setting, learn_setting
 
 SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
 
 
+@list_as("cosine", lambda _: Cosine(temperature=0.1))
+@list_as("learned-cosine", lambda s: Cosine.learned(heads=s.heads))
 class Cosine(DotScore):
     r"""The cosine of the angle between query and key, over a temperature.
 
@@ -26,18 +27,17 @@ class Cosine(DotScore):
     tensor([[1., 0.]])
     """
 
-    head_blind: ClassVar[bool] = True
-    per_head_settings: ClassVar[tuple[str, ...]] = ("temperature",)
+    head_blind = True
+    per_head_settings = ("temperature",)
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
-        check_setting("temperature", temperature)
-        self.temperature = temperature
+        self.temperature = check_setting("temperature", temperature)
 
     @classmethod
     def learned(cls, temperature: float = 0.1, *, heads: int | None = None) -> "Cosine":
-        """With a temperature that is trained, one for each head where heads are given."""
-        return cls(nn.Parameter(torch.full((heads,) if heads else (), temperature)))
+        """Return one whose temperature is trained, for each head if heads are given."""
+        return cls(learn_setting(temperature, heads))
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         shortest = get_smallest_norm(query)
@@ -53,5 +53,5 @@ class Cosine(DotScore):
 
 
 def get_smallest_norm(vectors: Tensor) -> float:
-    """The length below which a vector has no direction, as a number that its dtype can hold (float16 has no 1e-12)."""
+    """Return the length below which a vector has no direction, a number that its dtype has (float16 has no 1e-12)."""
     return max(SMALLEST, torch.finfo(vectors.dtype).tiny)

@@ -1,12 +1,13 @@
 """Dot product and scaled dot product."""
 
 import math
-from typing import ClassVar
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores
 
 
+@list_as("dot")
 class Dot(DotScore):
     r"""The inner product of query and key.
 
@@ -21,7 +22,7 @@ class Dot(DotScore):
     tensor([[11.,  2.]])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return query @ key.transpose(-1, -2)
@@ -30,6 +31,7 @@ class Dot(DotScore):
         return DotForm(query, key)
 
 
+@list_as("scaled-dot")
 class ScaledDot(DotScore):
     r"""The inner product over the square root of the width, which keeps its variance at one.
 
@@ -44,7 +46,7 @@ class ScaledDot(DotScore):
     tensor([[2., 2.]])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])

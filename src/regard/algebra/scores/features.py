@@ -1,11 +1,11 @@
 """Feature maps for linear attention."""
 
 from collections.abc import Callable
-from typing import ClassVar
 
 import torch
 from torch import nn
 
+from regard.algebra.entries import list_as
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
 
@@ -15,6 +15,7 @@ def elu_plus_one(x: Tensor) -> Tensor:
     return nn.functional.elu(x) + 1
 
 
+@list_as("features")
 class FeatureDot(DotScore):
     r"""The inner product of positive features of query and key.
 
@@ -28,7 +29,7 @@ class FeatureDot(DotScore):
     tensor([[2., 2., 2.]])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def __init__(self, map: Callable[[Tensor], Tensor] = elu_plus_one) -> None:
         super().__init__()

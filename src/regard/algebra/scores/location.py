@@ -1,21 +1,22 @@
 """Luong's *location* score."""
 
-from typing import ClassVar
-
 import torch
 from torch import nn
 
-from regard.algebra.scores.base import DotForm, DotScore
+from regard.algebra.entries import list_as
+from regard.algebra.scores.base import DotForm, DotScore, check_widths
 from regard.algebra.shapes import Queries, Scores, WideKeys
 from regard.errors import wrong
 
 
+@list_as("location", lambda s: Location(s.query, keys=s.keys))
 class Location(DotScore):
-    r"""A score from the query alone: where to look, whatever stands there.
+    r"""A score from the query alone: it chooses positions, whatever the keys are.
 
     $$ s_{ij} = (W q_i)_j $$
 
-    with $W$ = `weight` (most keys × query width). Luong et al. 2015, eq. 9. No key is read; only their number counts.
+    with $W$ = `weight` (most keys × query width). Luong et al. 2015, eq. 9. Of the keys only their number
+    matters.
 
     Lowers to: a dot product with the rows of $W$ in the place of the keys.
 
@@ -23,7 +24,7 @@ class Location(DotScore):
     torch.Size([1, 3])
     """
 
-    head_blind: ClassVar[bool] = True
+    head_blind = True
 
     def __init__(self, query: int, *, keys: int) -> None:
         super().__init__()
@@ -46,12 +47,6 @@ class Location(DotScore):
     def check(self, query: Queries, key: WideKeys) -> None:
         most, width = self.weight.shape
         if key.shape[-2] > most:
-            raise wrong(
-                "key",
-                f"{key.shape[-2]} keys",
-                f"at most {most}",
-                f"build Location({width}, keys={key.shape[-2]})",
-            )
-        if query.shape[-1] != width:
-            fix = f"build Location({query.shape[-1]}, keys={most})"
-            raise wrong("query", f"width {query.shape[-1]}", f"the score's own {width}", fix)
+            fix = f"build Location({width}, keys={key.shape[-2]})"
+            raise wrong("key", f"{key.shape[-2]} keys", f"at most {most}", fix)
+        check_widths(query, key, (width, key.shape[-1]), f"build Location({query.shape[-1]}, keys={most})")

@@ -1,18 +1,19 @@
-"""Ways to compute an attention. Each has one `run`, and none imports another."""
+"""Ways to compute attention: one object each, and none imports another."""
 
 from regard.compute.backends import eager, few_queries, flex, linear, local, sdpa, stream
-from regard.compute.backends.result import BackendFunction, BackendResult
-from regard.compute.planning import Backend
+from regard.compute.lowering.backend import Backend, BackendResult
 
-RUNS: dict[Backend, BackendFunction] = {
-    "eager": eager.run,
-    "sdpa": sdpa.run,
-    "few_queries": few_queries.run,
-    "local": local.run,
-    "linear": linear.run,
-    "stream": stream.run,
-    "rows": stream.run,
-    "flex": flex.run,
-}
+# In the order in which `auto` asks them; eager, the definition, computes everything.
+_OBJECTS: tuple[Backend, ...] = (
+    linear.LinearBackend(),
+    local.LocalBackend(),
+    few_queries.FewQueriesBackend(),
+    sdpa.SDPABackend(),
+    stream.StreamBackend(),
+    stream.RowsBackend(),
+    flex.FlexBackend(),
+    eager.EagerBackend(),
+)
+BACKENDS: dict[str, Backend] = {backend.name: backend for backend in _OBJECTS}
 
-__all__ = ["RUNS", "BackendFunction", "BackendResult"]
+__all__ = ["BACKENDS", "Backend", "BackendResult"]

@@ -1,39 +1,70 @@
-"""Fused calls for blocks of queries, each over the range of keys that its mask leaves: O(n·w) in time and memory."""
+"""Fused calls for blocks of queries, each over the range of keys that its mask leaves.
+
+O(n·w) in time and memory for a mask of width w. For a mask without a width a block reads all keys, and what is saved
+is the memory of a table of all pairs.
+"""
 
 from functools import partial
+from typing import ClassVar
 
 import torch
 
-from regard.algebra.pairs import Pairs
-from regard.algebra.parts import AttentionCall
+from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.algebra.shapes import Tensor
-from regard.compute.backends.result import BackendResult
 from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
-from regard.compute.planning.fuse import compute_dot_form, fuse
-from regard.compute.planning.precision import is_traced, loses_digits
-from regard.compute.planning.spans import cut_fused_spans
-from regard.compute.planning.windows import fuse_window
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.lowering.backend import Backend, BackendResult
+from regard.compute.lowering.conditions import (
+    UnsupportedReason,
+    explain_unsupported_fused,
+    needs_dense_bias,
+    needs_table,
+)
+from regard.compute.lowering.fuse import compute_dot_form, fuse
+from regard.compute.lowering.precision import loses_digits
+from regard.compute.lowering.spans import cut_fused_spans
+from regard.compute.lowering.windows import fuse_window
+
+LARGE_TABLE = 2**24  # pairs; a float mask of them takes 64 MB, and blocks of queries need none of it
+SMALL_TABLE = 2**14  # pairs of a bias that was one number for each key as long as there were few
 
 
-def run(call: AttentionCall) -> BackendResult:
+class LocalBackend(Backend):
     """Every block of queries against its own range of keys; the blocks of a plain window go many to a call."""
-    folded = fuse_window(call)
-    if folded is not None:
-        output, form, total, raw = folded
-        return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
-    if call.parts.score.centers_keys and not is_traced():
-        raw, _ = compute_dot_form(
-            call.parts, call.query, call.key, Pairs(call.queries, call.keys, device=call.query.device)
-        )
-        if loses_digits(raw, None, call.dtype):
-            return BackendResult(call.value, lost_digits=True)
-    spans = cut_fused_spans(call.parts, call.queries, call.keys)
-    block = partial(_run_block, call)
-    learned = () if torch.compiler.is_compiling() else call.parts.tensors()
-    return BackendResult(*run_blocks(block, spans, call.query, call.key, call.value, learned))
+
+    name: ClassVar[str] = "local"
+    sums_half_in_float32: ClassVar[bool] = True
+    in_blocks: ClassVar[bool] = True
+
+    def run(self, call: AttentionCall) -> BackendResult:
+        fused = fuse_window(call)
+        if fused is not None:
+            output, form, total, raw = fused
+            return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
+        if call.parts.score.centers_keys and not tensor_memory.is_traced():
+            raw, _ = compute_dot_form(call.parts, call.query, call.key, call.pairs())
+            if loses_digits(raw, None, call.dtype):
+                return BackendResult(call.value, lost_digits=True)
+        spans = cut_fused_spans(call.parts, call.queries, call.keys)
+        learned = () if torch.compiler.is_compiling() else call.parts.tensors()
+        return BackendResult(*run_blocks(partial(_run_block, call), spans, call.query, call.key, call.value, learned))
+
+    def explain_unsupported(self, parts: Parts, facts: CallFacts) -> UnsupportedReason:
+        return explain_unsupported_fused(parts, facts)
+
+    def explain_choice(self, parts: Parts, facts: CallFacts) -> str | None:
+        if explain_unsupported_fused(parts, facts) is not None:
+            return None
+        width = parts.mask.width
+        if width is not None and facts.keys >= 512 and 4 * width <= facts.keys:
+            keys = "the" if facts.traced else facts.keys
+            return f"a query sees at most {width} of {keys} keys, so only those are read"
+        # A bias that is dense only because there are many keys would cost memory that is not linear in the length.
+        dense_by_length = needs_dense_bias(parts, facts.keys) and not needs_dense_bias(parts, 1)
+        if needs_table(parts, facts) and facts.queries * facts.keys > (SMALL_TABLE if dense_by_length else LARGE_TABLE):
+            return "a mask of this size would not be linear in the length, blocks of it are"
+        return None
 
 
 def _run_block(call: AttentionCall, span: Span, query: Tensor, key: Tensor, value: Tensor) -> BlockOutput:
-    rows, columns = (span.start, span.stop), (span.first, span.last)
-    pairs = Pairs(call.queries, call.keys, rows=rows, columns=columns, device=query.device)
-    return BlockOutput(fuse(call.parts, query, key, value, pairs, square=False).output, None)
+    return BlockOutput(fuse(call.parts, query, key, value, call.pairs(span), square=False).output, None)

@@ -1,15 +1,37 @@
-"""One fused call (two for local-p)."""
+"""One call of torch's fused attention (two for local-p)."""
 
-from regard.algebra.pairs import Pairs
-from regard.algebra.parts import AttentionCall
-from regard.compute.backends.result import BackendResult
-from regard.compute.planning.fuse import fuse
-from regard.compute.planning.precision import loses_digits
+from typing import ClassVar
+
+from regard.algebra.parts import AttentionCall, CallFacts, Parts
+from regard.compute.lowering.backend import Backend, BackendResult
+from regard.compute.lowering.conditions import UnsupportedReason, explain_unsupported_fused
+from regard.compute.lowering.fuse import fuse
+from regard.compute.lowering.precision import loses_digits
+from regard.compute.lowering.reasons import PartForms, Step
 
 
-def run(call: AttentionCall) -> BackendResult:
+class SDPABackend(Backend):
     """Everything folded into one fused softmax attention over all pairs."""
-    pairs = Pairs(call.queries, call.keys, device=call.query.device)
-    square = call.queries == call.keys
-    output, form, total, raw = fuse(call.parts, call.query, call.key, call.value, pairs, square=square)
-    return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
+
+    name: ClassVar[str] = "sdpa"
+    sums_half_in_float32: ClassVar[bool] = True
+
+    def run(self, call: AttentionCall) -> BackendResult:
+        square = call.queries == call.keys
+        output, form, total, raw = fuse(call.parts, call.query, call.key, call.value, call.pairs(), square=square)
+        return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
+
+    def explain_unsupported(self, parts: Parts, facts: CallFacts) -> UnsupportedReason:
+        return explain_unsupported_fused(parts, facts)
+
+    def explain_choice(self, parts: Parts, facts: CallFacts) -> str | None:
+        if explain_unsupported_fused(parts, facts) is not None:
+            return None
+        if parts.normalizer.form == "local-p":
+            return "it is two softmaxes of a dot product, with and without the Gaussian"
+        return "it is a softmax of a dot product"
+
+    def explain_mask(self, forms: PartForms) -> Step:
+        if forms.has_causal_flag:
+            return "the kernel's causal flag", "there are as many queries as keys"
+        return super().explain_mask(forms)

@@ -27,7 +27,7 @@ _small_calls = 0  # pairs of hidden units seen in calls that were too small to c
 
 
 def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim"]) -> Scores:
-    """$w^\\top \\tanh(q_i + k_j)$ for each query and key. Low precision is computed in float32 and rounded once.
+    """Return $w^\\top \\tanh(q_i + k_j)$ for each query and key, computed in at least float32 and rounded once.
 
     >>> additive_scores(torch.tensor([[0.0], [100.0]]), torch.tensor([[0.0], [-100.0]]), torch.tensor([2.0]))
     tensor([[ 0., -2.],
@@ -39,10 +39,9 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
         run = _score_at_once  # an exported graph runs where our operators are not
     elif torch.compiler.is_compiling():
         run = _scores_operator
-    elif tensor_memory.is_forward_mode():
-        run = _score_at_once  # which torch can differentiate forward
-    elif _has_transforms():
-        run = _MappedScores.apply
+    elif tensor_memory.is_mapped():
+        # Forward derivatives flow through torch's own operations only.
+        run = _score_at_once if tensor_memory.is_forward_mode() else _MappedScores.apply
     elif _fits_at_once(query, key, weight):
         run = _score_at_once
     elif torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or weight.requires_grad):
@@ -51,9 +50,9 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
 
 
 def choose_kernel(work: int, device: str, dtype: torch.dtype, state: str = "") -> tuple[str, str]:
-    """Which form a call of this size takes, and why; `count_work` is queries × keys × hidden × batch.
+    """Return which kernel computes a call, and why; `work` is queries × keys × hidden × batch.
 
-    `state` is that of the compiled library (`native.state`).
+    `state` is that of the compiled library (`native.describe_state`).
 
     >>> choose_kernel(2**30, "cuda", torch.float32)
     ('torch blocks', 'the compiled kernel is for the CPU')
@@ -79,28 +78,29 @@ def _check(query: Tensor, key: Tensor, weight: Tensor) -> None:
         raise wrong_kind("query, key, weight", kinds, "float dtypes", "convert them with .float()")
 
 
-def _has_transforms() -> bool:
-    """Whether torch.func is mapping or differentiating: tensors are then wrapped and have no memory to point at."""
-    active: bool = torch._C._are_functorch_transforms_active()
-    return active
-
-
 def _find_library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -> native.Library | None:
-    """The compiled kernel, if this call is one for it."""
+    """Return the library if the compiled kernel can and should compute this call."""
     global _small_calls
-    found = native.get_loaded()
     if not tensor_memory.is_reachable(query, key, weight, *others):
         return None  # tensors that only stand for numbers have no memory to point at
+    found = native.get_loaded()
     if found is None and not native.get_failure():
-        work = compiled.count_work(query, key, weight)
+        work = _count_work(query, key, weight)
         _small_calls += work
         if work >= LOAD or _small_calls >= OFTEN:
             found = native.load_library(build=work >= BUILD or _small_calls >= OFTEN)
     return found
 
 
+def _count_work(query: Tensor, key: Tensor, weight: Tensor) -> int:
+    """Return how many pairs of hidden units are evaluated."""
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
+    pairs = query.shape[-2] * key.shape[-2]
+    return int(torch.Size(lead).numel()) * pairs * query.shape[-1]
+
+
 def _fits_at_once(query: Tensor, key: Tensor, weight: Tensor) -> bool:
-    if native.get_loaded() or compiled.count_work(query, key, weight) > additive_blocks.AT_ONCE:
+    if native.get_loaded() or _count_work(query, key, weight) > additive_blocks.AT_ONCE:
         return False
     return _find_library(query, key, weight) is None
 
@@ -111,7 +111,7 @@ def _score_at_once(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 
 
 def _widen(*tensors: Tensor) -> tuple[torch.dtype, tuple[Tensor, ...]]:
-    """The dtype of the result, and the tensors in the dtype to compute in."""
+    """Return the dtype of the result, and the tensors in the dtype to compute in."""
     dtype = tensors[0].dtype
     if dtype in (torch.float32, torch.float64) and all(tensor.dtype == dtype for tensor in tensors):
         return dtype, tensors
@@ -144,7 +144,7 @@ def _compute_gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Ten
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """For every day. torch reads the signature of a function with `setup_context` at each call: 30 µs."""
+    """The usual case. It has no `setup_context`: torch would read its signature at each call, which takes 30 µs."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
@@ -216,7 +216,7 @@ def _select_one(tensor: Tensor, axis: int | None) -> Tensor:
 def _align_mapped(
     count: int, axes: tuple[int | None, ...], tensors: tuple[Tensor, ...], cores: tuple[int, ...]
 ) -> list[Tensor]:
-    """The mapped axis first, then leading axes in equal number, then the `cores` last axes, so that all broadcast."""
+    """Return tensors that broadcast: the mapped axis, equally many leading axes, then the last `cores` axes."""
     ones = [_select_one(tensor, axis) for tensor, axis in zip(tensors, axes, strict=True)]
     lead = max(one.dim() - core for one, core in zip(ones, cores, strict=True))
     wide = []

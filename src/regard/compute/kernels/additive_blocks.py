@@ -19,7 +19,7 @@ AT_ONCE = 2**20  # numbers up to which blocks save nothing
 
 
 def score_at_once(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    """The definition as it stands, for autograd to differentiate: the best where all of it fits a cache."""
+    """Return the scores by the definition, for autograd to differentiate: the fastest way if all of it fits a cache."""
     hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
     return (hidden * weight[..., None, None, :]).sum(-1)
 
@@ -40,7 +40,7 @@ class FlatInputs(NamedTuple):
 
 
 def compute_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    """The scores, in the dtype of the inputs."""
+    """Return the scores, in the dtype of the inputs."""
     lead, flat = _flatten(query, key, weight)
     result = flat.query.new_empty(flat.query.shape[0], query.shape[-2], key.shape[-2])
     memory = flat.query.new_empty(_compute_block_size(flat))
@@ -51,7 +51,7 @@ def compute_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 
 
 def compute_gradients(upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What `upstream`, the gradient of the scores, gives to each of the three, in the shape it has."""
+    """Return the gradients of query, key and weight, in their shapes, from `upstream`, that of the scores."""
     lead, flat = _flatten(query, key, weight)
     upstream = upstream.reshape(flat.query.shape[0], query.shape[-2], key.shape[-2])
     to_query, to_key, to_weight = (torch.zeros_like(part, memory_format=torch.contiguous_format) for part in flat)
@@ -85,7 +85,7 @@ def _flatten(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Fl
 
 
 def _choose_block_shape(flat: FlatInputs) -> tuple[int, int]:
-    """Batch entries and queries in a block: whole entries while they fit, else some queries of one."""
+    """Return how many batch entries and queries a block has: whole entries if they fit, else some queries of one."""
     _, queries, hidden = flat.query.shape
     budget = CPU_BLOCK if flat.query.device.type == "cpu" else WIDE_BLOCK
     per_query = max(1, flat.key.shape[1] * hidden)
@@ -105,7 +105,7 @@ def _iterate_blocks(flat: FlatInputs) -> Iterator[QueryBlock]:
 
 
 def _compute_hidden(flat: FlatInputs, block: QueryBlock, memory: Tensor) -> Tensor:
-    """tanh of the sums of a block, in `memory`: to ask for new memory again and again costs more than tanh."""
+    """Return tanh of the sums of a block, in `memory`: allocating anew for each block costs more than tanh."""
     query, key = flat.query[block], flat.key[block.batch]
     shape = (query.shape[0], query.shape[1], key.shape[1], query.shape[2])
     return torch.add(query[:, :, None], key[:, None], out=_view(memory, shape)).tanh_()

@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from regard.algebra.shapes import Float
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.errors import wrong
 
 Table = Float[Tensor, "*lead L S"]
@@ -25,7 +25,7 @@ Row = Float[Tensor, "*lead S"]
 
 
 def align(stop: Table, go_on: Table, previous: Row) -> Table:
-    """The expected weights of all queries, each going on from the one before."""
+    """Return the expected weights of all queries, each going on from the one before."""
     if stop.numel() == 0:
         return stop.clone()
     _check(stop, go_on, previous)
@@ -37,7 +37,7 @@ def align(stop: Table, go_on: Table, previous: Row) -> Table:
 
 
 def _check(stop: Tensor, go_on: Tensor, previous: Tensor) -> None:
-    """One size and one kind: our loop reads all three by the shape of the first."""
+    """Raise unless all three fit: our loop reads them by the shape and dtype of the first."""
     row = (*stop.shape[:-2], stop.shape[-1])
     if go_on.shape != stop.shape or previous.shape != row or not stop.dtype == go_on.dtype == previous.dtype:
         got = f"{tuple(stop.shape)}, {tuple(go_on.shape)} and {tuple(previous.shape)} of {stop.dtype}, {go_on.dtype}"
@@ -81,7 +81,7 @@ class _MonotonicAlignment(torch.autograd.Function):
 def _compute_differentiable_gradients(
     inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]
 ) -> list[Tensor | None]:
-    """Gradients of the same function in torch's operations, for those inputs that want one."""
+    """Return gradients by torch's operations, which can be differentiated again, for the inputs that want one."""
     # Views of their own: where one input was made from another, each gets its own part alone.
     inputs = [tensor.view_as(tensor) for tensor in inputs]
     chosen = [tensor for tensor, want in zip(inputs, wanted, strict=False) if want]

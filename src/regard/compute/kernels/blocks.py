@@ -32,7 +32,7 @@ BlockFunction = Callable[[Span, Tensor, Tensor, Tensor], BlockOutput]
 
 
 def choose_rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) -> int:
-    """How many queries fit a block, where each needs a table row of `per_row` numbers: all of them, or few.
+    """Return how many queries fit a block if each needs a table row of `per_row` numbers: all of them, or few.
 
     >>> choose_rows_per_block(2**18, 16), choose_rows_per_block(2**18, 17)
     (16, 8)
@@ -45,7 +45,7 @@ def choose_rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) ->
 def run_blocks(
     run: BlockFunction, spans: Sequence[Span], query: Tensor, key: Tensor, value: Tensor, extras: Sequence[Tensor]
 ) -> BlockOutput:
-    """`run` over every span, put together. `extras` are the other tensors that `run` reads and gradients flow to."""
+    """Run every span and join the outputs. `extras` are the other tensors of `run` that gradients flow to."""
     # A single block fits the budget anyway: it may keep what its backward needs.
     if len(spans) == 1 or torch.compiler.is_compiling() or not torch.is_grad_enabled():
         return _join_outputs([run(span, *_slice_inputs(span, query, key, value)) for span in spans])
@@ -123,7 +123,7 @@ class _BlockAttention(torch.autograd.Function):
 
 
 def _compute_differentiable_gradients(ctx, grads, needed):  # type: ignore[no-untyped-def]
-    """The gradients as functions of the inputs, so that they have gradients in turn."""
+    """Return the gradients as functions of the inputs, so that they can be differentiated again."""
     query, key, value, *extras = ctx.saved_tensors
     # Views of their own: if two inputs are one tensor, each gets its own part of the gradient.
     query, key, value = (tensor.view_as(tensor) for tensor in (query, key, value))
@@ -149,7 +149,7 @@ def _compute_block_gradients(
     grad_output: Tensor,
     grad_log_prob: Tensor | None,
 ) -> list[Tensor | None]:
-    """The gradients of one block, computed anew; None where none is needed or none flows."""
+    """Return the gradients of one block, computed anew; None if one is not needed or does not flow."""
     with torch.enable_grad():
         read = run(span, *block)
     outs, grads = [read.output], [grad_output[..., span.start : span.stop, :]]

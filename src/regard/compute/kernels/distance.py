@@ -44,7 +44,7 @@ def _run_cdist(query: Tensor, key: Tensor, power: Power) -> Tensor:
 
 
 def _sum_differences(query: Tensor, key: Tensor, power: Power) -> Tensor:
-    """The definition, which has every derivative and transform, and writes the differences out."""
+    """Return the distances by the definition: it has every derivative and transform, and writes out the differences."""
     apart = query[..., :, None, :] - key[..., None, :, :]
     return (apart.square() if power == 2 else apart.abs()).sum(-1)
 

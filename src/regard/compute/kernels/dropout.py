@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels import native, noise
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.errors import wrong
 
 COLUMNS = 4096  # numbers in a row of the noise, as in dropout.cpp
@@ -26,7 +26,7 @@ Numbers = Float[Tensor, "*shape"]
 
 
 def dropout(numbers: Numbers, rate: float) -> Numbers:
-    """Some of the numbers set to 0, with probability `rate` each, and the others scaled up to make up for it.
+    """Return the numbers, each set to 0 with probability `rate`, and the others scaled up to make up for it.
 
     >>> dropout(torch.ones(2), 0.0)
     tensor([1., 1.])
@@ -40,7 +40,7 @@ def dropout(numbers: Numbers, rate: float) -> Numbers:
 
 
 def add_dropout(base: Numbers, numbers: Numbers, rate: float) -> Numbers:
-    """`base` + dropout of the numbers: what a residual connection does.
+    """Return `base` plus dropout of the numbers, as a residual connection needs it.
 
     >>> add_dropout(torch.ones(2), torch.ones(2), 0.0)
     tensor([2., 2.])
@@ -54,7 +54,7 @@ def add_dropout(base: Numbers, numbers: Numbers, rate: float) -> Numbers:
 
 
 def relu_dropout(numbers: Numbers, rate: float) -> Numbers:
-    """Dropout of the numbers above 0: what stands between the two matrices of a feed-forward network.
+    """Return dropout of the ReLU of the numbers, as a feed-forward network needs it between its two matrices.
 
     >>> relu_dropout(torch.tensor([-1.0, 2.0]), 0.0)
     tensor([0., 2.])
@@ -74,7 +74,7 @@ def _is_zero_rate(rate: float) -> bool:
 
 
 def _needs_torch(tensor: Tensor) -> bool:
-    """Whether torch has to draw: no memory of ours to walk through."""
+    """Return whether torch has to draw, because our loop cannot reach the memory."""
     return tensor.dtype not in SUFFIX or not tensor_memory.is_reachable(tensor)
 
 
@@ -143,14 +143,14 @@ def _apply_relu_dropout(numbers: Tensor, seed: Tensor, rate: float) -> Tensor:
 
 
 def _draw_factors(numbers: Tensor, seed: Tensor, rate: float) -> Tensor:
-    """0 or 1 / (1 - rate) for each number."""
+    """Return 0 or 1 / (1 - rate) for each number."""
     rows = -(-numbers.numel() // COLUMNS)
     drawn = noise.draw_uniform(seed, (), torch.arange(rows), torch.arange(COLUMNS)) >= rate
     return drawn.flatten()[: numbers.numel()].view(numbers.shape).to(numbers.dtype) * (1 / (1 - rate))
 
 
 def _find_function(name: str, numbers: Tensor, *, pointers: int) -> Callable[..., int] | None:
-    """Our own loop, or None where torch has to."""
+    """Return our own loop, or None if torch has to compute."""
     library = find_library(numbers)
     if library is None or not numbers.numel():
         return None

@@ -9,7 +9,7 @@ matter. A query that sees nothing gives zeros.
 """
 
 import ctypes
-from typing import Any
+from typing import Any, overload
 
 import torch
 
@@ -17,15 +17,11 @@ from regard.algebra.shapes import Bool, Float, Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.fused import fused_attention, reshape_to_four_axes
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX
+from regard.compute.kernels.native.loader import SUFFIX
 from regard.errors import wrong
 
 MOST_QUERIES = 8  # queries from which tiles are faster
-
-
-def supports(dtype: torch.dtype, device: str) -> bool:
-    """Return whether the kernel is written for it; the library must be loaded too, and is not made for its sake."""
-    return device == "cpu" and dtype in SUFFIX and tensor_memory.is_reachable()
+DTYPES = tuple(SUFFIX)  # for which the kernel is written
 
 
 def few_queries_attention(
@@ -36,56 +32,53 @@ def few_queries_attention(
     scale: float = 1.0,
     allowed: Bool[Tensor, "*#lead #query #key"] | None = None,
 ) -> Float[Tensor, "*lead query value"]:
-    """The output, without a gradient; only where it is `available`."""
+    """Return the output, without a gradient. The compiled library must be loaded: it is not built for this alone."""
     _check(query, key, value, allowed)
-    if not tensor_memory.is_reachable(
-        query, key, value, allowed
-    ):  # a plan that was made before a mode or transform came
+    if not tensor_memory.is_reachable(query, key, value, allowed):
         bias = None if allowed is None else torch.where(allowed, 0.0, float("-inf")).to(query.dtype)
         return fused_attention(query, key, value, scale=scale, bias=bias).output
     library = native.load_library(build=False)
     if library is None:
-        raise wrong("few_queries", "no compiled library", "one", "ask `supports` first")
-    lead = query.shape[:-2]
-    if query.dim() != 4 or not lead == key.shape[:-2] == value.shape[:-2]:
-        lead = torch.broadcast_shapes(lead, key.shape[:-2], value.shape[:-2])
-        query, key, value = (
-            reshape_to_four_axes(query, lead),
-            reshape_to_four_axes(key, lead),
-            reshape_to_four_axes(value, lead),
-        )
-    query, key, value = (
-        tensor_memory.make_rows_contiguous(query),
-        tensor_memory.make_rows_contiguous(key),
-        tensor_memory.make_rows_contiguous(value),
-    )
-    output = query.new_empty(*query.shape[:-1], value.shape[-1])
-    sizes = (*query.shape[:3], key.shape[-2], query.shape[-1], value.shape[-1])
-    if allowed is not None and len(lead) == 2:
-        allowed = tensor_memory.make_rows_contiguous(allowed.expand(*lead, query.shape[-2], key.shape[-2]))
-    elif allowed is not None:
-        allowed = tensor_memory.make_rows_contiguous(
-            reshape_to_four_axes(allowed.expand(*allowed.shape[:-2], query.shape[-2], key.shape[-2]), lead)
-        )
-    tensors = (query, key, value, query if allowed is None else allowed, output)
-    steps = [step for tensor in tensors for step in tensor.stride()[:3]]
-    numbers: Any = ctypes.c_int64
-    kinds = (native.SIZE, native.POINTER, native.POINTER, ctypes.c_double, *(native.POINTER,) * 5)
-    run = library.function(f"regard_few_queries_{SUFFIX[query.dtype]}", *kinds)
-    places = map(tensor_memory.get_strided_address, (query, key, value, allowed))
-    run(
-        torch.get_num_threads(),
-        (numbers * 6)(*sizes),
-        (numbers * 15)(*steps),
-        scale,
-        *places,
-        tensor_memory.get_unchecked_address(output),
-    )
+        raise wrong("few_queries", "no compiled library", "one", 'use backend="auto"')
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    if allowed is not None:
+        allowed = allowed.expand(*allowed.shape[:-2], query.shape[-2], key.shape[-2])
+    query, key, value = (_arrange(tensor, lead) for tensor in (query, key, value))
+    output = _call(library, query, key, value, scale, _arrange(allowed, lead))
     return output if len(lead) == 2 else output.reshape(*lead, *output.shape[-2:])
 
 
+@overload
+def _arrange(tensor: Tensor, lead: tuple[int, ...]) -> Tensor: ...
+@overload
+def _arrange(tensor: None, lead: tuple[int, ...]) -> None: ...
+def _arrange(tensor: Tensor | None, lead: tuple[int, ...]) -> Tensor | None:
+    """Return a tensor with four axes and the numbers of a row next to each other, as our loop walks it."""
+    if tensor is None:
+        return None
+    if tensor.dim() != 4 or tensor.shape[:-2] != lead:
+        tensor = reshape_to_four_axes(tensor, lead)
+    return tensor_memory.make_rows_contiguous(tensor)
+
+
+def _call(
+    library: native.Library, query: Tensor, key: Tensor, value: Tensor, scale: float, allowed: Tensor | None
+) -> Tensor:
+    output = query.new_empty(*query.shape[:-1], value.shape[-1])
+    sizes = (*query.shape[:3], key.shape[-2], query.shape[-1], value.shape[-1])
+    tensors = (query, key, value, query if allowed is None else allowed, output)
+    steps = [step for tensor in tensors for step in tensor.stride()[:3]]
+    kinds = (native.SIZE, native.POINTER, native.POINTER, ctypes.c_double, *(native.POINTER,) * 5)
+    run = library.function(f"regard_few_queries_{SUFFIX[query.dtype]}", *kinds)
+    inputs = map(tensor_memory.get_strided_address, (query, key, value, allowed))
+    numbers: Any = ctypes.c_int64
+    layout = (numbers * 6)(*sizes), (numbers * 15)(*steps)
+    run(torch.get_num_threads(), *layout, scale, *inputs, tensor_memory.get_unchecked_address(output))
+    return output
+
+
 def _check(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> None:
-    """Our loop reads everything by the sizes of the first that has them."""
+    """Raise unless the sizes fit: our loop reads all tensors by the sizes of the first."""
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         got = f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
         raise wrong("query, key, value", got, "one width of queries and keys, a value for each key", "project them")

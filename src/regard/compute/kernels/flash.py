@@ -25,7 +25,7 @@ _backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 def flash_attention(
     query: FlashQuery, key: FlashKey, value: FlashKey, *, scale: float, causal: bool = False, bias: Tensor | None = None
 ) -> tuple[FlashQuery, FlashTotal]:
-    """Output and log totals; `bias` gets no gradient."""
+    """Return output and log totals; `bias` gets no gradient."""
     _check(query, key, value)
     if 0 in query.shape or 0 in key.shape:
         return _attend_empty(query, key, value, scale, bias)
@@ -49,7 +49,7 @@ def flash_attention(
 
 
 def _has_broken_scores(query: FlashQuery, key: FlashKey, bias: Tensor | None) -> Bool[Tensor, "batch head query"]:
-    """Whether the score of the first key, which stands for all that are seen, is NaN in a row that is not empty."""
+    """Return whether the score of the first key, which stands for all visible ones, is NaN in a nonempty row."""
     broken = torch.isnan((query * key[..., :1, :]).sum(-1))
     return broken if bias is None else broken & ~(bias == float("-inf")).all(-1)
 
@@ -66,7 +66,7 @@ def flash_attention_backward(  # noqa: PLR0913  # what the operator takes
     causal: bool = False,
     bias: Tensor | None = None,
 ) -> tuple[FlashQuery, FlashKey, FlashKey]:
-    """The gradients to query, key and value, from that to the output."""
+    """Return the gradients of query, key and value, from that of the output."""
     _check(query, key, value)
     if not gradient.shape == query.shape == output.shape or total.shape != query.shape[:-1]:
         got = f"{tuple(gradient.shape)}, {tuple(output.shape)} and {tuple(total.shape)}"
@@ -84,7 +84,7 @@ def flash_attention_backward(  # noqa: PLR0913  # what the operator takes
 def explicit_attention(
     query: FlashQuery, key: FlashKey, value: FlashKey, *, scale: float, causal: bool = False, bias: Tensor | None = None
 ) -> tuple[FlashQuery, FlashTotal]:
-    """The same by the definition, in whole tables: it has derivatives of every order."""
+    """Return the same by the definition, in whole tables, which has derivatives of every order."""
     scores = (query @ key.mT) * scale
     scores = scores if bias is None else scores + bias
     if causal:
@@ -101,7 +101,7 @@ def explicit_gradients(
     inputs: Sequence[Tensor],
     grads: tuple[Tensor, Tensor | None],
 ) -> tuple[Tensor | None, ...]:
-    """The gradients to three inputs as functions of them, so that they have gradients in turn."""
+    """Return the gradients of three inputs as functions of them, so that they can be differentiated again."""
     # Views of their own: if two inputs are one tensor, each gets its own part of the gradient.
     own = [tensor.view_as(tensor) for tensor in inputs]
     output, total = function(*own)
@@ -113,7 +113,7 @@ def explicit_gradients(
 
 
 def separate_rows(tensor: Tensor) -> Tensor:
-    """Itself if the numbers of a row lie next to each other and rows do not overlap; else a copy that does.
+    """Return the tensor if the numbers of a row lie next to each other and rows do not overlap; else such a copy.
 
     The kernel lays its results out as its inputs are: an axis with steps shorter than a row would come before the
     coordinates there. An axis along which everything is the same (steps of 0) is only read.
@@ -129,7 +129,7 @@ def separate_rows(tensor: Tensor) -> Tensor:
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """What the kernel does not check itself: it would read past the end of the smaller one."""
+    """Raise if sizes differ, which the kernel does not check: it would read past the end of the smaller tensor."""
     near, far, content = query.shape, key.shape, value.shape
     if not (len(near) == 4 and near[:2] == far[:2] and far == content and near[3] == far[3]):
         got = f"{tuple(near)}, {tuple(far)} and {tuple(content)}"
@@ -143,7 +143,7 @@ def _match_dtype(bias: Tensor | None, query: Tensor) -> Tensor | None:
 def _attend_empty(
     query: FlashQuery, key: FlashKey, value: FlashKey, scale: float, bias: Tensor | None
 ) -> tuple[FlashQuery, FlashTotal]:
-    """By the definition, where there is nothing to sum over or nobody to ask."""
+    """Return output and totals by the definition, for no keys or no queries."""
     scores = (query @ key.mT) * scale
     scores = scores if bias is None else scores + bias
     return scores.softmax(-1) @ value, scores.logsumexp(-1).detach()

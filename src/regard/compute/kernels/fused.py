@@ -31,7 +31,7 @@ def fused_attention(
     causal: bool = False,
     bias: Float[Tensor, "..."] | None = None,
 ) -> KernelResult:
-    r"""$\mathrm{softmax}(c\, q k^\top + b)\, v$ in one kernel that never writes the table out.
+    r"""Return $\mathrm{softmax}(c\, q k^\top + b)\, v$ by one kernel that never writes out the table.
 
     `causal` is for equal numbers of queries and keys. `bias` gets no gradient. CPU kernels want four axes and equal
     widths: axes are viewed and widths padded with zeros, which change no number.
@@ -54,7 +54,7 @@ def fused_attention(
 
 
 def reshape_to_four_axes(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
-    """The tensor with exactly two lead axes; where there were more, the first ones are merged."""
+    """Return the tensor with exactly two lead axes; if there are more, the first ones are merged."""
     if len(lead) <= 2:
         front = (1,) * (2 - len(lead)) if len(lead) < 2 else ()
         return tensor.expand(*lead, *tensor.shape[-2:]).reshape(*lead, *front, *tensor.shape[-2:])
@@ -78,7 +78,7 @@ def _attend_four_axes(
 
 
 def _pad_to_equal_widths(query: Tensor, key: Tensor, value: Tensor, room: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Zeros behind the narrower ones, and behind all so that the value has `room` coordinates to spare."""
+    """Return the tensors with zeros behind the narrower ones, and behind all so that the value has `room` more."""
     dim, own = query.shape[-1], value.shape[-1] + room
     if dim == own and not room:
         return query, key, value
@@ -150,7 +150,7 @@ def fused_attention_with_total(
     scale: float | Tensor = 1.0,
     bias: Float[Tensor, "..."] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The same on the CPU, with a gradient to the log totals."""
+    """Return the same on the CPU, with a gradient of the log totals."""
     if isinstance(scale, Tensor):
         query, scale = (query * scale).to(query.dtype), 1.0
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])

@@ -24,31 +24,25 @@ Allowed = Bool[Tensor, "*#lead S"]
 CHUNK = 64  # positions that meet as pairs; between chunks only the state passes
 
 
-class LinearState(NamedTuple):
-    """All that later queries need to know of the keys so far: $S$ = `products` and $z$ = `keys`."""
-
-    products: Float[Tensor, "*lead d e"]
-    keys: Float[Tensor, "*lead d"]
-
-
 class LinearOutput(NamedTuple):
-    """What was read, and the row totals: with them any tile of the weights can be had later, see `compute_tile`."""
+    """The output, and the row totals: a weight is its product over the total of its row."""
 
     output: Float[Tensor, "*lead L e"]
     totals: Float[Tensor, "*lead L"]
 
 
 def attend_full(query: Queries, key: Keys, value: Values, allowed: Allowed | None = None) -> LinearOutput:
-    """Every query reads every key that is allowed.
+    """Attend from every query to every key that is allowed.
 
     >>> attend_full(torch.ones(1, 2), torch.ones(3, 2), torch.tensor([[1.0], [2.0], [6.0]])).output
     tensor([[3.]])
     """
-    return attend_state(query, build_state(key, value, allowed))
+    key, value = _prepare(key, value, allowed)
+    return _divide_sums(query.to(key.dtype) @ (key.mT @ value), query.dtype)
 
 
 def attend_causal(query: Queries, key: Keys, value: Values, allowed: Allowed | None = None) -> LinearOutput:
-    """Query i of L reads keys 0 to S - L + i: the last query sits on the last key.
+    """Attend from query i of L to the keys 0 to S - L + i: the last query sits on the last key.
 
     >>> attend_causal(torch.ones(3, 2), torch.ones(3, 2), torch.tensor([[1.0], [2.0], [6.0]])).output.flatten()
     tensor([1.0000, 1.5000, 3.0000])
@@ -63,47 +57,8 @@ def attend_causal(query: Queries, key: Keys, value: Values, allowed: Allowed | N
     return _divide_sums(pad(sums, (0, 0, early, 0)), query.dtype)
 
 
-def build_state(key: Keys, value: Values, allowed: Allowed | None = None) -> LinearState:
-    """The state after these keys, in float32 at least."""
-    key, value = _prepare(key, value, allowed)
-    products = key.mT @ value
-    return LinearState(products[..., :-1], products[..., -1])
-
-
-def attend_state(query: Queries, state: LinearState) -> LinearOutput:
-    """What queries make of a state."""
-    exact = query.to(state.keys.dtype)
-    return _divide_sums(exact @ torch.cat([state.products, state.keys[..., None]], -1), query.dtype)
-
-
-def step(
-    query: Float[Tensor, "*#lead d"],
-    key: Float[Tensor, "*#lead d"],
-    value: Float[Tensor, "*#lead e"],
-    state: LinearState,
-) -> tuple[LinearOutput, LinearState]:
-    """One position: the key joins the state, then the query reads it. The recurrent form of `attend_causal`."""
-    exact = key.to(state.keys.dtype)
-    products = state.products + exact[..., :, None] * value[..., None, :].to(exact.dtype)
-    later = LinearState(products, state.keys + exact)
-    output, totals = attend_state(query[..., None, :], later)
-    return LinearOutput(output[..., 0, :], totals[..., 0]), later
-
-
-def compute_tile(
-    query: Queries,
-    key: Keys,
-    totals: Float[Tensor, "*#lead L"],
-    allowed: Bool[Tensor, "*#lead #L #S"] | None = None,
-) -> Float[Tensor, "*lead L S"]:
-    """The weights of these queries and keys, given the totals of the queries' whole rows."""
-    products = query.to(totals.dtype) @ key.to(totals.dtype).mT
-    products = products if allowed is None else torch.where(allowed, products, 0.0)
-    return _divide_or_zero(products, totals[..., None])
-
-
 def _prepare(key: Keys, value: Values, allowed: Allowed | None) -> tuple[Tensor, Tensor]:
-    """Zeros for what is not allowed, and a column of ones after the values, whose sum is the total."""
+    """Return keys, zero where not allowed, and values with a column of ones, whose sum is the total."""
     dtype = torch.promote_types(torch.promote_types(key.dtype, value.dtype), torch.float32)
     key, value = key.to(dtype), pad(value.to(dtype), (0, 1), value=1.0)
     if allowed is None:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.algebra.shapes import Bool, Float
+from regard.algebra.shapes import Bool, Float, widen
 from regard.compute.kernels.alignment import align
 
 Scores = Float[Tensor, "*#lead L S"]
@@ -30,7 +30,7 @@ Weights = Float[Tensor, "*lead L S"]
 
 
 def align_expected(scores: Scores, allowed: Allowed | None = None, previous: Previous | None = None) -> Weights:
-    """The expected weights, for training. Query by query, with the last weights as `previous`, is the same.
+    """Return the expected weights, for training. Stepping with the last weights as `previous` gives the same.
 
     >>> align_expected(torch.tensor([[0.0, 0.0], [0.0, 50.0]]))
     tensor([[0.5000, 0.2500],
@@ -45,7 +45,7 @@ def align_expected(scores: Scores, allowed: Allowed | None = None, previous: Pre
 
 
 def align_hard(scores: Scores, allowed: Allowed | None = None, previous: Previous | None = None) -> Weights:
-    """Decoding: the first key at or after the previous choice with p ≥ ½ gets all the weight, else none does.
+    """Return hard weights, for decoding: all on the first key at or after the previous choice with p ≥ ½, if any.
 
     Raffel et al. 2017, algorithm 1. `previous` has a 1 at the choice before, or nothing if there was none.
 
@@ -64,7 +64,7 @@ def align_hard(scores: Scores, allowed: Allowed | None = None, previous: Previou
 
 
 def attend_chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allowed | None = None) -> Weights:
-    r"""Soft attention over the `width` keys up to where a monotonic query stopped (Chiu & Raffel 2018).
+    r"""Attend softly to the `width` keys up to where a monotonic query stopped (Chiu & Raffel 2018).
 
     $$ \beta_{ij} = \sum_{k=j}^{j+w-1} \alpha_{ik} \frac{e^{u_{ij}}}{\sum_{l=k-w+1}^{k} e^{u_{il}}} $$
 
@@ -82,13 +82,13 @@ def attend_chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allow
 
 
 def _mask_scores(scores: Scores, allowed: Allowed | None) -> Scores:
-    """At least float32, and -inf where not allowed."""
-    exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    """Return scores in at least float32, and -inf where not allowed."""
+    exact = widen(scores)
     return exact if allowed is None else torch.where(allowed, exact, -torch.inf)
 
 
 def _find_start(exact: Scores, previous: Previous | None) -> tuple[torch.Size, Tensor]:
-    """The leading axes of all, and where the queries start: on the first key if nothing else is said."""
+    """Return the common leading axes, and where the queries start: on the first key unless `previous` is given."""
     if previous is None:
         previous = (torch.arange(exact.shape[-1], device=exact.device) == 0).to(exact.dtype)
     lead = torch.broadcast_shapes(exact.shape[:-2], previous.shape[:-1])
@@ -152,12 +152,12 @@ def _list_offsets(scores: Tensor, width: int) -> range:
 
 
 def _compute_share(scores: Tensor, total: Tensor, offset: int) -> Tensor:
-    """Each key's share of the chunk that ends `offset` keys after it."""
+    """Return each key's share of the chunk that ends `offset` keys after it."""
     return (scores - _shift(total, -offset, torch.inf)).exp()
 
 
 def _sum_chunks(scores: Tensor, width: int) -> Tensor:
-    """The log-sum-exp of the chunk that ends at each key, +inf where nothing in it is allowed."""
+    """Return the log-sum-exp of the chunk that ends at each key, +inf if nothing in it is allowed."""
     top = scores
     for offset in _list_offsets(scores, width):
         top = torch.maximum(top, _shift(scores, offset, -torch.inf))
@@ -170,6 +170,6 @@ def _sum_chunks(scores: Tensor, width: int) -> Tensor:
 
 
 def _shift(row: Tensor, by: int, fill: float) -> Tensor:
-    """The row moved to the right, or to the left if `by` is below 0."""
+    """Return the row moved to the right, or to the left if `by` is below 0."""
     size = row.shape[-1]
     return pad(row, (by, 0), value=fill)[..., :size] if by >= 0 else pad(row, (0, -by), value=fill)[..., -by:]

@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.algebra.shapes import Float, Int
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import WORTH_COMPILING
+from regard.compute.kernels.native.loader import WORTH_COMPILING
 from regard.errors import wrong
 
 Seed = int | Int[Tensor, ""]
@@ -32,7 +32,7 @@ GOLDEN = -0x61C88647
 
 
 def draw_seed(device: torch.device | str = "cpu") -> Int[Tensor, ""]:
-    """A seed from torch's own generator, so that `torch.manual_seed` governs; it stays on the device."""
+    """Return a seed from torch's own generator, so that `torch.manual_seed` governs; it stays on the device."""
     if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
         return torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device=device)
     try:
@@ -43,7 +43,7 @@ def draw_seed(device: torch.device | str = "cpu") -> Int[Tensor, ""]:
 
 
 def draw_uniform(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Noise:
-    """Uniform in the open interval (0, 1): one of the 2²³ midpoints, float32, `(*lead, rows, columns)`.
+    """Return noise in the open interval (0, 1): one of 2²³ midpoints, float32, `(*lead, rows, columns)`.
 
     >>> whole = draw_uniform(7, (2,), torch.arange(3), torch.arange(5))
     >>> bool((whole[:, 1:, 4:] == draw_uniform(7, (2,), torch.arange(1, 3), torch.arange(4, 5))).all())
@@ -56,7 +56,7 @@ def draw_uniform(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) 
 
 
 def draw_dropout_factors(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate: float) -> Noise:
-    """What dropout multiplies with: 0 with probability `rate`, else 1 / (1 - rate).
+    """Return the factors of dropout: 0 with probability `rate`, else 1 / (1 - rate).
 
     >>> draw_dropout_factors(7, (), torch.arange(1), torch.arange(4), 0.0)
     tensor([[1., 1., 1., 1.]])
@@ -70,12 +70,12 @@ def draw_dropout_factors(seed: Seed, lead: Sequence[int], rows: Rows, columns: C
 
 
 def draw_gumbel(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Noise:
-    r"""Standard Gumbel noise, $-\log(-\log u)$ (Gumbel 1954), finite everywhere: between -2.9 and 16.7."""
+    r"""Return standard Gumbel noise, $-\log(-\log u)$ (Gumbel 1954), finite everywhere: between -2.9 and 16.7."""
     return -(-draw_uniform(seed, lead, rows, columns).log()).log()
 
 
 def _hash_pairs(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Int[Tensor, "*lead L S"]:
-    """32 bits for each place."""
+    """Return 32 bits for each pair."""
     first, second = _derive_row_keys(seed, lead, rows)
     return _mix(_mix(columns.to(torch.int32) ^ first[..., None]) + second[..., None])
 
@@ -83,7 +83,7 @@ def _hash_pairs(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -
 def _derive_row_keys(
     seed: Seed, lead: Sequence[int], rows: Rows
 ) -> tuple[Int[Tensor, "*lead L"], Int[Tensor, "*lead L"]]:
-    """Two words for each row. Two rows share their noise only if both agree: once in 2⁶⁴ pairs."""
+    """Return two words for each row. Two rows share their noise only if both agree: once in 2⁶⁴ pairs."""
     whole = torch.as_tensor(seed, dtype=torch.int64, device=rows.device)
     low, high = whole.to(torch.int32), (whole >> 32).to(torch.int32)
     start = torch.arange(prod(lead), dtype=torch.int32, device=rows.device).reshape(*lead, 1)
@@ -94,39 +94,26 @@ def _derive_row_keys(
 
 
 def _mix(word: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
-    """lowbias32 on int32: products wrap, and the mask makes the arithmetic shift a logical one."""
+    """Hash by lowbias32 on int32: products wrap, and the mask makes the arithmetic shift a logical one."""
     word = (word >> 16).bitwise_and_(0xFFFF).bitwise_xor_(word).mul_(0x7FEB352D)
     word = (word >> 15).bitwise_and_(0x1FFFF).bitwise_xor_(word).mul_(-0x7B935975)
     return (word >> 16).bitwise_and_(0xFFFF).bitwise_xor_(word)
 
 
 def _draw_natively(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns, rate: float) -> Noise | None:
-    """The same by our own loop (noise.cpp), or None where torch has to. A rate below 0: uniform noise."""
+    """Return the same by our own loop (noise.cpp), or None if torch has to. A rate below 0 asks for uniform noise."""
     if len(rows) * len(columns) == 0 or not tensor_memory.is_reachable(rows, columns):
         return None
     size = prod(lead) * len(rows) * len(columns)
     library = native.load_library(build=size >= WORTH_COMPILING)
     if library is None:
         return None
-    number, pointer = native.SIZE, native.POINTER
-    kinds = (
-        number,
-        number,
-        number,
-        number,
-        pointer,
-        number,
-        pointer,
-        ctypes.c_float,
-        ctypes.c_float,
-        pointer,
-    )
+    table = (native.SIZE, native.SIZE, native.POINTER, native.SIZE, native.POINTER)
+    kinds = (native.SIZE, native.SIZE, *table, ctypes.c_float, ctypes.c_float, native.POINTER)
     run = library.function("regard_noise", *kinds)
-    rows, columns = (
-        tensor_memory.make_contiguous(rows.to(torch.int64)),
-        tensor_memory.make_contiguous(columns.to(torch.int64)),
-    )
+    rows, columns = (tensor_memory.make_contiguous(index.to(torch.int64)) for index in (rows, columns))
     noise = torch.empty(*lead, len(rows), len(columns), dtype=torch.float32, device=rows.device)
-    table = (prod(lead), len(rows), tensor_memory.get_address(rows), len(columns), tensor_memory.get_address(columns))
-    run(torch.get_num_threads(), int(seed), *table, rate, 1 / (1 - rate), tensor_memory.get_address(noise))
+    first, second = tensor_memory.get_address(rows), tensor_memory.get_address(columns)
+    sizes = prod(lead), len(rows), first, len(columns), second
+    run(torch.get_num_threads(), int(seed), *sizes, rate, 1 / (1 - rate), tensor_memory.get_address(noise))
     return noise

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.algebra.shapes import Bool, Float
+from regard.algebra.shapes import Bool, Float, widen
 from regard.compute.kernels import simplex_rows
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.simplex_gradients import compute_row_gradients, differentiate_by_alpha
@@ -29,7 +29,7 @@ Allowed = Bool[Tensor, "..."]
 
 
 def softmax(scores: Scores, allowed: Allowed | None = None) -> Weights:
-    r"""Shares in proportion to the exponential.
+    r"""Return shares in proportion to the exponential.
 
     $$ p_j = e^{s_j} / \textstyle\sum_k e^{s_k} $$
 
@@ -40,7 +40,7 @@ def softmax(scores: Scores, allowed: Allowed | None = None) -> Weights:
 
 
 def softmax_plus_one(scores: Scores, allowed: Allowed | None = None) -> Weights:
-    r"""Softmax with one more score of 0 whose share goes to nobody (Miller 2023, *Attention is off by one*).
+    r"""Return softmax with one more score of 0 whose share is dropped (Miller 2023, *Attention is off by one*).
 
     $$ p_j = e^{s_j} / (1 + \textstyle\sum_k e^{s_k}) $$
 
@@ -51,7 +51,7 @@ def softmax_plus_one(scores: Scores, allowed: Allowed | None = None) -> Weights:
 
 
 def sparsemax(scores: Scores, allowed: Allowed | None = None) -> Weights:
-    r"""The nearest point of the simplex (Martins & Astudillo 2016, eq. 2).
+    r"""Return the nearest point of the simplex (Martins & Astudillo 2016, eq. 2).
 
     $$ p_j = [s_j - \tau]_+ $$
 
@@ -62,7 +62,7 @@ def sparsemax(scores: Scores, allowed: Allowed | None = None) -> Weights:
 
 
 def entmax15(scores: Scores, allowed: Allowed | None = None) -> Weights:
-    r"""Half way between softmax and sparsemax (Peters et al. 2019, eq. 10 with α = 1.5).
+    r"""Return entmax half way between softmax and sparsemax (Peters et al. 2019, eq. 10 with α = 1.5).
 
     $$ p_j = [s_j / 2 - \tau]_+^2 $$
 
@@ -73,7 +73,7 @@ def entmax15(scores: Scores, allowed: Allowed | None = None) -> Weights:
 
 
 def entmax(scores: Scores, allowed: Allowed | None, alpha: float | Float[Tensor, "..."]) -> Weights:
-    r"""The family from softmax (α = 1) over sparsemax (α = 2) to sparser still.
+    r"""Return α-entmax: softmax at α = 1, sparsemax at α = 2, and sparser above.
 
     $$ p_j = [(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)} $$
 
@@ -94,7 +94,7 @@ def entmax(scores: Scores, allowed: Allowed | None, alpha: float | Float[Tensor,
 
 
 def sigmoid(scores: Scores, allowed: Allowed | None = None) -> Weights:
-    r"""Each score for itself; nothing sums to one.
+    r"""Return the sigmoid of each score by itself; rows do not sum to one.
 
     $$ p_j = 1 / (1 + e^{-s_j}) $$
 
@@ -106,7 +106,7 @@ def sigmoid(scores: Scores, allowed: Allowed | None = None) -> Weights:
 
 
 def row_total(scores: Scores, allowed: Allowed | None = None) -> Weights:
-    r"""Scores over their sum, and 0 where the sum is 0 (Katharopoulos et al. 2020, eq. 3).
+    r"""Return scores over their sum, and 0 if the sum is 0 (Katharopoulos et al. 2020, eq. 3).
 
     $$ p_j = s_j / \textstyle\sum_k s_k $$
 
@@ -123,21 +123,12 @@ def row_total(scores: Scores, allowed: Allowed | None = None) -> Weights:
 
 
 def _choose_scale(scores: Scores) -> Weights:
-    """A power of two for each row that leaves room for its sum: 1 but for scores close to the largest number."""
+    """Return a power of two for each row that keeps its sum finite: 1 unless scores are close to the largest number."""
     if scores.shape[-1] == 0:
         return torch.ones_like(scores)
     keys = 2.0 ** -math.ceil(math.log2(scores.shape[-1] + 1))
     top = scores.detach().abs().amax(-1, keepdim=True)
     return torch.where(top > keys * torch.finfo(scores.dtype).max, keys, 1.0).to(scores.dtype)
-
-
-def widen(scores: Scores) -> Scores:
-    """In at least float32: half precision is computed there and rounded once."""
-    return scores.to(_choose_dtype(scores))
-
-
-def _choose_dtype(scores: Scores) -> torch.dtype:
-    return torch.float32 if scores.dtype in (torch.float16, torch.bfloat16) else scores.dtype
 
 
 def _normalize(scores: Scores, allowed: Allowed | None, alpha: Tensor | None, rule: SimplexRule) -> Weights:
@@ -197,10 +188,9 @@ class _NormalizeTransformed(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, by_scores: Tensor | None, _allowed: None, by_alpha: Tensor | None, _rule: None) -> Tensor:
         weights, alpha = ctx.saved_tensors
-        work, change = _choose_dtype(weights), torch.zeros_like(weights)
-        exact = weights.to(work)
+        exact, change = widen(weights), torch.zeros_like(weights)
         if by_scores is not None:  # the matrix of derivatives is symmetric: forward is the same as backward
-            change = change + compute_row_gradients(exact, by_scores.to(work), alpha, ctx.rule)[0]
+            change = change + compute_row_gradients(exact, by_scores.to(exact.dtype), alpha, ctx.rule)[0]
         if by_alpha is not None:
             change = change + differentiate_by_alpha(exact, alpha) * by_alpha
         return change.to(weights.dtype)
@@ -212,6 +202,6 @@ def _forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule:
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None, None]:
     weights, alpha = ctx.saved_tensors
-    work = _choose_dtype(weights)
-    by_scores, by_alpha = simplex_rows.compute_gradients(weights.to(work), grad.to(work), alpha, ctx.rule)
+    exact = widen(weights)
+    by_scores, by_alpha = simplex_rows.compute_gradients(exact, grad.to(exact.dtype), alpha, ctx.rule)
     return by_scores.to(grad.dtype), None, by_alpha, None

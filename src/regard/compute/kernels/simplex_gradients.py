@@ -32,7 +32,7 @@ LIMIT = 0.85  # how much of the range of exponents a slope may take, so that a s
 def compute_row_gradients(
     weights: Rows, grad: Rows, alpha: Column | None, rule: SimplexRule
 ) -> tuple[Rows, Column | None]:
-    """Gradients by scores and by alpha."""
+    """Return the gradients of scores and of alpha."""
     live = weights != 0
     grad = torch.where(live, grad, 0.0)
     if rule in (SimplexRule.SOFTMAX, SimplexRule.SOFTMAX_PLUS_ONE):
@@ -47,7 +47,7 @@ def compute_row_gradients(
 
 
 def differentiate_by_alpha(weights: Rows, alpha: Column) -> Rows:
-    """The derivative of each weight by alpha."""
+    """Return the derivative of each weight by alpha."""
     work = choose_wide_dtype(weights, alpha)
     exact, live, own = weights.to(work), weights != 0, alpha.to(work)
     logarithm = torch.where(live, exact, 1.0).log()
@@ -79,7 +79,7 @@ def _compute_entmax_gradients(weights: Rows, grad: Rows, alpha: Column) -> tuple
 
 
 def _compute_curve(weights: Rows, logarithm: Rows, excess: Column) -> Rows:
-    """What the derivative by α has of each weight, up to a multiple of its slope."""
+    """Return the part of each weight's derivative by α that is not a multiple of its slope."""
     sharp = excess > 1
     some = torch.where(sharp, excess, 1.0)
     far = weights * (some * logarithm - 1) / some.square()
@@ -88,7 +88,7 @@ def _compute_curve(weights: Rows, logarithm: Rows, excess: Column) -> Rows:
 
 
 def _second_order(y: Tensor) -> Tensor:
-    r"""$(e^y - 1 - y) / y^2$, by its series where the difference would cancel."""
+    r"""Return $(e^y - 1 - y) / y^2$, by its series where the difference would cancel."""
     small = y.abs() < 0.5
     near, far = torch.where(small, y, 0.0), torch.where(small, 1.0, y)
     series = torch.ones_like(y)

@@ -10,7 +10,7 @@ from torch._C._functorch import is_functorch_wrapped_tensor
 
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.compute.kernels.simplex_gradients import compute_row_gradients
 from regard.compute.kernels.threshold import SimplexRule, compute_row_weights
 from regard.errors import wrong
@@ -19,7 +19,7 @@ BLOCK = 1 << 17  # numbers; measured, with a second cache of 2 MB
 
 
 def compute_weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule) -> Tensor:
-    """Weights from scores, mask and alpha of one shape (alpha with a last axis of 1)."""
+    """Return weights from scores, mask and alpha of one shape (alpha with a last axis of 1)."""
     if _runs_as_operator(scores):
         found: Tensor = _weights_operator(scores, allowed, alpha, int(rule))
         return found
@@ -29,7 +29,7 @@ def compute_weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None
 def compute_gradients(
     weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: SimplexRule
 ) -> tuple[Tensor, Tensor | None]:
-    """Gradients by scores and, if there is an alpha, by alpha."""
+    """Return the gradients of scores and, if there is an alpha, of alpha."""
     if _runs_as_operator(weights):
         by_scores, by_alpha = _gradients_operator(weights, grad, alpha, int(rule))
         return by_scores, None if alpha is None else by_alpha
@@ -42,7 +42,7 @@ def compute_gradients(
 
 
 def _runs_as_operator(tensor: Tensor) -> bool:
-    """Whether to show a compiler one operator: on the CPU our loops beat what it would make of Newton's.
+    """Return whether a compiler should see one operator: on the CPU our loops beat what it makes of Newton's steps.
 
     What is exported runs elsewhere, where nobody knows our operator.
     """
@@ -82,7 +82,7 @@ def _compute_gradients(
 
 
 def _check(table: Tensor, other: Tensor | None, alpha: Tensor | None) -> None:
-    """One shape, as our loops read all of them by that of the first; masks are bool, numbers of one kind."""
+    """Raise unless all have one shape, by which our loops read them, and one dtype (masks: bool)."""
     fits = other is None or (other.shape == table.shape and other.dtype in (torch.bool, table.dtype))
     if alpha is not None:
         fits = fits and alpha.shape == (*table.shape[:-1], 1)
@@ -118,12 +118,12 @@ def _compute_gradients_in_torch(
 
 
 def _exceeds_cache(table: Tensor) -> bool:
-    """Whether blocks of rows pay: Newton passes over them often, and each pass over new memory is a page fault."""
+    """Return whether blocks of rows pay: Newton passes over them often, and new memory means page faults."""
     return table.numel() > BLOCK and table.device.type == "cpu" and not is_functorch_wrapped_tensor(table)
 
 
 def _iterate_blocks(first: Tensor, *others: Tensor | None) -> Iterator[list[Any]]:
-    """The same rows of all tables, as many at a time as fit into the cache."""
+    """Yield the same rows of all tables, as many at a time as fit into the cache."""
     tables = [None if table is None else table.reshape(-1, table.shape[-1]) for table in (first, *others)]
     step = max(1, BLOCK // first.shape[-1])
     for start in range(0, first.numel() // first.shape[-1], step):
@@ -131,7 +131,7 @@ def _iterate_blocks(first: Tensor, *others: Tensor | None) -> Iterator[list[Any]
 
 
 def _pack_layout(table: Tensor, mask: Tensor | None) -> tuple[int, ...]:
-    """What `Layout` in simplex.cpp reads. The mask has the table's shape, if need be by strides of 0."""
+    """Return what `Layout` in simplex.cpp reads. The mask has the table's shape, if need be by strides of 0."""
     *lead, size = table.shape
     threads, rows = torch.get_num_threads(), table.numel() // size
     return (threads, rows, size, 0) if mask is None else (threads, rows, size, len(lead), *lead, *mask.stride()[:-1])
@@ -147,7 +147,7 @@ def _call(
 
 
 def _get_pointer(tensor: Tensor | None) -> int | None:
-    """Numbers lie one after another; a mask is walked by its strides."""
+    """Return the address: numbers lie one after another, and a mask is walked by its strides."""
     return (
         tensor_memory.get_strided_address(tensor)
         if tensor is not None and tensor.dtype == torch.bool

@@ -9,7 +9,7 @@ import torch
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.dispatch import SUFFIX, find_library
+from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.errors import wrong
 
 
@@ -34,7 +34,7 @@ def summarize(
     *,
     seen: int | None = None,
 ) -> RowSummary:
-    r"""Entropy, mass received and the k largest of $w_{ij} = e^{c s_{ij} - t_i}$, with $c$ = `scale`, $t$ = `total`.
+    r"""Return entropy, received mass and the k largest of $w_{ij} = e^{c s_{ij} - t_i}$: $c$ = `scale`, $t$ = `total`.
 
     Where no total is given, it is that of a softmax: $t_i = \log \sum_j e^{c s_{ij}}$. Row $i$ sees the first
     `seen` + $i$ columns; all where it is None.
@@ -66,13 +66,13 @@ def summarize(
 
 
 def summarize_weights(weights: Float[Tensor, "*lead row column"], k: int) -> RowSummary:
-    """The same of weights that are written out."""
+    """Return the same of weights that are written out."""
     entropy: Tensor = torch.special.entr(weights).sum(-1)
     return RowSummary(entropy, _sum_columns(weights), *weights.topk(k, dim=-1), torch.zeros_like(entropy))
 
 
 def mask_unseen(scores: Float[Tensor, "*lead row column"], seen: int) -> Bool[Tensor, "row column"]:
-    """True where row $i$ does not see a column: it sees the first `seen` + $i$.
+    """Return True where row $i$ does not see a column: it sees the first `seen` + $i$.
 
     >>> mask_unseen(torch.zeros(2, 3), 1).tolist()
     [[False, True, True], [False, False, True]]

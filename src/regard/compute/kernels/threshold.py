@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from regard.algebra.shapes import Bool, Float
+from regard.compute.kernels.native import tensor_memory
 
 LONG = 256
 
@@ -42,7 +43,7 @@ Column = Float[Tensor, "*lead 1"]
 
 
 def compute_row_weights(scores: Rows, allowed: Mask | None, alpha: Column | None, rule: SimplexRule) -> Rows:
-    r"""Weights from scores; 0 where not allowed, at $-\infty$, and in a row that has nothing else."""
+    r"""Return weights from scores: 0 where not allowed, at $-\infty$, and in a row that has nothing else."""
     if allowed is None:
         return _compute_weights(scores, alpha, rule)
     weights = _compute_weights(torch.where(allowed, scores, -torch.inf), alpha, rule)
@@ -68,16 +69,15 @@ def _compute_weights(scores: Rows, alpha: Column | None, rule: SimplexRule) -> R
 
 
 def choose_wide_dtype(rows: Rows, alpha: Column) -> torch.dtype:
-    """The precision for these α: above 2 weights and slopes span more than float32 holds."""
+    """Return the dtype for these α: above 2 weights and slopes span more than float32 holds."""
     if rows.dtype == torch.float64 or rows.device.type not in ("cpu", "cuda"):
         return rows.dtype
     return rows.dtype if is_cheap_to_read(rows) and not bool((alpha > 2).any()) else torch.float64
 
 
 def is_cheap_to_read(tensor: Tensor) -> bool:
-    """Whether Python may branch on what a tensor holds at no great cost."""
-    traced = torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    return tensor.device.type == "cpu" and not traced
+    """Return whether Python may branch on what a tensor holds without waiting for a device."""
+    return tensor.is_cpu and tensor_memory.is_readable(tensor)
 
 
 def _normalize_rows(weights: Rows) -> Rows:
@@ -86,7 +86,7 @@ def _normalize_rows(weights: Rows) -> Rows:
 
 
 def _solve_power_rows(shifted: Rows, rule: SimplexRule) -> Rows:
-    """Weights of sparsemax and entmax-1.5, by a fixed number of steps, or fewer where it costs little to ask."""
+    """Return weights of sparsemax or entmax-1.5, by a fixed number of steps, or fewer if asking is cheap."""
     close, keys = 2 * torch.finfo(shifted.dtype).eps, shifted.shape[-1]
     least = 1 / keys if rule is SimplexRule.SPARSEMAX else keys**-0.5
     scaled = shifted if rule is SimplexRule.SPARSEMAX else shifted / 2
@@ -103,18 +103,18 @@ def _solve_power_rows(shifted: Rows, rule: SimplexRule) -> Rows:
 
 
 def _raise_power(base: Rows, rule: SimplexRule) -> tuple[Rows, Rows]:
-    """$[b + a u]_+^{1/a}$ and, up to a factor, its derivative, for `base` = $b + a u$."""
+    """Return $[b + a u]_+^{1/a}$ and, up to a factor, its derivative, for `base` = $b + a u$."""
     base = base.clamp(min=0.0)
     return (base, (base > 0).to(base.dtype)) if rule is SimplexRule.SPARSEMAX else (base.square(), base)
 
 
 def _count_steps(shifted: Rows) -> int:
-    """Steps enough for Newton's error, which falls at least fourfold a step, to fall from n² to rounding error."""
+    """Return steps enough for Newton's error, at least four times smaller each step, to fall from n² to rounding."""
     return ceil(log2(shifted.shape[-1] + 1) - log2(torch.finfo(shifted.dtype).eps) / 2) + 1
 
 
 def _solve_entmax_rows(shifted: Rows, excess: Column) -> Rows:
-    """Weights for any α, from the two ends of a bracket around $m$."""
+    """Return weights for any α, from the two ends of a bracket around $m$."""
     low, high = _find_bracket(shifted, excess)
     most, least = (_raise_entmax_power(shifted, excess, end)[0] for end in (low, high))
     upper, lower = most.sum(-1, keepdim=True), least.sum(-1, keepdim=True)
@@ -124,7 +124,7 @@ def _solve_entmax_rows(shifted: Rows, excess: Column) -> Rows:
 
 
 def _find_bracket(shifted: Rows, excess: Column) -> tuple[Column, Column]:
-    """Two values of $m$: at the first the weights sum to at least one, at the second to at most one."""
+    """Return two values of $m$: at the first the weights sum to at least one, at the second to at most one."""
     unit, keys = torch.finfo(shifted.dtype).eps, shifted.shape[-1]
     place = low = torch.zeros_like(shifted[..., :1])
     high, last = torch.full_like(low, log(keys) * (1 + 4 * unit)), torch.full_like(low, torch.inf)
@@ -149,7 +149,7 @@ def _find_bracket(shifted: Rows, excess: Column) -> tuple[Column, Column]:
 
 
 def _raise_entmax_power(shifted: Rows, excess: Column, place: Column) -> tuple[Rows, Rows]:
-    """$e^{-m} [1 + c u]_+^{1/a}$ and that over $1 + c u$, for $a$ = `excess`, $m$ = `place`."""
+    """Return $e^{-m} [1 + c u]_+^{1/a}$ and that over $1 + c u$, for $a$ = `excess`, $m$ = `place`."""
     limit = log(torch.finfo(shifted.dtype).max) - 8  # below infinity: what equals the largest score stays
     change = excess * (excess * place).clamp(max=limit).exp() * shifted
     outside = (change <= -1) | (shifted == -torch.inf)  # said so that a NaN is inside, and shows

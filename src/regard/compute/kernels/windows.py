@@ -61,7 +61,7 @@ def window_attention(
     *,
     scale: float = 1.0,
 ) -> KernelResult:
-    """Output and log totals on the CPU. The tables get no gradient, and neither does the total."""
+    """Return output and log totals on the CPU. Neither the tables nor the totals get a gradient."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     queries, width = query.shape[-2], value.shape[-1]
     query, key, value = (
@@ -80,14 +80,14 @@ def window_attention(
 
 
 def _pad_rows(tensor: Tensor, before: int, after: int) -> Tensor:
-    """Zeros at both ends of the second last axis; a negative number cuts off."""
+    """Return the tensor with zeros at both ends of the second last axis; a negative number cuts off."""
     return (F.pad(tensor, (0, 0, before, after)) if before or after else tensor).contiguous()
 
 
 def _view_blocks(
     tensor: Float[Tensor, "lead query dim"], cut: BlockLayout, group: BlockGroup
 ) -> Float[Tensor, "block lead row dim"]:
-    """A view of the queries of a group. Blocks come first: the kernel then writes each one in one piece."""
+    """Return a view of the queries of a group. Blocks come first: the kernel then writes each one in one piece."""
     blocks: Tensor = tensor.unflatten(-2, (cut.blocks, cut.rows))
     return blocks.transpose(0, 1)[group.start : group.stop]
 
@@ -95,13 +95,13 @@ def _view_blocks(
 def _view_spans(
     tensor: Float[Tensor, "lead key dim"], cut: BlockLayout, group: BlockGroup
 ) -> Float[Tensor, "block lead span dim"]:
-    """A view, in which blocks overlap, of the keys that each block of a group reads."""
+    """Return a view, in which blocks overlap, of the keys that each block of a group reads."""
     spans: Tensor = tensor.unfold(-2, cut.span, cut.rows)[:, group.start : group.stop]
     return spans.transpose(0, 1).transpose(-1, -2)
 
 
 def _join_blocks(blocks: Sequence[Tensor]) -> Tensor:
-    """`(block, lead, row, …)` of all groups as `(lead, query, …)`."""
+    """Return `(block, lead, row, …)` of all groups as `(lead, query, …)`."""
     whole = torch.cat(list(blocks)) if len(blocks) > 1 else blocks[0]
     return whole.transpose(0, 1).flatten(1, 2)
 
@@ -153,7 +153,7 @@ class _WindowAttention(torch.autograd.Function):
 
 
 def _add_spans(total: Float[Tensor, "lead key dim"], spans: Tensor, cut: BlockLayout, group: BlockGroup) -> None:
-    """Add what every block has for its keys: run after run, since the same run of no two blocks is one key's."""
+    """Add what every block has for its keys, piece by piece: within one piece all blocks add to different keys."""
     runs = total.unflatten(-2, (-1, cut.rows))
     for piece in range(cut.pieces):
         part = spans[:, :, piece * cut.rows : (piece + 1) * cut.rows].transpose(0, 1)

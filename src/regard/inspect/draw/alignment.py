@@ -1,4 +1,4 @@
-"""Where a model looked: one row for each query, one column for each key."""
+"""Draw attention as a heat map: one row for each query, one column for each key."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,6 @@ from regard.inspect.draw.fonts import choose_fonts
 CELL = 0.27  # inches
 LARGEST = 40.0  # inches: a picture of a page of text is still a picture
 FORMATS = (".png", ".svg", ".pdf")
-NO_FONT = "numbers stand for what no font here can write: install fonts-noto-cjk, or the extra zh"
 
 
 def draw_alignment(
@@ -28,15 +27,13 @@ def draw_alignment(
     kind: Kind = "weights",
     largest: float = 1.0,
 ) -> Figure:
-    """A heat map with every token written beside its row or above its column; white is 0, the darkest is `largest`.
+    """Draw a heat map with every token beside its row or above its column; white is 0, the darkest is `largest`.
 
-    Positions without tokens are numbered. Of more than a thousand, each cell shows the largest of several weights.
+    Positions without tokens are numbered. With more than a thousand, each cell shows the largest of several weights.
     """
     table = check_table(weights)
-    rows, columns = (
-        Axis.from_tokens("target", target, table.shape[0]),
-        Axis.from_tokens("source", source, table.shape[1]),
-    )
+    rows = Axis.from_tokens("target", target, table.shape[0])
+    columns = Axis.from_tokens("source", source, table.shape[1])
     letters = choose_fonts([*rows.texts, *columns.texts, title])
     width, height = (min(LARGEST, 1.6 + measure_inches(axis)) for axis in (columns, rows))
     figure = Figure(figsize=(width + 0.6, height), layout="constrained")
@@ -45,22 +42,20 @@ def draw_alignment(
     legend = label(axes, rows, columns, letters)
     draw_grid_lines(axes, *table.shape)
     figure.colorbar(picture, ax=axes, shrink=0.8, label="weight" if kind == "weights" else "difference")
-    notes = [", ".join(legend), NO_FONT] if legend else []
-    if max(table.shape) > MOST:
-        notes.append("each cell is the largest of several")
-    add_title(figure, title, letters, notes)
+    pooled = ["each cell is the largest of several"] if max(table.shape) > MOST else []
+    add_title(figure, title, letters, legend, pooled)
     return figure
 
 
 def measure_inches(axis: Axis) -> float:
-    """The cells of an axis: smaller where there are too many to read all tokens, or none to be read."""
+    """Return the length of an axis: cells are smaller if there are too many to read all tokens."""
     if axis.has_only_numbers:
         return 7.0
     return axis.size * (CELL if axis.size <= 100 else max(0.01, 20.0 / axis.size))
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Writes a picture in the format that its name ends in. The text in an SVG stays text."""
+    """Write a figure in the format that its name ends in. The text in an SVG stays text."""
     if path.suffix.lower() not in FORMATS:
         fix = f"write {path.with_suffix('.png')}"
         raise wrong("output", path, f"a name that ends in {', '.join(FORMATS)}", fix)

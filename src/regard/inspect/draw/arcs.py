@@ -1,4 +1,4 @@
-"""Lines from each token to what it looks at, as thick as the weight."""
+"""Draw lines from each query to its keys, as thick as the weight."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,6 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
-from regard.inspect.draw.alignment import NO_FONT
 from regard.inspect.draw.axes import Axis, Table, add_title, check_table
 from regard.inspect.draw.colors import make_color_map
 from regard.inspect.draw.fonts import FontSet, choose_fonts
@@ -26,7 +25,7 @@ def draw_arcs(
     *,
     threshold: float = FAINTEST,
 ) -> Figure:
-    """What looks stands on the left, what is looked at on the right; weights below the threshold have no line."""
+    """Draw queries on the left and keys on the right; weights below the threshold have no line."""
     table = check_table(weights)
     left, right = Axis.from_tokens("queries", queries, table.shape[0]), Axis.from_tokens("keys", keys, table.shape[1])
     letters = choose_fonts([*left.texts, *right.texts, title])
@@ -36,17 +35,17 @@ def draw_arcs(
     axes.set_axis_off()
     draw_lines(axes, table, threshold)
     legend = write_tokens(axes, left, right, letters)
-    add_title(figure, title, letters, [", ".join(legend), NO_FONT] if legend else [])
+    add_title(figure, title, letters, legend)
     return figure
 
 
 def draw_lines(axes: Axes, table: Table, threshold: float) -> None:
-    """The lines, the thickest drawn last so that they lie on top."""
-    found = np.argwhere(np.abs(table) >= max(threshold, np.finfo(float).tiny))
-    amounts = np.abs(table[tuple(found.T)])
+    """Draw the lines, the thickest last so that they lie on top."""
+    pairs = np.argwhere(np.abs(table) >= max(threshold, np.finfo(float).tiny))
+    amounts = np.abs(table[tuple(pairs.T)])
     order = np.argsort(amounts)[-MOST:]
     curve = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4]
-    paths = [Path([(0, row), (0.5, row), (0.5, column), (1, column)], curve) for row, column in found[order].tolist()]
+    paths = [Path([(0, row), (0.5, row), (0.5, column), (1, column)], curve) for row, column in pairs[order].tolist()]
     strengths = amounts[order].clip(0, 1)
     lines = PathCollection(
         paths,
@@ -58,10 +57,10 @@ def draw_lines(axes: Axes, table: Table, threshold: float) -> None:
 
 
 def write_tokens(axes: Axes, left: Axis, right: Axis, letters: FontSet) -> list[str]:
-    """The tokens on both sides; gives the legend of those that had to be numbered."""
+    """Write the tokens on both sides; return the legend of those that had to be numbered."""
     down = letters.make_ticks(left.texts)
     across = letters.make_ticks(right.texts, 1 + len(down.legend))
     for x, side, ticks in ((-0.03, "right", down.ticks), (1.03, "left", across.ticks)):
-        for place, tick in enumerate(ticks):
-            axes.text(x, place, tick, ha=side, va="center", parse_math=False, fontfamily=list(letters.families))
+        for row, tick in enumerate(ticks):
+            axes.text(x, row, tick, ha=side, va="center", **letters.style)
     return down.legend + across.legend

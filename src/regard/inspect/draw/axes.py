@@ -1,4 +1,4 @@
-"""What the pictures of attention share: tokens beside rows and columns, and the weights between them."""
+"""Draw the parts that figures of attention share: weights, tokens beside them, titles and notes."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -14,43 +14,44 @@ from regard.errors import wrong
 from regard.inspect.draw.colors import Kind, make_color_map
 from regard.inspect.draw.fonts import FontSet
 
-MOST = 1000  # cells of an axis; more than a screen has are drawn by the largest of several
+MOST = 1000  # cells of an axis: of more, the largest of several is drawn
 TICKS = 220  # labels of an axis
-FEW = 24  # of those that are numbers: the others can be counted
+FEW = 24  # labels of an axis that has only numbers
+NO_FONT = "numbers stand for what no font here can write: install fonts-noto-cjk, or the extra zh"
 Table = Float[np.ndarray, "row column"]
 
 
 class Axis(NamedTuple):
-    """The labels along one side; None where positions are numbered."""
+    """The labels along one side; None if positions are numbered."""
 
     tokens: Sequence[str] | None
     size: int
 
     @classmethod
     def from_tokens(cls, name: str, tokens: Sequence[str] | None, size: int) -> "Axis":
-        """Checked: one label for each position."""
+        """Return an axis; raise unless there is one label for each position."""
         if tokens is not None and len(tokens) != size:
             raise wrong(name, f"{len(tokens)} labels", f"{size}, one for each", "give a label to every position")
         return cls(tokens, size)
 
     @property
     def texts(self) -> list[str]:
-        """What is to be written."""
+        """The labels as they are written."""
         return list(map(str, range(1, self.size + 1))) if self.tokens is None else list(self.tokens)
 
     @property
     def has_only_numbers(self) -> bool:
-        """Whether it is long and has only numbers, of positions or of ranges of them."""
+        """Whether the axis is long and has only numbers, of positions or of ranges of them."""
         return self.size > TICKS and all(text[:1].isdigit() for text in self.texts)
 
     def choose_ticks(self, room: int = TICKS) -> range:
-        """Which positions are written: all, or every so many."""
+        """Return the positions whose labels are written: all, or one of several."""
         room = min(room, FEW) if self.has_only_numbers else room
         return range(0, self.size, max(1, -(-self.size // room)))
 
 
 def check_table(weights: np.ndarray) -> Table:
-    """A table of finite numbers; what is not a number was never looked at."""
+    """Return a table of finite numbers, with 0 for NaN and infinities; raise unless it has two axes."""
     table = np.asarray(weights, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape:
         shape = " × ".join(map(str, table.shape))
@@ -59,7 +60,7 @@ def check_table(weights: np.ndarray) -> Table:
 
 
 def pool_largest(table: Table, most: int = MOST) -> tuple[Float[np.ndarray, "height width"], tuple[int, int]]:
-    """The table in at most so many cells each way, each the largest of those in it, and how many those are.
+    """Return the table in at most `most` cells each way, each the largest of several, and how many these are.
 
     >>> pool_largest(np.array([[0.1, 0.0, 0.4]]), 2)
     (array([[0.1, 0.4]]), (1, 2))
@@ -73,14 +74,14 @@ def pool_largest(table: Table, most: int = MOST) -> tuple[Float[np.ndarray, "hei
 
 
 def take_largest(part: Table, axis: int) -> Float[np.ndarray, " cell"]:
-    """By size, with its sign."""
-    where = np.abs(part).argmax(axis)
-    found: Float[np.ndarray, " cell"] = np.take_along_axis(part, np.expand_dims(where, axis), axis).squeeze(axis)
-    return found
+    """Return the numbers that are largest in size along an axis, with their signs."""
+    indices = np.expand_dims(np.abs(part).argmax(axis), axis)
+    largest: Float[np.ndarray, " cell"] = np.take_along_axis(part, indices, axis).squeeze(axis)
+    return largest
 
 
 def paint(axes: Axes, table: Table, kind: Kind = "weights", largest: float = 1.0) -> AxesImage:
-    """Cells in their places: position n is at n, whatever was pooled."""
+    """Draw the cells of a table; position n is at n even if cells are pooled."""
     small, _ = pool_largest(table)
     rows, columns = table.shape
     bounds = (-0.5, columns - 0.5, rows - 0.5, -0.5)
@@ -97,23 +98,21 @@ def paint(axes: Axes, table: Table, kind: Kind = "weights", largest: float = 1.0
 
 
 def label(axes: Axes, rows: Axis, columns: Axis, letters: FontSet) -> list[str]:
-    """Tokens beside the rows and above the columns; gives the legend of those that had to be numbered."""
+    """Write tokens beside the rows and above the columns; return the legend of those that had to be numbered."""
     axes.xaxis.tick_top()
     across = letters.make_ticks(columns.texts)
     down = letters.make_ticks(rows.texts, 1 + len(across.legend))
-    axes.set_xticks(columns.choose_ticks(), labels=[across.ticks[place] for place in columns.choose_ticks()])
-    axes.set_yticks(rows.choose_ticks(), labels=[down.ticks[place] for place in rows.choose_ticks()])
-    for text in (*axes.get_xticklabels(), *axes.get_yticklabels()):
-        text.set(fontfamily=list(letters.families), parse_math=False)  # a dollar sign is no formula
     upright = all(len(tick) <= 2 for tick in across.ticks)
-    for text in axes.get_xticklabels():
-        text.set_rotation(0 if upright else 90)
+    shown = columns.choose_ticks()
+    axes.set_xticks(shown, [across.ticks[tick] for tick in shown], rotation=0 if upright else 90, **letters.style)
+    shown = rows.choose_ticks()
+    axes.set_yticks(shown, [down.ticks[tick] for tick in shown], **letters.style)
     axes.tick_params(length=0)
     return across.legend + down.legend
 
 
 def draw_grid_lines(axes: Axes, rows: int, columns: int) -> None:
-    """Thin lines between cells, where there are few enough to see them."""
+    """Draw thin lines between cells, if there are few enough to see them."""
     axes.tick_params(which="minor", length=0)
     if max(rows, columns) > 100:
         return
@@ -122,11 +121,13 @@ def draw_grid_lines(axes: Axes, rows: int, columns: int) -> None:
     axes.grid(which="minor", color="#dddddd", linewidth=0.5)
 
 
-def add_title(figure: Figure, title: str, letters: FontSet, notes: Sequence[str]) -> None:
-    """A title above, and below what a reader needs to know."""
+def add_title(
+    figure: Figure, title: str, letters: FontSet, legend: Sequence[str] = (), notes: Sequence[str] = ()
+) -> None:
+    """Write a title above, and below it the legend of tokens that no font can write, and notes."""
     if title:
-        figure.suptitle(letters.spell_missing(title), parse_math=False, fontfamily=list(letters.families))
-    if notes:
-        lines = [line for note in notes for line in wrap(note, max(40, int(12 * figure.get_figwidth())))]
-        text = figure.supxlabel("\n".join(lines), fontsize="x-small", color="#666666")
-        text.set(fontfamily=list(letters.families), parse_math=False)
+        figure.suptitle(letters.spell_missing(title), **letters.style)
+    below = [", ".join(legend), NO_FONT, *notes] if legend else notes
+    if below:
+        lines = [line for note in below for line in wrap(note, max(40, int(12 * figure.get_figwidth())))]
+        figure.supxlabel("\n".join(lines), fontsize="x-small", color="#666666", **letters.style)

@@ -1,7 +1,7 @@
-"""The browser's modules as one script, for a page that is opened from disk, where modules cannot import each other.
+"""Bundle JavaScript modules into one script, for a page opened from disk, where modules cannot import each other.
 
-The modules of `web/read_static` keep to two forms, which a test checks: `import { a, b } from "./x.js";` and `export` before
-a function, a constant or a class.
+The modules of `web/static` keep to two forms, which a test checks: `import { a, b } from "./x.js";` and `export`
+before a function, a constant or a class.
 """
 
 import re
@@ -12,29 +12,29 @@ EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) (\w+)", re.MU
 
 
 def read_static(name: str) -> str:
-    """A file of the web interface."""
+    """Return a file of the web interface."""
     return files("regard").joinpath("web", "static", name).read_text(encoding="utf-8")
 
 
 def bundle_script(entry: str) -> str:
-    """One script with a module and all that it imports, each in a scope of its own, those imported first."""
-    done: dict[str, str] = {}
-    collect_modules(entry, done)
-    return '"use strict";\nconst modules = {};\n' + "".join(done.values())
+    """Return one script with a module and all that it imports, each in its own scope, imported ones first."""
+    scripts: dict[str, str] = {}
+    collect_modules(entry, scripts)
+    return '"use strict";\nconst modules = {};\n' + "".join(scripts.values())
 
 
-def collect_modules(name: str, done: dict[str, str]) -> None:
-    """Adds a module behind those it needs."""
-    if name in done:
+def collect_modules(name: str, scripts: dict[str, str]) -> None:
+    """Add a module to `scripts`, after those that it imports."""
+    if name in scripts:
         return
     text = read_static(name)
     for needed in IMPORT.finditer(text):
-        collect_modules(needed[2], done)
-    done[name] = enclose_module(name, text)
+        collect_modules(needed[2], scripts)
+    scripts[name] = enclose_module(name, text)
 
 
 def enclose_module(name: str, text: str) -> str:
-    """A module as a function that is called at once and gives what it exports.
+    """Return a module as a function that is called at once and returns what it exports.
 
     >>> print(enclose_module("a.js", 'import { b } from "./b.js";\\nexport const a = b;\\n'), end="")
     modules["a.js"] = (() => {

@@ -1,4 +1,4 @@
-"""What a report holds: recordings, each with a name, and the picture or sound that their keys are parts of."""
+"""The chapters of a report: recordings, each with a name, and the picture or sound that their keys are parts of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Regions(NamedTuple):
     grid: tuple[int, int]
 
     def to_json(self) -> dict[str, Any]:
-        """As the page reads it."""
+        """Return it as the page reads it."""
         rows, columns = self.grid
         return {"kind": "image", "image": encode_png(self.pixels), "grid": [rows, columns], "keys": rows * columns}
 
@@ -35,7 +35,7 @@ class Spectrogram(NamedTuple):
     seconds: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As the page reads it."""
+        """Return it as the page reads it."""
         bins, frames = self.values.shape
         values = pack(self.values.astype(np.float32), 7)
         facts = {"keys": self.keys, "bins": bins, "frames": frames, "seconds": self.seconds}
@@ -44,7 +44,7 @@ class Spectrogram(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One recording of a report. Its `score` orders hypotheses; its keys may be parts of what lies `medium`."""
+    """One recording of a report. Its `score` orders hypotheses; its keys may be parts of a `medium`."""
 
     name: str
     recording: Recording
@@ -54,7 +54,7 @@ class Chapter:
 
 @dataclass(slots=True)
 class ReportBuilder:
-    """Tables and labels that sites share, each kept once."""
+    """Collect the tables, labels and notes of a report, each of them once."""
 
     tables: list[Float32[np.ndarray, "head query key"]] = field(default_factory=list)
     labels: list[list[str]] = field(default_factory=list)
@@ -62,7 +62,7 @@ class ReportBuilder:
     table_indices: dict[bytes, int] = field(default_factory=dict)
 
     def add_table(self, weights: Float32[np.ndarray, "head query key"]) -> int:
-        """The place of a table; hypotheses of a sentence share what the encoder saw."""
+        """Return the index of a table; hypotheses of a sentence share the encoder's."""
         identity = repr(weights.shape).encode() + weights.tobytes()
         if identity not in self.table_indices:
             self.table_indices[identity] = len(self.tables)
@@ -70,7 +70,7 @@ class ReportBuilder:
         return self.table_indices[identity]
 
     def add_labels(self, labels: Sequence[str] | None) -> int | None:
-        """The place of labels, or nothing where positions are numbered."""
+        """Return the index of labels, or None if positions are numbered."""
         if labels is None:
             return None
         tokens = list(labels)
@@ -79,11 +79,11 @@ class ReportBuilder:
         return self.labels.index(tokens)
 
     def encode_chapter(self, chapter: Chapter) -> dict[str, Any]:
-        """A chapter as the page reads it."""
+        """Return a chapter as the page reads it."""
         sites = []
-        for name, seen in chapter.recording.items():
+        for name, attention in chapter.recording.items():
             try:
-                sites.append(self.encode_site(name, seen, chapter.recording.labels.get(name)))
+                sites.append(self.encode_site(name, attention, chapter.recording.labels.get(name)))
             except InputError as error:
                 self.add_note(f"{name} is not shown: {error}")
         for note in chapter.recording.notes:
@@ -92,7 +92,7 @@ class ReportBuilder:
         return {"name": chapter.name, "score": chapter.score, "beside": beside, "sites": sites}
 
     def encode_site(self, name: str, attention: AttentionMap, labels: TokenLabels | None) -> dict[str, Any]:
-        """A site as the page reads it: all weights, or the largest of several to a cell where there are too many."""
+        """Return a site as the page reads it: all weights, or the largest of several in a cell if there are many."""
         weights = shrink_weights(attention)
         heads, height, width = weights.shape
         rows = pool_labels(None if labels is None else labels.queries, attention.queries, height)
@@ -110,27 +110,25 @@ class ReportBuilder:
         }
 
     def add_note(self, text: str) -> None:
-        """What the reader should know, once."""
+        """Add a note, unless it is there already."""
         if text not in self.notes:
             self.notes.append(text)
 
 
 def shrink_weights(attention: AttentionMap) -> Float32[np.ndarray, "head query key"]:
-    """All weights of a short attention, the largest of each cell of a long one."""
+    """Return all weights of a short attention, the largest of each cell of a long one."""
     if attention.queries <= MOST and attention.keys <= MOST:
         try:
             return attention.dense().float().cpu().numpy()
         except InputError:
-            pass  # a sketch: the picture below is all there is
+            pass  # a sketch, which can only be downsampled
     size = (min(SMALL, attention.queries), min(SMALL, attention.keys))
-    pictures = [
-        attention.downsample(head, size=size, how="max").float().cpu().numpy() for head in range(attention.heads)
-    ]
-    return np.stack(pictures)
+    heads = [attention.downsample(head, size=size, how="max") for head in range(attention.heads)]
+    return np.stack([head.float().cpu().numpy() for head in heads])
 
 
 def pool_labels(labels: Sequence[str] | None, positions: int, cells: int) -> Sequence[str] | None:
-    """Labels of cells: of positions where each has its own, else the ranges of positions in them.
+    """Return labels of cells: those of the positions if each has its own cell, else ranges of positions.
 
     >>> pool_labels(None, 10, 4)
     ['1–3', '3–5', '6–8', '8–10']

@@ -1,4 +1,4 @@
-"""Colors whose lightness rises or falls all the way, so that they survive grey printing and color blindness.
+"""Color scales whose lightness only rises or only falls, for grey printing and color blindness.
 
 `web/static/colors.js` has the same formulas; a test compares the two.
 """
@@ -15,7 +15,7 @@ Kind = str  # "weights" from 0 to 1, "difference" from −1 to 1
 
 
 class ColorPath(NamedTuple):
-    """A way through OKLab: lightness and hue from one end to the other, chroma at both ends and in the middle."""
+    """A path through OKLab: lightness and hue from one end to the other, chroma at both ends and in the middle."""
 
     lightness: tuple[float, float]
     hue: tuple[float, float]
@@ -24,7 +24,7 @@ class ColorPath(NamedTuple):
 
 LIGHT = ColorPath((1.0, 0.3), (225, 268), (0.0, 0.14, 0.1))
 DARK = ColorPath((0.23, 0.96), (268, 100), (0.015, 0.13, 0.09))
-# Dark blue is less, bright yellow is more, grey between them is the same: also where colors cannot be seen.
+# Dark blue is less, bright yellow is more, grey between them is the same: the lightness alone says so too.
 LESS, MORE, SPREAD, VIVID = 262.0, 75.0, (0.3, 0.93), 0.13
 TO_CONES = np.array(
     [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]]
@@ -40,26 +40,18 @@ TO_RGB = np.array(
 
 @lru_cache
 def build_palette(kind: Kind = "weights", *, dark: bool = False) -> UInt8[np.ndarray, "256 3"]:
-    """256 colors: of weights from 0 to 1, or of differences from −1 to 1."""
+    """Return 256 colors: of weights from 0 to 1, or of differences from −1 to 1."""
     amounts = np.linspace(0, 1, STEPS)
     if kind == "difference":
         hues = np.where(amounts < 0.5, LESS, MORE)
         return oklab_to_rgb(np.interp(amounts, [0, 1], SPREAD), VIVID * np.abs(2 * amounts - 1), hues)
     path = DARK if dark else LIGHT
     chroma = np.interp(amounts, [0, 0.5, 1], path.chroma)
-    return oklab_to_rgb(
-        np.interp(amounts, [0, 1], path.lightness),
-        chroma,
-        path.hue[0] + np.ptp(path.hue) * amounts * hue_direction(path),
-    )
-
-
-def hue_direction(path: ColorPath) -> int:
-    return 1 if path.hue[1] > path.hue[0] else -1
+    return oklab_to_rgb(np.interp(amounts, [0, 1], path.lightness), chroma, np.interp(amounts, [0, 1], path.hue))
 
 
 def make_color_map(kind: Kind = "weights", *, dark: bool = False) -> ListedColormap:
-    """The same for matplotlib."""
+    """Return the same colors for matplotlib."""
     return ListedColormap(build_palette(kind, dark=dark) / 255, name=f"regard {kind}")
 
 
@@ -67,7 +59,7 @@ Numbers = Float[np.ndarray, " step"]
 
 
 def oklab_to_rgb(lightness: Numbers, chroma: Numbers, hue: Numbers) -> UInt8[np.ndarray, "step 3"]:
-    """From OKLab (Ottosson 2020) to bytes of sRGB; chroma shrinks until the color exists."""
+    """Return colors of OKLab (Ottosson 2020) as bytes of sRGB; chroma shrinks until the color exists."""
     while True:
         linear = oklab_to_linear_rgb(lightness, chroma, np.radians(hue))
         outside = ((linear < -1e-4) | (linear > 1.0001)).any(1) & (chroma > 0)
@@ -80,7 +72,7 @@ def oklab_to_rgb(lightness: Numbers, chroma: Numbers, hue: Numbers) -> UInt8[np.
 
 
 def oklab_to_linear_rgb(lightness: Numbers, chroma: Numbers, angle: Numbers) -> Float[np.ndarray, "step 3"]:
-    """Light as a screen mixes it."""
+    """Return colors of OKLab as linear RGB."""
     lab = np.stack([lightness, chroma * np.cos(angle), chroma * np.sin(angle)], 1)
     light: Float[np.ndarray, "step 3"] = (lab @ TO_CONES.T) ** 3 @ TO_RGB.T
     return light

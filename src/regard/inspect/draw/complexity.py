@@ -1,15 +1,15 @@
-"""What layers cost against the length: time, operations, longest path and steps in a row."""
+"""Draw the cost of layers against the length: time, operations, longest path, sequential steps."""
 
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
 LINES = {"convolution": ("#888888", "o"), "recurrence": ("#0072b2", "s"), "self-attention": ("#d55e00", "^")}
-Curves = Mapping[str, Mapping[str, Sequence[float]]]  # of each kind of layer, each quantity at each length
+Curves = Mapping[str, Mapping[str, Sequence[float]]]  # layer → quantity → its value at each length
 
 
 def draw_complexity(lengths: Sequence[int], measured: Curves, expected: Curves) -> Figure:
-    """A plot for each quantity: marks where it was measured, a line for the formula of each kind of layer.
+    """Draw a plot for each quantity: marks for measured values, a line for the formula of each kind of layer.
 
     Both axes are logarithmic, so a power is a slope.
     """

@@ -1,4 +1,4 @@
-"""Numbers as text, as small as they go, for pages that hold their data. `web/static/tables.js` reads them."""
+"""Pack numbers into short text, for pages that hold their data; `web/static/tables.js` unpacks them."""
 
 import base64
 import struct
@@ -13,13 +13,13 @@ STEPS = (EXACT, 15, 11, 7)
 
 
 def pack(numbers: Float32[np.ndarray, "..."], bits: int = EXACT) -> str:
-    """The bytes of the numbers, all first bytes first, deflated: alike bytes side by side shrink best."""
+    """Return the bytes of the numbers, all first bytes first, deflated in base64: similar bytes compress best."""
     planes = round_bits(numbers, bits).astype("<f4").view(np.uint8).reshape(-1, 4).T
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode()
 
 
 def round_bits(numbers: Float32[np.ndarray, "..."], bits: int) -> Float32[np.ndarray, "..."]:
-    """To the nearest with so many bits behind the point: a relative error of at most 2 to the −(bits + 1).
+    """Return numbers rounded to `bits` bits behind the point: a relative error of at most 2 to the −(bits + 1).
 
     >>> round_bits(np.array([0.1, 0.0, 1.0], dtype=np.float32), 7).tolist()
     [0.10009765625, 0.0, 1.0]
@@ -32,7 +32,7 @@ def round_bits(numbers: Float32[np.ndarray, "..."], bits: int) -> Float32[np.nda
 
 
 def pack_within(tables: Sequence[Float32[np.ndarray, "..."]], budget: int) -> tuple[list[str], int]:
-    """All tables, with as many bits as the budget of bytes allows, and how many those are."""
+    """Return all tables packed, with as many bits as the budget of bytes allows, and the number of bits."""
     texts: list[str] = []
     for bits in STEPS:
         texts = [pack(table, bits) for table in tables]
@@ -42,7 +42,7 @@ def pack_within(tables: Sequence[Float32[np.ndarray, "..."]], budget: int) -> tu
 
 
 def encode_png(pixels: UInt8[np.ndarray, "height width 3"]) -> str:
-    """A picture as an address that holds it."""
+    """Return a picture as a data URL of a PNG."""
     height, width, _ = pixels.shape
     lines = b"".join(b"\0" + line.tobytes() for line in pixels)  # each begins with the number of its filter: none
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
@@ -52,5 +52,5 @@ def encode_png(pixels: UInt8[np.ndarray, "height width 3"]) -> str:
 
 
 def encode_png_chunk(name: bytes, data: bytes) -> bytes:
-    """A part of a PNG: its length, name, data and checksum."""
+    """Return a part of a PNG: its length, name, data and checksum."""
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

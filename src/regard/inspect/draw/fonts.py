@@ -1,24 +1,23 @@
-"""Which fonts have the characters of a picture. matplotlib's own has no Chinese, Japanese or Korean."""
+"""Choose fonts that have the characters of a picture: matplotlib's own has no Chinese, Japanese or Korean."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
-from unicodedata import category, combining
+from typing import Any, NamedTuple
 
 from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager
 from matplotlib.ft2font import FT2Font
 
+from regard.inspect.draw.labels import make_visible, shorten
+
 DEFAULT_FAMILY = "DejaVu Sans"
 EXTRA = "zhplot"  # the package of the extra `zh` that has a font with Chinese
-BLANKS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
-LONGEST = 20  # signs of a label
 
 
 class TickLabels(NamedTuple):
-    """Labels as they can be drawn, and what the numbers among them stand for."""
+    """Labels that can be drawn, and what the numbers among them stand for."""
 
     ticks: list[str]
     legend: list[str]
@@ -30,8 +29,13 @@ class FontSet(NamedTuple):
     families: tuple[str, ...]
     missing: frozenset[str]
 
+    @property
+    def style(self) -> dict[str, Any]:
+        """Properties of a text in these fonts; a dollar sign in it does not begin a formula."""
+        return {"fontfamily": list(self.families), "parse_math": False}
+
     def make_ticks(self, tokens: Sequence[str], first: int = 1) -> TickLabels:
-        """Tokens as ticks. One that no font can write is a number in brackets, which the legend explains.
+        """Return tokens as ticks. One that no font can write is a number in brackets, which the legend explains.
 
         >>> FontSet((DEFAULT_FAMILY,), frozenset("年")).make_ticks(["2026年", "a b", "2026年"])
         TickLabels(ticks=['[1]', 'a␣b', '[1]'], legend=['[1] 2026U+5E74'])
@@ -47,57 +51,33 @@ class FontSet(NamedTuple):
         return TickLabels(ticks, [f"[{number}] {self.spell_missing(text)}" for text, number in numbers.items()])
 
     def spell_missing(self, text: str) -> str:
-        """The text with missing characters by their numbers, rather than as empty boxes."""
+        """Return the text with missing characters spelled by their numbers instead of empty boxes."""
         return "".join(f"U+{ord(sign):04X}" if sign in self.missing else sign for sign in text)
 
 
-def make_visible(token: str) -> str:
-    """A token with its blanks and control characters made visible.
-
-    >>> make_visible("a b"), make_visible(""), make_visible("\\u202ea")
-    ('a␣b', '∅', 'U+202Ea')
-    """
-    signs = (BLANKS.get(sign) or (f"U+{ord(sign):04X}" if category(sign) in ("Cc", "Cf") else sign) for sign in token)
-    return "".join(signs) or "∅"
-
-
-def shorten(text: str, most: int = LONGEST) -> str:
-    """At most so many signs, the last of them an ellipsis; an accent stays with its letter.
-
-    >>> shorten("abcdef", 4), shorten("abc", 4)
-    ('abc…', 'abc')
-    """
-    if len(text) <= most:
-        return text
-    end = most - 1
-    while end > 1 and combining(text[end]):
-        end -= 1
-    return text[:end] + "…"
-
-
 def choose_fonts(texts: Iterable[str]) -> FontSet:
-    """The fewest fonts of this machine, first found, that have all characters of the texts."""
+    """Return fonts of this machine that together have all characters of the texts, as few as possible."""
     wanted = {sign for text in texts for sign in make_visible(text)} | set("…[]U+")
     families = [DEFAULT_FAMILY]
     missing = wanted - read_characters(Path(findfont(FontProperties(family=DEFAULT_FAMILY))))
     for path in chain(find_system_fonts(), find_extra_fonts()) if missing else ():
-        found = missing & read_characters(path)
-        if found:
+        written = missing & read_characters(path)
+        if written:
             families.append(register_family(path))
-            missing -= found
+            missing -= written
         if not missing:
             break
     return FontSet(tuple(families), frozenset(missing))
 
 
 def find_system_fonts() -> Iterator[Path]:
-    """The fonts of the system, plain ones meant for many scripts first: a decorative one may have the character too."""
+    """Return the fonts of the system, plain ones for many scripts first: a decorative one may have the sign too."""
     paths = {Path(path) for path in findSystemFonts()}
     return iter(sorted(paths, key=lambda path: (rank_font(path.stem), path)))
 
 
 def rank_font(name: str) -> tuple[bool, bool, bool]:
-    """What sorts a font's name: those for many scripts before others, regular weights, no serifs.
+    """Return a sort key for a font's name: those for many scripts first, regular weights, no serifs.
 
     >>> sorted(["NotoSerifCJK-Bold", "Fancy", "NotoSansCJK-Bold", "NotoSansCJK-Regular"], key=rank_font)[0]
     'NotoSansCJK-Regular'
@@ -107,15 +87,15 @@ def rank_font(name: str) -> tuple[bool, bool, bool]:
 
 
 def find_extra_fonts() -> Iterator[Path]:
-    """The font of the extra `zh`, where that is installed. Its package is not imported: that would change defaults."""
-    found = find_spec(EXTRA)
-    places = [] if found is None else list(found.submodule_search_locations or [])
-    return chain.from_iterable(sorted(Path(place).glob("fonts/*.[ot]tf")) for place in places)
+    """Return the font of the extra `zh`, without importing its package, which would change matplotlib's defaults."""
+    package = find_spec(EXTRA)
+    folders = [] if package is None else list(package.submodule_search_locations or [])
+    return chain.from_iterable(sorted(Path(folder).glob("fonts/*.[ot]tf")) for folder in folders)
 
 
 @lru_cache(maxsize=256)
 def read_characters(path: Path) -> frozenset[str]:
-    """Every character of a font; none where the file cannot be read."""
+    """Return every character of a font; none if the file cannot be read."""
     try:
         return frozenset(map(chr, FT2Font(str(path)).get_charmap()))
     except (RuntimeError, OSError):
@@ -123,7 +103,7 @@ def read_characters(path: Path) -> frozenset[str]:
 
 
 def register_family(path: Path) -> str:
-    """The family of a font that matplotlib has been told about: its list may be older than the font."""
+    """Return the family of a font, and add it to matplotlib's list, which may be older than the font."""
     family = FT2Font(str(path)).family_name
     if family not in fontManager.get_font_names():
         fontManager.addfont(str(path))

@@ -1,4 +1,4 @@
-"""Where each glimpse at a picture looked: what was not looked at is dark."""
+"""Draw the glimpses at a picture: regions without weight are dark."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def draw_glimpses(
     weights: Float[np.ndarray, "steps heads rows columns"],
     gates: Float[np.ndarray, "steps heads"] | None = None,
 ) -> Figure:
-    """The picture on the left; then a row for each step and a column for each head, with how much its gate let in."""
+    """Draw the picture on the left, then a row for each step and a column for each head, with the value of its gate."""
     steps, heads = weights.shape[:2]
     figure = Figure(figsize=(COLUMN * (heads + 1), COLUMN * steps + 0.3), layout="constrained")
     axes = figure.subplots(steps, heads + 1, squeeze=False)
@@ -27,11 +27,12 @@ def draw_glimpses(
         for head in range(heads):
             axis = axes[step][head + 1]
             show_image(axis, shade_image(image, weights[step, head]))
-            said = "" if gates is None else f", gate {gates[step, head]:.2f}"
-            axis.set_title(f"head {head + 1}{said}", fontsize="x-small")
+            gate = "" if gates is None else f", gate {gates[step, head]:.2f}"
+            axis.set_title(f"head {head + 1}{gate}", fontsize="x-small")
     return figure
 
 
 def show_image(axis: Any, image: UInt8[np.ndarray, "height width 3"]) -> None:
+    """Show an image without ticks."""
     axis.imshow(image, interpolation="nearest")
     axis.set(xticks=[], yticks=[])

@@ -1,4 +1,4 @@
-"""All heads at a glance: a row for each layer, a column for each head."""
+"""Draw all heads side by side: a row for each layer, a column for each head."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from regard.errors import wrong
 from regard.inspect.draw.axes import add_title, check_table, paint
 from regard.inspect.draw.colors import Kind
-from regard.inspect.draw.fonts import choose_fonts, shorten
+from regard.inspect.draw.fonts import choose_fonts
+from regard.inspect.draw.labels import shorten
 
 SIZE = 1.15  # inches of one head
 
@@ -17,7 +18,7 @@ SIZE = 1.15  # inches of one head
 def draw_head_grid(
     layers: Mapping[str, Float[np.ndarray, "head query key"]], title: str = "", *, kind: Kind = "weights"
 ) -> Figure:
-    """Every head of every layer, small, without tokens; layers may differ in heads, queries and keys."""
+    """Draw every head of every layer, small and without tokens; layers may differ in heads, queries and keys."""
     if not layers:
         raise wrong("layers", "none", "at least one", "record a model that attends")
     tables = {name: [check_table(head) for head in heads] for name, heads in layers.items()}
@@ -27,16 +28,15 @@ def draw_head_grid(
     grid = figure.subplots(len(tables), wide, squeeze=False)
     picture = None
     for row, (name, heads) in zip(grid, tables.items(), strict=True):
-        for place, axes in enumerate(row):
+        for head, axes in enumerate(row):
             axes.set(xticks=[], yticks=[])
-            axes.set_visible(place < len(heads))
-            if place < len(heads):
-                picture = paint(axes, heads[place], kind)
-        text = row[0].set_ylabel(letters.spell_missing(shorten(name)), rotation=0, ha="right", va="center")
-        text.set(fontfamily=list(letters.families), parse_math=False)
-    for place, axes in enumerate(grid[0]):
-        axes.set_title(f"head {place + 1}", fontsize="small")
+            axes.set_visible(head < len(heads))
+            if head < len(heads):
+                picture = paint(axes, heads[head], kind)
+        row[0].set_ylabel(letters.spell_missing(shorten(name)), rotation=0, ha="right", va="center", **letters.style)
+    for head, axes in enumerate(grid[0]):
+        axes.set_title(f"head {head + 1}", fontsize="small")
     if picture is not None:
         figure.colorbar(picture, ax=grid, shrink=0.6, aspect=40, label="weight" if kind == "weights" else "difference")
-    add_title(figure, title, letters, [])
+    add_title(figure, title, letters)
     return figure

@@ -1,4 +1,4 @@
-"""An image with where it was looked at: once for each word, the rest in shadow."""
+"""Draw attention over an image: once for each word, regions without weight in shadow."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
+from regard.inspect.draw.axes import add_title
 from regard.inspect.draw.fonts import choose_fonts
 
 ACROSS = 5  # pictures in a line
 SIDE = 2.0  # inches
-SHADOW = 0.25  # how much of the light is left where nothing was looked at
+SHADOW = 0.25  # brightness of regions without weight
 
 
 def draw_overlay(
@@ -21,10 +22,10 @@ def draw_overlay(
     title: str = "",
     grid: tuple[int, int] | None = None,
 ) -> Figure:
-    """The image once as it is, then once for each word, bright where the weights of that word lie.
+    """Draw the image once as it is, then once for each word, bright where the weights of that word lie.
 
     `weights` has a row for each word and a column for each region of a grid, from the top left on, which is square
-    unless its rows and columns are given. Each picture is lit by its own largest weight, which stands beside the word.
+    unless its rows and columns are given. Each picture is scaled to its largest weight, which stands beside the word.
     """
     side = round(weights.shape[-1] ** 0.5)
     down, across = grid or (side, side)
@@ -44,14 +45,13 @@ def draw_overlay(
     for panel, word, row in zip(panels[1:], words, weights, strict=False):
         panel.imshow(shade_image(image, row.reshape(down, across)), interpolation="nearest")
         label = f"{letters.spell_missing(word)}  {row.max():.2f}"
-        panel.set_title(label, fontfamily=list(letters.families), fontsize=9, parse_math=False)
-    if title:
-        figure.suptitle(letters.spell_missing(title), parse_math=False, fontfamily=list(letters.families))
+        panel.set_title(label, fontsize=9, **letters.style)
+    add_title(figure, title, letters)
     return figure
 
 
 def shade_image(image: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """The image in the light of a grid of weights, each over its own region.
+    """Return the image with the brightness of a grid of weights, each over its own region.
 
     >>> shade_image(np.full((2, 2, 3), 200, dtype=np.uint8), np.array([[0.0, 1.0]]).repeat(2, 0))[0, :, 0]
     array([ 50, 200], dtype=uint8)

@@ -1,4 +1,4 @@
-"""Positional encodings: what each position is given, and how alike positions become."""
+"""Draw position encodings, and how similar positions are."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,7 @@ CURVES = 4
 
 
 def draw_positions(table: Float[np.ndarray, "position dimension"], title: str = "") -> Figure:
-    """The table as a heat map, some of its dimensions as curves, and the cosine of every two positions."""
+    """Draw the table as a heat map, some of its dimensions as curves, and the cosine of every two positions."""
     values = check_table(table)
     if len(values) < 2:
         raise wrong("table", f"{len(values)} position", "at least 2", "draw more positions")
@@ -37,7 +37,7 @@ def draw_positions(table: Float[np.ndarray, "position dimension"], title: str = 
 
 
 def choose_dimensions(dimensions: int) -> list[int]:
-    """A few dimensions, from the fastest to the slowest.
+    """Return a few dimensions, from the fastest to the slowest.
 
     >>> choose_dimensions(64)
     [0, 21, 42, 63]

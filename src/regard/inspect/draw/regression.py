@@ -1,4 +1,4 @@
-"""A curve fitted by attention, and the weights that made it."""
+"""Draw a curve that attention fits, and the weights behind it."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from regard.inspect.draw.colors import make_color_map
 
 Array = NDArray[np.float64]
-COLORS = ("#888888", "#0072b2", "#d55e00")  # told apart in grey and by the color-blind (Okabe & Ito)
+COLORS = ("#888888", "#0072b2", "#d55e00")  # they differ in grey and for the color-blind too (Okabe & Ito)
 LINES = (":", "--", "-")
 
 
@@ -20,9 +20,9 @@ def draw_regression(
     fits: Mapping[str, tuple[Array, Array]],
     across: str = "x",
 ) -> Figure:
-    """Truth, points and every fit on the left; the weights of each fit, new points down and known points across.
+    """Draw truth, points and every fit on the left; then the weights of each fit, new points down, known points across.
 
-    `across` says what the places of points and grid are.
+    `across` names the horizontal axis.
     """
     figure = Figure(figsize=(4.2 + 2.6 * len(fits), 3.6), layout="constrained")
     axes = figure.subplots(1, 1 + len(fits), width_ratios=[1.7] + [1.0] * len(fits))

@@ -1,4 +1,4 @@
-"""One file of HTML to look through recordings with: no network, no server, opened from disk or sent by mail."""
+"""Write recordings into one HTML file that needs no network and no server."""
 
 import base64
 import hashlib
@@ -37,7 +37,7 @@ PAGE = """<!doctype html>
 def render_report(
     chapters: Sequence[Chapter], title: str, *, language: Literal["en", "zh"] | None = None, budget: int = BUDGET
 ) -> str:
-    """The whole page. Weights are exact while they fit in `budget` bytes, else rounded, and the page says so.
+    """Return the whole page. Weights are exact if they fit in `budget` bytes, else rounded, and the page says so.
 
     >>> from regard.inspect.recording import Recording
     >>> page = render_report([Chapter("", Recording.from_weights({"map": [[0.25, 0.75]]}))], "a <title>")
@@ -59,37 +59,34 @@ def render_report(
 
 
 def build_contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET) -> dict[str, Any]:
-    """What the page shows, as `web/read_static/inspector.js` reads it."""
-    shelf = ReportBuilder()
-    written = [shelf.encode_chapter(chapter) for chapter in chapters]
-    if not any(chapter["sites"] for chapter in written):
-        said = "; ".join(shelf.notes) or "no attention at all"
-        raise wrong("recording", said, "at least one attention", "record a model that attends")
-    tables, bits = pack_within(shelf.tables, budget)
+    """Return what the page shows, as `web/static/inspector.js` reads it."""
+    builder = ReportBuilder()
+    written = [chapter for chapter in map(builder.encode_chapter, chapters) if chapter["sites"]]
+    if not written:
+        got = "; ".join(builder.notes) or "no attention at all"
+        raise wrong("recording", got, "at least one attention", "record a model that attends")
+    tables, bits = pack_within(builder.tables, budget)
     return {
         "title": title,
         "exact": bits,
-        "notes": shelf.notes,
+        "notes": builder.notes,
         "made": "regard",
-        "labels": shelf.labels,
+        "labels": builder.labels,
         "tables": tables,
-        "chapters": [chapter for chapter in written if chapter["sites"]],
+        "chapters": written,
     }
 
 
 def build_policy(style: str, code: str) -> str:
-    """Nothing is loaded from anywhere, and nothing runs but the page's own script."""
-    styles, scripts = (f"'sha256-{digest(text)}'" for text in (style, code))
+    """Return a policy by which nothing is loaded from anywhere and nothing but the page's own script runs."""
+    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, code))
+    styles, scripts = (f"'sha256-{value}'" for value in hashes)
     allowed = f"script-src {scripts}; style-src {styles}; img-src data:"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def save_report(page: str, path: Path) -> None:
-    """Writes the page."""
+    """Write the page."""
     if not path.parent.is_dir():
         raise wrong("output", path, "a folder that exists", f"make {path.parent} first")
     path.write_text(page, encoding="utf-8", newline="\n")

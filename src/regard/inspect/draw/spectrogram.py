@@ -1,4 +1,4 @@
-"""Attention over the time of a sound."""
+"""Draw attention over the time of a sound."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from regard.errors import wrong
 from regard.inspect.draw.axes import add_title, check_table
 from regard.inspect.draw.colors import make_color_map
-from regard.inspect.draw.fonts import choose_fonts, shorten
+from regard.inspect.draw.fonts import choose_fonts
 
 
 def draw_spectrogram(
@@ -19,7 +19,7 @@ def draw_spectrogram(
     seconds: float | None = None,
     title: str = "",
 ) -> Figure:
-    """The spectrogram above, low frequencies at the bottom, and under it where in time each query looked."""
+    """Draw the spectrogram, low frequencies at the bottom, and under it the weights of each query over time."""
     table = check_table(weights)
     if len(queries) != table.shape[0]:
         raise wrong("queries", f"{len(queries)} labels", str(table.shape[0]), "give one for each query")
@@ -34,11 +34,11 @@ def draw_spectrogram(
     picture = below.imshow(
         table, cmap=make_color_map(), vmin=0, vmax=1, aspect="auto", extent=bounds, interpolation="nearest"
     )
-    ticks = letters.make_ticks([shorten(query) for query in queries])
+    ticks = letters.make_ticks(queries)
     below.set_yticks(range(len(queries)), labels=ticks.ticks)
     for text in below.get_yticklabels():
-        text.set(fontfamily=list(letters.families), parse_math=False)
+        text.set(**letters.style)
     below.set_xlabel("frame" if seconds is None else "time (s)")
     figure.colorbar(picture, ax=[above, below], shrink=0.6, label="weight")
-    add_title(figure, title, letters, [", ".join(ticks.legend)] if ticks.legend else [])
+    add_title(figure, title, letters, ticks.legend)
     return figure

@@ -1,4 +1,4 @@
-"""Numbers that say what an attention does: how spread, how far, on whom, how alike, to what end."""
+"""Measures of attention: entropy, distance, received weight, agreement, patterns, alignments, rollout."""
 
 from regard.inspect.measure.alignments import AlignmentScores, Links, alignment_error, extract_alignment, parse_pharaoh
 from regard.inspect.measure.heads import agreement, mean_distance, normalized_entropy, received_share

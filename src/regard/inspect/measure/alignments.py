@@ -1,4 +1,4 @@
-"""Which word was made from which: alignments read off an attention, and how they err against given ones."""
+"""Extract word alignments from attention, and score them against given ones."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ Links = frozenset[tuple[int, int]]  # (query, key) pairs
 def extract_alignment(
     weights: AttentionMap | Float[Tensor, "query key"], *, head: int | None = None, threshold: float | None = None
 ) -> Links:
-    """The key that each query looks at most; or, with a `threshold`, all that it gives as much weight as that.
+    """Return the link of each query to its largest key; or, with a `threshold`, to all keys of at least that weight.
 
-    A query that sees nothing is aligned to nothing. Of keys with the same weight the first counts. Without a `head`,
-    the mean over the heads.
+    A query without weights has no link. Of keys with the same weight the first counts. Without a `head`, the mean over
+    the heads is used.
 
     >>> sorted(extract_alignment(torch.tensor([[0.9, 0.1], [0.4, 0.6]])))
     [(0, 0), (1, 1)]
@@ -25,8 +25,8 @@ def extract_alignment(
         if not 0 < threshold <= 1:
             raise wrong("threshold", threshold, "above 0, at most 1", "give the least weight of a link")
         return frozenset((int(row), int(column)) for row, column in (table >= threshold).nonzero().tolist())
-    best, places = table.max(-1)
-    return frozenset((row, int(place)) for row, place in enumerate(places.tolist()) if best[row] > 0)
+    best, columns = table.max(-1)
+    return frozenset((row, column) for row, column in enumerate(columns.tolist()) if best[row] > 0)
 
 
 class AlignmentScores(NamedTuple):
@@ -38,13 +38,13 @@ class AlignmentScores(NamedTuple):
 
 
 def alignment_error(found: Links, sure: Links, possible: Links | None = None) -> AlignmentScores:
-    r"""How far an alignment is from a given one.
+    r"""Return how far an alignment is from a given one.
 
     $$ \mathrm{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}, \qquad \mathrm{precision} =
     \frac{|A \cap P|}{|A|}, \qquad \mathrm{recall} = \frac{|A \cap S|}{|S|} $$
 
-    with $A$ = `found`, $S$ = `sure` and $P$ = `possible`, which the sure ones always belong to. Och & Ney 2003, §5.
-    Where nothing is found and nothing sure, nothing is wrong.
+    with $A$ = `found`, $S$ = `sure` and $P$ = `possible`, which always contains the sure ones. Och & Ney 2003, §5.
+    If nothing is found and nothing sure, the rate is 0.
 
     >>> alignment_error(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0)}), frozenset({(1, 1)})).rate
     0.0
@@ -58,7 +58,7 @@ def alignment_error(found: Links, sure: Links, possible: Links | None = None) ->
 
 
 def parse_pharaoh(line: str) -> Links:
-    """Links as `0-0 1-2`: source first, so that (query, key) is (target, source).
+    """Return the links of a line such as `0-0 1-2`: source first, so that (query, key) is (target, source).
 
     >>> sorted(parse_pharaoh("0-1 2-0"))
     [(0, 2), (1, 0)]

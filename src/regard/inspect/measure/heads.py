@@ -1,4 +1,4 @@
-"""Measures of each head: how spread it looks, how far, at whom, and how alike two heads are."""
+"""Measures of each head: entropy, distance, received weight, and how much two heads agree."""
 
 import math
 
@@ -6,26 +6,27 @@ import torch
 
 from regard.algebra.shapes import Float, Tensor
 from regard.inspect.recording import AttentionMap
+from regard.inspect.recording.attention_map import split_range
 
 BLOCK_WEIGHTS = 2**20  # weights that are written out together
 
 
 def normalized_entropy(attention: AttentionMap) -> Float[Tensor, " head"]:
-    r"""How spread each head looks, from 0 (one key) to 1 (all alike): the mean over queries of $H_i / \log n$.
+    r"""Return the entropy of each head from 0 (one key) to 1 (all keys alike): the mean over queries of $H_i / \log n$.
 
-    Queries that see nothing count as 0. One key is always 0.
+    Queries without weights count as 0. With a single key it is always 0.
 
     >>> from regard.inspect.recording import DenseMap
     >>> normalized_entropy(DenseMap(torch.full((1, 2, 4), 0.25)))
     tensor([1.])
     """
     if attention.keys == 1:
-        return attention.entropy().new_zeros(attention.heads)  # 0 / 0, and what rounding leaves of an entropy is not 0
+        return attention.entropy().new_zeros(attention.heads)  # 0 / 0, and a rounded entropy is not exactly 0
     return attention.entropy().mean(-1) / math.log(attention.keys)
 
 
 def received_share(attention: AttentionMap) -> Float[Tensor, "head key"]:
-    """The share of all weight that each key gets: 1 / keys where all get alike. Zeros where there is none.
+    """Return the share of all weight that each key gets: 1 / keys if all get the same, 0 if there is no weight.
 
     >>> from regard.inspect.recording import DenseMap
     >>> received_share(DenseMap(torch.tensor([[[1.0, 0.0], [0.5, 0.5]]])))
@@ -36,13 +37,14 @@ def received_share(attention: AttentionMap) -> Float[Tensor, "head key"]:
 
 
 def mean_distance(attention: AttentionMap) -> Float[Tensor, " head"]:
-    r"""How far each head looks: the mean over queries of $\sum_j w_{ij} |j - p_i|$, in positions.
+    r"""Return how far each head attends: the mean over queries of $\sum_j w_{ij} |j - p_i|$, in positions.
 
-    The last query sits on the last key: $p_i = n - m + i$ for $m$ queries and $n$ keys. Needs weights or tiles.
+    The last query has the position of the last key: $p_i = n - m + i$ for $m$ queries and $n$ keys. Needs weights or
+    tiles.
     Vig & Belinkov 2019, §4.2.
 
     >>> from regard.inspect.recording import DenseMap
-    >>> mean_distance(DenseMap(torch.eye(3)[None].roll(-1, 1)))  # the next one, and the last looks at the first
+    >>> mean_distance(DenseMap(torch.eye(3)[None].roll(-1, 1)))  # to the next one, and from the last to the first
     tensor([1.3333])
     """
     column = torch.arange(attention.keys)
@@ -57,7 +59,7 @@ def mean_distance(attention: AttentionMap) -> Float[Tensor, " head"]:
 
 
 def agreement(attention: AttentionMap) -> Float[Tensor, "head head"]:
-    r"""How alike two heads look, from 0 (never at the same keys) to 1: the mean of $1 - \mathrm{JS}_2(w, w')$.
+    r"""Return how much two heads agree, from 0 (never on the same keys) to 1: the mean of $1 - \mathrm{JS}_2(w, w')$.
 
     $\mathrm{JS}_2$ is the Jensen-Shannon divergence in bits, of two rows of the same query. Clark et al. 2019, §6.
     Needs weights or tiles.
@@ -79,6 +81,5 @@ def agreement(attention: AttentionMap) -> Float[Tensor, "head head"]:
 
 
 def split_rows(attention: AttentionMap) -> list[slice]:
-    """The queries in parts that may be written out, all heads of them."""
-    size = max(1, BLOCK_WEIGHTS // (attention.keys * attention.heads))
-    return [slice(start, min(attention.queries, start + size)) for start in range(0, attention.queries, size)]
+    """Return the queries in parts that may be written out, all heads of them."""
+    return split_range(0, attention.queries, max(1, BLOCK_WEIGHTS // (attention.keys * attention.heads)))

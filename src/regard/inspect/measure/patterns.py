@@ -1,4 +1,4 @@
-"""What a head does with positions alone: looks at the one before, the next, the first, itself, or everywhere alike."""
+"""Patterns of heads by position: the previous one, the next, the first, the same, or all positions alike."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class HeadPattern(NamedTuple):
 
 
 def find_patterns(attention: AttentionMap, *, least: float = 0.5) -> list[HeadPattern]:
-    """The pattern of each head that most of its weight follows: `other` where none has `least` of it.
+    """Return the pattern that most of each head's weight follows; `other` if none has at least `least` of it.
 
     >>> from regard.inspect.recording import DenseMap
     >>> find_patterns(DenseMap(torch.eye(5)[None]))
@@ -28,17 +28,17 @@ def find_patterns(attention: AttentionMap, *, least: float = 0.5) -> list[HeadPa
     """
     table = score_patterns(attention)
     scores, best = table.max(-1)
-    found = zip(scores.tolist(), best.tolist(), strict=True)
-    return [HeadPattern(PATTERNS[place] if score >= least else NO_PATTERN, score) for score, place in found]
+    pairs = zip(scores.tolist(), best.tolist(), strict=True)
+    return [HeadPattern(PATTERNS[index] if score >= least else NO_PATTERN, score) for score, index in pairs]
 
 
 def score_patterns(attention: AttentionMap) -> Float[Tensor, "head pattern"]:
-    r"""How much each head follows each of `PATTERNS`, from 0 to 1.
+    r"""Return how much each head follows each of `PATTERNS`, from 0 to 1.
 
     For `previous`, `next`, `first` and `diagonal`, the mean weight of $j = p_i - 1$, $p_i + 1$, $0$ and $p_i$ over the
-    queries that have such a key, where $p_i$ is the place of the query: the last query sits on the last key. For
-    `uniform`, 1 − the mean distance in variation $\tfrac12 \sum_j |w_{ij} - 1/n|$ over $1 - 1/n$, its most. Needs
-    weights or tiles.
+    queries that have such a key. $p_i$ is the position of the query; that of the last query is that of the last key.
+    For `uniform`, 1 − the mean distance in variation $\tfrac12 \sum_j |w_{ij} - 1/n|$ over $1 - 1/n$, its maximum.
+    Needs weights or tiles.
 
     >>> from regard.inspect.recording import DenseMap
     >>> score_patterns(DenseMap(torch.full((1, 4, 4), 0.25)))
@@ -48,17 +48,16 @@ def score_patterns(attention: AttentionMap) -> Float[Tensor, "head pattern"]:
 
 
 def _score_head(attention: AttentionMap, head: int) -> Float[Tensor, " pattern"]:
-    """The scores of one head."""
     sums, counts = torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)
-    spread = torch.zeros((), dtype=torch.float64)
+    variation = torch.zeros((), dtype=torch.float64)
     for rows in split_rows(attention):
         table = attention.tile(head, rows).double()
-        place = torch.arange(rows.start, rows.stop) + (attention.keys - attention.queries)
-        for number, column in enumerate((place - 1, place + 1, torch.zeros_like(place), place)):
-            there = (column >= 0) & (column < attention.keys)
-            sums[number] += table[there].gather(-1, column[there, None]).sum()
-            counts[number] += there.sum()
-        spread += (table - 1 / attention.keys).abs().sum() / 2
+        position = torch.arange(rows.start, rows.stop) + (attention.keys - attention.queries)
+        for number, column in enumerate((position - 1, position + 1, torch.zeros_like(position), position)):
+            exists = (column >= 0) & (column < attention.keys)
+            sums[number] += table[exists].gather(-1, column[exists, None]).sum()
+            counts[number] += exists.sum()
+        variation += (table - 1 / attention.keys).abs().sum() / 2
     most = max(1 - 1 / attention.keys, torch.finfo(torch.float64).tiny)
-    uniform = 1 - spread / attention.queries / most
+    uniform = 1 - variation / attention.queries / most
     return torch.cat([sums / counts.clamp_min(1), uniform[None]]).float()

@@ -1,5 +1,5 @@
-"""Looking at the attention of any model while it works."""
+"""Record the attention of any model while it works."""
 
-from regard.inspect.observe.observer import observe
+from regard.inspect.observe.session import observe
 
 __all__ = ["observe"]

@@ -1,10 +1,12 @@
-"""Which modules look like attention, by their names and their projections, and why some cannot be seen."""
+"""Recognize modules that are attention by their names and projections, and explain why some cannot be observed."""
 
 import re
+from collections.abc import Collection, Iterable
 
 from torch import nn
 
 from regard.algebra.shapes import Tensor
+from regard.inspect.observe.sites import Site
 
 NAME = re.compile(r"Attention|Attn|MHA$")
 NOT_ATTENTION = re.compile(r"(Output|Norm|Dropout|Mask|Embeddings?|Bias|Gate|Router|Indexer)$")
@@ -19,14 +21,12 @@ PAIRS = (
     ("q", "k"),
 )
 PACKED = ("qkv", "qkv_proj", "query_key_value", "c_attn", "Wqkv", "to_qkv")
+MAX_NAMES = 3  # names in a note; there may be a hundred layers
 HEADS = ("num_attention_heads", "num_heads", "n_heads", "n_head", "heads", "nhead")
 REASONS = (
     (r"Longformer|^LEDEncoder", "its weights are bands around the diagonal, which no table (queries, keys) holds"),
     (r"BlockSparse", "it computes blocks of keys apart, some of them chosen at random"),
-    (
-        r"LSHSelfAttention|^LocalSelfAttention|Reformer",
-        "it sorts keys into buckets by hashing, or into chunks",
-    ),
+    (r"LSHSelfAttention|^LocalSelfAttention|Reformer", "it sorts keys into buckets by hashing, or into chunks"),
     (r"LongT5|Pegasus\w*Global|PegasusXGlobal", "it computes local blocks and global tokens apart"),
     (r"Nystrom", "its weights are a product of three tables through landmarks"),
     (r"Yoso|Mra", "its weights are approximated, and no table of them is computed"),
@@ -39,7 +39,7 @@ UNKNOWN = (
 
 
 def looks_like_attention(module: nn.Module) -> bool:
-    """Whether its class is named so, or it has projections of queries and keys.
+    """Return whether a module's class is named attention, or it has projections of queries and keys.
 
     >>> looks_like_attention(nn.MultiheadAttention(4, 2)), looks_like_attention(nn.Linear(4, 2))
     (True, False)
@@ -51,29 +51,29 @@ def looks_like_attention(module: nn.Module) -> bool:
 
 
 def has_projections(module: nn.Module) -> bool:
-    """Whether it has those of queries and keys, apart or in one."""
-    own = {*module._modules, *module._parameters}
-    return any(query in own and key in own for query, key in PAIRS) or any(name in own for name in PACKED)
+    """Return whether a module has projections of queries and keys, two of them or one that is packed."""
+    names = {*module._modules, *module._parameters}
+    return any(names.issuperset(pair) for pair in PAIRS) or not names.isdisjoint(PACKED)
 
 
 def explain_unseen(module: nn.Module) -> str | None:
-    """Why the weights of modules of this class cannot be seen; None if nothing is known against it."""
+    """Return why the weights of modules of this class cannot be observed; None if no reason is known."""
     name = type(module).__name__
     return next((reason for pattern, reason in REASONS if re.search(pattern, name)), None)
 
 
 def count_heads(module: nn.Module) -> int | None:
-    """How many heads the module says that it has, itself or in its config; None if it does not say."""
-    for home in (module, getattr(module, "config", None)):
+    """Return the number of heads that a module or its config has as an attribute; None if neither has."""
+    for owner in (module, getattr(module, "config", None)):
         for name in HEADS:
-            number = getattr(home, name, None)
+            number = getattr(owner, name, None)
             if isinstance(number, int) and not isinstance(number, bool):
                 return number
     return None
 
 
 def arrange_heads(weights: Tensor, heads: int | None) -> Tensor | None:
-    """A table of weights as (batch, heads, queries, keys); None if it has other axes.
+    """Return a table of weights as (batch, heads, queries, keys); None if it has other axes.
 
     Heads may be folded into the batch, or divided into groups.
     """
@@ -86,3 +86,29 @@ def arrange_heads(weights: Tensor, heads: int | None) -> Tensor | None:
     if weights.dim() == 5 and weights.shape[1] * weights.shape[2] == heads:
         return weights.flatten(1, 2)
     return None
+
+
+def describe_unseen(called: Iterable[Site], known: Collection[str]) -> list[str]:
+    """Return a note for each class whose modules look like attention and are neither `known` nor have known parts.
+
+    Of two such modules, one inside the other, only the inner one is named.
+    """
+    alike = [site for site in called if looks_like_attention(site.module)]
+    names = {site.name for site in alike}
+    classes: dict[type, list[Site]] = {}
+    for site in alike:
+        if not _is_covered(site.name, known, names):
+            classes.setdefault(type(site.module), []).append(site)
+    return [_format_note(kind.__name__, sites) for kind, sites in classes.items()]
+
+
+def _is_covered(name: str, known: Collection[str], alike: Collection[str]) -> bool:
+    inside = any(other.startswith(f"{name}.") for other in (*known, *alike))
+    around = any(name.startswith(f"{other}.") for other in known if other in alike)
+    return name in known or inside or around
+
+
+def _format_note(kind: str, sites: list[Site]) -> str:
+    names = ", ".join(site.name for site in sites[:MAX_NAMES])
+    more = f" and {len(sites) - MAX_NAMES} more" if len(sites) > MAX_NAMES else ""
+    return f"{names}{more}: not seen: {kind}: {explain_unseen(sites[0].module) or UNKNOWN}"

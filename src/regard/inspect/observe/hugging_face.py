@@ -1,7 +1,7 @@
-"""Our operator as an attention implementation of transformers: `attn_implementation="regard"`.
+"""Make our operator an attention implementation of transformers: `attn_implementation="regard"`.
 
-A model then computes with `attend`, in generation and with grouped heads too, and `output_attentions=True` gives
-weights although the fused path is not left. One layer can be given it alone, through its own config.
+A model then computes with `attend`, also in generation and with grouped heads, and `output_attentions=True` returns
+weights without leaving the fused path. It can be set for a single layer, through that layer's own config.
 """
 
 import sys
@@ -23,10 +23,7 @@ NAME = "regard"
 
 
 def register() -> None:
-    """Make the name known to transformers; twice is once.
-
-    Needs the extra `hf`.
-    """
+    """Register the name with transformers (needs the extra `hf`); calling it again changes nothing."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -47,7 +44,7 @@ def regard_attention_forward(  # noqa: PLR0913  # as transformers has it
     softcap: float | None = None,
     **others: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """What a layer of transformers calls: output (batch, queries, heads, dim), and weights where they are asked for."""
+    """Return the output (batch, queries, heads, dim) for a layer of transformers, and the weights if asked for."""
     for name in ("s_aux", "cache"):
         if others.get(name) is not None:
             raise wrong(name, f"a {type(others[name]).__name__}", "none", "use attn_implementation='sdpa'")
@@ -62,10 +59,9 @@ def regard_attention_forward(  # noqa: PLR0913  # as transformers has it
 
 
 def wants_weights(module: nn.Module, others: Mapping[str, Any]) -> bool:
-    """Whether somebody asked for the weights: by the argument, by the config, or by those who collect outputs.
+    """Return whether weights are asked for: by the argument, by the config, or by transformers' output collector.
 
-    Some models, GPT-2 among them, do not pass `output_attentions` on: what a forward pass collects is known to
-    transformers alone.
+    Some models, GPT-2 among them, do not pass `output_attentions` on, so that only the collector knows.
     """
     if others.get("output_attentions") or getattr(getattr(module, "config", None), "output_attentions", False):
         return True
@@ -77,7 +73,7 @@ def wants_weights(module: nn.Module, others: Mapping[str, Any]) -> bool:
 def _attend(
     query: Tensor, key: Tensor, value: Tensor, score: Score, mask: Mask, bias: Tensor | None, dropout: float
 ) -> AttentionResult:
-    """The heads of a group share its keys by broadcasting where the mask and the bias do not tell heads apart."""
+    """Attend, with the keys and values of each group repeated for its heads."""
     table: Bias | None = None if bias is None else Dense(bias)
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
@@ -94,7 +90,7 @@ def _build_score(query: Tensor, scaling: float | None, softcap: float | None) ->
 
 
 def _build_mask(module: nn.Module, query: Tensor, key: Tensor, given: Tensor | None, causal: bool | None) -> Mask:
-    """As transformers' own fused implementation reads it: a flag counts where there is no mask and several queries."""
+    """Return the mask as transformers' fused implementation does: the flag counts without a mask and if queries > 1."""
     if given is not None:
         return from_sdpa(given) if given.dtype == torch.bool else Full()
     flag = getattr(module, "is_causal", True) if causal is None else causal

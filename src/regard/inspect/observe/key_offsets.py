@@ -1,4 +1,4 @@
-"""Where the keys of each call of a site are, in absolute positions."""
+"""Keep track of the absolute positions of the keys of each call of a site."""
 
 import torch
 
@@ -6,26 +6,26 @@ from regard.algebra.shapes import Tensor
 
 
 class KeyOffsets:
-    """The position of the first key of the last call of each site, and what the next one will have."""
+    """The position of the first key of the last call of each site, and of the next one if a cache announced it."""
 
     def __init__(self) -> None:
         self._expected: dict[str, tuple[int, int | None]] = {}
         self._last: dict[str, tuple[int, int | None, Tensor | None]] = {}
 
     def expect(self, name: str, keys: int, offset: int | None) -> None:
-        """Take the word of a cache that the next call of the site gets so many keys from this position on."""
+        """Take from a cache that the next call of the site will have `keys` keys, the first at position `offset`."""
         self._expected[name] = keys, offset
 
     def resolve_offset(self, name: str, keys: int, first: Tensor | None) -> int | None:
         """Return the position of the first key of a call; None if it is not known.
 
-        Without the word of a cache, a first call begins at 0, and a later one where the call before it began, as long
-        as the `first` key is still the same one, or, if that is not to be had, no key is missing.
+        Unless a cache has announced it, a first call begins at 0, and a later one where the call before it began, if
+        the `first` key is still the same one or, if there is none to compare, no key is missing.
         """
-        told = self._expected.pop(name, None)
+        expected = self._expected.pop(name, None)
         last = self._last.get(name)
-        if told is not None and told[0] == keys:
-            offset = told[1]
+        if expected is not None and expected[0] == keys:
+            offset = expected[1]
         elif last is None:
             offset = 0
         else:
@@ -36,5 +36,5 @@ class KeyOffsets:
 
 
 def is_same_key(one: Tensor, other: Tensor) -> bool:
-    """Whether two keys are the same but for rounding: without a cache they are computed anew at another length."""
+    """Return whether two keys are equal but for rounding: without a cache they are computed anew at another length."""
     return one.shape == other.shape and torch.allclose(one, other, rtol=1e-2, atol=1e-3)

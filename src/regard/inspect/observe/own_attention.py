@@ -1,4 +1,4 @@
-"""The attention of this library: any score, mask and normalizer, seen through its handle on the weights."""
+"""Build calls from the attention of this library: any score, mask and normalizer, through its weights handle."""
 
 import math
 
@@ -11,18 +11,18 @@ from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
 from regard.algebra.scores import DotForm
 from regard.algebra.shapes import Tensor
-from regard.compute.planning.fuse import build_dense_bias, build_mask_bias, compute_dot_form
-from regard.compute.planning.rules import needs_dense_bias
+from regard.compute.lowering.conditions import needs_dense_bias
+from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias, compute_dot_form
 from regard.compute.weights import Weights
 from regard.inspect.observe.arguments import check_item, select_item, unravel_index, upcast_half
-from regard.inspect.observe.calls import RowwiseCall, SoftmaxCall
+from regard.inspect.observe.calls import ObservedCall, RowwiseCall, SoftmaxCall
 from regard.layers import Attention
 
-LARGEST_TABLE = 2**22  # numbers of a mask or bias that are written out to be looked at
+LARGEST_TABLE = 2**22  # numbers of a mask or bias that may be written out
 
 
 def count_head_axes(site: nn.Module, lead: tuple[int, ...]) -> int:
-    """How many of the lead axes are heads: the last, and in a layer of grouped heads the one before it too."""
+    """Return how many of the lead axes are heads: the last, and in a layer of grouped heads the one before it too."""
     if isinstance(site, Attention):
         groups, heads = site.projections.groups, site.projections.heads
         return 2 if site.projections.grouped and lead[-2:] == (groups, heads // groups) else 1
@@ -30,18 +30,20 @@ def count_head_axes(site: nn.Module, lead: tuple[int, ...]) -> int:
 
 
 def build_tensor_call(weights: Tensor, item: int) -> RowwiseCall:
-    """Weights (…, heads, queries, keys) that are there already."""
-    own = upcast_half(select_item(weights, weights.shape[:-3], item))
-    return RowwiseCall((own.shape[0], own.shape[1], own.shape[2]), lambda start, stop: own[:, start:stop])
+    """Return the call of weights (…, heads, queries, keys) that are computed already."""
+    table = upcast_half(select_item(weights, weights.shape[:-3], item))
+    heads, queries, keys = table.shape
+    size = table.element_size()
+    return RowwiseCall((heads, queries, keys), lambda start, stop: table[:, start:stop], element_size=size)
 
 
-def build_handle_call(weights: Weights, site: nn.Module, item: int) -> SoftmaxCall | RowwiseCall:
-    """The weights of one `attend`."""
+def build_handle_call(weights: Weights, site: nn.Module, item: int) -> ObservedCall:
+    """Return the call of one `attend`."""
     heads = count_head_axes(site, weights.shape[:-2])
     form = _find_dot_form(weights)
-    look = None if form is None else _build_softmax_call(weights, form, heads, item)
-    if look is not None:
-        return look
+    call = None if form is None else _build_softmax_call(weights, form, heads, item)
+    if call is not None:
+        return call
     *lead, queries, keys = weights.shape
     batch = lead[: len(lead) - heads]
 
@@ -49,11 +51,13 @@ def build_handle_call(weights: Weights, site: nn.Module, item: int) -> SoftmaxCa
         return upcast_half(_select_item(weights.tile(slice(start, stop), slice(None)), weights.shape[:-2], batch, item))
 
     sequential = weights.call.parts.normalizer.form == "sequential"
-    return RowwiseCall((math.prod(lead[len(batch) :]), queries, keys), rows, queries if sequential else None)
+    shape = math.prod(lead[len(batch) :]), queries, keys
+    size = max(4, weights.call.query.element_size())
+    return RowwiseCall(shape, rows, queries if sequential else None, size)
 
 
 def _find_dot_form(weights: Weights) -> DotForm | None:
-    """The dot form of a plain softmax, whichever way it was computed; None where it is something else."""
+    """Return the dot form of a plain softmax, whichever backend computed it; None if it is something else."""
     if weights.totals is not None:
         return weights.totals.form.fold_scale()
     call = weights.call
@@ -66,7 +70,7 @@ def _find_dot_form(weights: Weights) -> DotForm | None:
 
 
 def _build_softmax_call(weights: Weights, form: DotForm, heads: int, item: int) -> SoftmaxCall | None:
-    """The same as what it was computed from; None where a mask is too large to be written out."""
+    """Return the queries, keys and mask it was computed from; None if the mask is too large to be written out."""
     call = weights.call
     lead = weights.shape[:-2]
     batch = lead[: len(lead) - heads]
@@ -86,6 +90,6 @@ def _build_softmax_call(weights: Weights, form: DotForm, heads: int, item: int) 
 
 
 def _select_item(tensor: Tensor, lead: tuple[int, ...], batch: list[int] | tuple[int, ...], item: int) -> Tensor:
-    """One item of the batch, all its heads on one axis."""
-    place = tuple(unravel_index(batch, check_item(item, math.prod(batch))))
-    return tensor.expand(*lead, *tensor.shape[-2:])[place].reshape(-1, *tensor.shape[-2:])
+    """Return one item of the batch, with all its heads on one axis."""
+    index = tuple(unravel_index(batch, check_item(item, math.prod(batch))))
+    return tensor.expand(*lead, *tensor.shape[-2:])[index].reshape(-1, *tensor.shape[-2:])

@@ -1,7 +1,7 @@
-"""The attention functions of torch and of others, replaced while somebody watches and put back after the last.
+"""Replace the attention functions of torch and transformers while anyone observes, and put them back afterwards.
 
-The replacement calls what it replaced with the same arguments and gives its result, so no bit of it changes; then it
-tells those who watch in this thread of work. For all others it is one more call.
+A replacement calls the original with the same arguments and returns its result, so not a bit of it changes; then it
+calls a hook for the observers of this thread of work. Other threads only pay for one more call.
 """
 
 import functools
@@ -21,44 +21,44 @@ from regard.compute.watchers import WATCHERS
 Hook = Callable[..., None]
 Function = Callable[..., Any]
 Replacer = Callable[[Function], Function]
-DEPTH: ContextVar[int] = ContextVar("regard_depth", default=0)  # functions in progress that tell of themselves
+DEPTH: ContextVar[int] = ContextVar("regard_depth", default=0)  # hooked functions in progress
 _lock = threading.Lock()
 
 
 class Patch:
-    """One function by its name in a module or a class, replaced while anyone holds it."""
+    """A function of a namespace (a module or a class) that is replaced while anyone holds it."""
 
-    def __init__(self, home: Any, name: str, replace: Replacer) -> None:
-        self.home, self.name = home, name
-        self.inherited = name not in vars(home)
-        self.original = getattr(home, name)
+    def __init__(self, namespace: Any, name: str, replace: Replacer) -> None:
+        self.namespace, self.name = namespace, name
+        self.inherited = name not in vars(namespace)
+        self.original = getattr(namespace, name)
         self.replacement = replace(self.original)
         self.holders = 0
 
     def hold(self) -> None:
-        """Replace it, unless it is."""
+        """Replace the function, unless it is replaced already."""
         if self.holders == 0:
-            setattr(self.home, self.name, self.replacement)
+            setattr(self.namespace, self.name, self.replacement)
         self.holders += 1
 
     def release(self) -> None:
-        """Put it back after the last; leave it where somebody else has replaced it since."""
+        """Put the function back after the last holder, unless somebody else has replaced it since."""
         self.holders -= 1
-        if self.holders or getattr(self.home, self.name) is not self.replacement:
+        if self.holders or getattr(self.namespace, self.name) is not self.replacement:
             return
         if self.inherited:
-            delattr(self.home, self.name)
+            delattr(self.namespace, self.name)
         else:
-            setattr(self.home, self.name, self.original)
+            setattr(self.namespace, self.name, self.original)
 
 
 def is_observed() -> bool:
-    """Whether somebody watches this thread of work; never while torch.compile traces, which cannot look that up."""
+    """Return whether anyone watches this thread of work; never while torch.compile traces, which cannot know."""
     return not torch.compiler.is_compiling() and bool(WATCHERS.get())
 
 
 def wrap_with_hook(hook: Hook) -> Replacer:
-    """The replacement that calls the original, and then `hook` with it, its result and its arguments."""
+    """Return a replacer: call the original, then `hook` with the original, its result and its arguments."""
 
     def wrap(original: Function) -> Function:
         @functools.wraps(original)
@@ -84,49 +84,47 @@ _patches: dict[tuple[int, str], Patch] = {}
 
 @contextmanager
 def patch_functions(model: nn.Module, replacements: Mapping[str, Replacer]) -> Any:
-    """Inside, the functions that `replacements` names are replaced wherever the model's own code would find them."""
+    """Replace, inside, the functions named by `replacements` wherever the model's own code would find them."""
     with _lock:
         held = list(_find_patches(model, replacements))
-        for swap in held:
-            swap.hold()
+        for patch in held:
+            patch.hold()
     try:
         yield
     finally:
         with _lock:
-            for swap in reversed(held):
-                swap.release()
-                if swap.holders == 0:
-                    del _patches[id(swap.home), swap.name]
+            for patch in reversed(held):
+                patch.release()
+                if patch.holders == 0:
+                    del _patches[id(patch.namespace), patch.name]
 
 
 def _find_patches(model: nn.Module, replacements: Mapping[str, Replacer]) -> Iterable[Patch]:
-    for home, name in (*NAMESPACES, *_find_caches()):
-        yield _get_patch(home, name, replacements[name])
-    originals = {id(_patches[id(home), name].original): name for home, name in ((F, SDPA), (torch, SOFTMAX))}
-    for home in _find_namespaces(model):
-        for name, thing in list(vars(home).items()):
+    for space, name in (*NAMESPACES, *_find_caches()):
+        yield _get_patch(space, name, replacements[name])
+    originals = {id(_patches[id(space), name].original): name for space, name in ((F, SDPA), (torch, SOFTMAX))}
+    for space in _find_namespaces(model):
+        for name, thing in list(vars(space).items()):
             if id(thing) in originals:  # from torch.nn.functional import scaled_dot_product_attention
-                yield _get_patch(home, name, replacements[originals[id(thing)]])
+                yield _get_patch(space, name, replacements[originals[id(thing)]])
             elif name == EAGER and callable(thing):  # transformers has one in each of its models
-                yield _get_patch(home, name, replacements[EAGER])
+                yield _get_patch(space, name, replacements[EAGER])
 
 
-def _get_patch(home: Any, name: str, replace: Replacer) -> Patch:
-    swap = _patches.get((id(home), name))
-    if swap is None:
-        swap = _patches[id(home), name] = Patch(home, name, replace)
-    return swap
+def _get_patch(namespace: Any, name: str, replace: Replacer) -> Patch:
+    if (id(namespace), name) not in _patches:
+        _patches[id(namespace), name] = Patch(namespace, name, replace)
+    return _patches[id(namespace), name]
 
 
 def _find_namespaces(model: nn.Module) -> list[Any]:
-    """The files that the classes of the model's modules are written in."""
+    """Return the Python modules that define the classes of the model's modules."""
     names = {kind.__module__ for module in model.modules() for kind in type(module).__mro__}
-    homes = [sys.modules[name] for name in sorted(names) if name in sys.modules]
-    return [home for home in homes if home is not F]
+    return [sys.modules[name] for name in sorted(names) if name in sys.modules and sys.modules[name] is not F]
 
 
 def _find_caches() -> list[tuple[Any, str]]:
-    """The key–value cache of transformers, if that is loaded: all kinds of it are updated through one method."""
+    """Return the key–value cache of transformers if it is loaded; all its kinds are updated through one method."""
     cache = getattr(sys.modules.get("transformers.cache_utils"), "Cache", None)
     return [] if cache is None else [(cache, UPDATE)]
 

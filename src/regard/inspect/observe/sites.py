@@ -1,6 +1,6 @@
-"""Which module of a model is computing: read off the calls in progress, so that nothing is attached to the model.
+"""Find the module of a model that is computing from the call stack.
 
-Hooks would do, but torch leaves its fast path for modules that have any, and the output would change.
+Module hooks would also do, but torch leaves its fast path for modules that have any, and the output would change.
 """
 
 import inspect
@@ -18,7 +18,7 @@ ATTEND_CODE: CodeType = inspect.unwrap(attend).__code__  # tests wrap every func
 
 
 class Site(NamedTuple):
-    """A module of the observed model, and its path there."""
+    """A module of the observed model, and its path in it."""
 
     name: str
     module: nn.Module
@@ -34,15 +34,15 @@ class Sites:
         self.model = model  # identities are only good while the modules live
 
     def find_current(self) -> Site | None:
-        """The innermost module at work, or None where no module of this model is.
+        """Return the innermost module of this model that is computing; None if there is none.
 
-        A mechanism belongs to the layer that it is a part of. What our own operator calls is not seen again.
+        A mechanism belongs to the layer that it is a part of.
         """
         module = next((module for _, module in self.iterate_frames() if module is not None), None)
         return None if module is None else Site(self.names[id(module)], module)
 
     def iterate_frames(self) -> Iterator[tuple[FrameType, nn.Module | None]]:
-        """The calls in progress, innermost first, each with the module of this model that it is a method of."""
+        """Yield the calls in progress, innermost first, each with the module of this model that it is a method of."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             code, module = frame.f_code, None
@@ -55,7 +55,7 @@ class Sites:
 
 
 def read_arguments(frame: FrameType) -> list[Any]:
-    """What a call in progress was given."""
+    """Return the arguments of a call in progress."""
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -63,7 +63,7 @@ def read_arguments(frame: FrameType) -> list[Any]:
 
 
 def is_inside_attend() -> bool:
-    """Whether our own operator is computing, which tells of itself."""
+    """Return whether our own operator is computing, which notifies observers itself."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code is ATTEND_CODE:

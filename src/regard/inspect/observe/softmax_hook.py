@@ -1,4 +1,4 @@
-"""Attention that models write out themselves: the softmax of a module that looks like attention."""
+"""Observe attention that models compute step by step: the softmax inside a module that looks like attention."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -8,17 +8,18 @@ from torch import nn
 
 from regard.algebra.shapes import Tensor
 from regard.inspect.observe.attention_modules import arrange_heads, count_heads, explain_unseen, looks_like_attention
-from regard.inspect.observe.hooks import ObserverInterface, explain_unreadable, find_observers
+from regard.inspect.observe.hooks import explain_unreadable, find_observers
+from regard.inspect.observe.observer import Observer
 from regard.inspect.observe.own_attention import build_tensor_call
 from regard.inspect.observe.patches import DEPTH
 from regard.inspect.observe.sites import Site, Sites, is_inside_attend, read_arguments
 
 
 def observe_softmax(original: Any, result: Any, *arguments: Any, **named: Any) -> None:
-    """`torch.observe_softmax` and the method of tensors, which `F.observe_softmax` and `nn.Softmax` call.
+    """Observe `torch.softmax` and the method of tensors, which `F.softmax` and `nn.Softmax` call.
 
-    What another function tells of (our operator, or the eager attention of transformers) is not told twice, and what is
-    computed to look at it is not told at all.
+    A softmax inside another observed function (our operator, or the eager attention of transformers) is not recorded
+    twice, and one that a hook itself computes is not recorded at all.
     """
     if DEPTH.get() > 1 or not isinstance(result, Tensor) or not 3 <= result.dim() <= 5:
         return
@@ -27,26 +28,27 @@ def observe_softmax(original: Any, result: Any, *arguments: Any, **named: Any) -
     if _read_axis(*arguments, **named) not in (-1, result.dim() - 1):
         return
     for observer in find_observers():
-        found = _find_site(observer.sites)
-        weights = None if found is None else _arrange_weights(result, *found)
-        if found is not None and weights is not None and observer.wants(found[0].name):
-            _add_weights(observer, found[0].name, weights)
+        site, inputs = _find_site(observer.sites)
+        weights = None if site is None else _arrange_weights(result, site, inputs)
+        if site is not None and weights is not None and observer.wants(site.name):
+            _add_weights(observer, site.name, weights)
 
 
 def _read_axis(scores: Tensor, dim: Any = None, *arguments: Any, **named: Any) -> Any:
     return dim
 
 
-def _add_weights(observer: ObserverInterface, name: str, weights: Tensor) -> None:
+def _add_weights(observer: Observer, name: str, weights: Tensor) -> None:
     if observer.item < weights.shape[0]:
         observer.add(name, build_tensor_call(weights, observer.item))
     else:
         observer.note_missed(name, f"item {observer.item} was asked for, and it computed {weights.shape[0]}")
 
 
-def _find_site(sites: Sites) -> tuple[Site, list[Tensor]] | None:
-    """The innermost module at work and its inputs, if it looks like attention; ours tell of themselves."""
-    site, inputs = None, []
+def _find_site(sites: Sites) -> tuple[Site | None, list[Tensor]]:
+    """Return the innermost module that computes and its inputs, if it looks like attention and is not ours."""
+    site: Site | None = None
+    inputs: list[Tensor] = []
     for frame, module in sites.iterate_frames():
         if module is None or (site is None and _is_bare(module)):
             continue
@@ -55,12 +57,12 @@ def _find_site(sites: Sites) -> tuple[Site, list[Tensor]] | None:
         site = site or Site(sites.names[id(module)], module)
         inputs += list(_iterate_tensors(read_arguments(frame)))
         if not looks_like_attention(module) or type(module).__module__.startswith("regard."):
-            return None
-    return None if site is None else (site, inputs)
+            return None, []
+    return site, inputs
 
 
 def _is_bare(module: nn.Module) -> bool:
-    """Whether it is a function in the shape of a module, such as `nn.Softmax`: it belongs to whoever calls it."""
+    """Return whether it is only a function in the form of a module, such as `nn.Softmax`: its caller counts."""
     return not module._modules and not module._parameters and not looks_like_attention(module)
 
 
@@ -75,7 +77,7 @@ def _iterate_tensors(things: Iterable[Any]) -> Iterator[Tensor]:
 
 
 def _arrange_weights(result: Tensor, site: Site, inputs: list[Tensor]) -> Tensor | None:
-    """The result as (batch, heads, queries, keys); None if it is something else: its queries are in no input."""
+    """Return the result as (batch, heads, queries, keys); None if no input has as many positions as its queries."""
     if explain_unseen(site.module) is not None:
         return None
     weights = arrange_heads(result, count_heads(site.module))
@@ -84,7 +86,7 @@ def _arrange_weights(result: Tensor, site: Site, inputs: list[Tensor]) -> Tensor
 
 
 def _list_lengths(tensor: Tensor) -> list[int]:
-    """How many positions a tensor may have: along an axis, or in the rows and columns of an image."""
+    """Return how many positions a tensor may have: along an axis, or in the rows and columns of an image."""
     shape = tensor.shape
     images = [math.prod(shape[1:3]), math.prod(shape[2:4])] if tensor.dim() == 4 else []
     return [*shape[:-1], *images]

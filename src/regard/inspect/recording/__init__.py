@@ -1,4 +1,4 @@
-"""Attention that was looked at: kept whole or in part, labelled, saved, compared."""
+"""Recorded attention: kept as a whole or in part, labelled, saved, compared."""
 
 from regard.inspect.recording.attention_map import AttentionMap, DenseMap
 from regard.inspect.recording.difference import Difference

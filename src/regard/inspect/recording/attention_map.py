@@ -1,8 +1,8 @@
-"""One attention that was looked at: what every way of keeping it can answer."""
+"""One recorded attention: what can be asked of it, however it is kept."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -15,21 +15,46 @@ from regard.errors import wrong
 PoolMode = Literal["mean", "max"]
 InterruptCheck = Callable[[], object]
 EVERY = slice(None)
-BLOCK_WEIGHTS = 2**22  # weights of a window that are looked at together
+BLOCK_WEIGHTS = 2**22  # weights that are pooled together
 INTERACTIVE_WEIGHTS = 2**26  # weights that are computed anew while somebody waits: more would take seconds
 MAX_WEIGHTS = 2**32  # weights that are computed anew for one answer: more would take minutes
 
 
 def never_interrupt() -> None:
-    """What is done between two parts of some work where nobody has a clock."""
+    """Do nothing: the check of work that is never interrupted."""
+
+
+class Crop(NamedTuple):
+    """A part of an attention: one head (None for the mean), and bounded slices of its queries and keys."""
+
+    head: int | None
+    rows: slice
+    columns: slice
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many queries and keys it has."""
+        return self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
+
+
+class CellGrid(NamedTuple):
+    """At most `height` × `width` cells, each the mean or the largest of its weights."""
+
+    height: int
+    width: int
+    how: PoolMode
+
+    def within(self, size: tuple[int, int]) -> "CellGrid":
+        """Return the same with not more cells than weights."""
+        return CellGrid(min(self.height, size[0]), min(self.width, size[1]), self.how)
 
 
 class AttentionMap(ABC):
     """The weights of one call at one site for one item of a batch: `heads` × `queries` × `keys`.
 
     How much of them is known depends on the kind; asking for what was not kept raises with what to do.
-    A `head` of None is the mean over the heads. `between` is called between the parts of what may take long: whoever
-    cannot wait for ever raises there.
+    A `head` of None is the mean over the heads. `check_interrupt` is called between the parts of work that may take
+    long: it raises to stop the work.
     """
 
     @property
@@ -38,49 +63,56 @@ class AttentionMap(ABC):
         """(heads, queries, keys)."""
 
     @abstractmethod
-    def tile(self, head: int | None = None, rows: slice = EVERY, columns: slice = EVERY) -> Float[Tensor, "row column"]:
-        """The exact weights of some queries (`rows`) and some keys (`columns`)."""
+    def read(self, crop: Crop) -> Float[Tensor, "row column"]:
+        """Return the exact weights of a crop."""
 
     @abstractmethod
     def entropy(self) -> Float[Tensor, "head query"]:
-        """How spread each query looks, in nats: 0 = one key, log(keys) = all alike."""
+        """Return the entropy of each query's weights in nats: 0 = one key, log(keys) = all keys alike."""
 
     @abstractmethod
     def received_weight(self) -> Float[Tensor, "head key"]:
-        """How much weight each key gets from all queries together."""
+        """Return how much weight each key gets from all queries together."""
 
     @abstractmethod
-    def top(self, k: int, between: InterruptCheck = never_interrupt) -> TopWeights:
-        """The k largest weights of each query and their keys."""
+    def top(self, k: int, check_interrupt: InterruptCheck = never_interrupt) -> TopWeights:
+        """Return the k largest weights of each query and their keys."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """What is kept, for a file."""
+        """Return the tensors that are kept, as they are named in a file."""
 
     @abstractmethod
     def header(self) -> Mapping[str, object]:
-        """What is kept beside tensors, for a file; `kind` among it."""
+        """Return what a file keeps beside the tensors, `kind` among it."""
 
     @property
     def heads(self) -> int:
+        """The number of heads."""
         return self.shape[0]
 
     @property
     def queries(self) -> int:
+        """The number of queries."""
         return self.shape[1]
 
     @property
     def keys(self) -> int:
+        """The number of keys."""
         return self.shape[2]
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory."""
+        """The bytes of its tensors."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self.tensors().values())
 
     def dense(self) -> Float[Tensor, "head query key"]:
-        """All weights."""
+        """Return all weights."""
         return torch.stack([self.tile(head) for head in range(self.heads)])
+
+    def tile(self, head: int | None = None, rows: slice = EVERY, columns: slice = EVERY) -> Float[Tensor, "row column"]:
+        """Return the exact weights of some queries (`rows`) and some keys (`columns`)."""
+        return self.read(self.crop(head, rows, columns))
 
     def downsample(
         self,
@@ -90,50 +122,47 @@ class AttentionMap(ABC):
         *,
         size: tuple[int, int] = (512, 512),
         how: PoolMode = "mean",
-        between: InterruptCheck = never_interrupt,
+        check_interrupt: InterruptCheck = never_interrupt,
     ) -> Float[Tensor, "height width"]:
-        """A window on the weights in at most `size` cells; each is the mean or the largest of the weights in it."""
-        start, stop = self.resolve_slice("rows", rows, self.queries)
-        first, last = self.resolve_slice("columns", columns, self.keys)
-        height, width = min(size[0], stop - start), min(size[1], last - first)
-        if (stop - start) * (last - first) <= BLOCK_WEIGHTS:
-            return pool_table(self.tile(head, slice(start, stop), slice(first, last)), height, width, how)
+        """Return some of the weights in at most `size` cells; each is the mean or the largest of the weights in it."""
+        return self.pool(self.crop(head, rows, columns), CellGrid(*size, how), check_interrupt)
+
+    def pool(self, crop: Crop, cells: CellGrid, check_interrupt: InterruptCheck) -> Float[Tensor, "height width"]:
+        """Return a crop in cells, computed a few queries at a time if it is large."""
+        (tall, wide), start = crop.size, crop.rows.start
+        cells = cells.within(crop.size)
+        if tall * wide <= BLOCK_WEIGHTS:
+            return pool_table(self.read(crop), cells)
         bands = []
-        for band in range(height):
-            top = start + band * (stop - start) // height
-            bottom = start - (-(band + 1) * (stop - start) // height)
-            bands.append(self.pool_band(head, slice(top, bottom), slice(first, last), (width, how), between))
+        for band in range(cells.height):
+            rows = slice(start + band * tall // cells.height, start - (-(band + 1) * tall // cells.height))
+            bands.append(self._pool_band(crop._replace(rows=rows), cells._replace(height=1), check_interrupt))
         return torch.cat(bands)
 
-    def pool_band(
-        self, head: int | None, rows: slice, columns: slice, cells: tuple[int, PoolMode], between: InterruptCheck
-    ) -> Float[Tensor, "1 width"]:
-        """One row of cells, from some queries at a time: a file of little may claim millions of both."""
-        (width, how), height = cells, rows.stop - rows.start
-        step, parts = max(1, BLOCK_WEIGHTS // (columns.stop - columns.start)), []
-        for start in range(rows.start, rows.stop, step):
-            between()
-            stop = min(rows.stop, start + step)
-            part = pool_table(self.tile(head, slice(start, stop), columns), 1, width, how)
-            parts.append(part * ((stop - start) / height) if how == "mean" else part)
+    def _pool_band(self, crop: Crop, cells: CellGrid, check_interrupt: InterruptCheck) -> Float[Tensor, "1 width"]:
+        """Return one row of cells, from some queries at a time: a small file may claim millions of both."""
+        (height, width), parts = crop.size, []
+        for rows in split_range(crop.rows.start, crop.rows.stop, max(1, BLOCK_WEIGHTS // width)):
+            check_interrupt()
+            part = pool_table(self.read(crop._replace(rows=rows)), cells)
+            parts.append(part * ((rows.stop - rows.start) / height) if cells.how == "mean" else part)
         together = torch.cat(parts)
-        return together.sum(0, keepdim=True) if how == "mean" else together.amax(0, keepdim=True)
+        return together.sum(0, keepdim=True) if cells.how == "mean" else together.amax(0, keepdim=True)
 
-    def check_head(self, head: int | None) -> None:
-        """Raise unless there is such a head."""
+    def crop(self, head: int | None, rows: slice, columns: slice) -> Crop:
+        """Return the crop that is asked for; raise if there is no such head or nothing in it."""
         if head is not None and not 0 <= head < self.heads:
             raise wrong("head", head, f"0 … {self.heads - 1}, or None for their mean", "count heads from 0")
-
-    @staticmethod
-    def resolve_slice(name: str, part: slice, size: int) -> tuple[int, int]:
-        """The bounds of a slice of a known axis; raise where nothing is in it."""
-        start, stop, step = part.indices(size)
-        if step != 1 or start >= stop:
-            raise wrong(name, part, f"some of 0 … {size - 1} in steps of 1", "write slice(start, stop)")
-        return start, stop
+        bounded = []
+        for name, part, size in (("rows", rows, self.queries), ("columns", columns, self.keys)):
+            start, stop, step = part.indices(size)
+            if step != 1 or start >= stop:
+                raise wrong(name, part, f"some of 0 … {size - 1} in steps of 1", "write slice(start, stop)")
+            bounded.append(slice(start, stop))
+        return Crop(head, *bounded)
 
     def check_k(self, k: int, most: int) -> None:
-        """Raise unless the k largest can be told."""
+        """Raise unless the k largest weights are known."""
         if not 1 <= k <= most:
             raise wrong("k", k, f"1 … {most}", "ask for no more than were kept")
 
@@ -141,8 +170,8 @@ class AttentionMap(ABC):
 class DenseMap(AttentionMap):
     """Every weight, written out.
 
-    >>> seen = DenseMap(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
-    >>> seen.received_weight()
+    >>> attention = DenseMap(torch.tensor([[[0.5, 0.5], [0.0, 1.0]]]))
+    >>> attention.received_weight()
     tensor([[0.5000, 1.5000]])
     """
 
@@ -158,14 +187,9 @@ class DenseMap(AttentionMap):
         heads, queries, keys = self.weights.shape
         return heads, queries, keys
 
-    def tile(self, head: int | None = None, rows: slice = EVERY, columns: slice = EVERY) -> Float[Tensor, "row column"]:
-        self.check_head(head)
-        rows, columns = (
-            slice(*self.resolve_slice("rows", rows, self.queries)),
-            slice(*self.resolve_slice("columns", columns, self.keys)),
-        )
-        part = self.weights[:, rows, columns]
-        return part.mean(0) if head is None else part[head]
+    def read(self, crop: Crop) -> Float[Tensor, "row column"]:
+        part = self.weights[:, crop.rows, crop.columns]
+        return part.mean(0) if crop.head is None else part[crop.head]
 
     def dense(self) -> Float[Tensor, "head query key"]:
         return self.weights
@@ -176,7 +200,7 @@ class DenseMap(AttentionMap):
     def received_weight(self) -> Float[Tensor, "head key"]:
         return summarize_weights(self.weights, 1).received
 
-    def top(self, k: int, between: InterruptCheck = never_interrupt) -> TopWeights:
+    def top(self, k: int, check_interrupt: InterruptCheck = never_interrupt) -> TopWeights:
         self.check_k(k, self.keys)
         return TopWeights(*self.weights.topk(k, dim=-1))
 
@@ -187,16 +211,24 @@ class DenseMap(AttentionMap):
         return {"kind": "whole"}
 
 
-def pool_table(
-    table: Float[Tensor, "row column"], height: int, width: int, how: PoolMode
-) -> Float[Tensor, "height width"]:
-    """The table in `height` × `width` cells, of the mean or the largest of each.
+def split_range(start: int, stop: int, step: int) -> list[slice]:
+    """Return a range as slices of at most `step`.
 
-    >>> pool_table(torch.tensor([[0.0, 1.0, 3.0, 5.0]]), 1, 2, "mean")
+    >>> split_range(1, 6, 3)
+    [slice(1, 4, None), slice(4, 6, None)]
+    """
+    return [slice(first, min(stop, first + step)) for first in range(start, stop, step)]
+
+
+def pool_table(table: Float[Tensor, "row column"], cells: CellGrid) -> Float[Tensor, "height width"]:
+    """Return the table in cells, each the mean or the largest of its weights.
+
+    >>> pool_table(torch.tensor([[0.0, 1.0, 3.0, 5.0]]), CellGrid(1, 2, "mean"))
     tensor([[0.5000, 4.0000]])
     """
-    if table.shape == (height, width):
+    size = cells.height, cells.width
+    if table.shape == size:
         return table
-    pool = F.adaptive_avg_pool2d if how == "mean" else F.adaptive_max_pool2d
-    small: Tensor = pool(table[None], (height, width))
+    pool = F.adaptive_avg_pool2d if cells.how == "mean" else F.adaptive_max_pool2d
+    small: Tensor = pool(table[None], size)
     return small[0]

@@ -1,4 +1,4 @@
-"""What changed between two attentions of the same size."""
+"""The difference of two attentions of the same size."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +11,13 @@ from regard.compute.weights import TopWeights
 from regard.errors import wrong
 from regard.inspect.recording.attention_map import (
     BLOCK_WEIGHTS,
-    EVERY,
     MAX_WEIGHTS,
     AttentionMap,
+    CellGrid,
+    Crop,
     InterruptCheck,
-    PoolMode,
     never_interrupt,
+    split_range,
 )
 
 
@@ -42,8 +43,8 @@ class Difference(AttentionMap):
     def shape(self) -> tuple[int, int, int]:
         return self.first.shape
 
-    def tile(self, head: int | None = None, rows: slice = EVERY, columns: slice = EVERY) -> Float[Tensor, "row column"]:
-        return self.second.tile(head, rows, columns) - self.first.tile(head, rows, columns)
+    def read(self, crop: Crop) -> Float[Tensor, "row column"]:
+        return self.second.read(crop) - self.first.read(crop)
 
     def entropy(self) -> Float[Tensor, "head query"]:
         return self.second.entropy() - self.first.entropy()
@@ -51,54 +52,35 @@ class Difference(AttentionMap):
     def received_weight(self) -> Float[Tensor, "head key"]:
         return self.second.received_weight() - self.first.received_weight()
 
-    def top(self, k: int, between: InterruptCheck = never_interrupt) -> TopWeights:
-        """The k largest changes of each query, by their size."""
+    def top(self, k: int, check_interrupt: InterruptCheck = never_interrupt) -> TopWeights:
+        """Return the k changes of each query that are largest in size."""
         self.check_k(k, self.keys)
         if self.heads * self.queries * self.keys > 2 * MAX_WEIGHTS:
             raise wrong(
                 "top", f"{self.shape} weights", f"at most {2 * MAX_WEIGHTS:,}", "compare fewer heads, or shorter inputs"
             )
-        rows = max(1, BLOCK_WEIGHTS // self.keys)
-        parts = [
-            [
-                self._find_top(head, slice(start, min(self.queries, start + rows)), k, between)
-                for start in range(0, self.queries, rows)
-            ]
-            for head in range(self.heads)
-        ]
-        joined = [[torch.cat(pieces) for pieces in zip(*part, strict=True)] for part in parts]
-        weights, keys = zip(*joined, strict=True)
-        return TopWeights(torch.stack(weights), torch.stack(keys))
+        blocks = split_range(0, self.queries, max(1, BLOCK_WEIGHTS // self.keys))
+        parts = [self._find_top(head, rows, k, check_interrupt) for head in range(self.heads) for rows in blocks]
+        weights, keys = (torch.cat(pieces).view(self.heads, -1, k) for pieces in zip(*parts, strict=True))
+        return TopWeights(weights, keys)
 
-    def downsample(
-        self,
-        head: int | None = None,
-        rows: slice = EVERY,
-        columns: slice = EVERY,
-        *,
-        size: tuple[int, int] = (512, 512),
-        how: PoolMode = "mean",
-        between: InterruptCheck = never_interrupt,
-    ) -> Float[Tensor, "height width"]:
-        """The change of the pictures: of each cell's mean, or of its largest weight."""
-        both = [
-            seen.downsample(head, rows, columns, size=size, how=how, between=between)
-            for seen in (self.first, self.second)
-        ]
+    def pool(self, crop: Crop, cells: CellGrid, check_interrupt: InterruptCheck) -> Float[Tensor, "height width"]:
+        """Return the change of the pooled maps: of each cell's mean, or of its largest weight."""
+        both = [one.pool(crop, cells, check_interrupt) for one in (self.first, self.second)]
         finest = [max(sizes) for sizes in zip(*(one.shape for one in both), strict=True)]
-        # An overview may have fewer cells than the other picture: each then stands for several.
+        # An overview may have fewer cells than the other map: each then stands for several.
         first, second = (F.interpolate(one[None, None], size=finest, mode="nearest")[0, 0] for one in both)
         return second - first
 
     def tensors(self) -> dict[str, Tensor]:
         both = {"first": self.first, "second": self.second}
-        return {f"{name}/{part}": tensor for name, seen in both.items() for part, tensor in seen.tensors().items()}
+        return {f"{name}/{part}": tensor for name, one in both.items() for part, tensor in one.tensors().items()}
 
     def header(self) -> Mapping[str, object]:
         return {"kind": "difference", "first": dict(self.first.header()), "second": dict(self.second.header())}
 
-    def _find_top(self, head: int, rows: slice, k: int, between: InterruptCheck) -> tuple[Tensor, Tensor]:
-        between()
+    def _find_top(self, head: int, rows: slice, k: int, check_interrupt: InterruptCheck) -> tuple[Tensor, Tensor]:
+        check_interrupt()
         change = self.tile(head, rows)
         keys = change.abs().topk(k, dim=-1).indices
         return change.gather(-1, keys), keys

@@ -1,4 +1,4 @@
-"""An attention too long to write out, kept as what any part of it is found from."""
+"""Attention that is too long to write out, kept as factors from which any part of it is computed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ from regard.inspect.recording.attention_map import (
     INTERACTIVE_WEIGHTS,
     MAX_WEIGHTS,
     AttentionMap,
+    CellGrid,
+    Crop,
     InterruptCheck,
-    PoolMode,
     never_interrupt,
 )
 from regard.inspect.recording.sketch import Sketch
@@ -22,12 +23,12 @@ from regard.inspect.recording.sketch import Sketch
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    r"""What a softmax attention is made of, in memory that is linear in the length.
+    r"""The factors of a softmax attention, in memory that is linear in the length.
 
-    $$ w_{ij} = e^{\langle q_i, k_j \rangle + b_{ij} - t_i} \text{ where } j \le i + r, \text{ else } 0 $$
+    $$ w_{ij} = e^{\langle q_i, k_j \rangle + b_{ij} - t_i} \text{ if } j \le i + r, \text{ else } 0 $$
 
     with $q$ = `query` (times its scale), $k$ = `key` (one for each group of heads), $t$ = `total`, the log of the
-    sum of a row, $b$ = `bias`, of size 1 along what shares it, and $r$ = `reach`, None where every key is seen.
+    sum of a row, $b$ = `bias`, of size 1 along axes that share it, and $r$ = `reach`, None if every key is visible.
     """
 
     query: Float[Tensor, "head query dim"]
@@ -43,8 +44,10 @@ class Factors:
             raise wrong("query and key", got, "(heads, queries, dim) and (groups, keys, dim)", "give whole heads")
         if self.total.shape != self.query.shape[:2]:
             raise wrong("total", describe(self.total), f"{tuple(self.query.shape[:2])}", "give one for each query")
-        shapes = zip(self.bias.shape, self.shape, strict=True) if self.bias is not None and self.bias.dim() == 3 else ()
-        if self.bias is not None and (self.bias.dim() != 3 or any(own not in (1, size) for own, size in shapes)):
+        if self.bias is None:
+            return
+        shapes = zip(self.bias.shape, self.shape, strict=False)
+        if self.bias.dim() != 3 or any(size not in (1, full) for size, full in shapes):
             raise wrong("bias", describe(self.bias), f"axes that broadcast to {self.shape}", "give it size-1 axes")
 
     @property
@@ -53,12 +56,12 @@ class Factors:
         return self.query.shape[0], self.query.shape[1], self.key.shape[1]
 
     def tile(self, head: int, rows: slice, columns: slice) -> Float[Tensor, "row column"]:
-        """The weights of one head, some queries and some keys; `rows` and `columns` have their bounds."""
+        """Return the weights of one head, some queries and some keys; `rows` and `columns` are bounded."""
         group = head * self.key.shape[0] // self.query.shape[0]
         scores = self.query[head, rows] @ self.key[group, columns].T
         if self.bias is not None:
-            own, tall, wide = self.bias.shape
-            part = self.bias[head if own > 1 else 0, rows if tall > 1 else EVERY, columns if wide > 1 else EVERY]
+            heads, tall, wide = self.bias.shape
+            part = self.bias[head if heads > 1 else 0, rows if tall > 1 else EVERY, columns if wide > 1 else EVERY]
             scores = scores + part
         total = self.total[head, rows, None]
         weights = (scores - total.masked_fill(total == float("-inf"), 0.0)).exp_()  # an empty row has weights 0
@@ -70,7 +73,7 @@ class Factors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactoredMap(AttentionMap):
-    """Statistics, largest weights and overview of all, and factors that any tile is computed from, exactly."""
+    """Statistics, largest weights and overview, and factors from which any tile is computed exactly."""
 
     sketch: Sketch
     factors: Factors
@@ -85,12 +88,8 @@ class FactoredMap(AttentionMap):
     def shape(self) -> tuple[int, int, int]:
         return self.factors.shape
 
-    def tile(self, head: int | None = None, rows: slice = EVERY, columns: slice = EVERY) -> Float[Tensor, "row column"]:
-        self.check_head(head)
-        rows, columns = (
-            slice(*self.resolve_slice("rows", rows, self.queries)),
-            slice(*self.resolve_slice("columns", columns, self.keys)),
-        )
+    def read(self, crop: Crop) -> Float[Tensor, "row column"]:
+        head, rows, columns = crop
         if head is not None:
             return self.factors.tile(head, rows, columns)
         total = self.factors.tile(0, rows, columns)
@@ -104,31 +103,20 @@ class FactoredMap(AttentionMap):
     def received_weight(self) -> Float[Tensor, "head key"]:
         return self.sketch.mass
 
-    def top(self, k: int, between: InterruptCheck = never_interrupt) -> TopWeights:
+    def top(self, k: int, check_interrupt: InterruptCheck = never_interrupt) -> TopWeights:
         return self.sketch.top(k)
 
-    def downsample(
-        self,
-        head: int | None = None,
-        rows: slice = EVERY,
-        columns: slice = EVERY,
-        *,
-        size: tuple[int, int] = (512, 512),
-        how: PoolMode = "mean",
-        between: InterruptCheck = never_interrupt,
-    ) -> Float[Tensor, "height width"]:
-        """From the overview where its cells are fine enough or the weights too many, else from the weights."""
-        overview = self.sketch.overview
-        start, stop = self.resolve_slice("rows", rows, self.queries)
-        first, last = self.resolve_slice("columns", columns, self.keys)
-        weights = (stop - start) * (last - first) * (self.heads if head is None else 1)
-        down, across = (1, 1) if overview is None else overview.step
-        # An overview of 500 cells will do for a picture of 512, where that would take seconds.
+    def pool(self, crop: Crop, cells: CellGrid, check_interrupt: InterruptCheck) -> Float[Tensor, "height width"]:
+        """Pool the overview if its cells are fine enough or the weights too many, else the weights."""
+        overview, (tall, wide) = self.sketch.overview, crop.size
+        weights = tall * wide * (self.heads if crop.head is None else 1)
+        # An overview of 500 cells will do for a picture of 512, if computing the weights would take seconds.
         enough = 2 if weights > INTERACTIVE_WEIGHTS else 1
-        tall, wide = enough * (stop - start) >= down * size[0], enough * (last - first) >= across * size[1]
-        if (overview is not None and tall and wide) or weights > MAX_WEIGHTS:
-            return self.sketch.downsample(head, rows, columns, size=size, how=how, between=between)
-        return AttentionMap.downsample(self, head, rows, columns, size=size, how=how, between=between)
+        down, across = (1, 1) if overview is None else overview.step
+        fine = enough * tall >= down * cells.height and enough * wide >= across * cells.width
+        if (overview is not None and fine) or weights > MAX_WEIGHTS:
+            return self.sketch.pool(crop, cells, check_interrupt)
+        return AttentionMap.pool(self, crop, cells, check_interrupt)  # super() does not work in a class with slots
 
     def tensors(self) -> dict[str, Tensor]:
         factors = self.factors

@@ -1,4 +1,4 @@
-"""Recordings in files: safetensors with JSON in the header. Nothing in them can run, and sizes are checked first."""
+"""Write and read recordings: safetensors with JSON in the header. Nothing in them can run; sizes are checked."""
 
 import json
 import re
@@ -16,18 +16,16 @@ from regard.errors import InputError, RegardError, wrong
 from regard.inspect.recording.attention_map import AttentionMap, DenseMap, InterruptCheck, never_interrupt
 from regard.inspect.recording.difference import Difference
 from regard.inspect.recording.factors import FactoredMap, Factors
-from regard.inspect.recording.recording import Recording, TokenLabels
+from regard.inspect.recording.recording import Recording, TokenLabels, is_encodable
 from regard.inspect.recording.sketch import PooledMap, Sketch
 
 FORMAT, VERSION = "regard", 1
 LONGEST = get_bound("recording", "axis")  # positions: more is a mistake or malice
 HEADS = get_bound("recording", "heads")  # of a site: each head is a turn of a loop
-SITES, TENSORS = get_bound("recording", "sites"), get_bound("recording", "tensors")  # of a file: each has its price
+SITES, TENSORS = get_bound("recording", "sites"), get_bound("recording", "tensors")  # of a file: each takes time
 NAME = get_bound("recording", "name")  # characters
-TEXT = get_bound("recording", "text share")  # its part of the limit, at most: JSON takes twenty times its length
-VALUES = get_bound(
-    "recording", "value share"
-)  # the same of its values: an empty object of two characters takes 64 bytes
+TEXT = get_bound("recording", "text share")  # part of the limit that text may be: parsed, it takes twenty times as much
+VALUES = get_bound("recording", "value share")  # the same of values: an empty object, two characters, takes 64 bytes
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # where JSON may hold half a surrogate pair
 DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}
 FIX = "use a file that Recording.save wrote, or restore it from a copy"
@@ -35,14 +33,16 @@ Tensors = Mapping[str, Tensor]
 
 
 def write_recording(recording: Recording, path: Path) -> None:
-    """Write all of it, so that the file is whole or as it was before."""
+    """Write a recording; if that fails, the file stays as it was before."""
     tensors: dict[str, Tensor] = {}
     sites = []
-    for number, (name, seen) in enumerate(recording.items()):
-        own = {f"{number}/{part}": tensor.cpu().contiguous() for part, tensor in seen.tensors().items()}
-        tensors |= {part: tensor.clone() for part, tensor in own.items()}  # safetensors refuses shared storage
-        place = {"offset": recording.offsets[name]} if name in recording.offsets else {}
-        sites.append({"name": name, **seen.header(), "labels": _encode_labels(recording.labels.get(name)), **place})
+    for number, (name, attention) in enumerate(recording.items()):
+        for part, tensor in attention.tensors().items():
+            tensors[f"{number}/{part}"] = tensor.cpu().contiguous().clone()  # safetensors refuses shared storage
+        offset = {"offset": recording.offsets[name]} if name in recording.offsets else {}
+        labels = recording.labels.get(name)
+        texts = None if labels is None else {"queries": labels.queries, "keys": labels.keys}
+        sites.append({"name": name, **attention.header(), "labels": texts, **offset})
     about = {"version": VERSION, "sites": sites, "metadata": recording.metadata, "notes": recording.notes}
     try:
         text = json.dumps(about, ensure_ascii=False, allow_nan=False)
@@ -61,12 +61,12 @@ def write_recording(recording: Recording, path: Path) -> None:
 
 
 def read_recording(
-    path: Path, limit: int, *, name: str | None = None, between: InterruptCheck = never_interrupt
+    path: Path, limit: int, *, name: str | None = None, check_interrupt: InterruptCheck = never_interrupt
 ) -> Recording:
-    """Read it. Shapes are checked on the header alone, before any tensor is.
+    """Read a recording. Shapes are checked from the header alone, before any tensor is read.
 
-    `name` is what messages call the file, its path if there is none. `between` is called between the sites: whoever
-    cannot wait for ever raises there.
+    `name` is what messages call the file, its path if there is none. `check_interrupt` is called between the sites
+    and raises to stop.
     """
     name = name or str(path)
     if not path.is_file():
@@ -76,50 +76,50 @@ def read_recording(
         raise wrong("recording", f"{name} of {size:,} bytes", f"at most {limit:,}", "load it with a larger limit")
     try:
         with safe_open(path, framework="pt") as file:
-            return _build_recording(file, limit, between)
+            return _build_recording(file, limit, check_interrupt)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     except RegardError:
-        raise  # of `between`
+        raise  # of `check_interrupt`
     except (SafetensorError, ValueError, OverflowError, RuntimeError, OSError, MemoryError) as error:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())[:200]
         raise wrong("recording", f"{name} ({reason})", "a whole safetensors file of version 1", FIX) from None
 
 
-def _build_recording(file: Any, limit: int, between: InterruptCheck) -> Recording:
+def _build_recording(file: Any, limit: int, check_interrupt: InterruptCheck) -> Recording:
     about = _parse_header(file.metadata() or {}, limit)
     sites, names = _expect_list("sites", about.get("sites")), file.keys()
     for what, count, bound in (("sites", len(sites), SITES), ("tensors", len(names), TENSORS)):
         if count > bound:
             raise wrong(what, f"{count:,}", f"at most {bound:,}", FIX)
-    between()
+    check_interrupt()
     shapes = {name: _make_meta_tensor(name, file.get_slice(name)) for name in names}
     claimed: set[str] = set()
     empty = [
         _build_map(site, _SiteTensors(f"{n}/", shapes.__getitem__, shapes.keys(), claimed))
         for n, site in enumerate(sites)
     ]
-    between()
+    check_interrupt()
     extra = next((name for name in shapes if name not in claimed), None)
     if extra is not None:
         raise wrong("tensors", f"'{extra}', which belongs to no site", "those of the sites", FIX)
     recording = Recording(metadata=_expect_object("metadata", about.get("metadata")))
     recording.notes += [_expect_text("notes", note) for note in _expect_list("notes", about.get("notes"))]
     for number, (site, shape) in enumerate(zip(sites, empty, strict=True)):
-        between()
+        check_interrupt()
         if shape.heads > HEADS:
             raise wrong("heads", f"{shape.heads:,}", f"at most {HEADS:,}", FIX)
         labels = _read_labels(site, shape)
-        seen = _build_map(site, _SiteTensors(f"{number}/", file.get_tensor, shapes.keys(), claimed))
-        _check_values(seen)
-        kept = recording.add(_read_name(site), seen, _read_offset(site))
+        attention = _build_map(site, _SiteTensors(f"{number}/", file.get_tensor, shapes.keys(), claimed))
+        _check_values(attention)
+        name = recording.add(_read_name(site), attention, _read_offset(site))
         if labels is not None:
-            recording.labels[kept] = labels
+            recording.labels[name] = labels
     return recording
 
 
 def _parse_header(header: Mapping[str, str], limit: int) -> dict[str, Any]:
-    """The text of a file, which is measured before it is read."""
+    """Return the JSON of a file; its size is checked before it is parsed."""
     if FORMAT not in header:
         raise wrong("header", _abbreviate(sorted(header)), f"'{FORMAT}'", FIX)
     text = header[FORMAT]
@@ -128,7 +128,7 @@ def _parse_header(header: Mapping[str, str], limit: int) -> dict[str, Any]:
         if count > bound:
             raise wrong("header", f"{count:,} {unit}", f"at most {bound:,}", "load it with a larger limit")
     about = _expect_object("header", parse_json(text))
-    if SURROGATE.search(text) and not _is_encodable(json.dumps(about, ensure_ascii=False)):
+    if SURROGATE.search(text) and not is_encodable(json.dumps(about, ensure_ascii=False)):
         raise wrong("header", "half a surrogate pair", "text that can be written", FIX)
     if about.get("version") != VERSION:
         fix = "load it with the release that wrote it"
@@ -137,7 +137,7 @@ def _parse_header(header: Mapping[str, str], limit: int) -> dict[str, Any]:
 
 
 def _make_meta_tensor(name: str, part: Any) -> Tensor:
-    """A tensor of that shape and dtype without memory."""
+    """Return a tensor of that shape and dtype without memory."""
     shape, dtype = part.get_shape(), part.get_dtype()
     if dtype not in DTYPES or not 1 <= len(shape) <= 3 or not all(1 <= size <= LONGEST for size in shape):
         raise wrong(name, f"{dtype} {shape}", f"1 … 3 axes of 1 … {LONGEST:,} of {', '.join(DTYPES)}", FIX)
@@ -180,10 +180,8 @@ def _build_map(site: Any, tensors: _SiteTensors, depth: int = 0) -> AttentionMap
         bias = tensors.get_floats("bias") if "bias" in tensors else None
         reach = site.get("reach")
         reach = None if reach is None else _expect_integer("reach", reach)
-        factors = Factors(
-            tensors.get_floats("query"), tensors.get_floats("key"), tensors.get_floats("total"), bias, reach
-        )
-        return FactoredMap(_build_sketch(site, tensors), factors)
+        query, key, total = (tensors.get_floats(part) for part in ("query", "key", "total"))
+        return FactoredMap(_build_sketch(site, tensors), Factors(query, key, total, bias, reach))
     if kind == "difference" and depth == 0:
         pair = (_build_map(site.get(part), tensors.nest(part), depth + 1) for part in ("first", "second"))
         return Difference(*pair)
@@ -195,12 +193,12 @@ def _build_sketch(site: Mapping[str, Any], tensors: _SiteTensors) -> Sketch:
     if "mean" in tensors:
         down, across = (_expect_integer("step", part) for part in (*_expect_list("step", site.get("step")), 0, 0)[:2])
         overview = PooledMap(tensors.get_floats("mean"), tensors.get_floats("peak"), (down, across))
-    spread, mass, largest = (tensors.get_floats(part) for part in ("entropy", "received", "largest"))
-    return Sketch(spread, mass, largest, tensors["places"], overview)
+    entropies, mass, largest = (tensors.get_floats(part) for part in ("entropy", "received", "largest"))
+    return Sketch(entropies, mass, largest, tensors["places"], overview)
 
 
 def _check_values(attention: AttentionMap) -> None:
-    """Raise where a number would lead a reader astray: one that is none, or a key that does not exist."""
+    """Raise if a number is NaN or infinite, or is the index of a key that does not exist."""
     for name, tensor in attention.tensors().items():
         wild = tensor.isnan().any() or (tensor == float("inf")).any()
         if wild or (name not in ("total", "bias") and tensor.isinf().any()):
@@ -222,15 +220,10 @@ def _read_labels(site: Mapping[str, Any], attention: AttentionMap) -> TokenLabel
     if given is None:
         return None
     both = _expect_object("labels", given)
-    labels = TokenLabels(
-        *(tuple(_expect_text(a, t) for t in _expect_list(a, both.get(a))) for a in ("queries", "keys"))
-    )
+    texts = ((axis, _expect_list(axis, both.get(axis))) for axis in ("queries", "keys"))
+    labels = TokenLabels(*(tuple(_expect_text(axis, text) for text in all_texts) for axis, all_texts in texts))
     labels.check(_read_name(site), attention)
     return labels
-
-
-def _encode_labels(labels: TokenLabels | None) -> Any:
-    return None if labels is None else {"queries": labels.queries, "keys": labels.keys}
 
 
 def _expect_object(name: str, thing: object) -> dict[str, Any]:
@@ -250,15 +243,6 @@ def _read_name(site: Mapping[str, Any]) -> str:
     if len(name) > NAME:
         raise wrong("name", f"{len(name):,} characters", f"at most {NAME:,}", FIX)
     return name
-
-
-def _is_encodable(text: str) -> bool:
-    """Whether it can be written: half a surrogate pair cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _expect_integer(name: str, thing: object) -> int:

@@ -1,4 +1,4 @@
-"""Which parts an attention to a source may have: no part is ever left out, and what has no meaning there is refused."""
+"""Checks of cross-attention: every part of its mechanism is used, and parts without a meaning there raise."""
 
 from regard.algebra.aggregates import Soft
 from regard.algebra.definition import apply_dropout
@@ -14,35 +14,35 @@ from regard.layers.memory import Memory
 
 
 def check_source_attention(attention: Attention, *, sequential: bool = False) -> None:
-    """Raise where an attention counts the positions of its queries: hypotheses that ask side by side have none.
+    """Raise if an attention depends on the positions of its queries, which are hypotheses side by side.
 
-    `sequential`: it is asked step by step, so that its rows may follow one another.
+    `sequential`: it attends step by step, so that its rows may depend on the rows before.
     """
     mechanism = attention.mechanism
     if attention.rotary is not None:
         fix = "add positions to the source, or leave rotary out"
-        raise wrong("attention.rotary", "Rotary", "none where a decoder reads a source", fix)
+        raise wrong("attention.rotary", "RotaryPositions", "none in cross-attention", fix)
     if mechanism.bias is not None and not mechanism.bias.columnwise:
         expected, fix = "one that gives every query the same number for a key", "use Prior, or a number for all keys"
         raise wrong("mechanism.bias", type(mechanism.bias).__name__, expected, fix)
     rows = isinstance(mechanism.normalizer, SequentialNormalizer) and not sequential
     if rows or isinstance(mechanism.normalizer, LocalGaussian):
         expected = "one whose rows stand alone, with no center of their own"
-        fix = "read with Walking(…)" if rows else "read with Near(…)"
+        fix = "use MonotonicAttention(…)" if rows else "use PredictiveScope(…)"
         raise wrong("mechanism.normalizer", type(mechanism.normalizer).__name__, expected, fix)
 
 
 def check_single_head(attention: Attention, fix: str) -> None:
-    """Raise where an attention has more than the one head and the soft aggregate that its user computes with."""
+    """Raise unless an attention has one head and the soft aggregate, which its user computes with."""
     heads, aggregate = attention.projections.heads, attention.mechanism.aggregate
     if heads != 1:
-        raise wrong("attention.heads", heads, "1, because the weights of one head are gone on from", "use one head")
+        raise wrong("attention.heads", heads, "1, because one head alone is computed here", "use one head")
     if type(aggregate) is not Soft:
         raise wrong("mechanism.aggregate", type(aggregate).__name__, "Soft", fix)
 
 
 def build_parts(attention: Attention, query: Tensor, memory: Memory) -> Parts:
-    """The parts that these heads read a memory by, checked as every attention is."""
+    """Return the parts of an attention to this memory, checked as `attend` checks them."""
     mechanism = attention.mechanism
     mask = memory.mask.add_head_axis()
     parts = Parts(mechanism.score, mechanism.bias, mask, mechanism.normalizer, mechanism.aggregate)
@@ -51,7 +51,7 @@ def build_parts(attention: Attention, query: Tensor, memory: Memory) -> Parts:
 
 
 def drop_weights(attention: Attention, weights: Tensor, pairs: Pairs) -> Tensor:
-    """The weights with the attention's own dropout, while it trains."""
+    """Apply the attention's dropout to weights, while it trains."""
     if not attention.training or not attention.dropout:
         return weights
     return apply_dropout(weights, pairs, noise.draw_seed(weights.device), attention.dropout)

@@ -1,4 +1,4 @@
-"""Readers that choose: all of the source softly, or one place of it, drawn or the best, and how much of it counts."""
+"""Soft and hard attention to the regions of an image, behind a gate."""
 
 import torch
 
@@ -25,19 +25,19 @@ BEST = Argmax()
 
 
 class RegionAttention(DecoderAttention):
-    r"""The attention of *Show, Attend and Tell*: soft, or hard by any reading, behind a gate.
+    r"""The attention of *Show, Attend and Tell*: soft, or hard by any aggregate, behind a gate.
 
     $$ \hat z_t = \beta_t \sum_i \hat w_{ti} a_i, \qquad \beta_t = \sigma(f_\beta(s_{t-1})), \qquad \hat w_t =
-    \mathrm{reading}(w_t) $$
+    \mathrm{aggregate}(w_t) $$
 
     with $a$ = the regions, $w$ = the weights of `attention`, $f_\beta$ = `gate` (None: $\beta = 1$) and $s$ = the
-    query. Xu et al. 2015, §4 and §4.2.1. While it trains, a random `aggregate` draws; otherwise hard attention looks at
-    the best region. What was drawn, and from what, is given back with the look: a loss needs both.
+    query. Xu et al. 2015, §4 and §4.2.1. In training a random `aggregate` draws a region; otherwise hard attention
+    takes the best one. What was drawn, and from which weights, is part of the result: a loss needs both.
 
     >>> from regard.layers.projections import Projections
-    >>> reader = RegionAttention(Attention(Projections()), query=3, width=3)
+    >>> layer = RegionAttention(Attention(Projections()), query=3, width=3)
     >>> encoded = EncoderOutput(torch.ones(2, 5, 3), torch.tensor([5, 5]), torch.ones(2, 3))
-    >>> reader.attend_step(torch.ones(2, 3), reader.begin(encoded)).weights.dense()[0]
+    >>> layer.attend_step(torch.ones(2, 3), layer.begin(encoded)).weights.dense()[0]
     tensor([0.2000, 0.2000, 0.2000, 0.2000, 0.2000])
     """
 
@@ -46,58 +46,56 @@ class RegionAttention(DecoderAttention):
     ) -> None:
         super().__init__()
         check_source_attention(attention)
-        check_single_head(attention, "give it as `reading`")
+        check_single_head(attention, "give it as `aggregate`")
         self.attention, self.width = attention, width
-        self.reading = Soft() if aggregate is None else aggregate
+        self.aggregate = Soft() if aggregate is None else aggregate
         self.gate = build_linear(query, 1) if gated else None
 
     @property
     def is_hard(self) -> bool:
-        """Whether it looks at one place."""
-        return self.reading.form == "choice"
+        """Whether it attends to one region."""
+        return self.aggregate.form == "choice"
 
     def begin(self, encoded: EncoderOutput) -> DecoderAttentionState:
         memory = self.attention.remember(encoded.states, encoded.content, mask=encoded.mask)
         return DecoderAttentionState(SharedState(memory, encoded.states.shape[0]))
 
-    def attend_step(self, query: Float[Tensor, "row size"], seen: DecoderAttentionState) -> AttentionStep:
-        contexts, weights, draw = self.attend_regions(seen.source.fold(query), seen.source.part)
-        if draw is not None:
-            draw = AttentionSample(
-                draw.soft_weights.flatten(0, 1), None if draw.log_prob is None else draw.log_prob.flatten(0, 1)
-            )
-        later = seen._replace(steps=seen.steps + 1)
-        return AttentionStep(contexts.flatten(0, 1), later, StoredAlignment(weights.flatten(0, 1)), draw)
+    def attend_step(self, query: Float[Tensor, "row size"], state: DecoderAttentionState) -> AttentionStep:
+        contexts, weights, sample = self.attend_regions(state.source.fold(query), state.source.part)
+        if sample is not None:
+            sample = AttentionSample(*(None if part is None else part.flatten(0, 1) for part in sample))  # type: ignore[arg-type]
+        later = state._replace(steps=state.steps + 1)
+        return AttentionStep(contexts.flatten(0, 1), later, StoredAlignment(weights.flatten(0, 1)), sample)
 
     def attend_all(self, queries: Float[Tensor, "batch target size"], encoded: EncoderOutput) -> AttentionSequence:
-        contexts, weights, draw = self.attend_regions(queries, self.begin(encoded).source.part)
-        return AttentionSequence(contexts, StoredAlignment(weights), draw)
+        contexts, weights, sample = self.attend_regions(queries, self.begin(encoded).source.part)
+        return AttentionSequence(contexts, StoredAlignment(weights), sample)
 
     def attend_regions(
         self, queries: Float[Tensor, "batch query size"], memory: Memory
     ) -> tuple[Float[Tensor, "batch query width"], Float[Tensor, "batch query source"], AttentionSample | None]:
-        """What queries see, the weights that they see it with, and how those were chosen."""
+        """Return contexts and weights, and what hard attention sampled them from."""
         pairs = Pairs(queries.shape[1], memory.length, device=queries.device)
-        odds = self.compute_soft_weights(queries, memory, pairs)
-        reading = self.reading if self.training or not self.is_hard else BEST
-        weights, log_prob = reading(odds, pairs, noise.draw_seed(queries.device) if reading.random else None)
+        soft = self.compute_soft_weights(queries, memory, pairs)
+        aggregate = self.aggregate if self.training or not self.is_hard else BEST
+        weights, log_prob = aggregate(soft, pairs, noise.draw_seed(queries.device) if aggregate.random else None)
         notify_watchers(weights)
         contexts = self.attention.projections.merge(drop_weights(self.attention, weights, pairs) @ memory.value)
         if self.gate is not None:
             contexts = contexts * torch.sigmoid(self.gate(queries))
-        draw = AttentionSample(odds[:, 0], None if log_prob is None else log_prob[:, 0]) if self.is_hard else None
-        return contexts, weights[:, 0], draw
+        sample = AttentionSample(soft[:, 0], None if log_prob is None else log_prob[:, 0]) if self.is_hard else None
+        return contexts, weights[:, 0], sample
 
     def compute_soft_weights(
         self, queries: Tensor, memory: Memory, pairs: Pairs
     ) -> Float[Tensor, "batch 1 query source"]:
-        """The weights before anything is chosen. Regions are few: a table of them is cheap, and losses want it."""
-        asked = self.attention.projections.project_queries(queries)
-        parts = build_parts(self.attention, asked, memory)
-        return weigh(parts, parts.score.stream, asked, memory.key, pairs, seed=None).weights
+        """Return the weights before the aggregate. Regions are few: their table is cheap, and losses need it."""
+        projected = self.attention.projections.project_queries(queries)
+        parts = build_parts(self.attention, projected, memory)
+        return weigh(parts, parts.score.stream, projected, memory.key, pairs, seed=None).weights
 
 
-# What a reader can do with its weights, by the name of the way it learns.
+# The aggregate of each training method.
 AGGREGATES: dict[str, type[Aggregate]] = {
     "soft": Soft,
     "reinforce": Sample,

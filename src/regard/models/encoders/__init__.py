@@ -1,8 +1,11 @@
-"""Encoders: from sources to what decoders read."""
+"""Encoders: from sources to the states that decoders attend to.
 
-from regard.models.encoders.convolutional import ConvolutionalEncoder
-from regard.models.encoders.pyramidal import PyramidalEncoder
-from regard.models.encoders.recurrent import RecurrentEncoder
-from regard.models.encoders.transformer import TransformerEncoder
+`ENCODERS` maps the names that configurations use to the functions that build them: an encoder is one file and one line
+here. The encoders of images and sound are built by their tasks.
+"""
 
-__all__ = ["ConvolutionalEncoder", "PyramidalEncoder", "RecurrentEncoder", "TransformerEncoder"]
+ENCODERS = {
+    "recurrent": "regard.models.encoders.recurrent:build_recurrent",
+    "transformer": "regard.models.encoders.transformer:build_transformer",
+    "convolutional": "regard.models.encoders.convolutional:build_convolutional",
+}

@@ -1,4 +1,4 @@
-"""Images behind the encoder's interface: the regions of a grid are the positions of a source."""
+"""Encoders of images: the regions of a grid are the positions of a source."""
 
 import torch
 from torch import nn
@@ -8,20 +8,19 @@ from regard.compute.kernels.dropout import dropout
 from regard.layers.memory import zero_padding
 from regard.layers.positions import LearnedPositions
 from regard.layers.projections import build_linear
-from regard.models.interface import Encoder, EncoderOutput
-from regard.models.pooling import mean_pool
+from regard.models.interface import Encoder, EncoderOutput, mean_pool
 
 MIDDLE = 0.5  # of pixels that go from 0 to 1
 
 
 class GridEncoder(Encoder):
-    r"""Regions of an image, as what a decoder reads.
+    r"""Regions of an image, which a decoder attends to.
 
     $$ a_i = \mathrm{ReLU}(W f_i) + p_i, \qquad \bar a = \frac{1}{L} \sum_i a_i $$
 
-    with $f$ = what `network` makes of the source (the source itself, where it holds features already), $W$ =
-    `project`, $p$ = `places` (a learned vector for each region) and $\bar a$ = the summary. Xu et al. 2015, §3.1.1,
-    where the network ends with convolutions so that a region keeps its place.
+    with $f$ = the output of `network` (the identity, if the source holds features already), $W$ = `project`, $p$ =
+    `positions` (a learned vector for each region) and $\bar a$ = the summary. Xu et al. 2015, §3.1.1: the network ends
+    with convolutions, so that a region keeps its position.
 
     >>> encoder = GridEncoder(nn.Identity(), channels=3, width=5, regions=7)
     >>> encoder(torch.ones(2, 7, 3), torch.tensor([7, 7])).summary.shape
@@ -31,7 +30,7 @@ class GridEncoder(Encoder):
     def __init__(self, network: nn.Module, *, channels: int, width: int, regions: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.network, self.project = network, build_linear(channels, width)
-        self.places = LearnedPositions(regions, width)
+        self.positions = LearnedPositions(regions, width)
         self.width = self.summary = width
         self.regions, self.dropout = regions, dropout
 
@@ -39,7 +38,7 @@ class GridEncoder(Encoder):
         features = self.network(source)
         if self.training:
             features = dropout(features, self.dropout)
-        states = self.places(torch.relu(self.project(features)))
+        states = self.positions(torch.relu(self.project(features)))
         if self.training:
             states = dropout(states, self.dropout)
         encoded = EncoderOutput(states, lengths, mean_pool(states, lengths))
@@ -47,7 +46,7 @@ class GridEncoder(Encoder):
 
 
 class SmallNetwork(nn.Module):
-    """A few convolutions that halve the image each: learned with the task, for drawings.
+    """Convolutions that each halve the image, trained with the task: for drawings.
 
     >>> SmallNetwork((5, 7))(torch.ones(2, 3, 8, 12)).shape
     torch.Size([2, 6, 7])
@@ -67,9 +66,9 @@ class SmallNetwork(nn.Module):
 
 
 class Coordinates(nn.Module):
-    """Two more colors, which say where a pixel is: down and across, from 0 to 1. Liu et al. 2018 (*CoordConv*).
+    """Adds two channels, the coordinates of each pixel, down and across, from 0 to 1. Liu et al. 2018 (*CoordConv*).
 
-    What stands left of what can then be said by the first convolution, rather than learned region by region.
+    The first convolution can then tell left from right, which would otherwise be learned region by region.
 
     >>> Coordinates()(torch.zeros(1, 3, 2, 3))[0, 3:]
     tensor([[[0.0000, 0.0000, 0.0000],
@@ -81,5 +80,5 @@ class Coordinates(nn.Module):
     def forward(self, image: Float[Tensor, "batch colors height width"]) -> Float[Tensor, "batch more height width"]:
         height, width = image.shape[-2:]
         down, across = (torch.linspace(0, 1, size).to(image) for size in (height, width))
-        places = torch.stack(torch.meshgrid(down, across, indexing="ij"))
-        return torch.cat([image, places.expand(len(image), -1, -1, -1)], dim=1)
+        coordinates = torch.stack(torch.meshgrid(down, across, indexing="ij"))
+        return torch.cat([image, coordinates.expand(len(image), -1, -1, -1)], dim=1)

@@ -19,7 +19,7 @@ class PyramidalEncoder(Encoder):
     $$ h^j_i = f_j(h^j_{i-1}, [h^{j-1}_{2i}; h^{j-1}_{2i+1}]) $$
 
     with $f_j$ = `layers[j]`, of which the first reads the frames themselves, `stack` of them at once. Chan et al. 2016,
-    eq. 5. A decoder has so many fewer positions to look at, and to step over in training.
+    eq. 5. A decoder then has fewer positions to attend to.
 
     >>> cells = [nn.LSTM(2 * 3, 5, bidirectional=True), nn.LSTM(2 * 10, 5, bidirectional=True)]
     >>> heard = PyramidalEncoder(cells, stack=2)(torch.ones(2, 17, 3), torch.tensor([17, 6]))
@@ -36,12 +36,12 @@ class PyramidalEncoder(Encoder):
         self.width = self.summary = layers[-1].hidden_size * (2 if layers[-1].bidirectional else 1)
 
     def forward(self, source: Float[Tensor, "batch frame filter"], lengths: Int[Tensor, " batch"]) -> EncoderOutput:
-        # What lies behind the end would be part of the last stack, and half of a pair above it.
+        # Otherwise padding would be part of the last stack, and half of a pair in the layer above.
         source = zero_padding(source, Lengths(lengths))
         states, lengths = stack_frames(source, lengths, self.stack)
         last = states
-        for place, cells in enumerate(self.layers):
-            if place:
+        for layer, cells in enumerate(self.layers):
+            if layer:
                 states, lengths = stack_frames(states, lengths, 2)
             states, last = run_cells(cells, self.apply_dropout(states), lengths)  # type: ignore[arg-type]  # of a ModuleList
             states = zero_padding(states, Lengths(lengths))
@@ -54,7 +54,7 @@ class PyramidalEncoder(Encoder):
 def stack_frames(
     states: Float[Tensor, "batch long width"], lengths: Int[Tensor, " batch"], count: int
 ) -> tuple[Float[Tensor, "batch short wide"], Int[Tensor, " batch"]]:
-    """Every `count` neighbors as one; zeros fill up the last.
+    """Return every `count` neighbors as one vector; zeros fill up the last.
 
     >>> stack_frames(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([3]), 2)
     (tensor([[[1., 2.],

@@ -1,4 +1,4 @@
-"""Beam search. It knows of a decoder that it begins, advances, and that its states can be selected from."""
+"""Beam search over any decoder whose states can be selected from."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.kernels.ranking import rank
 from regard.errors import InputError, wrong
 from regard.models.interface import Decoder, EncoderOutput
+from regard.models.kernels.ranking import rank
 from regard.models.search.hypothesis import (
     CompleteHypotheses,
     Hypothesis,
@@ -17,22 +17,21 @@ from regard.models.search.hypothesis import (
     SpecialTokens,
     compute_row_weights,
     expand_limit,
+    find_kept_rows,
     run_to_end,
 )
 from regard.models.search.scorer import HypothesisScorer, compute_coverage_penalty
 from regard.models.selection import select
 
-SPARE = 8  # rows are removed when one in so many is finished: removing costs a copy
-
 
 @dataclass(frozen=True, slots=True)
 class BeamOptions:
-    """How to search.
+    """Options of beam search.
 
     At each step the `width` best continuations of a sentence are kept, and an ending that is among the `width` best
     continuations is a complete hypothesis, of which the `best` are returned. `stop="exact"` ends a sentence when no
-    live hypothesis can become better than the worst of those, whatever may follow, so that stopping changes nothing;
-    `stop="full"` ends it when `width` hypotheses are complete, as is usual, and is faster with a length penalty.
+    live hypothesis can become better than the worst of those, so that stopping changes nothing; `stop="full"` ends it
+    when `width` hypotheses are complete, as is usual, and is faster with a length penalty.
     """
 
     width: int = 5
@@ -53,34 +52,34 @@ def beam_search(
     marks: SpecialTokens,
     limit: int | Int[Tensor, " batch"],
     *,
-    plan: BeamOptions | None = None,
+    options: BeamOptions | None = None,
     attention: bool = False,
 ) -> list[list[Hypothesis]]:
-    """The best hypotheses of each sentence, best first. After `limit` tokens a hypothesis has to end.
+    """Return the best hypotheses of each sentence, best first. After `limit` tokens a hypothesis has to end.
 
-    `attention`: each hypothesis carries where it looked. The decoder is used as it is: put it in evaluation first.
+    `attention`: each hypothesis has its weights. The decoder is used as it is: put it in evaluation mode first.
     """
-    plan = BeamOptions() if plan is None else plan
+    options = BeamOptions() if options is None else options
     if not len(encoded.lengths):
         return []
     with torch.inference_mode():
-        hunt = BeamSearch(decoder, marks, plan, attention or plan.scoring.coverage > 0)
-        found, trace = run_to_end(hunt.run(encoded, expand_limit(limit, encoded.lengths)))
+        search = BeamSearch(decoder, marks, options, attention or options.scoring.coverage > 0)
+        found, trace = run_to_end(search.run(encoded, expand_limit(limit, encoded.lengths)))
     hypotheses = found.build_hypotheses(trace, encoded.lengths)
     if attention:
         return hypotheses
-    return [[replace(one, weights=None) for one in own] for own in hypotheses]
+    return [[replace(one, weights=None) for one in several] for several in hypotheses]
 
 
 def take_best(several: list[list[Hypothesis]]) -> list[Hypothesis]:
-    """Return the best hypothesis of each sentence; raise where a sentence has none, because no score was a number."""
+    """Return the best hypothesis of each sentence; raise if one has none because no score was a number."""
     if not all(several):
         raise no_hypothesis()
-    return [own[0] for own in several]
+    return [hypotheses[0] for hypotheses in several]
 
 
 def no_hypothesis() -> InputError:
-    """The error for a sentence without a hypothesis: no score was a number."""
+    """Return the error for a sentence without a hypothesis: no score was a number."""
     fix = "check the input and the weights, or train it again with a lower rate"
     return wrong("model", "scores that are not finite", "finite numbers", fix)
 
@@ -108,33 +107,36 @@ class Continuations(NamedTuple):
 
 
 class BeamSearch:
-    """One search: what stays the same over its steps."""
+    """One beam search: a decoder, special tokens and options."""
 
-    def __init__(self, decoder: Decoder[Any], marks: SpecialTokens, plan: BeamOptions, attention: bool) -> None:
-        self.decoder, self.marks, self.plan, self.attention = decoder, marks, plan, attention
+    def __init__(self, decoder: Decoder[Any], marks: SpecialTokens, options: BeamOptions, attention: bool) -> None:
+        self.decoder, self.marks, self.options, self.attention = decoder, marks, options, attention
 
     def run(self, encoded: EncoderOutput, most: Int[Tensor, " batch"]) -> SearchSteps:
-        """Step by step."""
+        """Search step by step."""
         live = self.start(encoded, most)
-        found = CompleteHypotheses.create_empty(len(most), self.plan.best, encoded.states)
+        found = CompleteHypotheses.create_empty(len(most), self.options.best, encoded.states)
         for steps in range(int(most.max()) + 1):
             taken = self.decoder.advance(live.tokens.flatten(), live.state)
-            looked = compute_row_weights(taken.weights, live.tokens.numel(), wanted=self.attention)
-            live = self.add_coverage(live, looked)
+            weights = compute_row_weights(taken.weights, live.tokens.numel(), wanted=self.attention)
+            live = self.add_coverage(live, weights)
             choice = self.choose(live, taken.vector, steps)
             found, complete = self.collect_endings(found, live, choice, steps)
             live = live._replace(complete=complete)
-            kept = self.find_unfinished(found, live, choice)
+            finished = self.find_finished(found, live, choice)
+            # A finished sentence does not go on, even while its rows are kept.
+            choice = choice._replace(log_probs=choice.log_probs.masked_fill(finished[:, None], float("-inf")))
+            kept = find_kept_rows(finished)
             live, parents = self.step(live, choice, taken.state, kept)
             going = (live.tokens.flatten(), parents.flatten(), live.log_probs.flatten())
-            yield SearchStep(looked, *going, choice.ending.flatten())
+            yield SearchStep(weights, *going, choice.ending.flatten())
             if not len(live.owners):
                 break
         return found
 
     def start(self, encoded: EncoderOutput, most: Tensor) -> LiveBeams:
-        """One hypothesis for each sentence, that has said nothing; the other places are empty."""
-        sentences, width = len(most), self.plan.width
+        """Return one empty hypothesis for each sentence; the other slots are unused."""
+        sentences, width = len(most), self.options.width
         device = most.device
         owners = torch.arange(sentences, device=device)
         log_probs = encoded.states.new_full((sentences, width), float("-inf"))
@@ -144,16 +146,16 @@ class BeamSearch:
         state = select(self.decoder.begin(encoded), owners.repeat_interleave(width))
         return LiveBeams(owners, most, log_probs, tokens, None, real, torch.zeros_like(owners), state)
 
-    def add_coverage(self, live: LiveBeams, looked: Tensor | None) -> LiveBeams:
-        """With what was looked at so far, where that counts."""
-        if not self.plan.scoring.coverage or looked is None:
+    def add_coverage(self, live: LiveBeams, weights: Tensor | None) -> LiveBeams:
+        """Add the weights of a step to the coverage, if it counts."""
+        if not self.options.scoring.coverage or weights is None:
             return live
-        now = looked.view(*live.tokens.shape, -1)
+        now = weights.view(*live.tokens.shape, -1)
         return live._replace(covered=now if live.covered is None else live.covered + now)
 
     def choose(self, live: LiveBeams, vectors: Float[Tensor, "row width"], steps: int) -> Continuations:
-        """The best continuations, and the endings that are among the best of both."""
-        width, output = self.plan.width, self.decoder.output
+        """Return the best continuations, and the endings that are among the best of both."""
+        width, output = self.options.width, self.decoder.output
         excluded = torch.tensor([self.marks.end, *self.marks.never], device=vectors.device)
         scores, tokens, totals, outside = rank(vectors, output.weight, output.bias, width, excluded)
         base = live.log_probs - totals.view_as(live.log_probs)
@@ -161,20 +163,20 @@ class BeamSearch:
         going = base[..., None] + scores.view(*base.shape, -1)
         going = torch.where((live.limits > steps)[:, None, None], going, float("-inf"))
         log_probs, flat = going.flatten(1).topk(width, dim=1)
-        said = tokens.view(len(base), -1).gather(1, flat)
+        chosen = tokens.view(len(base), -1).gather(1, flat)
         least = torch.cat([log_probs, ends], dim=1).topk(width, dim=1).values[:, -1:]
         ending = torch.where((ends >= least) & (ends > float("-inf")), ends, float("-inf"))
-        return Continuations(log_probs, said, flat.div(scores.shape[1], rounding_mode="floor"), ending)
+        return Continuations(log_probs, chosen, flat.div(scores.shape[1], rounding_mode="floor"), ending)
 
     def collect_endings(
         self, found: CompleteHypotheses, live: LiveBeams, choice: Continuations, steps: int
     ) -> tuple[CompleteHypotheses, Tensor]:
-        """With the hypotheses that end at this step; and how many each sentence has had."""
+        """Return the hypotheses with those that end at this step, and how many each sentence has completed."""
         ended = choice.ending > float("-inf")
         if not bool(ended.any()):
             return found, live.complete
         covered = None if live.covered is None else compute_coverage_penalty(live.covered, live.real)
-        scores = self.plan.scoring.score(choice.ending, steps + 1, covered)
+        scores = self.options.scoring.score(choice.ending, steps + 1, covered)
         rows = torch.arange(ended.numel(), device=ended.device).view_as(ended)
         new = CompleteHypotheses(scores, choice.ending, torch.full_like(rows, steps), rows)
         best = CompleteHypotheses(*(part[live.owners] for part in found)).merge_best(new)
@@ -183,27 +185,21 @@ class BeamSearch:
         )
         return merged, live.complete + ended.sum(1)
 
-    def find_unfinished(
+    def find_finished(
         self, found: CompleteHypotheses, live: LiveBeams, choice: Continuations
-    ) -> Int[Tensor, " find_unfinished"]:
-        """The sentences to go on with: those that are not finished, and finished ones until there are many."""
+    ) -> Bool[Tensor, " sentence"]:
+        """Return which sentences are finished: the stopping rule."""
         best = choice.log_probs[:, 0]
-        if self.plan.stop == "full":
-            done = live.complete >= self.plan.width
+        if self.options.stop == "full":
+            finished = live.complete >= self.options.width
         else:
-            done = found.scores[live.owners, -1] >= self.plan.scoring.bound_score(best, live.limits)
-        done |= best == float("-inf")
-        if not bool(done.any()):
-            return torch.arange(len(done), device=done.device)
-        choice.log_probs[done] = float("-inf")  # what is finished says no more, wherever it still stands
-        if int(done.sum()) * SPARE < len(done):
-            return torch.arange(len(done), device=done.device)
-        return (~done).nonzero()[:, 0]
+            finished = found.scores[live.owners, -1] >= self.options.scoring.bound_score(best, live.limits)
+        return finished | (best == float("-inf"))
 
     def step(self, live: LiveBeams, choice: Continuations, state: Any, kept: Tensor) -> tuple[LiveBeams, Tensor]:
-        """The chosen hypotheses of the sentences that are kept, and the rows that they came from."""
+        """Return the chosen hypotheses of the kept sentences, and the rows that they came from."""
         slots = choice.slots[kept]
-        parents = kept[:, None] * self.plan.width + slots
+        parents = kept[:, None] * self.options.width + slots
         covered = None if live.covered is None else live.covered.flatten(0, 1)[parents]
         same = len(kept) == len(live.owners)
         later = LiveBeams(

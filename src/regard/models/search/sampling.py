@@ -1,4 +1,4 @@
-"""One path for each row: the best token at each step, or one drawn at random."""
+"""Greedy search and sampling: one token for each row at each step, the best or one drawn at random."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,9 @@ from torch import nn
 
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels import noise
-from regard.compute.kernels.ranking import rank
 from regard.errors import wrong
 from regard.models.interface import Decoder, EncoderOutput
-from regard.models.search.beam import SPARE
+from regard.models.kernels.ranking import rank
 from regard.models.search.beam import take_best as best_hypotheses
 from regard.models.search.hypothesis import (
     CompleteHypotheses,
@@ -22,29 +21,29 @@ from regard.models.search.hypothesis import (
     SpecialTokens,
     compute_row_weights,
     expand_limit,
+    find_kept_rows,
     run_to_end,
 )
 from regard.models.selection import select
 
 
 class NextTokens(NamedTuple):
-    """What each row says next, how probable that was, and how probable the end was."""
+    """The next token of each row, its log-probability, and that of the end."""
 
     tokens: Int[Tensor, " row"]
     log_probs: Float[Tensor, " row"]
     ending: Float[Tensor, " row"]
 
 
-Picker = Callable[
-    [nn.Linear, Tensor, Tensor, int], NextTokens
-]  # from output layer, vectors, the rows' names and the step
+# From the output layer, the vectors, the rows among all, and the step.
+Picker = Callable[[nn.Linear, Tensor, Tensor, int], NextTokens]
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
-    """How to draw: from the distribution at `temperature`, of the `top` best tokens (0: of all), `count` times.
+    """Options of sampling: from the distribution at `temperature`, of the `top` best tokens (0: of all), `count` times.
 
-    The same `seed` draws the same, whatever else is in the batch and in whatever order, if sentences keep their names.
+    The same `seed` draws the same, whatever the rest and the order of the batch, if sentences keep their stream ids.
     """
 
     temperature: float = 1.0
@@ -68,7 +67,7 @@ def greedy_search(
     *,
     attention: bool = False,
 ) -> list[Hypothesis]:
-    """The best token at each step, until that is the end. After `limit` tokens it has to be."""
+    """Return the hypothesis of the best token at each step. After `limit` tokens it has to end."""
     with torch.inference_mode():
         path = SinglePathSearch(decoder, marks, build_greedy_picker(marks, encoded.states.device), attention)
         found, trace = run_to_end(path.run(encoded, expand_limit(limit, encoded.lengths)))
@@ -79,7 +78,7 @@ def build_greedy_picker(marks: SpecialTokens, device: torch.device) -> Picker:
     """Picks the best token that may be said."""
     excluded = torch.tensor([marks.end, *marks.never], device=device)
 
-    def best(output: nn.Linear, vectors: Tensor, names: Tensor, step: int) -> NextTokens:
+    def best(output: nn.Linear, vectors: Tensor, streams: Tensor, step: int) -> NextTokens:
         ranked = rank(vectors, output.weight, output.bias, 1, excluded)
         going, ending = ranked.scores[:, 0], ranked.excluded[:, 0]
         tokens = torch.where(ending >= going, marks.end, ranked.tokens[:, 0])
@@ -94,81 +93,84 @@ def sample(
     marks: SpecialTokens,
     limit: int | Int[Tensor, " batch"],
     *,
-    plan: SamplingOptions | None = None,
-    names: Int[Tensor, " batch"] | None = None,
+    options: SamplingOptions | None = None,
+    streams: Int[Tensor, " batch"] | None = None,
     attention: bool = False,
 ) -> list[list[Hypothesis]]:
-    """`plan.count` hypotheses for each sentence, drawn with replacement. After `limit` tokens one has to end.
+    """Return `options.count` hypotheses for each sentence, drawn with replacement. After `limit` tokens one has to end.
 
-    `names` tell the random numbers of sentences apart (their places in the batch, where none are given).
+    `streams` are the ids of the sentences' random streams (None: their indices in the batch).
     """
-    plan = SamplingOptions() if plan is None else plan
-    names = torch.arange(len(encoded.lengths), device=encoded.lengths.device) if names is None else names
+    options = SamplingOptions() if options is None else options
+    streams = torch.arange(len(encoded.lengths), device=encoded.lengths.device) if streams is None else streams
     with torch.inference_mode():
-        path = SinglePathSearch(decoder, marks, build_sampling_picker(marks, plan, names), attention, plan.count)
+        path = SinglePathSearch(
+            decoder, marks, build_sampling_picker(marks, options, streams), attention, options.count
+        )
         found, trace = run_to_end(path.run(encoded, expand_limit(limit, encoded.lengths)))
-    lengths, count = encoded.lengths.repeat_interleave(plan.count), plan.count
+    lengths, count = encoded.lengths.repeat_interleave(options.count), options.count
     hypotheses = best_hypotheses(found.build_hypotheses(trace, lengths))
     return [hypotheses[start : start + count] for start in range(0, len(hypotheses), count)]
 
 
-def build_sampling_picker(marks: SpecialTokens, plan: SamplingOptions, names: Int[Tensor, " batch"]) -> Picker:
-    """Picks at random, for each of the `plan.count` rows of a sentence by numbers of its own."""
-    named = (names[:, None] * plan.count + torch.arange(plan.count, device=names.device)).flatten()
+def build_sampling_picker(marks: SpecialTokens, options: SamplingOptions, streams: Int[Tensor, " batch"]) -> Picker:
+    """Return a picker that draws; each of the `options.count` rows of a sentence has its own random stream."""
+    ids = (streams[:, None] * options.count + torch.arange(options.count, device=streams.device)).flatten()
 
     def draw(output: nn.Linear, vectors: Tensor, rows: Tensor, step: int) -> NextTokens:
-        return sample_tokens(output(vectors), named[rows], step, marks, plan)
+        return sample_tokens(output(vectors), ids[rows], step, marks, options)
 
     return draw
 
 
-def sample_tokens(logits: Tensor, names: Tensor, step: int, marks: SpecialTokens, plan: SamplingOptions) -> NextTokens:
-    """One token for each row, by where a uniform number falls among the cumulated probabilities."""
+def sample_tokens(
+    logits: Tensor, streams: Tensor, step: int, marks: SpecialTokens, options: SamplingOptions
+) -> NextTokens:
+    """Draw one token for each row: the one whose cumulated probability a uniform number falls into."""
     totals = logits.logsumexp(1)
     allowed = logits.index_fill(1, torch.tensor(marks.never, dtype=torch.long, device=logits.device), float("-inf"))
-    places = None
-    if plan.top and plan.top < logits.shape[1]:
-        allowed, places = allowed.topk(plan.top, dim=1)
-    shares = (allowed.double() / plan.temperature).softmax(1).cumsum(1)
-    uniform = noise.draw_uniform(plan.seed, (), names, torch.tensor([step], device=names.device))
+    indices = None
+    if options.top and options.top < logits.shape[1]:
+        allowed, indices = allowed.topk(options.top, dim=1)
+    shares = (allowed.double() / options.temperature).softmax(1).cumsum(1)
+    uniform = noise.draw_uniform(options.seed, (), streams, torch.tensor([step], device=streams.device))
     picked = torch.searchsorted(shares, uniform.double() * shares[:, -1:]).clamp_max(shares.shape[1] - 1)
-    tokens = picked if places is None else places.gather(1, picked)
+    tokens = picked if indices is None else indices.gather(1, picked)
     return NextTokens(tokens[:, 0], logits.gather(1, tokens)[:, 0] - totals, logits[:, marks.end] - totals)
 
 
 class LivePaths(NamedTuple):
-    """The rows that are still there: their places among all, what they said last, how probable they are, whether they
-    have ended."""
+    """The rows that are kept: their indices among all, last tokens, log-probabilities, and whether they have ended."""
 
-    places: Int[Tensor, " row"]
+    indices: Int[Tensor, " row"]
     tokens: Int[Tensor, " row"]
     log_probs: Float[Tensor, " row"]
     ended: Bool[Tensor, " row"]
 
 
 class SinglePathSearch(NamedTuple):
-    """A search that goes on with one token for each row."""
+    """A search with one hypothesis for each row."""
 
     decoder: Decoder[Any]
     marks: SpecialTokens
     pick: Picker
     attention: bool
-    rows_per_sentence: int = 1  # rows of each sentence
+    rows_per_sentence: int = 1
 
     def run(self, encoded: EncoderOutput, most: Int[Tensor, " batch"]) -> SearchSteps:
-        """From the beginning to the end of each row; finished rows are removed."""
+        """Search step by step; finished rows are removed."""
         state = self.decoder.begin(encoded)
         if self.rows_per_sentence > 1:
             index = torch.arange(len(most), device=most.device).repeat_interleave(self.rows_per_sentence)
             state, most = select(state, index), most[index]
-        places = torch.arange(len(most), device=most.device)
+        indices = torch.arange(len(most), device=most.device)
         rows = LivePaths(
-            places, torch.full_like(places, self.marks.begin), torch.zeros(len(most), device=most.device), places < 0
+            indices, torch.full_like(indices, self.marks.begin), torch.zeros(len(most), device=most.device), indices < 0
         )
         found = None
         for steps in range(int(most.max()) + 1 if len(most) else 0):
             taken = self.decoder.advance(rows.tokens, state)
-            looked = compute_row_weights(taken.weights, len(rows.tokens), wanted=self.attention)
+            weights = compute_row_weights(taken.weights, len(rows.tokens), wanted=self.attention)
             rows = self.pick_tokens(rows, taken.vector, most, steps)
             found = CompleteHypotheses.create_empty(len(most), 1, taken.vector) if found is None else found
             rows, ending = record_endings(found, rows, self.marks.end, steps)
@@ -176,15 +178,15 @@ class SinglePathSearch(NamedTuple):
             if len(kept) < len(rows.ended):
                 rows = LivePaths(*(part[kept] for part in rows))
             state = taken.state if len(kept) in (0, len(taken.vector)) else select(taken.state, kept)
-            yield SearchStep(looked, rows.tokens, kept, mask_ended(rows), ending)
+            yield SearchStep(weights, rows.tokens, kept, mask_ended(rows), ending)
             if not len(kept):
                 break
         return CompleteHypotheses.create_empty(0, 1, torch.zeros(())) if found is None else found
 
     def pick_tokens(self, rows: LivePaths, vectors: Float[Tensor, "row width"], most: Tensor, steps: int) -> LivePaths:
-        """With the next token of each row: the end, where there is room for no other."""
-        tokens, more, ending = self.pick(self.decoder.output, vectors, rows.places, steps)
-        forced = most[rows.places] <= steps
+        """Return the rows with their next tokens: the end, if no other is allowed."""
+        tokens, more, ending = self.pick(self.decoder.output, vectors, rows.indices, steps)
+        forced = most[rows.indices] <= steps
         if bool(forced.any()):
             tokens = torch.where(forced, self.marks.end, tokens)
             more = torch.where(forced, ending, more)
@@ -192,24 +194,17 @@ class SinglePathSearch(NamedTuple):
 
 
 def mask_ended(rows: LivePaths) -> Float[Tensor, " row"]:
-    """How probable the rows are that have not ended; −inf for those that have and still stand."""
+    """Return the log-probabilities of the rows, −inf for those that have ended."""
     return torch.where(rows.ended, float("-inf"), rows.log_probs)
 
 
 def record_endings(
     found: CompleteHypotheses, rows: LivePaths, end: int, steps: int
 ) -> tuple[LivePaths, Float[Tensor, " row"]]:
-    """Writes down the rows that end at this step; and how probable each is, −inf for the others."""
+    """Record the rows that end at this step; return also their log-probabilities, −inf for the others."""
     ending = (rows.tokens == end) & ~rows.ended
     here = ending.nonzero()[:, 0]
-    own = rows.places[here]
+    own = rows.indices[here]
     found.scores[own, 0] = found.log_probs[own, 0] = rows.log_probs[here]
     found.ends[own, 0], found.rows[own, 0] = steps, here
     return rows._replace(ended=rows.ended | ending), torch.where(ending, rows.log_probs, float("-inf"))
-
-
-def find_kept_rows(ended: Bool[Tensor, " row"]) -> Int[Tensor, " kept"]:
-    """The rows to go on with: those that have not ended, and ended ones until there are many."""
-    if int(ended.sum()) * SPARE < len(ended):
-        return torch.arange(len(ended), device=ended.device)
-    return (~ended).nonzero()[:, 0]

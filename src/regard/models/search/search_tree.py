@@ -1,4 +1,4 @@
-"""A search while it goes on: the tree of its hypotheses, a step at a time."""
+"""The tree of hypotheses of a search, a step at a time."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,10 +17,10 @@ ROOT = -1  # what the first branches grow from
 
 
 class Branch(NamedTuple):
-    """A hypothesis that has said one token more.
+    """A hypothesis with one more token than the branch with the number `parent`.
 
-    It goes on from the branch with the number `parent`. `log_prob` is that of all its tokens; `weights` is where it
-    looked when it said this one; a `score` means that this token is the end, and is what complete ones are ranked by.
+    `log_prob` is that of all its tokens, `weights` are those of this step. If this token is the end, `score` is what
+    complete hypotheses are ranked by.
     """
 
     number: int
@@ -37,23 +37,23 @@ def iterate_search(
     marks: SpecialTokens,
     limit: int | Int[Tensor, " batch"],
     *,
-    plan: BeamOptions | SamplingOptions | None = None,
+    options: BeamOptions | SamplingOptions | None = None,
 ) -> Iterator[list[Branch]]:
-    """The new branches of each step of one sentence's search: greedy where no `plan` is given.
+    """Yield the new branches of each step of one sentence's search, which is greedy without `options`.
 
-    The same search as `greedy`, `beam` and `sample`, which return the branches that end. Who stops asking stops it.
+    The same search as `greedy_search`, `beam_search` and `sample`, which return the branches that end.
     """
     if len(encoded.lengths) != 1:
         fix = "watch one after another"
         raise wrong("encoded", f"{len(encoded.lengths)} sentences", "one to be watched", fix)
-    walk = start_search(decoder, encoded, marks, expand_limit(limit, encoded.lengths), plan)
-    growing = SearchTree(marks.end, plan.scoring if isinstance(plan, BeamOptions) else HypothesisScorer())
+    search = start_search(decoder, encoded, marks, expand_limit(limit, encoded.lengths), options)
+    tree = SearchTree(marks.end, options.scoring if isinstance(options, BeamOptions) else HypothesisScorer())
     while True:
-        with torch.inference_mode():  # not around the yield: who watches has a mode of his own
-            moment = next(walk, None)
-            if moment is None:
+        with torch.inference_mode():  # not around the yield: the caller has a mode of its own
+            step = next(search, None)
+            if step is None:
                 return
-            branches = growing.add_step(moment)
+            branches = tree.add_step(step)
         yield branches
 
 
@@ -62,17 +62,17 @@ def start_search(
     encoded: EncoderOutput,
     marks: SpecialTokens,
     most: Int[Tensor, " batch"],
-    plan: BeamOptions | SamplingOptions | None,
+    options: BeamOptions | SamplingOptions | None,
 ) -> SearchSteps:
-    """The search that a plan means."""
-    if isinstance(plan, BeamOptions):
-        return BeamSearch(decoder, marks, plan, attention=True).run(encoded, most)
-    if plan is None:
+    """Start the search that these options describe."""
+    if isinstance(options, BeamOptions):
+        return BeamSearch(decoder, marks, options, attention=True).run(encoded, most)
+    if options is None:
         return SinglePathSearch(decoder, marks, build_greedy_picker(marks, most.device), attention=True).run(
             encoded, most
         )
-    draw = build_sampling_picker(marks, plan, torch.zeros_like(most))
-    return SinglePathSearch(decoder, marks, draw, attention=True, rows_per_sentence=plan.count).run(encoded, most)
+    draw = build_sampling_picker(marks, options, torch.zeros_like(most))
+    return SinglePathSearch(decoder, marks, draw, attention=True, rows_per_sentence=options.count).run(encoded, most)
 
 
 class SearchTree:
@@ -81,37 +81,37 @@ class SearchTree:
     def __init__(self, end: int, scoring: HypothesisScorer) -> None:
         self.end, self.scoring = end, scoring
         self.steps, self.next = 0, 0
-        self.rows: list[int] | None = None  # the branch of each row
-        self.seen: dict[int, Tensor] = {}  # what each branch has looked at in all, where coverage counts
+        self.rows: list[int] | None = None  # number of the branch of each row
+        self.coverage: dict[int, Tensor] = {}  # sum of the weights of each branch, if coverage counts
 
-    def add_step(self, moment: SearchStep) -> list[Branch]:
-        """The branches of one more step: endings first, then those that go on, each the best first."""
+    def add_step(self, step: SearchStep) -> list[Branch]:
+        """Return the branches of one more step: endings first, then those that go on, each best first."""
         self.steps += 1
-        owners = [ROOT] * len(moment.ending) if self.rows is None else self.rows
+        owners = [ROOT] * len(step.ending) if self.rows is None else self.rows
         branches = []
-        for row, log_prob in enumerate(moment.ending.tolist()):
+        for row, log_prob in enumerate(step.ending.tolist()):
             if log_prob > float("-inf"):
-                score = self.score_ending(log_prob, owners[row], moment, row)
-                branches.append(self.add_branch(owners[row], self.end, log_prob, moment, row)._replace(score=score))
+                score = self.score_ending(log_prob, owners[row], step, row)
+                branches.append(self.add_branch(owners[row], self.end, log_prob, step, row)._replace(score=score))
         self.rows = []
-        going = zip(moment.tokens.tolist(), moment.parents.tolist(), moment.log_probs.tolist(), strict=True)
+        going = zip(step.tokens.tolist(), step.parents.tolist(), step.log_probs.tolist(), strict=True)
         for token, row, log_prob in going:
             if log_prob > float("-inf"):
-                branches.append(self.add_branch(owners[row], token, log_prob, moment, row))
+                branches.append(self.add_branch(owners[row], token, log_prob, step, row))
             self.rows.append(branches[-1].number if log_prob > float("-inf") else ROOT)
         return branches
 
-    def add_branch(self, parent: int, token: int, log_prob: float, moment: SearchStep, row: int) -> Branch:
-        number, looked = self.next, None if moment.weights is None else moment.weights[row]
+    def add_branch(self, parent: int, token: int, log_prob: float, step: SearchStep, row: int) -> Branch:
+        number, weights = self.next, None if step.weights is None else step.weights[row]
         self.next += 1
-        if self.scoring.coverage and looked is not None:
-            self.seen[number] = looked + self.seen.get(parent, 0.0)
-        return Branch(number, parent, token, log_prob, looked)
+        if self.scoring.coverage and weights is not None:
+            self.coverage[number] = weights + self.coverage.get(parent, 0.0)
+        return Branch(number, parent, token, log_prob, weights)
 
-    def score_ending(self, log_prob: float, parent: int, moment: SearchStep, row: int) -> float:
-        """What a branch that ends here is ranked by."""
+    def score_ending(self, log_prob: float, parent: int, step: SearchStep, row: int) -> float:
+        """Return the score of a branch that ends here."""
         covered = None
-        if self.scoring.coverage and moment.weights is not None:
-            seen = moment.weights[row] + self.seen.get(parent, 0.0)
-            covered = compute_coverage_penalty(seen[None, None], torch.ones_like(seen, dtype=torch.bool)[None])
+        if self.scoring.coverage and step.weights is not None:
+            total = step.weights[row] + self.coverage.get(parent, 0.0)
+            covered = compute_coverage_penalty(total[None, None], torch.ones_like(total, dtype=torch.bool)[None])
         return float(self.scoring.score(torch.tensor([[log_prob]], dtype=torch.float64), self.steps, covered))

@@ -37,13 +37,13 @@ class ForcedAggregate(Aggregate):
 
 @contextmanager
 def use_aggregate(model: EncoderDecoder[Any], aggregate: Aggregate) -> Iterator[None]:
-    """Use another aggregate in the decoder's attention within a `with` block."""
-    reader = cast(RegionAttention, model.decoder.reader)
-    before, reader.reading = reader.reading, aggregate
+    """Replace the aggregate of a captioner inside a `with` block."""
+    attention = cast(RegionAttention, model.decoder.attention)
+    before, attention.aggregate = attention.aggregate, aggregate
     try:
         yield
     finally:
-        reader.reading = before
+        attention.aggregate = before
 
 
 def compute_expected_log_likelihood(

@@ -20,7 +20,7 @@ from regard.training import DataShare
 SMALL = CaptionerConfig("reinforce", "scaled-dot", size=7, hidden=11, width=13, channels=(5, 6, 7))
 INIT_STD = 0.6  # from zero, so that looks differ
 DRAWS = 20_000  # of each scene
-ATTENTION_PREFIX = "decoder.reader.attention."  # the parameters that decide on nothing but where to look
+ATTENTION_PREFIX = "decoder.attention.attention."  # the parameters that decide on nothing but where to look
 
 
 class GradientCase(NamedTuple):

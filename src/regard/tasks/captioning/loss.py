@@ -6,8 +6,8 @@ import torch
 
 from regard.algebra.aggregates import Baseline, reinforce
 from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.kernels.cross_entropy import cross_entropy
 from regard.models import EncoderDecoder, TeacherForcingOutput
+from regard.models.kernels.cross_entropy import cross_entropy
 from regard.tasks.captioning.config import CaptioningTraining
 from regard.tasks.captioning.generation import encode_images
 

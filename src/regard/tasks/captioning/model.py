@@ -6,11 +6,13 @@ from torch import nn
 
 from regard.layers.projections import build_linear
 from regard.models import EncoderDecoder
-from regard.models.builder import build_cells, build_cross_attention, build_token_embedding
+from regard.models.attention_builder import build_cross_attention
 from regard.models.decoders.decoder_attention import DecoderAttention, FixedContext
 from regard.models.decoders.recurrent import BahdanauDecoder
 from regard.models.decoders.region_attention import AGGREGATES, RegionAttention
+from regard.models.embedding import build_token_embedding
 from regard.models.encoders.grid import Coordinates, GridEncoder, SmallNetwork
+from regard.models.recurrence import build_cells
 from regard.tasks.captioning.config import CaptionerConfig
 from regard.tasks.captioning.datasets import CaptioningDataset
 

@@ -18,7 +18,7 @@ def get_segmenter(kind: SegmentKind) -> Callable[[str], list[str]]:
     - `word`: letters that belong together; every sign, every digit and every Chinese character is its own
     - `blank`: what lies between blanks, for text that is already tokenized
     - `character`: every character, blanks too
-    - `load_jieba`: Chinese words, by rjieba
+    - `jieba`: Chinese words, by rjieba
     """
     match kind:
         case "word":

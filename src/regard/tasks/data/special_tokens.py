@@ -17,4 +17,4 @@ def search(
     """Return the best hypotheses of each source, of at most `room` tokens; without options, those of greedy search."""
     if options is None:
         return [[best] for best in greedy_search(decoder, encoded, SPECIAL_TOKENS, room, attention=attention)]
-    return beam_search(decoder, encoded, SPECIAL_TOKENS, room, plan=options, attention=attention)
+    return beam_search(decoder, encoded, SPECIAL_TOKENS, room, options=options, attention=attention)

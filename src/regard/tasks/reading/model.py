@@ -11,8 +11,8 @@ from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.dropout import dropout
 from regard.layers.bidirectional import AttentionFlow, AttentionFlowOutput
 from regard.layers.projections import build_linear
-from regard.models.builder import build_score
-from regard.models.pooling import mean_pool
+from regard.models.attention_builder import build_score
+from regard.models.interface import mean_pool
 from regard.models.recurrence import Cells, run_cells
 from regard.tasks.reading.config import SpanReaderConfig
 

@@ -7,14 +7,14 @@ from torch import nn
 from regard.models import EncoderDecoder, ModelConfig
 from regard.models.builder import build_decoder
 from regard.models.config import RecurrentConfig
-from regard.models.encoders import PyramidalEncoder
+from regard.models.encoders.pyramidal import PyramidalEncoder
 from regard.tasks.speech.config import Listener, SpeechConfig, Speller
 
 
 def build_speech_model(config: SpeechConfig, *, symbols: int) -> EncoderDecoder[Any]:
     """Return the model of this configuration for a vocabulary of this size.
 
-    >>> type(build_speech_model(SpeechConfig(), symbols=12).decoder.reader).__name__
+    >>> type(build_speech_model(SpeechConfig(), symbols=12).decoder.attention).__name__
     'LocationAwareAttention'
     """
     encoder = build_listener(config.listener, config.features.filters)

@@ -99,9 +99,9 @@ class SpeechPredictor:
 
     def draw_attention(self, frames: Frames, found: Transcript) -> Any:
         """Draw the spectrogram, and under it the attention of each symbol."""
-        from regard.inspect.draw.speech import draw_speech_attention
+        from regard.inspect.draw.spectrogram import draw_spectrogram
 
         if found.weights is None:
             raise no_attention_error("model", "the sound", "location")
         seconds = len(frames) * self.config.features.hop / 1000
-        return draw_speech_attention(frames.numpy(), found.weights.cpu().numpy(), found.tokens, seconds)
+        return draw_spectrogram(frames.numpy().T, found.weights.cpu().numpy(), found.tokens, seconds)

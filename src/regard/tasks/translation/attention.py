@@ -1,6 +1,5 @@
 """The attention of every layer and head of a translator for a given translation."""
 
-import re
 from collections.abc import Sequence
 
 import torch
@@ -13,8 +12,6 @@ from regard.models import EncoderOutput
 from regard.tasks.data import BEGIN, END
 from regard.tasks.prediction import no_attention_error
 from regard.tasks.translation.translator import Translator
-
-BLOCK = re.compile(r"(encoder|decoder)\.(?:blocks|stages)\.(\d+)\.(attention|source)")
 
 
 def record_translation(
@@ -77,36 +74,29 @@ def label_recording(
     )
     named = Recording(notes=seen.notes, metadata=seen.metadata)
     for name, one in seen.items():
+        role = getattr(translator.model.get_submodule(name), "role", None)
+        site = name_site(name, role)
         if name.startswith("encoder"):
-            named.label(read, read, sites=named.add(name_site(name), one))
-        elif is_self_attention(name):
-            named.label(before, before, sites=named.add(name_site(name), one))
+            named.label(read, read, sites=named.add(site, one))
+        elif role == "self":
+            named.label(before, before, sites=named.add(site, one))
         else:
             whole = DenseMap(restore_hidden_positions(one.dense(), len(source), hidden)) if hidden else one
-            named.label(answers, read, sites=named.add(name_site(name), whole))
+            named.label(answers, read, sites=named.add(site, whole))
     return named
 
 
-def is_self_attention(site: str) -> bool:
-    """Return whether a site of a decoder is self-attention: blocks of a Transformer have `source` beside it."""
-    return re.fullmatch(r"decoder\.blocks\.\d+\.attention", site) is not None
+def name_site(site: str, role: str | None) -> str:
+    """Return a name for people: the side, the layer if there are several, and whether a decoder attends to itself.
 
-
-def name_site(site: str) -> str:
-    """Return a readable name of a site.
-
-    >>> [
-    ...     name_site(f"{part}.0.{kind}")
-    ...     for part, kind in (("encoder.blocks", "attention"), ("decoder.blocks", "source"))
-    ... ]
-    ['encoder 1', 'decoder 1']
-    >>> name_site("decoder.blocks.1.attention"), name_site("decoder.reader.gaze.attention")
+    >>> name_site("encoder.blocks.0.attention", "self"), name_site("decoder.blocks.0.source", "cross")
+    ('encoder 1', 'decoder 1')
+    >>> name_site("decoder.blocks.1.attention", "self"), name_site("decoder.attention.scope.attention", "cross")
     ('decoder 2, itself', 'decoder')
     """
-    found = BLOCK.fullmatch(site)
-    if found is None:
-        return site.partition(".")[0]
-    return f"{found[1]} {int(found[2]) + 1}" + (", itself" if is_self_attention(site) else "")
+    side, *path = site.split(".")
+    layer = next((f" {int(step) + 1}" for step in path if step.isdigit()), "")
+    return side + layer + (", itself" if side == "decoder" and role == "self" else "")
 
 
 def merge_steps(seen: Recording) -> Recording:

@@ -3,11 +3,11 @@
 //   const lines = createArcs(element, { weights, rows, columns, scale, threshold, chosen, name, dark, language, onchoose(row) });
 
 import { buildPalette, isDark, toCss } from "./colors.js";
+import { makeSvg } from "./controls.js";
 import { countLabels, labelAt, shorten } from "./labels.js";
 import { computeAmount, createLocalSource } from "./source.js";
 import { createFormatter } from "./words.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const STEP = 20; // pixels from a token to the next
 const WIDTH = 520;
 const EDGE = 170; // room for tokens on either side
@@ -16,9 +16,7 @@ const FAINTEST = 0.02; // thinner lines cannot be seen
 
 export function createArcs(element, options) {
   const state = { scale: "none", threshold: 0, name: "", ...options };
-  const picture = document.createElementNS(SVG, "svg");
-  picture.setAttribute("class", "regard-arcs");
-  picture.setAttribute("role", "img");
+  const picture = makeSvg("svg", { class: "regard-arcs", role: "img" });
   element.append(picture);
 
   function update(changes = {}) {
@@ -36,25 +34,21 @@ export function createArcs(element, options) {
   }
 
   function drawLine({ row, column, amount }, colors) {
-    const line = document.createElementNS(SVG, "path");
     const [from, to] = [(row + 0.5) * STEP + 5, (column + 0.5) * STEP + 5];
     const middle = WIDTH / 2;
-    line.setAttribute("d", `M${EDGE},${from} C${middle},${from} ${middle},${to} ${WIDTH - EDGE},${to}`);
-    line.setAttribute("fill", "none");
-    line.setAttribute("stroke", toCss(colors, 0.35 + 0.65 * amount));
-    line.setAttribute("stroke-width", String(Math.max(0.5, 4 * amount)));
-    line.setAttribute("opacity", state.chosen === undefined || state.chosen === row ? "1" : "0.12");
-    return line;
+    return makeSvg("path", {
+      d: `M${EDGE},${from} C${middle},${from} ${middle},${to} ${WIDTH - EDGE},${to}`,
+      fill: "none",
+      stroke: toCss(colors, 0.35 + 0.65 * amount),
+      "stroke-width": Math.max(0.5, 4 * amount),
+      opacity: state.chosen === undefined || state.chosen === row ? 1 : 0.12,
+    });
   }
 
-  function drawToken(labels, place, x, anchor, asks) {
-    const text = document.createElementNS(SVG, "text");
-    const label = labelAt(labels, place);
-    text.textContent = `\u2068${shorten(label, 22)}\u2069`;
-    text.setAttribute("x", String(x));
-    text.setAttribute("y", String((place + 0.5) * STEP + 9));
-    text.setAttribute("text-anchor", anchor);
-    if (asks) {
+  function drawToken(labels, place, x, anchor, isQuery) {
+    const label = `\u2068${shorten(labelAt(labels, place), 22)}\u2069`;
+    const text = makeSvg("text", { x, y: (place + 0.5) * STEP + 9, "text-anchor": anchor }, label);
+    if (isQuery) {
       text.setAttribute("class", place === state.chosen ? "regard-asking chosen" : "regard-asking");
       text.addEventListener("click", () => state.onchoose?.(place));
     }
@@ -62,7 +56,7 @@ export function createArcs(element, options) {
   }
 
   update();
-  return { update, element: picture, destroy: () => picture.remove() };
+  return { update };
 }
 
 // The thickest lines, drawn last so that they lie on top.

@@ -1,5 +1,5 @@
 // Colors whose lightness rises or falls all the way, so that they survive grey printing and color blindness.
-// regard.draw.colors has the same formulas; a test compares the two.
+// regard.inspect.draw.colors has the same formulas; a test compares the two.
 
 const PALETTES = {
   // [lightness from, to], [hue from, to] in degrees, [chroma at the ends, in the middle]

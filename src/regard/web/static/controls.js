@@ -1,9 +1,19 @@
 // Labelled controls, each a plain element of HTML that a keyboard and a screen reader know.
 
 import { colorTable } from "./tiles.js";
+import { formatSiteName } from "./words.js";
 
+/** An element of HTML with these properties, `role` and `ariaLabel` among them. */
 export function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** An element of SVG with these attributes. */
+export function makeSvg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   element.append(...children);
   return element;
 }
@@ -49,8 +59,7 @@ export function createSlider(onchange) {
 export function createLegend() {
   const [low, high] = [make("span"), make("span")];
   const bar = make("canvas", { width: 256, height: 1 });
-  const element = make("span", { className: "regard-legend" }, low, bar, high);
-  element.setAttribute("role", "img");
+  const element = make("span", { className: "regard-legend", role: "img" }, low, bar, high);
   return {
     element,
     set(paint, least, most) {
@@ -64,14 +73,12 @@ export function createLegend() {
 
 /** Buttons of which one is pressed: { element, set(options, chosen), label(text) }. */
 export function createToggle(onchange) {
-  const group = make("div", { className: "regard-toggle" });
-  group.setAttribute("role", "group");
+  const group = make("div", { className: "regard-toggle", role: "group" });
   return {
     element: group,
     set(options, chosen) {
       group.replaceChildren(...options.map(([value, text]) => {
-        const button = make("button", { type: "button", textContent: text });
-        button.setAttribute("aria-pressed", String(value === chosen));
+        const button = make("button", { type: "button", textContent: text, ariaPressed: String(value === chosen) });
         button.addEventListener("click", () => {
           onchange(value);
           [...group.children][options.findIndex(([other]) => other === value)]?.focus();
@@ -81,4 +88,19 @@ export function createToggle(onchange) {
     },
     label: (text) => group.setAttribute("aria-label", text),
   };
+}
+
+/** Names the controls of an attention, and gives them what there is to choose from and what is chosen. */
+export function fillControls(controls, say, { sites, site, head, scale, threshold, drawing }) {
+  const words = { site: "layer", head: "headName", scale: "colors", threshold: "threshold", drawing: "drawing" };
+  for (const [name, word] of Object.entries(words)) controls[name].label(say(word));
+  controls.site.set(sites.map(({ name }, place) => [place, formatSiteName(name, say)]), site);
+  controls.site.element.hidden = sites.length < 2;
+  const count = sites[site].heads;
+  const heads = Array.from({ length: count }, (_, place) => [place, String(place + 1)]);
+  controls.head.set(count > 1 ? [[-1, say("mean")], ...heads] : heads, head);
+  controls.head.element.hidden = count < 2;
+  controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), scale);
+  controls.threshold.set(threshold);
+  controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), drawing);
 }

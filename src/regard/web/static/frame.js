@@ -1,6 +1,6 @@
 // What surrounds the cells of a heat map: labels, lines, the cursor.
 
-import { countLabels, labelAt, shorten } from "./labels.js";
+import { countLabels, labelAt, roundStep, shorten } from "./labels.js";
 
 const FONT = '12px system-ui, "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
 const LINE = 14; // pixels from one label to the next
@@ -66,7 +66,7 @@ function drawLabels(context, map) {
     context.textAlign = "right";
     writeText(context, fitText(context, labelAt(options.rows, row), left - 10), left - 6, y);
   }
-  const columns = [...shown(position.x, position.width, plot.width, options.columns)];
+  const columns = [...iterateLabels(position.x, position.width, plot.width, options.columns)];
   const texts = columns.map((column) => fitText(context, labelAt(options.columns, column), top - 10));
   const level = texts.every((text) => context.measureText(text).width <= position.width - 4);
   columns.forEach((column, place) => {
@@ -108,23 +108,18 @@ function* iterateLabels(offset, size, room, labels) {
   }
 }
 
-function roundStep(least) {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= least);
-}
-
 /** A frame around the cell under the pointer, and a paler one around the chosen row. */
 function drawCursor(context, { position, plot, margins: { left, top }, source, cursor: cell, chosen, dark }) {
   context.strokeStyle = dark ? "#ffb454" : "#c2410c";
   const width = Math.min(plot.width, source.columns * position.width + position.x);
-  const outlined = (x, y, across, down, line) => {
+  const outline = (x, y, across, down, line) => {
     context.lineWidth = line;
     context.strokeRect(Math.round(left + x) + 0.5, Math.round(top + y) + 0.5, Math.max(2, across), Math.max(2, down));
   };
-  if (chosen) outlined(0, position.y + chosen.row * position.height, width, position.height, 1);
+  if (chosen) outline(0, position.y + chosen.row * position.height, width, position.height, 1);
   if (!cell) return;
   const [x, y] = [position.x + cell.column * position.width, position.y + cell.row * position.height];
   if (x > -position.width && y > -position.height && x < plot.width && y < plot.height) {
-    outlined(x, y, position.width, position.height, 2);
+    outline(x, y, position.width, position.height, 2);
   }
 }

@@ -8,6 +8,7 @@
 //   });
 
 import { isDark } from "./colors.js";
+import { make } from "./controls.js";
 import { createPaint, drawThumbnail } from "./tiles.js";
 import { createFormatter } from "./words.js";
 
@@ -15,9 +16,7 @@ const PIXELS = 72;
 
 export function createHeadGrid(element, options) {
   const state = { ...options };
-  const table = document.createElement("div");
-  table.className = "regard-grid";
-  table.setAttribute("role", "grid");
+  const table = make("div", { className: "regard-grid", role: "grid" });
   element.append(table);
   let buttons = new Map();
   let shown; // the sites that the buttons are of
@@ -62,31 +61,21 @@ export function createHeadGrid(element, options) {
   }
 
   function createSiteRow(site, place, say) {
-    const row = document.createElement("div");
-    row.className = "regard-grid-row";
-    row.setAttribute("role", "row");
-    const name = Object.assign(document.createElement("span"), { className: "regard-grid-name", textContent: site.name });
-    name.setAttribute("role", "rowheader");
+    const name = make("span", { className: "regard-grid-name", textContent: site.name, role: "rowheader" });
     const heads = site.heads.map((source, head) => createThumbnail(source, place, head, say));
     if (site.heads.length > 1 && state.mean) heads.unshift(createThumbnail(state.mean[place], place, -1, say));
-    row.append(name, ...heads);
-    return row;
+    return make("div", { className: "regard-grid-row", role: "row" }, name, ...heads);
   }
 
   function createThumbnail(source, site, head, say) {
-    const cell = Object.assign(document.createElement("span"), { className: "regard-grid-cell" });
-    cell.setAttribute("role", "gridcell");
-    const button = Object.assign(document.createElement("button"), { type: "button", source });
-    const label = head < 0 ? say("mean") : say("head", { head: head + 1 });
-    button.setAttribute("aria-label", say("headOf", { site: state.sites[site].name, head: label }));
-    button.title = label;
-    button.append(document.createElement("canvas"));
+    const title = head < 0 ? say("mean") : say("head", { head: head + 1 });
+    const ariaLabel = say("headOf", { site: state.sites[site].name, head: title });
+    const button = make("button", { type: "button", source, title, ariaLabel }, make("canvas"));
     button.addEventListener("click", () => choose({ site, head }));
     buttons.set(`${site}/${head}`, button);
-    cell.append(button);
-    return cell;
+    return make("span", { className: "regard-grid-cell", role: "gridcell" }, button);
   }
 
   update();
-  return { update, element: table, destroy: () => table.remove() };
+  return { update };
 }

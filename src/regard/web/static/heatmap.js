@@ -7,11 +7,12 @@
 //     threshold: 0,         // what is drawn as nothing: less than this share of the scale
 //     kind: "weights",      // or "difference": from less to more
 //     name, language, dark, height,
-//     onhover({ row, column, weight }), onchoose({ row, column }), onview({ x, y, width, height }),
+//     onhover({ row, column, weight }), onchoose({ row, column }), onview({ row, column, width, height }),
 //   });
-//   map.update({ threshold: 0.1 });  map.fit();  map.zoom(2);  map.view = …;  map.canvas;  map.destroy();
+//   map.update({ threshold: 0.1 });  map.fit();  map.zoom(2);  map.view = …;  map.canvas;
 
 import { isDark } from "./colors.js";
+import { make } from "./controls.js";
 import { mapFrame } from "./frame.js";
 import { listen } from "./gestures.js";
 import { countLabels, formatExactly, labelAt } from "./labels.js";
@@ -35,22 +36,15 @@ class HeatMap {
     this.chosen = undefined;
     this.build();
     this.update(options);
-    this.watch = new ResizeObserver(() => this.resize());
-    this.watch.observe(this.frame);
+    new ResizeObserver(() => this.resize()).observe(this.frame);
   }
 
   build() {
-    const make = (tag, name) => Object.assign(document.createElement(tag), { className: name });
-    this.frame = make("div", "regard-heatmap");
-    this.canvas = make("canvas", "regard-heatmap-canvas");
-    this.tip = make("div", "regard-tip");
-    this.tip.hidden = true;
-    this.readout = make("p", "regard-readout");
-    this.readout.setAttribute("role", "status");
-    this.canvas.map = this; // for scripts that start from the page
-    this.canvas.tabIndex = 0;
-    this.canvas.setAttribute("role", "application");
-    this.frame.append(this.canvas, this.tip);
+    const map = this; // for scripts that start from the page
+    this.canvas = make("canvas", { className: "regard-heatmap-canvas", tabIndex: 0, role: "application", map });
+    this.tip = make("div", { className: "regard-tip", hidden: true });
+    this.frame = make("div", { className: "regard-heatmap" }, this.canvas, this.tip);
+    this.readout = make("p", { className: "regard-readout", role: "status" });
     this.element.append(this.frame, this.readout);
     listen(this.canvas, {
       hover: (x, y) => this.moveCursor(this.cellAt(x, y), x, y),
@@ -259,12 +253,5 @@ class HeatMap {
     const inward = (at, low, high) => (at < low ? low - at + 20 : at > high ? high - at - 20 : 0);
     this.move(inward(left, margins.left, margins.left + plot.width), inward(top, margins.top, margins.top + plot.height));
     this.moveCursor(cell, ...this.centerOf(cell.row, cell.column));
-  }
-
-  destroy() {
-    this.watch.disconnect();
-    cancelAnimationFrame(this.frameAsked);
-    this.frame.remove();
-    this.readout.remove();
   }
 }

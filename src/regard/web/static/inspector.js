@@ -2,7 +2,7 @@
 //
 //   createInspector(element, recording, { language, theme });
 //
-// `recording` is what regard.draw.report writes:
+// `recording` is what regard.inspect.draw.report writes:
 //   { title, exact, notes: [], labels: [[token, …]], tables: [packed],
 //     chapters: [{ name, score, beside, sites: [{ name, kind, rows, columns, heads, height, width, step, table }] }] }
 // where rows and columns are places in `labels`, or null for numbers, and `table` is a place in `tables`.
@@ -10,35 +10,27 @@
 import { createArcs } from "./arcs.js";
 import { createMediaView } from "./media.js";
 import { isDark } from "./colors.js";
-import { createChoice, createLegend, createSlider, createToggle, make } from "./controls.js";
+import { createChoice, createLegend, createSlider, createToggle, fillControls, make } from "./controls.js";
 import { createHeadGrid } from "./grid.js";
 import { createHeatMap } from "./heatmap.js";
 import { formatExactly } from "./labels.js";
 import { loadSiteSources, readWeights } from "./tables.js";
 import { createPaint } from "./tiles.js";
 import { createTokenPair, listTokens } from "./tokens.js";
-import { addWords, chooseLanguage, createFormatter, formatSiteName } from "./words.js";
+import { addWords, chooseLanguage, createFormatter, formatHeadName, formatSiteName } from "./words.js";
 
 addWords({
   en: {
-    hypotheses: "Hypotheses", layer: "Layer", headName: "Head", colors: "Colors", threshold: "Hide below",
-    none: "0 to 1", row: "by row", global: "by largest", map: "Map", lines: "Lines", drawing: "Drawing",
-    allHeads: "All heads", fit: "Show all", score: "score {score}", theme: "Dark or light", language: "Language",
     exactAll: "Weights are exact: every digit of float32.",
     exactBits: "Weights are rounded to {digits} significant digits to keep this file small.",
     rowLargest: "row’s largest",
     whole: "All queries together: weight received on average",
-    fromRow: "Where “{token}” looks", fromColumn: "What looks at “{token}”", tokens: "Tokens",
   },
   zh: {
-    hypotheses: "候选译文", layer: "层", headName: "头", colors: "着色", threshold: "隐藏低于",
-    none: "0 到 1", row: "按行", global: "按最大值", map: "热图", lines: "连线", drawing: "图形",
-    allHeads: "全部注意力头", fit: "显示全部", score: "得分 {score}", theme: "深色或浅色", language: "语言",
     exactAll: "权重精确：保留 float32 的每一位。",
     exactBits: "为了缩小文件，权重保留 {digits} 位有效数字。",
     rowLargest: "该行最大值",
     whole: "所有查询的平均权重",
-    fromRow: "“{token}” 关注哪里", fromColumn: "哪些词元关注 “{token}”", tokens: "词元",
   },
 });
 
@@ -143,9 +135,7 @@ class Inspector {
     this.say = createFormatter(this.state.language);
     const { heads, mean } = all[this.state.site];
     this.source = this.state.head < 0 ? mean : heads[this.state.head];
-    const label = this.state.head < 0 ? this.say("mean") : this.say("head", { head: this.state.head + 1 });
-    const site = formatSiteName(this.site.name, this.say);
-    this.name = this.site.heads > 1 ? this.say("headOf", { site, head: label }) : site;
+    this.name = formatHeadName(this.site, this.state.head, this.say);
     this.renderControls();
     this.renderDrawing();
     this.renderGrid(all);
@@ -155,20 +145,11 @@ class Inspector {
 
   renderControls() {
     const { state, say, controls, chapter } = this;
-    const named = { chapter: "hypotheses", site: "layer", head: "headName", scale: "colors", threshold: "threshold",
-      drawing: "drawing", language: "language", theme: "theme" };
-    for (const [name, word] of Object.entries(named)) controls[name].label(say(word));
+    for (const [name, word] of [["chapter", "hypotheses"], ["language", "language"], ["theme", "theme"]]) controls[name].label(say(word));
     const chapters = this.recording.chapters.map(({ name, score }, place) => [place, this.formatChapterName(name, score)]);
     controls.chapter.set(chapters, state.chapter);
     controls.chapter.element.hidden = chapters.length < 2 && chapter.score === null;
-    controls.site.set(chapter.sites.map(({ name }, place) => [place, formatSiteName(name, say)]), state.site);
-    controls.site.element.hidden = chapter.sites.length < 2;
-    const heads = Array.from({ length: this.site.heads }, (_, head) => [head, String(head + 1)]);
-    controls.head.set(this.site.heads > 1 ? [[-1, say("mean")], ...heads] : heads, state.head);
-    controls.head.element.hidden = this.site.heads < 2;
-    controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), this.scale);
-    controls.threshold.set(state.threshold);
-    controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), state.drawing);
+    fillControls(controls, say, { ...state, sites: chapter.sites, scale: this.scale });
     controls.language.set([["en", "English"], ["zh", "中文"]], state.language);
     controls.theme.set([["light", "☀"], ["dark", "☾"]], isDark() ? "dark" : "light");
     this.fitButton.textContent = say("fit");
@@ -185,14 +166,13 @@ class Inspector {
     const shared = { ...this.options, name: this.name, rows: this.getLabels("rows"), columns: this.getLabels("columns") };
     parts.map.hidden = state.drawing !== "map";
     parts.lines.hidden = state.drawing !== "lines";
-    const onchoose = ({ row }) => this.pick("row", row);
-    if (this.map) this.map.update({ ...shared, source });
-    else this.map = createHeatMap(parts.map, { ...shared, source, onchoose });
+    this.map ??= createHeatMap(parts.map, { ...shared, source, onchoose: ({ row }) => this.pick("row", row) });
+    this.map.update({ ...shared, source });
     this.map.chosen = state.picked?.axis === "row" ? { row: state.picked.place } : undefined;
     if (state.drawing !== "lines") return;
     const lines = { ...shared, weights: readWeights(source), chosen: this.map.chosen?.row };
-    if (this.lines) this.lines.update(lines);
-    else this.lines = createArcs(parts.lines, { ...lines, onchoose: (row) => this.pick("row", row) });
+    this.lines ??= createArcs(parts.lines, { ...lines, onchoose: (row) => this.pick("row", row) });
+    this.lines.update(lines);
   }
 
   renderGrid(all) {
@@ -207,11 +187,8 @@ class Inspector {
       this.gridShown = shown;
     }
     const options = { ...this.options, sites: this.gridSites, mean: all.map(({ mean }) => mean), chosen: { site, head } };
-    if (this.grid) this.grid.update(options);
-    else {
-      const onchoose = (chosen) => this.choose({ picked: undefined, ...chosen });
-      this.grid = createHeadGrid(this.parts.grid, { ...options, onchoose });
-    }
+    this.grid ??= createHeadGrid(this.parts.grid, { ...options, onchoose: (chosen) => this.choose({ picked: undefined, ...chosen }) });
+    this.grid.update(options);
   }
 
   pick(axis, place) {

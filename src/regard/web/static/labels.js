@@ -30,6 +30,12 @@ export function countLabels(labels) {
   return typeof labels === "number" ? labels : labels.length;
 }
 
+/** The smallest of 1, 2, 5, 10, 20 … that is at least so large: a step that is easy to count in. */
+export function roundStep(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= least);
+}
+
 /** The shortest decimal that is this float32 and no other: exact, and no digit too many. */
 export function formatExactly(value) {
   if (!Number.isFinite(value)) return String(value);

@@ -1,8 +1,9 @@
 // What the keys are parts of: a picture or a sound. Where a query looked stands out; a picture has a small copy for each.
 //
 //   const view = createMediaView(element, { onchoose(row) });
-//   view.show(beside, { source, rows, picked, name, dark, language });   // `beside` as regard.draw.chapters writes it
+//   view.show(beside, { source, rows, picked, name, dark, language });   // `beside` as regard.inspect.draw.chapters writes it
 
+import { make } from "./controls.js";
 import { createOverlay, createSpectrogram } from "./overlay.js";
 import { makeVisible } from "./labels.js";
 import { averageRows, readLine, unpackNumbers } from "./tables.js";
@@ -38,8 +39,7 @@ export function createMediaView(element, { onchoose }) {
   function showCopies(beside, { source, rows, ...options }, chosen) {
     if (frames?.rows !== rows) {
       frames?.place.remove();
-      frames = { rows, place: document.createElement("div"), all: [] };
-      frames.place.className = "regard-frames";
+      frames = { rows, place: make("div", { className: "regard-frames" }), all: [] };
       element.append(frames.place);
       frames.all = rows.length > MAX_COPIES ? [] : rows.map((token, row) => createCopy(frames.place, beside, token, row));
     }
@@ -50,10 +50,10 @@ export function createMediaView(element, { onchoose }) {
   }
 
   function createCopy(place, beside, token, row) {
-    const button = Object.assign(document.createElement("button"), { type: "button", className: "regard-frame" });
+    const button = make("button", { type: "button", className: "regard-frame" });
     const small = createOverlay(button, beside);
     small.element.setAttribute("aria-hidden", "true"); // the button has the token's name
-    button.append(Object.assign(document.createElement("bdi"), { textContent: makeVisible(token) }));
+    button.append(make("bdi", { textContent: makeVisible(token) }));
     button.addEventListener("click", () => onchoose(row));
     place.append(button);
     return { button, drawing: small };

@@ -6,6 +6,7 @@
 // `amounts` are 0 … 1 for each region, or each stretch of time; stretches are equally long.
 
 import { buildPalette, isDark, toCss } from "./colors.js";
+import { make } from "./controls.js";
 import { createFormatter } from "./words.js";
 
 const HIDDEN = 0.78; // how much of a region that got nothing is covered
@@ -47,7 +48,7 @@ export function createOverlay(element, options) {
   }
 
   update();
-  return { update, element: canvas, destroy: () => canvas.remove() };
+  return { update, element: canvas };
 }
 
 export function createSpectrogram(element, options) {
@@ -94,12 +95,12 @@ export function createSpectrogram(element, options) {
   }
 
   update();
-  return { update, element: canvas, destroy: () => canvas.remove() };
+  return { update, element: canvas };
 }
 
 // Low frequencies at the bottom, as everywhere.
 function drawSound({ values, bins, frames }, dark) {
-  const picture = Object.assign(document.createElement("canvas"), { width: frames, height: bins });
+  const picture = make("canvas", { width: frames, height: bins });
   const context = picture.getContext("2d");
   const bytes = context.createImageData(frames, bins);
   let [least, most] = [Infinity, -Infinity];
@@ -116,8 +117,7 @@ function drawSound({ values, bins, frames }, dark) {
 }
 
 function addCanvas(element, name) {
-  const canvas = Object.assign(document.createElement("canvas"), { className: name });
-  canvas.setAttribute("role", "img");
+  const canvas = make("canvas", { className: name, role: "img" });
   element.append(canvas);
   return canvas;
 }

@@ -1,20 +1,18 @@
 // A line of tokens, each as dark as the weight it got; one of them can be chosen.
 //
 //   const strip = createTokenStrip(element, {
-//     tokens: ["…"], amounts: [0 … 1], weights: [exact],   // amounts color, weights are told; both may be left out
+//     tokens: ["…"], amounts: [0 … 1], weights: [exact],   // amounts are colors, weights titles; both may be left out
 //     chosen: 2, name, dark, language, onchoose(place), onhover(place or undefined),
 //   });
 
 import { buildPalette, chooseTextColor, isDark, toCss } from "./colors.js";
+import { make } from "./controls.js";
 import { formatExactly, makeVisible } from "./labels.js";
 import { createFormatter } from "./words.js";
 
 export function createTokenStrip(element, options) {
   const state = { ...options };
-  const strip = document.createElement("div");
-  strip.className = "regard-strip";
-  strip.setAttribute("role", "group");
-  strip.dir = "auto";
+  const strip = make("div", { className: "regard-strip", role: "group", dir: "auto" });
   element.append(strip);
   let tokens;
 
@@ -30,10 +28,8 @@ export function createTokenStrip(element, options) {
   }
 
   function createTokenButton(token, place) {
-    const button = Object.assign(document.createElement("button"), { type: "button", className: "regard-token" });
-    const text = document.createElement("bdi");
-    text.textContent = makeVisible(token);
-    button.append(text);
+    const text = make("bdi", { textContent: makeVisible(token) });
+    const button = make("button", { type: "button", className: "regard-token" }, text);
     button.addEventListener("click", () => state.onchoose?.(place));
     button.addEventListener("pointerenter", () => state.onhover?.(place));
     button.addEventListener("pointerleave", () => state.onhover?.(undefined));
@@ -52,5 +48,5 @@ export function createTokenStrip(element, options) {
   }
 
   update();
-  return { update, element: strip, destroy: () => strip.remove() };
+  return { update, element: strip };
 }

@@ -1,5 +1,5 @@
 // Weights as they are packed in a report: the bytes of float32 numbers, first bytes first, deflated, in base64.
-// regard.draw.packing writes them.
+// regard.inspect.draw.compression writes them.
 
 import { averageHeads, createLocalSource } from "./source.js";
 

@@ -8,7 +8,7 @@ const KEPT = 400; // painted tiles: 100 MB at most
 /** A store of tiles. `arrived` is called when one that was missing has come. */
 export function createTileStore(source, arrived) {
   const found = new Map(); // name → { values, canvas, paint } or "asked"
-  return { get, nearest, forget };
+  return { get, nearest };
 
   /** The tile painted so, or undefined while it is on its way. */
   function get(up, across, row, column, paint) {
@@ -52,11 +52,6 @@ export function createTileStore(source, arrived) {
       }
     }
     return undefined;
-  }
-
-  /** Tiles that could not be had are asked for again. */
-  function forget() {
-    for (const [name, tile] of found) if (tile === "missing") found.delete(name);
   }
 
   function paintTile(tile, paint, firstRow, rowsOfCell) {

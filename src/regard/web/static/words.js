@@ -1,16 +1,10 @@
-// What the drawings say, in English and in Chinese. A page adds its own words with `teach`.
+// What the drawings say, in English and in Chinese. A page adds its own words with `addWords`.
 
 const WORDS = {
   en: {
-    weight: "weight",
-    difference: "difference",
-    query: "looks",
-    key: "at",
     cell: "{row} → {column}: {weight}",
     heatMap: "{name}: heat map, {rows} queries by {columns} keys",
     heatMapHelp: "Arrow keys move, + and − zoom, 0 shows all, Enter chooses the row",
-    nothing: "nothing to show",
-    waiting: "loading…",
     heads: "Heads, layer by layer",
     head: "head {head}",
     encoder: "encoder{layer}",
@@ -22,25 +16,20 @@ const WORDS = {
     strip: "{name}: tokens",
     said: "said",
     read: "read",
-    chooseToken: "Choose a token to see where it looked",
-    received: "weight received from all",
     overlay: "{name}: attention over the picture",
     spectrogram: "{name}: attention over the sound",
     time: "time (s)",
-    frequency: "frequency",
     frames: "frame",
     pooled: "each cell is the largest of {rows} × {columns}",
+    hypotheses: "Hypotheses", layer: "Layer", headName: "Head", colors: "Colors", threshold: "Hide below",
+    none: "0 to 1", row: "by row", global: "by largest", map: "Map", lines: "Lines", drawing: "Drawing",
+    allHeads: "All heads", fit: "Show all", score: "score {score}", theme: "Dark or light", language: "Language",
+    fromRow: "Where “{token}” looks", fromColumn: "What looks at “{token}”", tokens: "Tokens",
   },
   zh: {
-    weight: "权重",
-    difference: "差",
-    query: "查询",
-    key: "键",
     cell: "{row} → {column}：{weight}",
     heatMap: "{name}：热图，{rows} 个查询 × {columns} 个键",
     heatMapHelp: "方向键移动，+ 和 − 缩放，0 显示全部，回车选择该行",
-    nothing: "没有可显示的内容",
-    waiting: "加载中…",
     heads: "各层的注意力头",
     head: "头 {head}",
     encoder: "编码器{layer}",
@@ -52,14 +41,15 @@ const WORDS = {
     strip: "{name}：词元",
     said: "输出",
     read: "输入",
-    chooseToken: "选择一个词元，查看它关注了哪里",
-    received: "从全部查询得到的权重",
     overlay: "{name}：图像上的注意力",
     spectrogram: "{name}：声音上的注意力",
     time: "时间（秒）",
-    frequency: "频率",
     frames: "帧",
     pooled: "每格为 {rows} × {columns} 中的最大值",
+    hypotheses: "候选译文", layer: "层", headName: "头", colors: "着色", threshold: "隐藏低于",
+    none: "0 到 1", row: "按行", global: "按最大值", map: "热图", lines: "连线", drawing: "图形",
+    allHeads: "全部注意力头", fit: "显示全部", score: "得分 {score}", theme: "深色或浅色", language: "语言",
+    fromRow: "“{token}” 关注哪里", fromColumn: "哪些词元关注 “{token}”", tokens: "词元",
   },
 };
 
@@ -74,11 +64,18 @@ export function createFormatter(language) {
   return (name, values = {}) => (words[name] ?? WORDS.en[name]).replace(/\{(\w+)\}/g, (_, place) => values[place]);
 }
 
-/** A site in the reader's language, where it is named as regard.tasks.translation.looking names it. */
+/** A site in the reader's language, where it is named as regard.tasks.translation.attention names it. */
 export function formatSiteName(name, say) {
   const [, side, layer = "", itself] = /^(encoder|decoder)( \d+)?(, itself)?$/.exec(name) ?? [];
   if (!side) return name;
   return itself ? say("itself", { site: say(side, { layer }) }) : say(side, { layer });
+}
+
+/** A head of a site, or the mean of all (head −1), in the reader's language. */
+export function formatHeadName({ name, heads }, head, say) {
+  const site = formatSiteName(name, say);
+  const label = head < 0 ? say("mean") : say("head", { head: head + 1 });
+  return heads > 1 ? say("headOf", { site, head: label }) : site;
 }
 
 /** "en" or "zh", whichever is nearer to what was asked for, or to what the browser is set to. */

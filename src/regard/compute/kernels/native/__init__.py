@@ -4,11 +4,11 @@ Every `.cpp` file beside this one goes into one shared library with a plain C in
 torch headers, so that it compiles in seconds. To add a function: write `extern "C" int regard_name_float(...)` in a
 source file here, and bind it where it is used:
 
-    library = native.library()                       # None: no compiler, so run the plain torch form
+    library = native.load_library()                  # None: no compiler, so run the plain torch form
     run = library.function("regard_name_float", native.POINTER, native.POINTER, native.SIZE)
 
-Nothing happens at import. `load_library()` compiles once for each machine, and keeps the result in a cache folder that is
-named by what it was made from: sources, flags, compiler and processor.
+Nothing happens at import. `load_library()` compiles once for each machine, and keeps the result in a cache folder whose
+name tells what it was made from: sources, flags, compiler and processor.
 """
 
 import ctypes

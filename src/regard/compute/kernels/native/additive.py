@@ -7,40 +7,28 @@ import torch
 
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.native.loader import Library
+from regard.compute.kernels.native.loader import SUFFIX, Library
 
 _PROBLEM = struct.Struct("15q")  # sizes, strides and threads, as additive.hpp reads them
-_SCORES = {
-    torch.float32: "regard_additive_scores_float",
-    torch.float64: "regard_additive_scores_double",
-}
-_GRADIENTS = {
-    torch.float32: "regard_additive_gradients_float",
-    torch.float64: "regard_additive_gradients_double",
-}
 _SCORES_TAKE = (*(ctypes.c_void_p,) * 4, ctypes.c_char_p)
 _GRADIENTS_TAKE = (*(ctypes.c_void_p,) * 7, ctypes.c_char_p)
 
 
 def compute_scores(library: Library, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    """The scores; float32 or float64, all on the CPU."""
+    """Return the scores; all tensors are float32 or float64, and on the CPU."""
     lead, query, key, weight = _align(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
-    run = library.function(_SCORES[query.dtype], *_SCORES_TAKE)
-    pointers = (
-        tensor_memory.get_strided_address(query),
-        tensor_memory.get_strided_address(key),
-        tensor_memory.get_strided_address(weight),
-        tensor_memory.get_unchecked_address(result),
-    )
-    _raise_on_failure(run(*pointers, _pack_problem(query, key, weight)))
+    run = library.function(f"regard_additive_scores_{SUFFIX[query.dtype]}", *_SCORES_TAKE)
+    given = map(tensor_memory.get_strided_address, (query, key, weight))
+    made = tensor_memory.get_unchecked_address(result)
+    _raise_on_failure(run(*given, made, _pack_problem(query, key, weight)))
     return result
 
 
 def compute_gradients(
     library: Library, upstream: Tensor, query: Tensor, key: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What `upstream`, the gradient of the scores, gives to each of the three, in the shape it has."""
+    """Return the gradients of query, key and weight, in their shapes, from `upstream`, that of the scores."""
     shapes = query.shape, key.shape, weight.shape
     if not upstream.numel() or not shapes[0][-1]:
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(weight)
@@ -51,19 +39,14 @@ def compute_gradients(
         key.new_empty((*lead, *key.shape[-2:])),
         weight.new_empty(weight.shape if weight.dim() == 1 else (*lead, weight.shape[-1])),
     )
-    run = library.function(_GRADIENTS[query.dtype], *_GRADIENTS_TAKE)
-    given = (
-        tensor_memory.get_strided_address(query),
-        tensor_memory.get_strided_address(key),
-        tensor_memory.get_strided_address(weight),
-        tensor_memory.get_address(upstream),
-    )
+    run = library.function(f"regard_additive_gradients_{SUFFIX[query.dtype]}", *_GRADIENTS_TAKE)
+    given = (*map(tensor_memory.get_strided_address, (query, key, weight)), tensor_memory.get_address(upstream))
     _raise_on_failure(run(*given, *map(tensor_memory.get_unchecked_address, made), _pack_problem(query, key, weight)))
     return _sum_to_shape(made[0], shapes[0]), _sum_to_shape(made[1], shapes[1]), _sum_to_shape(made[2], shapes[2])
 
 
 def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tensor, Tensor, Tensor]:
-    """The common leading axes, and each tensor with all of them: at most two, by strides, without a copy if possible.
+    """Return the common leading axes, at most two, and each tensor with all of them, without a copy if possible.
 
     One weight for all stays as it is, so that its gradient is summed where it is made.
     """
@@ -75,16 +58,12 @@ def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tens
     if len(lead) > 2:
         query, key = query.flatten(0, -4), key.flatten(0, -4)
         weight = weight.flatten(0, -3) if weight.dim() > 1 else weight
-    return (
-        lead,
-        tensor_memory.make_rows_contiguous(query),
-        tensor_memory.make_rows_contiguous(key),
-        tensor_memory.make_rows_contiguous(weight),
-    )
+    query, key, weight = map(tensor_memory.make_rows_contiguous, (query, key, weight))
+    return lead, query, key, weight
 
 
 def _pack_problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:
-    """Sizes and strides. Missing leading axes have size one and stride zero."""
+    """Return sizes and strides; missing leading axes have size one and stride zero."""
     *lead, queries, hidden = query.shape
     near, far = query.stride()[:-1], key.stride()[:-1]
     heavy = weight.stride()[:-1]
@@ -104,10 +83,3 @@ def _raise_on_failure(failure: int) -> None:
 
 def _sum_to_shape(gradient: Tensor, shape: torch.Size) -> Tensor:
     return gradient if gradient.shape == shape else gradient.sum_to_size(shape)
-
-
-def count_work(query: Tensor, key: Tensor, weight: Tensor) -> int:
-    """How many pairs of hidden units there are to look at."""
-    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], weight.shape[:-1])
-    pairs = query.shape[-2] * key.shape[-2]
-    return int(torch.Size(lead).numel()) * pairs * query.shape[-1]

@@ -23,7 +23,7 @@ SUM = "library.sha256"
 
 
 def find_folder() -> Path:
-    """Where libraries are kept: `REGARD_CACHE`, else the platform's own place for caches."""
+    """Return the folder of libraries: `REGARD_CACHE`, else the platform's own folder for caches."""
     with contextlib.suppress(RuntimeError):  # nobody knows a home
         named = os.environ.get(VARIABLE)
         if named:
@@ -40,12 +40,12 @@ def _find_xdg_cache() -> Path:
 
 
 def _get_user_id() -> int:
-    """The number of who runs this process; 0 where there are no such numbers."""
+    """Return the user id of this process; 0 if the platform has none."""
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
 def is_safe(*paths: Path) -> bool:
-    """Whether nobody but oneself and root can have written what is there: it is run as if we had."""
+    """Return whether only this user and root can have written it: what is there will be executed."""
     if not hasattr(os, "getuid"):
         return True
     found = [path.stat() for path in paths]
@@ -53,7 +53,7 @@ def is_safe(*paths: Path) -> bool:
 
 
 def compute_key(files: Iterable[Path], *facts: str) -> str:
-    """One name for everything that the library depends on."""
+    """Return one name for everything that the library depends on."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
@@ -63,7 +63,7 @@ def compute_key(files: Iterable[Path], *facts: str) -> str:
 
 
 def describe_processor() -> str:
-    """The processor and what it can do: code for this one may not run on another."""
+    """Return the processor and its features: code for this one may not run on another."""
     names = ("model name", "flags", "Features", "CPU implementer", "CPU part", "isa")
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
@@ -74,7 +74,7 @@ def describe_processor() -> str:
 
 
 def find_entry(entry: Path) -> Path | None:
-    """The library of an entry, if it is whole and nobody else can have put it there."""
+    """Return the library of an entry, if it is whole and nobody else can have put it there."""
     with contextlib.suppress(OSError):
         library = entry / LIBRARY
         if not is_safe(entry.parent, entry, library, entry / SUM):
@@ -85,7 +85,7 @@ def find_entry(entry: Path) -> Path | None:
 
 
 def make_build_folder(parent: Path) -> Path:
-    """A new private folder to compile in: beside the entries, so that a rename suffices; elsewhere if that fails."""
+    """Make a private folder to compile in: beside the entries, so that a rename suffices, or elsewhere."""
     with contextlib.suppress(OSError):
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if is_safe(parent):
@@ -97,7 +97,7 @@ def make_build_folder(parent: Path) -> Path:
 
 
 def publish(library: Path, entry: Path) -> Path:
-    """Make `library`, finished in its workshop, the entry's; returns the library to load.
+    """Move a finished `library` from its build folder to the entry, and return the library to load.
 
     Whatever another process does meanwhile, the answer is a whole library: the entry's, or our own unpublished one.
     """

@@ -39,13 +39,8 @@ class Attempt:
     link: tuple[str, ...]
 
 
-def is_disabled() -> bool:
-    """Whether the user wants no compiler."""
-    return os.environ.get(VARIABLE, "unset").strip().lower() in ("", "none")
-
-
 def find_compiler() -> tuple[str, ...]:
-    """The compiler's command: what `REGARD_COMPILER` names, else `$CXX`, else the first of the usual names."""
+    """Return the compiler's command: what `REGARD_COMPILER` names, else `$CXX`, else the first of the usual names."""
     named = os.environ.get(VARIABLE)
     if named is None and sys.platform == "win32":
         raise BuildError("on Windows no compiler is looked for")
@@ -58,19 +53,19 @@ def find_compiler() -> tuple[str, ...]:
 
 
 def _split_command(command: str) -> list[str]:
-    """As a shell would cut it; nothing of what no shell would take, such as a lone quotation mark."""
+    """Split as a shell would; return nothing if a shell would not take it, as with a lone quotation mark."""
     with contextlib.suppress(ValueError):
         return shlex.split(command)
     return []
 
 
 def get_version(compiler: tuple[str, ...]) -> str:
-    """What the compiler says it is."""
+    """Return what the compiler says its version is."""
     return _run([*compiler, "--version"], Path(__file__).parent, time.monotonic() + MOMENT)
 
 
 def probe(compiler: tuple[str, ...], folder: Path) -> None:
-    """Compile next to nothing: who hangs at that is not given our sources, which take a slow machine minutes."""
+    """Compile one line: a compiler that hangs at that is not given our sources, which take a slow machine minutes."""
     source = folder / "probe.cpp"
     source.write_text("int regard_probe;\n")
     _run([*compiler, "-c", str(source), "-o", str(folder / "probe.o")], folder, time.monotonic() + MOMENT)
@@ -79,7 +74,7 @@ def probe(compiler: tuple[str, ...], folder: Path) -> None:
 
 
 def list_attempts() -> Iterator[Attempt]:
-    """Flags from the most wanted to the plainest.
+    """Yield flags, from the most wanted to the plainest.
 
     torch's own libgomp comes first: with it our loops and torch's share one pool of threads. The library is then
     linked without -fopenmp, which would name the system's libgomp as well.
@@ -93,7 +88,7 @@ def list_attempts() -> Iterator[Attempt]:
 
 
 def find_torch_gomp() -> list[Path]:
-    """The OpenMP runtime inside torch's own folder, if it brings one: that of GNU alone has the symbols we need."""
+    """Return torch's own OpenMP runtime, if it brings GNU's, which alone has the symbols that we need."""
     folder = Path(torch.__file__).parent
     return sorted([*folder.glob("lib/libgomp*.so*"), *folder.parent.glob("torch.libs/libgomp*.so*")])[:1]
 
@@ -126,7 +121,7 @@ def _run(command: list[str], folder: Path, latest: float) -> str:
 
 
 def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
-    """In a session of its own: a compiler is a family of processes, and is ended as one."""
+    """Start it in a session of its own: a compiler starts more processes, and all are ended together."""
     try:
         return subprocess.Popen(
             command,

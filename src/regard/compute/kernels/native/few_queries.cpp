@@ -1,16 +1,26 @@
-// Softmax attention of a handful of queries, which reads nothing but the pairs that are allowed. few.py defines it.
+// Softmax attention of a handful of queries, which reads nothing but the pairs that are allowed. few_queries.py defines it.
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "logarithm.hpp"
-#include "small_products.hpp"
 #include "threads.hpp"
+#include "vectors.hpp"
 
 namespace {
 
 using namespace regard;
+
+template <class T> inline int64_t round_up_to_lanes(int64_t size) {
+    return (size + Lanes<T>::count - 1) / Lanes<T>::count * Lanes<T>::count;
+}
+
+template <class T> struct Rows {  // rows of some matrix, one `stride` apart
+    T* data;
+    int64_t stride;
+    T* row(int64_t index) const { return data + index * stride; }
+};
 
 // Steps between neighbors along batch, head and row; numbers of a row are neighbors in memory.
 struct Strides {

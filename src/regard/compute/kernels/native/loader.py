@@ -2,6 +2,7 @@
 
 import atexit
 import ctypes
+import os
 import shutil
 import threading
 import warnings
@@ -10,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.compute.kernels.native import cache, compiler
+from regard.compute.kernels.native.tensor_memory import is_reachable
 
 SOURCES = Path(__file__).parent
+WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
+SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
 class Library:
@@ -25,7 +30,7 @@ class Library:
         self._functions: dict[str, Callable[..., int]] = {}
 
     def function(self, name: str, *arguments: type) -> Callable[..., int]:
-        """The C function of that name, bound once. Calling it releases Python's lock."""
+        """Return the C function of that name, bound once. Calling it releases Python's lock."""
         found = self._functions.get(name)
         if found is None:
             function: Any = getattr(self._library, name)
@@ -35,13 +40,13 @@ class Library:
 
 
 class _LoaderState:
-    """What became of the library: not asked for yet, not on disk (so far), there, or given up for a reason."""
+    """The state of the library: not asked for yet, not in the cache (so far), loaded, or given up for a reason."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.library: Library | None = None
-        self.looked = False
-        self.settled = False
+        self.searched_cache = False
+        self.is_final = False
         self.reason = ""
 
 
@@ -49,13 +54,18 @@ _holder = _LoaderState()
 
 
 def get_loaded() -> Library | None:
-    """The library if this process has it already."""
+    """Return the library if this process has loaded it already."""
     return _holder.library
 
 
+def is_disabled() -> bool:
+    """Return whether the user turned compiling off."""
+    return os.environ.get(compiler.VARIABLE, "unset").strip().lower() in ("", "none")
+
+
 def get_failure() -> str:
-    """Why this process will not have the library; empty while it may."""
-    return f"{compiler.VARIABLE} says so" if compiler.is_disabled() and not _holder.library else _holder.reason
+    """Return why this process will not have the library; empty while it may."""
+    return f"{compiler.VARIABLE} says so" if not _holder.library and is_disabled() else _holder.reason
 
 
 def describe_state() -> str:
@@ -64,35 +74,45 @@ def describe_state() -> str:
 
 
 def load_library(*, build: bool = True) -> Library | None:
-    """The library, or None where none can be had: then say so once, and never try again in this process.
+    """Return the library, or None if it cannot be built: warn once then, and never try again in this process.
 
-    With `build=False` it is only taken from the cache, which costs milliseconds; a later call may still build it.
+    With `build=False` it is only loaded from the cache, which costs milliseconds; a later call may still build it.
     """
-    if _holder.settled or (_holder.looked and not build):
+    if _holder.is_final or (_holder.searched_cache and not build):
         return _holder.library
     with _holder.lock:
-        if not _holder.settled:
+        if not _holder.is_final:
             _load_once(build)
     return _holder.library
 
 
+def find_library(tensor: Tensor, *others: Tensor | None, size: int | None = None) -> Library | None:
+    """Return the library, or None if torch has to compute: another device or dtype, or no memory to point to.
+
+    It is compiled if the tensor, or a table of that `size`, is worth it.
+    """
+    if tensor.dtype not in SUFFIX or not is_reachable(tensor, *others):
+        return None
+    return load_library(build=(tensor.numel() if size is None else size) >= WORTH_COMPILING)
+
+
 def _load_once(build: bool) -> None:
-    _holder.looked = True
-    if compiler.is_disabled():
-        _holder.settled = True
+    _holder.searched_cache = True
+    if is_disabled():
+        _holder.is_final = True
         return
     try:
         _holder.library = _find_or_build(build)
-        _holder.settled = build or _holder.library is not None
+        _holder.is_final = build or _holder.library is not None
     except (compiler.BuildError, OSError) as error:
-        if build or isinstance(error, compiler.HungError):  # who only looked has lost nothing yet
-            _holder.settled, _holder.reason = True, str(error)
+        if build or isinstance(error, compiler.HungError):  # a search of the cache alone may be repeated
+            _holder.is_final, _holder.reason = True, str(error)
             message = f"regard runs without its compiled kernels, which is slower: {error}."
             warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 def _find_or_build(build: bool) -> Library | None:
-    """From the cache if it is there and loads; else compiled, if `build`."""
+    """Load it from the cache if it is there; else compile it, if `build`."""
     command = compiler.find_compiler()
     files = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.hpp")])
     flags = [repr(attempt) for attempt in compiler.list_attempts()]

@@ -1,9 +1,10 @@
-"""The one way from a tensor to a pointer: what our own loops are told to read is there, and lies as they expect it.
+"""The one way from a tensor to a pointer: what our loops read is in memory, and lies as they expect it.
 
-Loops in C++ believe what they are told. A tensor that only stands for numbers (FakeTensorMode, the meta device, vmap),
-that has gaps between its numbers, or that torch is to negate when it is read, would end the process or give wrong
-numbers. `is_reachable` is asked first, so that torch can compute what cannot be pointed at; `make_contiguous` and `make_rows_contiguous` bring
-a tensor into a form that a loop can walk; `get_address` and `get_strided_address` check that once more and give the pointer.
+Loops in C++ trust what they are given. A tensor that only stands for numbers (FakeTensorMode, the meta device, vmap),
+that has gaps between its numbers, or that torch negates when it is read, would end the process or give wrong numbers.
+`is_reachable` is asked first, so that torch can compute what cannot be pointed at; `make_contiguous` and
+`make_rows_contiguous` give a tensor a layout that a loop can walk; `get_address` and `get_strided_address` check the
+layout once more and return the pointer.
 """
 
 import torch
@@ -23,8 +24,8 @@ _transforms = torch._C._are_functorch_transforms_active
 
 
 def is_reachable(*tensors: Tensor | None) -> bool:
-    """Whether a loop of ours may be pointed at all of these: no transform or mode looks on, and there is memory."""
-    if _compiling() or _modes() or is_mapped():
+    """Return whether our loops may read all of these: no transform or mode intercepts them, and they have memory."""
+    if _compiling() or is_intercepted() or is_mapped():
         return False
     for tensor in tensors:  # noqa: SIM110  # a generator would take as long again
         if tensor is not None and not has_memory(tensor):
@@ -32,9 +33,19 @@ def is_reachable(*tensors: Tensor | None) -> bool:
     return True
 
 
+def is_intercepted() -> bool:
+    """Return whether a TorchDispatchMode, such as FakeTensorMode, sees every operation."""
+    return _modes() > 0
+
+
 def is_mapped() -> bool:
     """Return whether torch.func maps or differentiates what is computed now, or derivatives are carried forward."""
     return _transforms() or is_forward_mode()
+
+
+def is_traced() -> bool:
+    """Return whether nothing may be decided by the content of a tensor: it is traced, or mapped by torch.func."""
+    return _compiling() or is_mapped()
 
 
 def is_forward_mode() -> bool:
@@ -46,7 +57,7 @@ def is_forward_mode() -> bool:
 
 
 def has_memory(tensor: Tensor) -> bool:
-    """Whether there are numbers in this process's memory behind a tensor.
+    """Return whether a tensor's numbers are in this process's memory.
 
     >>> has_memory(torch.ones(2)), has_memory(torch.ones(2, device="meta")), has_memory(torch.ones(2).to_sparse())
     (True, False, False)
@@ -59,36 +70,39 @@ def has_memory(tensor: Tensor) -> bool:
         return False
 
 
-def is_readable(tensor: Tensor) -> bool:
-    """Whether its numbers can be looked at from Python, on whatever device: it stands for no others.
+def is_readable(*tensors: Tensor) -> bool:
+    """Return whether Python may read the numbers of all of these, on whatever device: they stand for no others.
 
     >>> is_readable(torch.ones(2)), is_readable(torch.ones(2, device="meta"))
     (True, False)
     """
-    return not (_compiling() or has_only_shape(tensor) or (_transforms() and is_functorch_wrapped_tensor(tensor)))
+    if _compiling():
+        return False
+    wrapped = _transforms()
+    return not any(has_only_shape(each) or (wrapped and is_functorch_wrapped_tensor(each)) for each in tensors)
 
 
 def has_only_shape(tensor: Tensor) -> bool:
-    """Whether what is computed from it has a shape and no numbers: on the meta device, and with fake tensors."""
+    """Return whether what is computed from it has a shape but no numbers: meta and fake tensors."""
     if tensor.is_meta or isinstance(tensor, FakeTensor):
         return True
     return bool(_modes()) and torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
 
 
 def make_contiguous(tensor: Tensor) -> Tensor:
-    """With all numbers one after another, as they are to be read."""
+    """Return the tensor with all numbers one after another, and none to be negated when read."""
     return tensor.contiguous().resolve_neg()
 
 
 def make_rows_contiguous(tensor: Tensor) -> Tensor:
-    """With the numbers of a row next to each other, as they are to be read; rows may be anywhere."""
+    """Return the tensor with the numbers of a row next to each other; rows may be anywhere."""
     if not tensor.is_contiguous() and tensor.stride()[-1] != 1:
         tensor = tensor.contiguous()
     return tensor.resolve_neg()
 
 
 def get_address(tensor: Tensor | None) -> int | None:
-    """Where the numbers of a packed tensor begin; None for none."""
+    """Return the address of a contiguous tensor; None for none."""
     if tensor is None:
         return None
     if not tensor.is_contiguous():
@@ -97,7 +111,7 @@ def get_address(tensor: Tensor | None) -> int | None:
 
 
 def get_strided_address(tensor: Tensor | None) -> int | None:
-    """Where the numbers of a tensor begin whose rows are walked by its strides; None for none."""
+    """Return the address of a tensor whose rows are walked by its strides; None for none."""
     if tensor is None:
         return None
     if tensor.is_contiguous():
@@ -112,7 +126,7 @@ def get_strided_address(tensor: Tensor | None) -> int | None:
 
 
 def get_unchecked_address(tensor: Tensor | None) -> int | None:
-    """Where a tensor begins that we have just made, or a part of one that was checked; None for none."""
+    """Return the address of a tensor that we have just made, or of a part of one that was checked; None for none."""
     if tensor is None:
         return None
     place = tensor.data_ptr()
@@ -122,7 +136,7 @@ def get_unchecked_address(tensor: Tensor | None) -> int | None:
 
 
 def _check_storage(tensor: Tensor, reach: int) -> int:
-    """The pointer, if memory holds `reach` numbers from there on."""
+    """Return the address if memory holds `reach` numbers from there on; raise if not."""
     if not tensor.is_cpu or tensor.is_neg():
         raise _make_error(tensor, "plain numbers on the CPU")
     place = tensor.data_ptr()

@@ -45,7 +45,7 @@ function buildHeaders(kind) {
 }
 
 /** An error with the server's own sentence. `status` 0 means that it did not answer. */
-export class ServerError extends Error {
+class ServerError extends Error {
   constructor(text, status = 0) {
     super(text);
     this.status = status;

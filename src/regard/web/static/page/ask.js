@@ -33,8 +33,7 @@ class AskView {
 
   build(element) {
     const { say, state, language, report, run } = this;
-    this.answer = make("div", { className: "answer" });
-    this.answer.setAttribute("aria-live", "polite");
+    this.answer = make("div", { className: "answer", ariaLive: "polite" });
     this.result = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("answer") }), this.answer);
     this.nothing = make("p", { className: "note", hidden: true, textContent: say("nothingLooked") });
     this.seen = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("attention") }), this.nothing);
@@ -76,8 +75,7 @@ class AskView {
   }
 
   buildTextArea(name, most, rows) {
-    const text = make("textarea", { rows, maxLength: most, value: this.state.get(name), placeholder: this.say(`${name}Hint`), dir: "auto" });
-    text.setAttribute("aria-label", this.say(name));
+    const text = make("textarea", { rows, maxLength: most, value: this.state.get(name), placeholder: this.say(`${name}Hint`), dir: "auto", ariaLabel: this.say(name) });
     text.addEventListener("input", () => this.state.set({ [name]: text.value }));
     text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing || name === "passage") return;

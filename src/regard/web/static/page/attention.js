@@ -1,19 +1,19 @@
 // One attention to look through: layer, head, colors; heat map or lines; all heads; tokens; saving.
 //
-//   const panel = createAttentionPanel(element, { state, language, report(error), mask: { places(), length(), createToggle(place), clear() }, onshown(panel) });
+//   const panel = createAttentionPanel(element, { state, language, report(error), mask: { places(), length(), toggle(place), clear() }, onshown(panel) });
 //   panel.show(sites, { beside });   // of sources.js; the picture or sound that the keys are parts of
 //   panel.update({ language }); // or nothing, when the theme has changed
 
 import { createArcs } from "../arcs.js";
 import { createMediaView } from "../media.js";
 import { isDark } from "../colors.js";
-import { createChoice, createSlider, createToggle, make } from "../controls.js";
+import { createChoice, createSlider, createToggle, fillControls, make } from "../controls.js";
 import { createHeadGrid } from "../grid.js";
 import { createHeatMap } from "../heatmap.js";
 import { countLabels, makeVisible } from "../labels.js";
 import { readWeights } from "../tables.js";
 import { createTokenPair, listTokens } from "../tokens.js";
-import { createFormatter, formatSiteName } from "../words.js";
+import { createFormatter, formatHeadName, formatSiteName } from "../words.js";
 import { countCells, FORMATS, MOST, saveFile } from "./export.js";
 import { findFirstSite, MEAN } from "./sources.js";
 
@@ -125,10 +125,7 @@ class AttentionPanel {
   }
 
   get name() {
-    const { say, site, head } = this;
-    const label = head < 0 ? say("mean") : say("head", { head: head + 1 });
-    const name = formatSiteName(site.name, say);
-    return site.heads > 1 ? say("headOf", { site: name, head: label }) : name;
+    return formatHeadName(this.site, this.head, this.say);
   }
 
   /** What is picked: { axis: "row" or "column", place }. */
@@ -156,17 +153,8 @@ class AttentionPanel {
   }
 
   renderControls() {
-    const { controls, say, state, sites, site } = this;
-    const named = { site: "layer", head: "headName", scale: "colors", threshold: "threshold", drawing: "drawing" };
-    for (const [name, word] of Object.entries(named)) controls[name].label(say(word));
-    controls.site.set(sites.map(({ name }, place) => [place, formatSiteName(name, say)]), this.place);
-    controls.site.element.hidden = sites.length < 2;
-    const heads = Array.from({ length: site.heads }, (_, head) => [head, String(head + 1)]);
-    controls.head.set(site.heads > 1 ? [[MEAN, say("mean")], ...heads] : heads, this.head);
-    controls.head.element.hidden = site.heads < 2;
-    controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), this.scale);
-    controls.threshold.set(state.get("threshold"));
-    controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), this.drawing);
+    const { controls, say, state, sites, place: site, head, scale, drawing } = this;
+    fillControls(controls, say, { sites, site, head, scale, drawing, threshold: state.get("threshold") });
     controls.drawing.element.hidden = this.source.tiled || countCells(this.source) > LINED;
   }
 
@@ -266,18 +254,10 @@ class AttentionPanel {
   renderButtons() {
     const { say, parts } = this;
     const zooms = [["−", "zoomOut", () => this.map?.zoom(1 / 1.5)], ["+", "zoomIn", () => this.map?.zoom(1.5)]];
-    const buttons = zooms.map(([sign, word, act]) => {
-      const one = createButton(sign, act);
-      one.setAttribute("aria-label", say(word));
-      one.title = say(word);
-      return one;
-    });
+    const buttons = zooms.map(([sign, word, act]) => createButton(sign, act, { ariaLabel: say(word), title: say(word) }));
     parts.zooming.replaceChildren(...buttons, createButton(say("fit"), () => this.map?.fit()));
-    const saves = Object.keys(FORMATS).map((format) => {
-      const one = createButton(format, () => this.saveAs(format));
-      one.setAttribute("aria-label", `${say("save")} ${format}`);
-      return one;
-    });
+    const saves = Object.keys(FORMATS).map((format) =>
+      createButton(format, () => this.saveAs(format), { ariaLabel: `${say("save")} ${format}` }));
     parts.saving.replaceChildren(make("span", { textContent: say("save") }), ...saves);
   }
 

@@ -3,6 +3,7 @@
 import { buildPalette, toCss } from "../colors.js";
 import { countLabels, labelAt } from "../labels.js";
 import { computeAmount } from "../source.js";
+import { readLine } from "../tables.js";
 
 export const MOST = 250_000; // weights in a file of text
 const CELL = 18;
@@ -54,7 +55,7 @@ function escapeXml(text) {
 function writeCsv({ source, rows, columns }) {
   const names = (labels) => Array.from({ length: countLabels(labels) }, (_, place) => quoteCsv(labelAt(labels, place)));
   const lines = [["", ...names(columns)].join(",")];
-  for (const [row, name] of names(rows).entries()) lines.push([name, ...line(source, row)].join(","));
+  for (const [row, name] of names(rows).entries()) lines.push([name, ...readLine(source, "row", row)].join(","));
   return new Blob([`\uFEFF${lines.join("\r\n")}\r\n`], { type: "text/csv;charset=utf-8" });
 }
 
@@ -65,13 +66,9 @@ function quoteCsv(text) {
 
 function writeJson({ source, rows, columns, name }) {
   const names = (labels) => (typeof labels === "number" ? null : labels);
-  const weights = Array.from({ length: source.rows }, (_, row) => readRow(source, row));
+  const weights = Array.from({ length: source.rows }, (_, row) => [...readLine(source, "row", row)]);
   const text = JSON.stringify({ format: "regard-table", version: 1, name, queries: names(rows), keys: names(columns), weights });
   return new Blob([`${text}\n`], { type: "application/json" });
-}
-
-function readRow(source, row) {
-  return Array.from({ length: source.columns }, (_, column) => source.weight(row, column));
 }
 
 /** Lets the browser save it. */

@@ -5,8 +5,7 @@ import { createButton } from "./attention.js";
 
 /** { element, destroy() }; `onfile(file)` gets one file, `place` shows where it may be dropped. */
 export function createFileChooser(place, { name, hint, accept, onfile }) {
-  const input = make("input", { type: "file", accept, className: "outside", tabIndex: -1 });
-  input.setAttribute("aria-label", name);
+  const input = make("input", { type: "file", accept, className: "outside", tabIndex: -1, ariaLabel: name });
   input.addEventListener("change", () => {
     if (input.files[0]) onfile(input.files[0]);
     input.value = ""; // the same file may be chosen again

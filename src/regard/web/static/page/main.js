@@ -19,10 +19,8 @@ const state = createHashState();
 const session = { redraw: render }; // what was answered, kept while language and view change
 const content = make("main", { id: "content", tabIndex: -1 });
 const header = make("header", { className: "top" });
-const banner = make("p", { className: "banner", hidden: true });
-const trouble = make("div", { className: "trouble", hidden: true });
-banner.setAttribute("role", "status");
-trouble.setAttribute("role", "alert");
+const banner = make("p", { className: "banner", hidden: true, role: "status" });
+const trouble = make("div", { className: "trouble", hidden: true, role: "alert" });
 let view;
 let server;
 
@@ -33,8 +31,7 @@ function getLanguage() {
 function report(error) {
   if (error.status === 0) return; // the banner says so
   const say = createFormatter(getLanguage());
-  const close = createButton("×", () => { trouble.hidden = true; });
-  close.setAttribute("aria-label", say("close"));
+  const close = createButton("×", () => { trouble.hidden = true; }, { ariaLabel: say("close") });
   trouble.replaceChildren(make("span", { textContent: error.message }), close);
   trouble.hidden = false;
 }
@@ -62,8 +59,7 @@ function chooseView() {
 
 function renderHeader() {
   const say = createFormatter(getLanguage());
-  const tabs = make("nav");
-  tabs.setAttribute("aria-label", say("views"));
+  const tabs = make("nav", { ariaLabel: say("views") });
   for (const name of Object.keys(VIEWS)) {
     if (name === "ask" && !(server && findAskable(server).length)) continue;
     const tab = createButton(say(`${name}View`), () => { state.set({ view: name, site: -1, head: -1, pick: "", look: "" }); render(); });

@@ -12,9 +12,7 @@ export function createRecordingView(element, { state, language, server, report, 
   const title = make("h2", { className: "name" });
   const notes = make("ul", { className: "note" });
   const card = make("section", { className: "card", hidden: true }, title, notes);
-  const files = make("div", { className: "hypotheses" });
-  files.setAttribute("role", "group");
-  files.setAttribute("aria-label", say("servedFiles"));
+  const files = make("div", { className: "hypotheses", role: "group", ariaLabel: say("servedFiles") });
   const drop = make("section", { className: "card drop" }, files);
   const chooser = createFileChooser(drop, { name: say("openRecording"), hint: say("dropHere"), accept: ".safetensors,.regard", onfile: send });
   drop.append(chooser.element, make("p", { className: "note", textContent: say("noRecording") }));

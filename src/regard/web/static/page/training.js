@@ -12,8 +12,7 @@ export function createTrainingView(element, { state, language, server, report })
   const names = server.runs.map(({ name }) => name);
   const run = createChoice((value) => { state.set({ run: value }); follow(); });
   run.label(say("run"));
-  const status = make("p", { className: "note" });
-  status.setAttribute("role", "status");
+  const status = make("p", { className: "note", role: "status" });
   const figures = make("div", { className: "figures" });
   element.append(make("section", { className: "card" }, make("div", { className: "controls" }, run.element), status, figures));
   let following;
@@ -51,8 +50,7 @@ export function createTrainingView(element, { state, language, server, report })
       if (rate !== undefined) addPoint("rate", say("rate"), step, rate);
       for (const [name, value] of Object.entries(metrics ?? {})) addPoint(name, say("validation"), step, value);
     }
-    for (const [name, { chart, lines }] of series) {
-      void name;
+    for (const { chart, lines } of series.values()) {
       chart.show([...lines].map(([line, all]) => ({ name: line, points: all })));
     }
   }

@@ -35,16 +35,12 @@ class TranslateView {
   build(element) {
     const { say } = this;
     this.form = this.buildForm();
-    this.answer = make("div", { className: "answer" });
-    this.answer.setAttribute("aria-live", "polite");
-    this.others = make("div", { className: "hypotheses" });
-    this.others.setAttribute("role", "group");
-    this.others.setAttribute("aria-label", say("hypotheses"));
+    this.answer = make("div", { className: "answer", ariaLive: "polite" });
+    this.others = make("div", { className: "hypotheses", role: "group", ariaLabel: say("hypotheses") });
     this.nothing = make("p", { className: "note", hidden: true });
     this.seen = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("attention") }), this.nothing);
     this.compared = make("section", { className: "card", hidden: true });
-    const grown = make("div", { className: "scroll" });
-    grown.tabIndex = -1;
+    const grown = make("div", { className: "scroll", tabIndex: -1 });
     this.treeCard = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("tree") }),
       make("p", { className: "note", textContent: say("treeHelp") }), grown);
     this.result = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("translation") }), this.answer, this.others);
@@ -69,8 +65,7 @@ class TranslateView {
     this.against.label(say("against"));
     this.against.set([["", say("nobody")], ...names], names.some(([name]) => name === state.get("with")) ? state.get("with") : "");
     this.against.element.hidden = names.length < 2;
-    this.text = make("textarea", { rows: 2, maxLength: server.limits.characters, placeholder: this.chooseHint(), value: state.get("text"), dir: "auto" });
-    this.text.setAttribute("aria-label", say("text"));
+    this.text = make("textarea", { rows: 2, maxLength: server.limits.characters, placeholder: this.chooseHint(), value: state.get("text"), dir: "auto", ariaLabel: say("text") });
     this.text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
@@ -318,7 +313,7 @@ function describeRun(name, { encoder, decoder, score, source, target } = {}) {
   return [name, sides, parts.join(", ")].filter(Boolean).join(" · ");
 }
 
-export function findPath(branches, number) {
+function findPath(branches, number) {
   const path = [];
   for (let at = number; at !== -1; at = branches.get(at).parent) path.unshift(at);
   return path;

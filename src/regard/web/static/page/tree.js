@@ -3,19 +3,16 @@
 //   const tree = createBeamTree(element, { language, onchoose(number) });
 //   tree.show(branches, { best, chosen });   // branches: Map from number to { number, parent, word, log_prob, score }
 
+import { makeSvg } from "../controls.js";
 import { makeVisible, shorten } from "../labels.js";
 import { createFormatter } from "../words.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const [ACROSS, DOWN] = [92, 26];
 
 export function createBeamTree(element, { language, onchoose }) {
-  const picture = document.createElementNS(SVG, "svg");
-  picture.setAttribute("class", "tree");
-  picture.setAttribute("role", "group");
+  const picture = makeSvg("svg", { class: "tree", role: "group" });
   element.append(picture);
   let places = new Map();
-  let shown;
 
   picture.addEventListener("keydown", (event) => {
     const node = Number(event.target.closest("[data-number]")?.dataset.number);
@@ -47,7 +44,6 @@ export function createBeamTree(element, { language, onchoose }) {
   }
 
   function show(branches, { best = [], chosen = [] } = {}) {
-    shown = { branches, best, chosen };
     places = layOutTree(branches, new Set(best));
     const say = createFormatter(language);
     picture.setAttribute("aria-label", say("tree"));
@@ -57,66 +53,39 @@ export function createBeamTree(element, { language, onchoose }) {
     const bestOnes = new Set(best);
     const chosenOnes = new Set(chosen);
     const parents = new Set([...places.values()].map(({ parent }) => parent));
-    const edges = [];
-    const nodes = [];
-    for (const node of places.values()) {
-      edges.push(drawEdge(node, chosenOnes));
-      nodes.push(drawNode(node, { bestOnes, chosenOnes, parents, last: chosen.at(-1), say }));
-    }
+    const edges = [...places.values()].map((node) => drawEdge(node, chosenOnes));
+    const nodes = [...places.values()].map((node) => drawNode(node, { bestOnes, chosenOnes, parents, last: chosen.at(-1), say }));
     picture.replaceChildren(...edges, ...nodes);
     (picture.querySelector(`[data-number="${chosen.at(-1)}"]`) ?? nodes[0])?.setAttribute("tabindex", "0");
   }
 
   function drawEdge({ x, y, parent, number }, chosen) {
     const from = places.get(parent);
-    const path = document.createElementNS(SVG, "path");
     const [x1, y1, x2, y2] = [((from?.x ?? -1) + 1) * ACROSS - 4, computeRowCenter(from?.y ?? 0), x * ACROSS + 8, computeRowCenter(y)];
-    path.setAttribute("d", `M${Math.max(0, x1)},${y1} C${x1 + 8},${y1} ${x2 - 10},${y2} ${x2},${y2}`);
-    path.setAttribute("class", chosen.has(number) ? "edge chosen" : "edge");
-    return path;
+    const d = `M${Math.max(0, x1)},${y1} C${x1 + 8},${y1} ${x2 - 10},${y2} ${x2},${y2}`;
+    return makeSvg("path", { d, class: chosen.has(number) ? "edge chosen" : "edge" });
   }
 
   function drawNode(node, { bestOnes, chosenOnes, parents, last, say }) {
     const { number, x, y, word, score, share } = node;
-    const group = document.createElementNS(SVG, "g");
     const ended = score !== null;
     const dead = !ended && !parents.has(number);
     const kinds = ["node", ended && "ended", dead && "dead", bestOnes.has(number) && "best", chosenOnes.has(number) && "chosen", number === last && "last"];
-    group.setAttribute("class", kinds.filter(Boolean).join(" "));
-    group.dataset.number = String(number);
-    group.setAttribute("role", "button");
-    group.setAttribute("tabindex", "-1");
-    group.setAttribute("aria-pressed", String(number === last));
     const percent = `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
     const name = ended ? say("nodeEnd", { score: score.toFixed(2) }) : say("node", { word: formatWord(word), share: percent });
-    group.setAttribute("aria-label", dead ? `${name}, ${say("given")}` : name);
-    group.setAttribute("transform", `translate(${x * ACROSS + 8} ${y * DOWN + 4})`);
-    const box = document.createElementNS(SVG, "rect");
-    box.setAttribute("width", String(ACROSS - 14));
-    box.setAttribute("height", String(DOWN - 5));
-    box.setAttribute("rx", "4");
-    const bar = document.createElementNS(SVG, "rect");
-    bar.setAttribute("class", "share");
-    bar.setAttribute("width", String((ACROSS - 14) * share));
-    bar.setAttribute("height", "3");
-    bar.setAttribute("y", String(DOWN - 8));
-    const text = document.createElementNS(SVG, "text");
-    text.setAttribute("x", "6");
-    text.setAttribute("y", "14");
-    text.textContent = ended ? `■ ${score.toFixed(2)}` : shorten(formatWord(word), 10);
-    const title = document.createElementNS(SVG, "title");
-    title.textContent = group.getAttribute("aria-label");
-    group.append(title, box, bar, text);
-    return group;
+    const label = dead ? `${name}, ${say("given")}` : name;
+    const attributes = {
+      class: kinds.filter(Boolean).join(" "), "data-number": number, role: "button", tabindex: -1,
+      "aria-pressed": number === last, "aria-label": label, transform: `translate(${x * ACROSS + 8} ${y * DOWN + 4})`,
+    };
+    return makeSvg("g", attributes,
+      makeSvg("title", {}, label),
+      makeSvg("rect", { width: ACROSS - 14, height: DOWN - 5, rx: 4 }),
+      makeSvg("rect", { class: "share", width: (ACROSS - 14) * share, height: 3, y: DOWN - 8 }),
+      makeSvg("text", { x: 6, y: 14 }, ended ? `■ ${score.toFixed(2)}` : shorten(formatWord(word), 10)));
   }
 
-  return {
-    show,
-    update(changes) {
-      ({ language = language } = changes);
-      if (shown) show(shown.branches, shown);
-    },
-  };
+  return { show };
 }
 
 function computeRowCenter(row) {

@@ -1,0 +1,50 @@
+"""Whether a dot form keeps the digits that the definition keeps, and what is computed more precisely if not.
+
+A score with a `row`, such as the Gaussian, is a small difference of large terms: −‖q−k‖²/2 = q·k − ‖q‖²/2 − ‖k‖²/2.
+Rounding makes an error of about eps times the size of the terms, the definition one of eps times the score itself. So
+the terms must not be much larger than the scores that count, which are about as large as the log of the row total.
+"""
+
+import torch
+
+from regard.algebra.parts import NumericalHazard
+from regard.algebra.scores.base import DotForm
+from regard.algebra.shapes import Tensor
+from regard.compute.kernels.native import tensor_memory
+
+# Measured on mixtures of offsets, widths and dimensions: below these, errors stay within the contract of DESIGN.md.
+RATIO = 4.0  # of the terms to the scores that count
+FLOOR = 11.0  # what the contract grants to a score of 0, in units of eps / RATIO
+LARGEST = 512.0  # above, the definition itself is so rough that chance decides which of the two is better
+
+
+def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
+    """Return whether the terms of this form are too large for the dtype it is computed in.
+
+    `total` is the log of the row totals, without the row, that a kernel left behind; if there is none, the scores that
+    count are taken as 0.
+    `own` is the dtype of the result: computed in a wider one, terms may be larger.
+    """
+    if form.row is None or form.column is None or not form.row.numel() or not form.column.numel():
+        return False
+    if not tensor_memory.is_readable(form.query, form.key) or (total is not None and not total.numel()):
+        return False  # traced, where the plan was careful from the start, or nothing at all
+    with torch.no_grad():
+        share = torch.finfo(form.query.dtype).eps / torch.finfo(own).eps
+        terms = (form.row.double().abs() + form.column.double().abs().amax()) * share
+        scores = torch.zeros_like(terms)
+        if total is not None:
+            known = total.double() + form.row.double()
+            scores = known.abs().masked_fill(~known.isfinite(), 0.0)  # an empty row has no scores that count
+        worst = (terms / (FLOOR + scores)).amax()
+        return not bool((worst <= RATIO) & (terms.amax() <= LARGEST))
+
+
+def choose_compute_dtype(own: torch.dtype, hazard: NumericalHazard, *, cancels: bool) -> torch.dtype | None:
+    """Return the dtype to compute in; None for the dtype of the tensors themselves."""
+    half = own in (torch.float16, torch.bfloat16)
+    if hazard == "none":
+        return torch.float32 if cancels and half else None
+    if own == torch.float16 and not cancels:  # its largest squares are far from the largest float32
+        return torch.float32
+    return None if own == torch.float64 else torch.float64

@@ -1,0 +1,134 @@
+"""How a softmax in a sliding window becomes a few calls over overlapping views of the keys."""
+
+from functools import partial
+from typing import NamedTuple
+
+import torch
+
+from regard.algebra.masks import Mask, Window
+from regard.algebra.masks.composition import Intersection
+from regard.algebra.pairs import Pairs
+from regard.algebra.parts import AttentionCall, Parts
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
+from regard.compute.lowering.conditions import needs_dense_bias
+from regard.compute.lowering.fuse import FusedResult, compute_dot_form
+from regard.compute.lowering.spans import LARGEST, SMALLEST
+
+ROUND = 16  # spans are a multiple of this: the lanes of a vector
+BUDGET = 2**23  # numbers in the tables or in the gradients of one group of blocks: 32 MB in float32
+
+
+class MaskSpec(NamedTuple):
+    """What of a mask does not depend on the block: sizes, and the lead axes of its table."""
+
+    mask: Mask
+    queries: int
+    keys: int
+    lead: tuple[int, ...]
+    dtype: torch.dtype
+
+
+def fuse_window(call: AttentionCall) -> FusedResult | None:
+    """Return the output if this is a plain softmax in a window on the CPU; otherwise None."""
+    window = find_window(call.parts.mask)
+    inputs = call.query, call.key, call.value
+    readable = tensor_memory.is_readable(*inputs) and all(tensor.is_cpu and tensor.numel() for tensor in inputs)
+    if window is None or not _is_plain_softmax(call.parts, call.keys) or not readable:
+        return None
+    raw = compute_dot_form(call.parts, call.query, call.key, call.pairs())[0]
+    form = raw.fold_offsets(keep_row=False).make_scale_positive()
+    lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
+    sight = MaskSpec(call.parts.mask, call.queries, call.keys, lead, form.query.dtype)
+    cut = cut_blocks(window, call.queries, call.keys)
+    groups = group_blocks(sight, window, cut, max(form.query.shape[-1], call.value.shape[-1]))
+    output, total = window_attention(form.query, form.key, call.value, cut, groups, scale=float(form.scale))
+    return FusedResult(output, form, total, raw)
+
+
+def find_window(mask: Mask) -> Window | None:
+    """Return the smallest window that holds all that the mask allows; None if its types do not show one."""
+    if type(mask) is Window:
+        return mask
+    if type(mask) is not Intersection:
+        return None
+    found = [window for window in map(find_window, mask.parts) if window is not None]
+    if not found:
+        return None
+    after = 0 if mask.causal else min(window.after for window in found)
+    return Window(min(window.before for window in found), after)
+
+
+def cut_blocks(window: Window, queries: int, keys: int) -> BlockLayout:
+    """Return blocks of a quarter as many queries as the window is wide: few hidden keys are read."""
+    before, after = min(window.before, keys - 1), min(window.after, queries - 1)  # no query has more on that side
+    rows = min(queries, LARGEST, max(SMALLEST, (before + after + 1) // 4))
+    span = -(-(rows + before + after) // ROUND) * ROUND
+    return BlockLayout(rows, -(-queries // rows), keys - queries - before, span)
+
+
+def group_blocks(sight: MaskSpec, window: Window, cut: BlockLayout, width: int) -> list[BlockGroup]:
+    """Return groups of blocks. The inner blocks of a bare window share one table."""
+    lead = max(1, torch.Size(sight.lead).numel())
+    shared = max(1, BUDGET // (lead * cut.span * 2 * width))
+    own = max(1, min(shared, BUDGET // (lead * cut.span * cut.rows)))
+    start, stop = _find_inner_blocks(window, cut, sight) if type(sight.mask) is Window else (0, 0)
+    groups = [BlockGroup(*ends, partial(_build_tables, sight, cut, *ends)) for ends in _split_range(0, start, own)]
+    if stop > start:
+        table = _build_band(window, cut, sight)
+        groups += [BlockGroup(*ends, lambda: table) for ends in _split_range(start, stop, shared)]
+    return groups + [
+        BlockGroup(*ends, partial(_build_tables, sight, cut, *ends)) for ends in _split_range(stop, cut.blocks, own)
+    ]
+
+
+def _is_plain_softmax(parts: Parts, keys: int) -> bool:
+    return parts.normalizer.form == "softmax" and not needs_dense_bias(parts, keys)
+
+
+def _split_range(start: int, stop: int, size: int) -> list[tuple[int, int]]:
+    return [(first, min(stop, first + size)) for first in range(start, stop, size)]
+
+
+def _find_inner_blocks(window: Window, cut: BlockLayout, sight: MaskSpec) -> tuple[int, int]:
+    """Return the first and last inner block: all its queries exist, and all keys that they may see."""
+    start = max(0, -(cut.first // cut.rows))
+    after = min(window.after, sight.queries - 1)
+    stop = min(sight.queries // cut.rows, (sight.queries - after) // cut.rows)
+    return (start, stop) if stop > start else (0, 0)
+
+
+def _build_band(window: Window, cut: BlockLayout, sight: MaskSpec) -> Float[Tensor, "1 1 row span"]:
+    """Return the table that all inner blocks share."""
+    width = min(window.before, sight.keys - 1) + min(window.after, sight.queries - 1)
+    ahead = torch.arange(cut.span)[None, :] - torch.arange(cut.rows)[:, None]
+    return torch.zeros(1, 1, cut.rows, cut.span, dtype=sight.dtype).masked_fill_(
+        (ahead < 0) | (ahead > width), float("-inf")
+    )
+
+
+def _build_tables(sight: MaskSpec, cut: BlockLayout, start: int, stop: int) -> Float[Tensor, "block #lead row span"]:
+    """Return the tables of some blocks; −inf also where there is no query or no key."""
+    found = [_find_allowed(sight, cut, block) for block in range(start, stop)]
+    shared = all(allowed.shape[:-2].numel() == 1 for allowed, _ in found)
+    lead = () if shared else sight.lead
+    count = torch.Size(lead).numel()
+    tables = torch.full((stop - start, count, cut.rows, cut.span), float("-inf"), dtype=sight.dtype)
+    for table, (allowed, first) in zip(tables, found, strict=True):
+        rows, columns = allowed.shape[-2:]
+        cells = allowed if shared else allowed.expand(*lead, rows, columns)
+        table[:, :rows, first : first + columns].masked_fill_(cells.reshape(count, rows, columns), 0.0)
+    return tables
+
+
+def _find_allowed(sight: MaskSpec, cut: BlockLayout, block: int) -> tuple[Tensor, int]:
+    """Return what the mask allows of one block's existing pairs, and the position of the first key in the span."""
+    begin = cut.first + block * cut.rows
+    rows = block * cut.rows, min(sight.queries, (block + 1) * cut.rows)
+    first = min(sight.keys, max(0, begin))
+    columns = first, max(first, min(sight.keys, begin + cut.span))
+    if columns[0] == columns[1]:
+        return torch.zeros(1, 0, dtype=torch.bool), 0
+    allowed = sight.mask.allows(Pairs(sight.queries, sight.keys, rows=rows, columns=columns))
+    return allowed.expand(*allowed.shape[:-2], rows[1] - rows[0], columns[1] - columns[0]), first - begin
