@@ -180,7 +180,7 @@ class DotScore(Score):
         return self.dot_form(query, key).compute_scores()
 
 
-AnyKernel = TypeVar("AnyKernel", bound="KernelScore")
+AnyScore = TypeVar("AnyScore", bound=Score)
 
 
 class KernelScore(Score):
@@ -194,7 +194,7 @@ class KernelScore(Score):
         self.width = check_setting("width", width)
 
     @classmethod
-    def learned(cls: type[AnyKernel], width: float = 1.0, *, heads: int | None = None) -> AnyKernel:
+    def learned(cls: type[AnyScore], width: float = 1.0, *, heads: int | None = None) -> AnyScore:
         """Return one whose width is trained, for each head if heads are given."""
         return cls(learn_setting(width, heads))
 
