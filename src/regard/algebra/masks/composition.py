@@ -4,15 +4,13 @@ import functools
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import torch
 
 from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Bool, Tensor
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,11 +37,12 @@ class CompositeMask(Mask):
         raise NotImplementedError
 
     def allows(self, pairs: Pairs) -> Allowed:
-        return self._fold(
+        value: Tensor = self._fold(
             lambda part: part.allows(pairs),
             lambda joined, left, right: joined.join_tables(left, right),
             lambda joined, table: ~table if joined.negates else table,
         )
+        return value
 
     @property
     def plan_key(self) -> Hashable:
@@ -54,11 +53,12 @@ class CompositeMask(Mask):
 
     @property
     def causal(self) -> bool:
-        return self._fold(
+        value: bool = self._fold(
             lambda part: part.causal,
             lambda joined, left, right: joined.join_causal(left, right),
             lambda joined, causal: causal and not joined.negates,
         )
+        return value
 
     @property
     def columnwise(self) -> bool:
@@ -66,18 +66,20 @@ class CompositeMask(Mask):
 
     @property
     def width(self) -> int | None:
-        return self._fold(
+        value: int | None = self._fold(
             lambda part: part.width,
             lambda joined, left, right: joined.join_widths(left, right),
             lambda joined, width: None if joined.negates else width,
         )
+        return value
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        return self._fold(
+        value: tuple[int, int] = self._fold(
             lambda part: part.span(start, stop, queries, keys),
             lambda joined, left, right: joined.join_spans(left, right),
             lambda joined, span: (0, keys) if joined.negates else span,
         )
+        return value
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         for part in self.leaves():
@@ -90,29 +92,32 @@ class CompositeMask(Mask):
         return self._fold_lists(lambda part: part, lambda joined, parts: parts)
 
     def map_leaves(self, change: Callable[[Mask], Mask]) -> Mask:
-        return self._fold_lists(change, lambda joined, parts: [type(joined)(tuple(parts))])[0]
+        mask: Mask = self._fold_lists(change, lambda joined, parts: [type(joined)(tuple(parts))])[0]
+        return mask
 
     def __repr__(self) -> str:
-        return self._fold_lists(repr, lambda joined, parts: [joined.format_parts(parts)])[0]
+        text: str = self._fold_lists(repr, lambda joined, parts: [joined.format_parts(parts)])[0]
+        return text
 
     @abstractmethod
     def format_parts(self, parts: list[str]) -> str:
         """Return the mask as text, given its parts as text."""
 
-    def _fold_lists(
-        self, leaf: Callable[[Mask], Value], last: Callable[["CompositeMask", list[Value]], list[Value]]
-    ) -> list[Value]:
-        return self._fold(lambda part: [leaf(part)], lambda joined, left, right: _extend(left, right), last)
+    def _fold_lists(self, leaf: Callable[[Mask], Any], last: Callable[["CompositeMask", Any], Any]) -> list[Any]:
+        values: list[Any] = self._fold(
+            lambda part: [leaf(part)], lambda joined, left, right: _extend(left, right), last
+        )
+        return values
 
     def _fold(
         self,
-        leaf: Callable[[Mask], Value],
-        pair: Callable[["CompositeMask", Value, Value], Value],
-        last: Callable[["CompositeMask", Value], Value],
-    ) -> Value:
+        leaf: Callable[[Mask], Any],
+        pair: Callable[["CompositeMask", Any, Any], Any],
+        last: Callable[["CompositeMask", Any], Any],
+    ) -> Any:
         """Return the values of the leaves, joined two at a time by `pair`; `last` finishes each composite mask."""
         above: list[tuple[CompositeMask, Iterator[Mask]]] = [(self, iter(self.parts))]
-        found: list[list[Value]] = [[]]
+        found: list[list[Any]] = [[]]
         while above:
             joined, parts = above[-1]
             part = next(parts, None)
@@ -197,6 +202,6 @@ def combine_masks(kind: type[CompositeMask], first: Mask, second: Mask) -> Mask:
     return kind((*parts[0], *parts[1]))
 
 
-def _extend(left: list[Value], right: list[Value]) -> list[Value]:
+def _extend(left: list[Any], right: list[Any]) -> list[Any]:
     left.extend(right)
     return left

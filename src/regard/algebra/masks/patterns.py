@@ -12,7 +12,6 @@ from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.simplex import widen
 from regard.errors import wrong, wrong_kind
 
 FARTHEST = 2**62  # more than any distance between two keys, and still an int64
@@ -118,7 +117,10 @@ class CenteredWindow(Mask):
         check_count("radius", self.radius, "count the keys on each side of the center")
 
     def allows(self, pairs: Pairs) -> Allowed:
-        center = widen(self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1))  # float16 cannot count to 3,000
+        center = self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1)
+        center = (
+            center.float() if center.dtype in (torch.float16, torch.bfloat16) else center
+        )  # too coarse for positions
         return (pairs.column - center).abs() <= min(self.radius, FARTHEST)
 
     @property

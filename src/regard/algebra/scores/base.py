@@ -95,7 +95,7 @@ def drop_last_axis(factor: float | Tensor) -> float | Tensor:
 def split_precision(numbers: Tensor, dtype: torch.dtype) -> list[Tensor]:
     """Return tensors of `dtype` whose sum is `numbers`: one, or a high and a low part in half precision."""
     high = numbers.to(dtype)
-    return [high, (numbers - high.to(numbers.dtype)).to(dtype)] if dtype.itemsize == 2 else [high]
+    return [high, (numbers - high.to(numbers.dtype)).to(dtype)] if dtype in (torch.float16, torch.bfloat16) else [high]
 
 
 def add_optional(left: Tensor | None, right: Tensor | None) -> Tensor | None:
