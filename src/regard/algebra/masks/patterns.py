@@ -117,7 +117,10 @@ class CenteredWindow(Mask):
         check_count("radius", self.radius, "count the keys on each side of the center")
 
     def allows(self, pairs: Pairs) -> Allowed:
-        center = widen(self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1))  # float16 cannot count to 3,000
+        center = self.center.detach()[..., pairs.row.flatten()].unsqueeze(-1)
+        center = (
+            center.float() if center.dtype in (torch.float16, torch.bfloat16) else center
+        )  # too coarse for positions
         return (pairs.column - center).abs() <= min(self.radius, FARTHEST)
 
     @property

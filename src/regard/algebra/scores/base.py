@@ -95,7 +95,7 @@ def drop_last_axis(factor: float | Tensor) -> float | Tensor:
 def split_precision(numbers: Tensor, dtype: torch.dtype) -> list[Tensor]:
     """Return tensors of `dtype` whose sum is `numbers`: one, or a high and a low part in half precision."""
     high = numbers.to(dtype)
-    return [high, (numbers - high.to(numbers.dtype)).to(dtype)] if dtype.itemsize == 2 else [high]
+    return [high, (numbers - high.to(numbers.dtype)).to(dtype)] if dtype in (torch.float16, torch.bfloat16) else [high]
 
 
 def add_optional(left: Tensor | None, right: Tensor | None) -> Tensor | None:
@@ -180,7 +180,7 @@ class DotScore(Score):
         return self.dot_form(query, key).compute_scores()
 
 
-AnyKernel = TypeVar("AnyKernel", bound="KernelScore")
+AnyScore = TypeVar("AnyScore", bound=Score)
 
 
 class KernelScore(Score):
@@ -194,7 +194,7 @@ class KernelScore(Score):
         self.width = check_setting("width", width)
 
     @classmethod
-    def learned(cls: type[AnyKernel], width: float = 1.0, *, heads: int | None = None) -> AnyKernel:
+    def learned(cls: type[AnyScore], width: float = 1.0, *, heads: int | None = None) -> AnyScore:
         """Return one whose width is trained, for each head if heads are given."""
         return cls(learn_setting(width, heads))
 
