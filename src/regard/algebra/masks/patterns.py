@@ -10,7 +10,7 @@ import torch
 from regard.algebra.entries import list_as, make_lengths, make_thirds
 from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe, widen
+from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe
 from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong, wrong_kind
 
