@@ -5,6 +5,7 @@ fails first writes down why, in the store that all share, and ends. The others, 
 """
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from torch.distributed import DistBackendError, DistNetworkError, DistStoreError
 from regard.errors import RegardError, sentence
 
 KEY = "failure"
+DONE = "done"
+PATIENCE = 60.0  # seconds that the first to finish waits for the others
 CUT_OFF = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Socket closed", "NCCL error")
 
 
@@ -32,6 +35,17 @@ def sharing_failures(store: Store, rank: int) -> Iterator[None]:
             write_down(store, error, rank)
             raise
         raise find_reason(store) from error
+
+
+def leave_together(store: Store, world: int) -> None:
+    """Waits until all processes are through: one that goes early may take with it what it sent last."""
+    deadline = time.monotonic() + PATIENCE
+    try:
+        store.add(DONE, 1)
+        while store.add(DONE, 0) < world and time.monotonic() < deadline:
+            time.sleep(0.02)
+    except RuntimeError:
+        return  # the process that kept the store has gone
 
 
 def is_cut_off(error: BaseException | None) -> bool:

@@ -13,7 +13,7 @@ from torch.distributed.distributed_c10d import _get_default_store
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError, wrong
-from regard.training.peers import sharing_failures
+from regard.training.peers import leave_together, sharing_failures
 from regard.training.rendezvous import fresh_store
 from regard.training.settings import Parallel, Training
 from regard.training.task import Part
@@ -130,6 +130,7 @@ def joined(settings: Training) -> Iterator[Runtime]:
     try:
         with sharing_failures(_get_default_store(), rank):
             yield Runtime(Part(rank, world), device, settings.parallel)
+            leave_together(_get_default_store(), world)
     finally:
         distributed.destroy_process_group()
 
