@@ -24,7 +24,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz mutate hostile kills coverage check fix peers bench docs clean
+.PHONY: help demo test fuzz mutate hostile kills sanitize coverage check fix peers bench docs clean
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
@@ -58,6 +58,16 @@ fuzz: $(TEST_STAMP) ## random attentions against the definition for MINUTES=60; 
 COUNT ?= 150
 mutate: $(TEST_STAMP) ## change COUNT=150 lines, one at a time, and see whether the tests notice
 	$(ONE_THREAD) $(BIN)/python -m tests.mutation --count $(COUNT) --seed $(SEED) --workers $(WORKERS)
+
+# The library is built with both sanitizers, in a cache of its own; their runtime has to be there before Python is.
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1
+SANITIZED := tests/numerics tests/contracts/test_few.py tests/contracts/test_layout.py tests/contracts/test_leads.py
+# A compiler, or torch's, under a sanitizer takes minutes.
+UNSANITIZED := not compile and not traced and not graph and not generated
+sanitize: $(TEST_STAMP) ## the tests of our C++ loops under AddressSanitizer and UBSan
+	$(ONE_THREAD) REGARD_CXXFLAGS='$(SANITIZERS)' REGARD_CACHE=build/sanitized ASAN_OPTIONS=detect_leaks=0 \
+	    LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+	    $(BIN)/python -m pytest -n 0 -x $(SANITIZED) --ignore tests/numerics/test_native.py -k '$(UNSANITIZED)' $(PYTEST_ARGS)
 
 coverage: $(TEST_STAMP) ## the same, with branch coverage of the algebra and its backends; takes twice as long
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term $(PYTEST_ARGS)

@@ -21,8 +21,8 @@ Made by `python -m docs.architectures`; do not edit. Every architecture that tra
 (`AutoModel`, causal, sequence to sequence), from its config with few layers and little width, without weights from the
 network. *Sites* are the modules whose attention was seen in one forward pass. *Same bits*: the output is that of the
 model nobody observes. *Same weights*: of the tables that the model itself gives for `output_attentions=True` in eager
-attention, how many are among those seen; – if it gives none. Some give cut or averaged tables, and some compute other
-masks in eager attention than in their own. What was not seen is said by `recording.notes`.
+attention, how many are among those seen; – if it gives none. Some give cut, averaged or unnormalized tables (CPM-Ant,
+WavLM, ProphetNet), and PaliGemma masks otherwise in eager attention. What was not seen is said by `recording.notes`.
 
 | | |
 |---|---|

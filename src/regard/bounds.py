@@ -37,6 +37,22 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "idx file": {
         "bytes": Bound(2**30, "bytes of a file of pictures or classes, unpacked"),
     },
+    "text": {
+        "bytes": Bound(2**30, "bytes of a text file, unpacked"),
+        "line": Bound(2**20, "bytes of a line of standard input"),
+    },
+    "download": {
+        "bytes": Bound(2**28, "bytes of a download whose size is not known"),
+        "redirects": Bound(5, "addresses that a download is sent on to"),
+        "digits": Bound(18, "digits of a number in an answer's head"),
+    },
+    "archive": {
+        "listing": Bound(2**24, "bytes of the list of members"),
+        "members": Bound(100_000, "members"),
+        "member": Bound(2**26, "bytes of an image or sound in it"),
+        "unpacked": Bound(2**32, "bytes, unpacked"),
+        "name": Bound(255, "bytes of the name of a member"),
+    },
     "recording": {
         "bytes": Bound(2**32, "bytes of a file"),
         "text share": Bound(4, "the text has at most one in so many of the bytes that are allowed"),

@@ -13,6 +13,7 @@ from regard.lowering.precision import is_traced
 from regard.masks import Causal, Full, Mask
 from regard.normalizers import Normalizer, Softmax
 from regard.numerics import few, native, noise
+from regard.numerics.native import gate
 from regard.parts import Call, Care, Facts, Parts
 from regard.scores import Dot, ScaledDot, Score
 from regard.shapes import Float, Output, Queries, Tensor, Values, WideKeys
@@ -178,7 +179,7 @@ def _plain(parts: Parts) -> bool:
 def facts_of(lead: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Facts:
     """The facts of a call."""
     grad, traced = torch.is_grad_enabled(), torch.compiler.is_compiling()
-    mapped = not traced and torch._C._are_functorch_transforms_active()
+    mapped = not traced and gate.is_mapped()
     if not (traced or grad) and query.shape[-2] <= few.MOST:
         native.library(build=False)  # which takes it from the cache, if it is there
     return Facts(

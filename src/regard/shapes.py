@@ -72,10 +72,15 @@ def check_floats(name: str, thing: object) -> None:
         raise wrong_kind(name, describe(thing), "a float tensor", "write tensor.float(), or embed the tokens first")
 
 
+def fits(own: int, size: int) -> bool:
+    """Return whether an axis of size `own` broadcasts to one of `size`."""
+    return own == 1 or own == size  # asked with `in`, a compiler takes a traced size for another one
+
+
 def check_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> None:
     """Raise where a term's lead axes do not broadcast to those of the queries and keys."""
     padded = (1,) * (len(lead) - len(own)) + own
-    if len(own) > len(lead) or any(a not in (1, b) for a, b in zip(padded, lead, strict=True)):
+    if len(own) > len(lead) or not all(map(fits, padded, lead)):
         fix = "give it size-1 axes where it is shared, for example lengths[:, None] for (batch, heads)"
         raise wrong(name, f"lead axes {own}", f"axes that broadcast to {lead}", fix)
 
@@ -87,7 +92,7 @@ def check_own_lead(name: str, own: tuple[int, ...], lead: tuple[int, ...]) -> No
     """
     check_lead(name, own, lead)
     short = len(own) < len(lead) and any(size > 1 for size in own)
-    if short and all(a in (1, b) for a, b in zip(own, lead, strict=False)):
+    if short and all(map(fits, own, lead)):
         expected = f"no doubt whether they are the first or the last of {lead}"
         fix = "write tensor[:, None] if they are sequences, tensor[None] if they are heads"
         raise wrong(name, f"lead axes {own}", expected, fix)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from regard.errors import wrong, wrong_kind
-from regard.shapes import Tensor, describe
+from regard.shapes import Tensor, describe, fits
 
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
@@ -106,7 +106,7 @@ def check_heads(name: str, setting: Tensor, lead: tuple[int, ...]) -> None:
     """Raise where a tensor does not have one number for each head, the last of the lead axes."""
     own = tuple(setting.shape)
     padded = (1,) * (len(lead) - len(own)) + own
-    if len(own) > len(lead) or any(a not in (1, b) for a, b in zip(padded, lead, strict=True)):
+    if len(own) > len(lead) or not all(map(fits, padded, lead)):
         heads = f"one number for each of {lead[-1]} heads" if lead else "one number, because there are no heads"
         fix = f"give a tensor of shape ({lead[-1]},), or one number" if lead else "give one number"
         raise wrong(name, f"shape {own}", heads, fix)

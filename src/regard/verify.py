@@ -3,22 +3,27 @@
 import copy
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 
 from regard import catalog
+from regard.aggregates import Reading
 from regard.backends import RUNS, Run
+from regard.biases import Bias
 from regard.catalog import Sizes
 from regard.definition import weigh
+from regard.errors import wrong, wrong_kind
 from regard.lowering import BACKENDS, Backend
 from regard.lowering.rules import REFUSALS
-from regard.numerics import noise
+from regard.masks import Mask
+from regard.normalizers import Normalizer
+from regard.numerics import native, noise
 from regard.operator import Attended, attend
 from regard.pairs import Pairs
 from regard.parts import Facts, Parts
 from regard.scores import Score
-from regard.shapes import Tensor
+from regard.shapes import Tensor, describe
 
 SEED = 2  # of every random reading and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
@@ -26,6 +31,10 @@ SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
 WITHOUT_GRADIENT: tuple[Backend, ...] = ("few",)  # paths of who asks for none
 Leads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # of queries, keys and values; they broadcast
 FAMILIES = ("score", "bias", "mask", "normalizer", "reading")
+FIELDS = Parts._fields
+KINDS: tuple[type, ...] = (Score, Bias, Mask, Normalizer, Reading)
+Part = Score | Bias | Mask | Normalizer | Reading
+AnyPart = TypeVar("AnyPart")
 
 
 class Case(NamedTuple):
@@ -53,6 +62,50 @@ class Error(NamedTuple):
     def right(self) -> bool:
         """Whether both are small enough. NaN is not."""
         return self.value <= VALUE and self.gradient <= GRADIENT
+
+
+PLAIN = Case("dot", "none", "full", "softmax", "soft")
+LONG = SMALL._replace(queries=150, keys=160)  # of which a window makes three blocks
+BLOCKS = (
+    Case("dot", "none", "window", "softmax", "soft"),
+    Case("laplacian", "alibi", "window", "softmax", "soft"),
+    Case("scaled-dot", "prior", "causal-window", "sparsemax", "soft"),
+    Case("dot", "none", "causal-window", "sigmoid", "argmax"),
+)
+SOME_MASKS = ["full", "causal", "causal-window", "window", "lengths", "table"]
+# What a part of each family is tried beside: all that decides how it is computed.
+BESIDE: Mapping[str, Mapping[str, list[str]]] = {
+    "score": {
+        "bias": list(catalog.BIASES),
+        "mask": list(catalog.MASKS),
+        "normalizer": list(catalog.NORMALIZERS),
+        "reading": ["soft", "argmax"],
+    },
+    "bias": {
+        "score": ["dot", "additive"],
+        "mask": SOME_MASKS,
+        "normalizer": ["softmax", "tempered", "softmax-plus-one", "sparsemax", "sigmoid", "local-p"],
+        "reading": ["soft", "argmax"],
+    },
+    "mask": {
+        "score": ["dot", "additive"],
+        "bias": ["none", "alibi"],
+        "normalizer": list(catalog.NORMALIZERS),
+        "reading": ["soft"],
+    },
+    "normalizer": {
+        "score": ["dot", "additive"],
+        "bias": ["none", "prior", "alibi"],
+        "mask": list(catalog.MASKS),
+        "reading": ["soft"],
+    },
+    "reading": {
+        "score": ["dot", "additive"],
+        "bias": ["none", "prior"],
+        "mask": SOME_MASKS,
+        "normalizer": ["softmax", "sparsemax", "sigmoid", "monotonic"],
+    },
+}
 
 
 def build(case: Case, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:
@@ -87,14 +140,26 @@ def cast_parts(parts: Parts, dtype: torch.dtype, *, jitter: float = 0.0) -> Part
     `jitter` is the size of the random numbers that are added to parameters, so that none stays at its starting value.
     """
     parts = copy.deepcopy(parts)
-    for module in [module for part in parts if isinstance(part, torch.nn.Module) for module in part.modules()]:
+    for part in parts:
+        _cast_tensors(part, dtype, jitter)
+    return parts
+
+
+def cast_part(part: AnyPart, dtype: torch.dtype, *, jitter: float = 0.0) -> AnyPart:
+    """Return a copy of one part, cast as `cast_parts` casts all of them."""
+    part = copy.deepcopy(part)
+    _cast_tensors(part, dtype, jitter)
+    return part
+
+
+def _cast_tensors(part: object, dtype: torch.dtype, jitter: float) -> None:
+    for module in part.modules() if isinstance(part, torch.nn.Module) else ():
         for parameter in module.parameters(recurse=False):
             parameter.data = (parameter.data + jitter * torch.rand_like(parameter)).to(dtype)
         for names, learned in ((vars(module), True), (module._buffers, False)):
             loose = [(name, tensor) for name, tensor in names.items() if isinstance(tensor, Tensor)]
             floats = [(name, tensor.detach()) for name, tensor in loose if tensor.is_floating_point()]
             names.update({name: tensor.to(dtype).requires_grad_(learned) for name, tensor in floats})
-    return parts
 
 
 def inputs(
@@ -211,7 +276,9 @@ def value_error(found: Attended, true: Truth) -> float:
 def able(parts: Parts, sizes: Sizes, *, dropout: float = 0.0, dtype: torch.dtype = torch.float64) -> list[Backend]:
     """The backends besides eager that can compute these parts, one for each code path (`rows` runs as `stream`)."""
     length, grad = (sizes.queries, sizes.keys), torch.is_grad_enabled()
-    facts = Facts(sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad)
+    native.library(build=False)  # as the operator does: what is there decides who is able
+    there = native.state()
+    facts = Facts(sizes.lead, *length, sizes.query, sizes.value, dtype, dropout=dropout > 0, grad=grad, native=there)
     paths: dict[Run, Backend] = {}
     for backend in BACKENDS:
         if backend != "eager" and REFUSALS[backend](parts, facts) is None:
@@ -259,16 +326,44 @@ def verify(cases: Sequence[Case] | None = None, *, sizes: Sizes = SMALL) -> Iter
         yield from compare(case, build(case, sizes), sizes)
 
 
-def verify_score(score: Score, *, sizes: Sizes = SMALL, name: str = "score") -> Iterator[Error]:
+def verify_part(part: Part, *, sizes: Sizes | None = None, name: str = "") -> Iterator[Error]:
+    """Somebody's own part beside those of the catalog: small tables, and longer ones that are computed in blocks.
+
+    A part whose tensors belong to some number of queries or keys is given those `sizes`, and no others.
+    """
+    family = family_of(part)
+    field = FIELDS[FAMILIES.index(family)]
+    torch.default_generator.manual_seed(0)
+    part = cast_part(part, torch.float64, jitter=0.1)  # the caller keeps theirs as it is
+    own = {family: name or type(part).__name__}
+    small = pairwise([[own.get(other, "")] if other == family else BESIDE[family][other] for other in FAMILIES])
+    cases = [(case, sizes or SMALL) for case in small]
+    cases += [] if sizes else [(case._replace(**own), LONG) for case in BLOCKS]
+    for case, size in cases:
+        parts = build(case._replace(**{family: getattr(PLAIN, family)}), size)
+        yield from compare(case, parts._replace(**{field: part}), size)  # type: ignore[arg-type]
+
+
+def choose_sizes(queries: int | None, keys: int | None, heads: int | None) -> Sizes | None:
+    """Return sizes for a part that fits no others; None where none is named."""
+    if queries is None and keys is None and heads is None:
+        return None
+    for name, count in {"queries": queries, "keys": keys, "heads": heads}.items():
+        if count is not None and count < 1:
+            raise wrong(name, count, "at least 1", f"name the number of {name} that the part is made for")
+    lead = SMALL.lead if heads is None else (*SMALL.lead[:-1], heads)
+    return SMALL._replace(queries=queries or SMALL.queries, keys=keys or SMALL.keys, lead=lead)
+
+
+def family_of(part: object) -> str:
+    """Return the family of the catalog that a part belongs to; raise where it is no part."""
+    for family, kind in zip(FAMILIES, KINDS, strict=True):
+        if isinstance(part, kind):
+            return family
+    names = ", ".join(f"regard.{kind.__name__}" for kind in KINDS)
+    raise wrong_kind("part", describe(part), f"one of {names}", "subclass one of them")
+
+
+def verify_score(score: Score, *, sizes: Sizes | None = None, name: str = "score") -> Iterator[Error]:
     """Somebody's own score under every mask and normalizer of the catalog."""
-    families = [
-        [name],
-        list(catalog.BIASES),
-        list(catalog.MASKS),
-        list(catalog.NORMALIZERS),
-        ["soft", "argmax"],
-    ]
-    score = copy.deepcopy(score).to(torch.float64)  # the caller keeps theirs as it is
-    for case in pairwise(families):
-        parts = build(case._replace(score="dot"), sizes)._replace(score=score)
-        yield from compare(case, parts, sizes)
+    yield from verify_part(score, sizes=sizes, name=name)

@@ -80,7 +80,7 @@ CASES: dict[str, tuple[str, Any]] = {
     "causal": ("sdpa", lambda n: {"mask": Causal()}),
     "lengths": ("sdpa", lambda n: {"mask": Lengths(torch.tensor(n // 2))}),
     "gaussian": ("sdpa", lambda n: {"score": Gaussian(), "mask": Lengths(torch.tensor(n // 2))}),
-    "alibi": ("sdpa", lambda n: {"bias": ALiBi(H), "mask": Causal()}),
+    "alibi": ("local", lambda n: {"bias": ALiBi(H), "mask": Causal()}),
     "prior": ("sdpa", lambda n: {"bias": Prior(torch.zeros(n, requires_grad=True))}),
     "window": ("local", lambda n: {"mask": Window(before=20, after=10), "backend": "local"}),
     "window of documents": (

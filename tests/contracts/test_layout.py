@@ -179,3 +179,20 @@ def test_the_issue() -> None:
     numbers = torch.randn(3, 8, 16).transpose(1, 2)
     plain = numbers.contiguous()
     torch.testing.assert_close(attend(numbers, numbers, numbers).output, attend(plain, plain, plain).output)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 1, 4, 3, 2), (2, 1, 5, 4, 3, 3), (3, 2, 4, 4, 4, 4)], ids=str)
+def test_every_stride_gives_the_same_numbers(sizes: tuple[int, ...]) -> None:
+    """Also those that make an axis of the batch step by less than a row: kernels lay results out as inputs are."""
+    B, H, L, S, D, E = sizes
+    memory, value = torch.randn(500, dtype=torch.float64), torch.randn(B, H, S, E, dtype=torch.float64)
+    for strides in itertools.product((0, 1, 3, 7), repeat=4):
+        query = memory.as_strided((B, H, L, D), strides)
+        key = memory.as_strided((B, H, S, D), strides[::-1])
+        found = []
+        for tensors in ((query, key), (query.reshape(-1).view(query.shape), key.reshape(-1).view(key.shape))):
+            wanted = [tensor.detach().requires_grad_() for tensor in tensors]
+            output = attend(*wanted, value).output
+            found.append([output, *torch.autograd.grad(output.square().sum(), wanted)])
+        for one, other in zip(*found, strict=True):
+            assert torch.allclose(one, other, rtol=0, atol=1e-10), strides

@@ -9,6 +9,7 @@ from regard.numerics import native
 from regard.numerics.additive import additive_scores
 from regard.numerics.few import few
 from regard.numerics.fused import fused, fused_with_total
+from regard.numerics.monotonic import expected
 from regard.verify import Case, Leads, build
 
 SIZES = verify.SMALL
@@ -84,7 +85,15 @@ def test_every_kernel_that_is_called_by_itself_broadcasts_leads(name: str) -> No
     torch.testing.assert_close(few(query, key, value, allowed=allowed), few(*wide, allowed=allowed.expand(2, 3, 4, 6)))
     torch.testing.assert_close(fused(query, key, value).output, fused(*wide).output)
     torch.testing.assert_close(fused_with_total(query, key, value)[1], fused_with_total(*wide)[1])
-    for weight in (torch.randn(5, dtype=torch.float64), torch.randn(3, 5, dtype=torch.float64)):
-        found = additive_scores(query, key, weight)
-        true = additive_scores(*wide[:2], weight)
-        torch.testing.assert_close(found.expand(true.shape), true)
+    for lead in ((), (3,), (1,), (2, 1), (1, 3)):
+        weight = torch.randn(*lead, 5, dtype=torch.float64)
+        true = additive_scores(*wide[:2], weight.expand(2, 3, 5).clone())
+        torch.testing.assert_close(additive_scores(query, key, weight).expand(true.shape), true)
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 1), (2, 3), (1, 1)], ids=str)
+def test_where_monotonic_queries_start_broadcasts_leads(lead: tuple[int, ...]) -> None:
+    scores, previous = torch.randn(3, 4, 6, dtype=torch.float64), torch.rand(*lead, 6, dtype=torch.float64)
+    wide = torch.broadcast_shapes(lead, (3,))
+    true = expected(scores.expand(*wide, 4, 6).clone(), None, previous.expand(*wide, 6).clone())
+    torch.testing.assert_close(expected(scores, None, previous), true)

@@ -15,8 +15,7 @@ import pytest
 from regard.datasets import DATASETS, Dataset, FetchError, File, Patience, Unpacking, get
 from regard.datasets import archives as archives_module
 from regard.datasets import fetching as fetching_module
-from regard.datasets.archives import content, listing, opened
-from regard.datasets.bounds import BOUNDS, Bound
+from regard.datasets.archives import listing, opened
 from regard.datasets.fetching import fetch
 from regard.datasets.unpacking import unpack
 from regard.errors import InputError
@@ -96,7 +95,7 @@ def test_odd_sizes_are_one_sentence_or_no_harm(shelf: Any, tmp_path: Path, digit
 
 
 def test_a_download_of_unknown_size_ends(shelf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching_module, "DOWNLOAD", Bound("", 100_000, "bytes", ""))
+    monkeypatch.setattr(fetching_module, "DOWNLOAD", 100_000)
     for announced in (True, False):
         shelf.announce = announced
         with pytest.raises(FetchError, match=r"a\.bin: got .*bytes, expected at most 100000 bytes from http"):
@@ -267,7 +266,7 @@ def test_the_list_is_found_in_large_archives_too(tmp_path: Path) -> None:
 
 
 def test_more_members_than_are_allowed_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives_module, "MEMBERS", Bound("", 20, "members", ""))
+    monkeypatch.setattr(archives_module, "MEMBERS", 20)
     (tmp_path / "some.zip").write_bytes(packed(*((f"{number}.txt", b"") for number in range(21))))
     with pytest.raises(InputError, match=r"some.zip: got 21 members, expected at most 20 members"):
         opened(tmp_path / "some.zip")
@@ -278,7 +277,7 @@ def test_an_image_in_an_archive_is_not_read_whole_when_it_is_a_bomb(
 ) -> None:
     from regard.tasks.images import Pictures
 
-    monkeypatch.setattr(archives_module, "MEMBER", Bound("", 2**16, "bytes", ""))
+    monkeypatch.setattr(archives_module, "MEMBER", 2**16)
     bomb = packed(("a.png", b"\0" * 2**24))
     lying = changed(bomb, 24, struct.pack("<L", 2**15))
     for data, sentence in ((bomb, "16,777,216 bytes of 'a.png', expected at most 65,536"), (lying, "damaged archive")):
@@ -294,7 +293,7 @@ def test_an_image_in_an_archive_is_not_read_whole_when_it_is_a_bomb(
 def test_sounds_in_an_archive_are_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from regard.tasks.speech.digits import read_digits
 
-    monkeypatch.setattr(archives_module, "MEMBER", Bound("", 2**16, "bytes", ""))
+    monkeypatch.setattr(archives_module, "MEMBER", 2**16)
     (tmp_path / "recordings.zip").write_bytes(packed(("7_jackson_32.wav", b"\0" * 2**24)))
     with pytest.raises(InputError, match=r"16,777,216 bytes of '7_jackson_32.wav', expected at most 65,536 bytes"):
         read_digits(tmp_path, 8000)
@@ -305,25 +304,10 @@ def test_a_text_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
 
     from regard.tasks.data import reading
 
-    monkeypatch.setattr(reading, "TEXT", Bound("", 2**16, "bytes", ""))
+    monkeypatch.setattr(reading, "TEXT", 2**16)
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"a " * 2**22))
     tracemalloc.start()
     with pytest.raises(InputError, match=r"a.gz: got more than 65,536 bytes of text"):
         reading.unzipped(tmp_path / "a.gz")
     assert tracemalloc.get_traced_memory()[1] < 2**21
     tracemalloc.stop()
-
-
-def test_what_enforces_a_bound_is_there() -> None:
-    from importlib import import_module
-
-    for bound in BOUNDS:
-        module, _, name = bound.enforced.rpartition(".")
-        assert callable(getattr(import_module(module), name)), bound
-        assert bound.limit > 0
-    with opened_in_memory() as archive:
-        assert content(archive, "a.txt", Path("a.zip")) == b"some text " * 500
-
-
-def opened_in_memory() -> zipfile.ZipFile:
-    return zipfile.ZipFile(io.BytesIO(WHOLE))

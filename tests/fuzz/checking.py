@@ -57,6 +57,9 @@ class Slack(NamedTuple):
         )
 
 
+SOME = 1e-4  # a weight that counts
+
+
 class Scene:
     """A trial that was built: its parts and tensors, the truth, and the errors of the definition."""
 
@@ -72,7 +75,7 @@ class Scene:
         self.true = truth(self.exact, self.wide, dropout=trial.dropout)
         self.rows = rows_of(trial, names)
         self.slack = self._slack(self.dtype, 1.0) if self.dtype != torch.float64 else None
-        self.refined = False
+        self.refined, self.counted = False, 0.0
 
     @property
     def defined(self) -> bool:
@@ -147,10 +150,18 @@ class Scene:
         slack = self.slack or Slack(0.0, 0.0, [0.0] * len(self.true.gradients))
         for factor in CLONES:
             slack = slack.worst(self._slack(narrow, factor), 8 * NARROWER if self.dtype == torch.float64 else 1.0)
+        self.counted = self._counted()
         if self.dtype != torch.float64:
-            pairs = zip(slack.gradients, self._noise(), strict=True)
-            slack = slack._replace(gradients=[error + KERNEL_NOISE * noise for error, noise in pairs])
+            pairs, factor = zip(slack.gradients, self._noise(), strict=True), KERNEL_NOISE + self.counted
+            slack = slack._replace(gradients=[error + factor * noise for error, noise in pairs])
         self.slack = slack
+
+    def _counted(self) -> float:
+        """The size of the largest score that counts: any order of summing it rounds so much of it."""
+        with torch.no_grad():
+            scores, weights = torch.broadcast_tensors(self._logits(), self.true.weights)
+            seen = scores[(weights > SOME) & scores.isfinite()].abs()
+        return float(seen.max()) if seen.numel() and self.dtype != torch.float64 else 0.0
 
     def allowed(self, error: float, true: torch.Tensor, backend: str, *, gradient: bool = False) -> float:
         """Twice (the definition's error and one rounding), and what torch's kernel adds."""
@@ -158,7 +169,8 @@ class Scene:
         if self.dtype == torch.float64:
             return (verify.GRADIENT if gradient else verify.VALUE) * max(1.0, size) + error
         rounding = torch.finfo(self.dtype).eps * (max(1.0, size) if gradient else size)
-        return 2 * (error + rounding) + KERNEL.get((backend, self.dtype), 0) * rounding * (1 + gradient)
+        kernel = KERNEL.get((backend, self.dtype), 0) * (1 + gradient)
+        return 2 * (error + rounding) + (kernel + self.counted) * rounding
 
     def compare(self, found: Attended, backend: str) -> tuple[str, float, float] | None:
         """Name, error and allowance of the first of output, weights and gradients that is too far from the truth."""

@@ -58,9 +58,14 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("explain", "dot", "--queries", "many"), 'Invalid value for --queries: unable to convert "many" into int.'),
     (("explain", "dot", "--queris", "3"), "Unknown option: --queris. Did you mean --queries?"),
     (("lst",), 'Unknown command "lst". Did you mean "list"?'),
-    (("verify", "nowhere:Score"), "target: got 'nowhere:Score', expected a score"),
-    (("verify", "regard.scores:Dott"), "target: got 'regard.scores:Dott', expected a score"),
-    (("verify", "regard.normalizers:Softmax"), "expected a regard.Score; fix: subclass regard.Score"),
+    (("verify", "nowhere:Score"), "target: got 'nowhere:Score', expected a part of attention"),
+    (("verify", "regard.scores:Dott"), "target: got 'regard.scores:Dott', expected a part of"),
+    (
+        ("verify", "regard.pairs:Pairs"),
+        "expected one of regard.Score, regard.Bias, regard.Mask, regard.Normalizer, regard.Reading; fix: subclass one",
+    ),
+    (("verify", "regard.masks:Window"), "expected a class that needs no argument (Window.__init__() missing 2 req"),
+    (("verify", "regard:Causal", "--keys", "0"), "keys: got 0, expected at least 1; fix: name the number of keys"),
     (
         ("demo", "regression", "--output", "/no/such/place/x.png"),
         "No such file or directory: '/no/such/place/x.png'",

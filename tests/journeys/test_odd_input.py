@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from regard.datasets.bounds import LINE
+from regard.cli.reading import LINE
 from regard.datasets.cleaning import clean
 
 Regard = Callable[..., Any]
@@ -120,11 +120,11 @@ def test_alignments_never_name_the_end(regard: Regard, run: Path, tmp_path: Path
         (b"eins\nzw\x00i\n", "input: got byte 0x00 in line 2, expected UTF-8 text; fix: give a text file, or"),
         (b"eins\n\xed\xa0\x80\n", "input: got byte 0xed in line 2, expected UTF-8 text"),
         (
-            b"eins\n" + b"a " * LINE.limit + b"\nvier\n",
+            b"eins\n" + b"a " * LINE + b"\nvier\n",
             "input: got more than 1,048,576 bytes in line 2, expected a",
         ),
         (
-            b"eins\n" + b"a " * (LINE.limit // 2) + b"b",
+            b"eins\n" + b"a " * (LINE // 2) + b"b",
             "input: got more than 1,048,576 bytes in line 2, expected a",
         ),
     ],

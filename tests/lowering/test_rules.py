@@ -330,6 +330,7 @@ def test_two_types_with_one_name_have_two_plans() -> None:
 
 def test_plans_are_remembered_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator, "_plans", {})
+    monkeypatch.setattr(operator, "_understood", {})
     monkeypatch.setattr(operator, "MOST_PLANS", 5)
     made: list[Plan] = []
 

@@ -193,7 +193,7 @@ def test_a_key_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", [float("inf"), float("nan")])
 @pytest.mark.parametrize("part", ["bias", "total", "query", "received"])
-def test_a_single_number_that_is_none_is_refused(tmp_path: Path, part: str, bad: float) -> None:
+def test_a_single_number_of_a_file_that_is_none_is_refused(tmp_path: Path, part: str, bad: float) -> None:
     def change(tensors: dict[str, torch.Tensor]) -> None:
         tensors[f"0/{part}"].view(-1)[3] = bad
 

@@ -128,7 +128,7 @@ def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
     refused("data: got 40 pictures in train-images-idx3-ubyte and 39 classes in train-labels-idx1-ubyte")
     labels.unlink()
     Path("set/train-labels-idx1-ubyte.gz").write_bytes(b"\x1f\x8bnot a gzip")
-    refused("a damaged gzip file (Unknown compression method), expected a whole one; fix: fetch it again")
+    refused("(Unknown compression method), expected a whole gzip file; fix: fetch it again")
 
 
 def test_the_split_is_the_same_whenever_it_is_asked_for() -> None:

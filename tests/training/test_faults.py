@@ -3,12 +3,11 @@
 A few dozen here; all of them by `make kills`, which writes docs/faults.md.
 """
 
-import json
-import re
+import os
 from pathlib import Path
 
 import pytest
-from fault_table import TARGET, attempts, outcome
+from fault_table import attempts, outcome
 
 
 @pytest.mark.parametrize(
@@ -30,6 +29,7 @@ def test_whatever_happens_to_files_the_run_goes_on_to_the_same_bits(
         assert not outcome(kind, line).startswith("LOST"), line
 
 
+@pytest.mark.skipif("REGARD_KILLS" not in os.environ, reason="takes minutes: REGARD_KILLS=1 runs it")
 @pytest.mark.parametrize(("kind", "every", "offset"), [("error", 17, 2), ("death", 29, 4)])
 def test_a_process_that_fails_ends_the_others_and_the_run_goes_on_to_the_same_bits(
     tmp_path: Path, kind: str, every: int, offset: int
@@ -38,13 +38,3 @@ def test_a_process_that_fails_ends_the_others_and_the_run_goes_on_to_the_same_bi
     assert {line["rank"] for line in lines} == {0, 1}
     for line in lines:
         assert not outcome(kind, line).startswith("LOST"), line
-
-
-def test_the_table_in_the_docs_has_every_place(tmp_path: Path) -> None:
-    """A new place where a run touches its files is tried by `make kills` before it is released."""
-    attempts("kill", tmp_path, "--every", "100000")
-    places = {tuple(one) for one in json.loads((tmp_path / "whole" / "trace.json").read_text())}
-    section = TARGET.read_text(encoding="utf-8").split("\n## ")[1]
-    listed = set(re.findall(r"^\| ([a-z ]+) \| `(.*?)` \|", section, re.MULTILINE))
-    assert places == listed, "fix: make kills"
-    assert "LOST" not in TARGET.read_text(encoding="utf-8")

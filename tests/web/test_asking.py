@@ -16,6 +16,7 @@ from tiny_runs import LIMITS, SMALL, untrained
 
 from regard.tasks import kit
 from regard.training.folder import create
+from regard.training.lock import Lock
 from regard.training.tensors import distinct, pack
 from regard.web.app import application
 from regard.web.limits import Limits
@@ -134,7 +135,9 @@ def test_an_example_of_what_a_task_generates(tmp_path: Path) -> None:
     """The default data are offered; those of another configuration might be any folder and are not opened."""
     config = kit("reading").configured(None, [], {"reader.hidden": "4", "reader.width": "6"})
     made = kit("reading").task(config)
-    create(tmp_path / "run", config, made)
+    lock = Lock()
+    create(tmp_path / "run", config, made, lock)
+    lock.close()
     (tmp_path / "run" / "weights.safetensors").write_bytes(pack(distinct(made.model())))
     with TestClient(application([tmp_path / "run"]), base_url="http://localhost") as client:
         answer = ask(client, "run", example="yes").json()

@@ -14,6 +14,7 @@ from regard.tasks.data import END, Vocabularies, save_both
 from regard.tasks.data.vocabulary import Tokens
 from regard.tasks.translation import TranslationConfig
 from regard.training.folder import create, versions
+from regard.training.lock import Lock
 from regard.training.tensors import distinct, pack
 from regard.training.toml import to_toml
 from regard.web.limits import Limits
@@ -66,7 +67,9 @@ def untrained(folder: Path, task: str, **values: str) -> Path:
     tools = kit(task)
     config = tools.configured(None, [], SMALL[task] | values)
     made = tools.task(config)
-    create(folder, config, made)
+    lock = Lock()
+    create(folder, config, made, lock)
+    lock.close()
     (folder / "weights.safetensors").write_bytes(pack(distinct(made.model())))
     return folder
 

@@ -5,9 +5,11 @@ import select
 import sys
 from collections.abc import Iterator, Sequence
 
-from regard.datasets.bounds import LINE
+from regard.bounds import most
 from regard.datasets.cleaning import decoded
 from regard.errors import InputError, wrong
+
+LINE = most("text", "line")
 
 CHUNK = 2**16
 
@@ -45,12 +47,12 @@ def raw_lines(handle: int, most: int) -> Iterator[list[bytes]]:
                 whole += [bytes(rest) + lines[0], *lines[1:]]
                 rest.clear()
             rest += begun
-            if len(rest) > LINE.limit:  # the next look at it refuses it, and nothing before it is lost
+            if len(rest) > LINE:  # the next look at it refuses it, and nothing before it is lost
                 break
         if ended and rest:
             whole, rest = [*whole, bytes(rest)], bytearray()
         yield whole
-        if len(rest) > LINE.limit:
+        if len(rest) > LINE:
             yield [bytes(rest)]
 
 
@@ -82,7 +84,7 @@ def readable(lines: Sequence[bytes], before: int) -> Iterator[list[str]]:
 
 def text_of(line: bytes, number: int) -> str:
     """A line as text, or a sentence with its number."""
-    if len(line) > LINE.limit:
-        got = f"more than {LINE.limit:,} bytes in line {number}"
+    if len(line) > LINE:
+        got = f"more than {LINE:,} bytes in line {number}"
         raise wrong("input", got, "a sentence a line", "put each sentence on a line of its own")
     return decoded(line, "input", number).removesuffix("\r")

@@ -65,9 +65,9 @@ def translate(
         One JSON object a line, with tokens and scores.
     """
     looking = looking or Looking()
-    search, number, handle = looking.search(), 0, standard_input()
+    search, number = looking.search(), 0
     translator = (opening or Opening()).translator(run)
-    for raw in lines_of(handle, looking.batch):
+    for raw in lines_of(standard_input(), looking.batch):
         lines = [clean(line) for line in raw]
         warn(translator, lines, number, search)
         found = translator.translate(lines, search, attention=alignments)

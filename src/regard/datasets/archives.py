@@ -10,9 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from regard.datasets.bounds import LISTING, MEMBER, MEMBERS, NAME, UNPACKED
+from regard.bounds import most
 from regard.datasets.cleaning import in_short
 from regard.errors import InputError, RegardError, wrong
+
+LISTING = most("archive", "listing")
+MEMBER = most("archive", "member")
+MEMBERS = most("archive", "members")
+NAME = most("archive", "name")
+UNPACKED = most("archive", "unpacked")
 
 END, END64, LOCATOR = (b"PK\5\6", 22), (b"PK\6\6", 56), (b"PK\6\7", 20)  # of the list of members, and their lengths
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that can be unpacked a bounded piece at a time
@@ -46,12 +52,12 @@ def opened(path: Path) -> zipfile.ZipFile:
     if not path.is_file():
         raise wrong(path.name, f"no file {path}", "a zip", "check the path")
     with reading(path), readable(path):
-        if listing(path) > LISTING.limit:
-            raise too_much(path, f"a list of members of {listing(path):,} bytes", LISTING.limit, LISTING.unit)
+        if listing(path) > LISTING:
+            raise too_much(path, f"a list of members of {listing(path):,} bytes", LISTING, "bytes")
         archive = zipfile.ZipFile(path)
-        if len(archive.infolist()) > MEMBERS.limit:
+        if len(archive.infolist()) > MEMBERS:
             archive.close()
-            raise too_much(path, f"{len(archive.infolist()):,} members", MEMBERS.limit, MEMBERS.unit)
+            raise too_much(path, f"{len(archive.infolist()):,} members", MEMBERS, "members")
         return archive
 
 
@@ -85,16 +91,16 @@ def check_member(path: Path, member: zipfile.ZipInfo, most: int) -> None:
     if kind not in (0, stat.S_IFREG):
         raise wrong(path.name, f"{member.filename!r}, a link or a device", "plain files", "check where it is from")
     if member.file_size > most:
-        raise too_much(path, f"{member.file_size:,} bytes of {member.filename!r}", most, MEMBER.unit)
+        raise too_much(path, f"{member.file_size:,} bytes of {member.filename!r}", most, "bytes")
 
 
 def content(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     """One member whole, such as an image or a sound."""
     with reading(path), readable(path):
         member = archive.getinfo(name)
-        check_member(path, member, MEMBER.limit)
+        check_member(path, member, MEMBER)
         with archive.open(member) as source:
-            found = source.read(MEMBER.limit)
+            found = source.read(MEMBER)
         check_length(member, len(found))
         return found
 
@@ -103,14 +109,14 @@ def whole(path: Path) -> bytes:
     """A file of a folder, within the bounds of a member of an archive."""
     if not path.is_file():
         raise wrong(path.name, "no plain file", "an image or a sound", "check where it is from")
-    if path.stat().st_size > MEMBER.limit:
-        raise too_much(path, f"{path.stat().st_size:,} bytes", MEMBER.limit, MEMBER.unit)
+    if path.stat().st_size > MEMBER:
+        raise too_much(path, f"{path.stat().st_size:,} bytes", MEMBER, "bytes")
     return path.read_bytes()
 
 
 def copied(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, output: BinaryIO) -> None:
     """One member onto the disk; no more comes out of it than it promised."""
-    check_member(path, member, UNPACKED.limit)
+    check_member(path, member, UNPACKED)
     with archive.open(member) as source:
         shutil.copyfileobj(source, output)
     check_length(member, output.tell())
@@ -125,8 +131,8 @@ def check_length(member: zipfile.ZipInfo, length: int) -> None:
 def check_total(path: Path, members: list[zipfile.ZipInfo]) -> None:
     """Raises where all of these would take more than is allowed, or than there is room for."""
     total = sum(member.file_size for member in members)
-    if total > UNPACKED.limit:
-        raise too_much(path, f"{total:,} bytes, unpacked", UNPACKED.limit, UNPACKED.unit)
+    if total > UNPACKED:
+        raise too_much(path, f"{total:,} bytes, unpacked", UNPACKED, "bytes")
     if total > shutil.disk_usage(path.parent).free:
         fix = "free some space and repeat; what was loaded is kept"
         raise wrong("disk", f"no space left for {total:,} bytes", f"room in {path.parent}", fix)
@@ -136,7 +142,7 @@ def plain(path: Path, member: zipfile.ZipInfo) -> str:
     """The last part of a member's name, where that is the name of a file and nothing else."""
     name = PurePosixPath(member.filename).name
     odd = name.startswith(".") or not name.isprintable() or any(sign in name for sign in "/\\:")
-    if not name or odd or len(name.encode("utf-8", "surrogatepass")) > NAME.limit:
+    if not name or odd or len(name.encode("utf-8", "surrogatepass")) > NAME:
         raise wrong(path.name, f"a member named {member.filename[:60]!r}", "names of files", "check where it is from")
     return name
 

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.datasets.bounds import DOWNLOAD, HEADER
+from regard.bounds import most
 from regard.datasets.files import File
 from regard.datasets.redirects import opener
 from regard.errors import RegardError, sentence
+
+DOWNLOAD = most("download", "bytes")
+HEADER = most("download", "digits")
 
 CHUNK = 2**16
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -110,7 +113,7 @@ def goes_on_at(answer: http.client.HTTPResponse, file: File, part: Path, tag: st
 
 def poured(answer: http.client.HTTPResponse, output: BinaryIO, file: File, total: int | None, watch: WATCH) -> None:
     """What the server sends, onto the disk as it comes."""
-    done, most = output.tell(), file.size if file.size is not None else DOWNLOAD.limit
+    done, most = output.tell(), file.size if file.size is not None else DOWNLOAD
     while chunk := answer.read(CHUNK):
         done += len(chunk)
         if done > most:
@@ -143,7 +146,7 @@ def whole(text: str | None, file: File) -> int | None:
     """A number in the head of an answer; none where it is no number."""
     if not text or not text.isdecimal():
         return None
-    if len(text) > HEADER.limit:
+    if len(text) > HEADER:
         raise wrong_size(file, f"a number of {len(text)} digits")
     return int(text)
 
@@ -158,7 +161,7 @@ def worth_another_try(error: urllib.error.HTTPError, part: Path) -> bool:
 
 def check_announced(file: File, total: int | None, part: Path, have: int) -> None:
     """Raises before anything is loaded that could not be right, or has no room."""
-    if total is not None and (total != file.size if file.size is not None else total > DOWNLOAD.limit):
+    if total is not None and (total != file.size if file.size is not None else total > DOWNLOAD):
         raise wrong_size(file, f"{total} bytes")
     wanted = (total if total is not None else file.size or 0) - have
     if wanted > shutil.disk_usage(part.parent).free:
@@ -236,7 +239,7 @@ def no_room(folder: Path) -> FetchError:
 
 def wrong_size(file: File, got: str) -> FetchError:
     fix = "the authors may have replaced it: give another --mirror, or a folder of your own"
-    expected = f"{file.size} bytes" if file.size is not None else f"at most {DOWNLOAD.limit} bytes"
+    expected = f"{file.size} bytes" if file.size is not None else f"at most {DOWNLOAD} bytes"
     return FetchError(sentence(file.name, got, f"{expected} from {file.address}", fix))
 
 

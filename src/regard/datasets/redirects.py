@@ -4,8 +4,10 @@ import urllib.request
 from typing import Any
 from urllib.parse import urlsplit
 
-from regard.datasets.bounds import REDIRECTS
+from regard.bounds import most
 from regard.datasets.files import File
+
+REDIRECTS = most("download", "redirects")
 
 WEB = ("http", "https")
 
@@ -16,7 +18,7 @@ class Redirects(urllib.request.HTTPRedirectHandler):
     A file that no sum is known of is not followed from https to http: nobody could tell who answered.
     """
 
-    max_redirections = max_repeats = REDIRECTS.limit
+    max_redirections = max_repeats = REDIRECTS
 
     def __init__(self, file: File) -> None:
         self.file = file

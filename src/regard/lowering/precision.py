@@ -20,7 +20,7 @@ LARGEST = 512.0  # above, the definition itself is so rough that chance decides 
 
 def is_traced() -> bool:
     """Return whether nothing may be decided by the content of a tensor: it is traced, or mapped by torch.func."""
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    return torch.compiler.is_compiling() or gate.is_mapped()
 
 
 def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:

@@ -15,6 +15,7 @@ from regard.numerics import few
 from regard.parts import Facts, Parts
 
 LARGE_TABLE = 2**24  # pairs; a float mask of them takes 64 MB, and blocks of queries need none of it
+SMALL_TABLE = 2**14  # pairs of a bias that was one number for each key as long as there were few
 FUSED = ("softmax", "softmax-plus-one", "local-p")
 RANGE = "the numbers differ so much in size that only pairs taken one by one keep their digits"
 MAPPED = "torch.func maps or differentiates the call, and cannot look into kernels and blocks"
@@ -62,13 +63,19 @@ def choose_fused(parts: Parts, facts: Facts) -> tuple[Backend, str]:
     if width is not None and facts.keys >= 512 and 4 * width <= facts.keys:
         keys = "the" if facts.traced else facts.keys
         return "local", f"a query sees at most {width} of {keys} keys, so only those are read"
-    if needs_table(parts, facts) and facts.queries * facts.keys > LARGE_TABLE:
+    large = SMALL_TABLE if would_be_column(parts, facts) else LARGE_TABLE
+    if needs_table(parts, facts) and facts.queries * facts.keys > large:
         return "local", "a mask of this size would not be linear in the length, blocks of it are"
     if refuse_few(parts, facts) is None and facts.queries <= few.MOST and not parts.mask.free(facts.queries):
         return "few", "a handful of queries wants no gradient, so that only the pairs that are allowed are read"
     if parts.normalizer.form == "local-p":
         return "sdpa", "it is two softmaxes of a dot product, with and without the Gaussian"
     return "sdpa", "it is a softmax of a dot product"
+
+
+def would_be_column(parts: Parts, facts: Facts) -> bool:
+    """Whether the bias is written out only because there are so many keys: memory then stays linear, by blocks."""
+    return dense_bias(parts, facts.keys) and not dense_bias(parts, 1)
 
 
 def needs_table(parts: Parts, facts: Facts) -> bool:

@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from regard.lowering.rules import dense_bias
 from regard.numerics.blocks import Span, rows_per_block
 from regard.parts import Parts
 from regard.shapes import Tensor
@@ -18,6 +19,8 @@ def fused_spans(parts: Parts, queries: int, keys: int) -> list[Span]:
     """Blocks for fused calls: about as many queries as the window is wide, which reads the fewest keys in vain."""
     width = parts.mask.width
     size = LARGEST if width is None else min(LARGEST, max(SMALLEST, width))
+    if dense_bias(parts, keys):  # its table is written out for each block
+        size = SMALLEST
     return spans_of(parts, queries, keys, size)
 
 

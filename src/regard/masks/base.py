@@ -10,7 +10,7 @@ import torch
 
 from regard.errors import wrong, wrong_kind
 from regard.pairs import Pairs
-from regard.shapes import Allowed, Bool, Tensor, check_own_lead, describe
+from regard.shapes import Allowed, Bool, Tensor, check_own_lead, describe, fits
 from regard.terms import drop_claims, has_new_definition
 
 CLAIMS = ("causal", "columnwise", "width", "free", "visible", "span")
@@ -392,7 +392,7 @@ class Table(Mask):
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         rows, columns = self.cells.shape[-2:]
         padding = self.cells.dim() == 2 and rows > 1 and bool(lead) and (rows, columns) == (lead[0], keys)
-        if rows not in (1, queries) or columns not in (1, keys):
+        if not fits(rows, queries) or not fits(columns, keys):
             fix = "give it one row for each query and one column for each key"
             fix = "write Mask.keep_keys(tensor) for the padding of each sequence" if padding else fix
             raise wrong("mask.table", (rows, columns), f"(queries, keys) = ({queries}, {keys})", fix)

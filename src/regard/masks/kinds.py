@@ -124,11 +124,9 @@ class Around(Mask):
         return 2 * self.radius + 1
 
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        if not gate.known(self.center):
+        if not self.center.numel() or not gate.known(self.center):
             return 0, keys
         own = self.center.detach()[..., start:stop]
-        if not own.numel():
-            return 0, keys
         left, right = float(own.amin()), float(own.amax())
         if not math.isfinite(left) or not math.isfinite(right):
             return 0, keys

@@ -39,6 +39,8 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
         run = _at_once  # an exported graph runs where our operators are not
     elif torch.compiler.is_compiling():
         run = _scores_operator
+    elif gate.is_forward_mode():
+        run = _at_once  # which torch can differentiate forward
     elif _transforming():
         run = _MappedScores.apply
     elif _fits_at_once(query, key, weight):

@@ -99,7 +99,7 @@ def _by_rows(stop: Table, go_on: Table, previous: Row) -> Table:
 
 
 def _scan(decay: Tensor, inputs: Tensor) -> Tensor:
-    sums: Tensor = _Scan.apply(decay, inputs)  # type: ignore[no-untyped-call]
+    sums: Tensor = (_Scan if torch.compiler.is_compiling() else _ScanForward).apply(decay, inputs)  # type: ignore[no-untyped-call]
     return sums
 
 
@@ -126,3 +126,20 @@ class _Scan(torch.autograd.Function):
         decay, sums = ctx.saved_tensors
         from_end = _scan(decay.flip(-1).roll(1, -1), grad.flip(-1)).flip(-1)
         return from_end * pad(sums[..., :-1], (1, 0)), from_end
+
+
+class _ScanForward(_Scan):
+    """The same with derivatives that are carried forward, which a compiler cannot trace."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _Scan.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(inputs[0], output)
+
+    @staticmethod
+    def jvp(ctx: Any, by_decay: Tensor | None, by_inputs: Tensor | None) -> Tensor:
+        decay, sums = ctx.saved_tensors
+        change = torch.zeros_like(sums) if by_inputs is None else by_inputs
+        if by_decay is not None:
+            change = change + by_decay * pad(sums[..., :-1], (1, 0))
+        return _scan(decay, change)

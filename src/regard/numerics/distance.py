@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import torch
 
+from regard.numerics.native import gate
 from regard.shapes import Float, Tensor
 
 Power = Literal[1, 2]
@@ -26,7 +27,7 @@ def distances(
     query, key = query.double(), key.double()
     if torch.compiler.is_compiling():
         return _fused(query, key, power)
-    if torch._C._are_functorch_transforms_active() or not _plain(query, key):
+    if gate.is_mapped() or not _plain(query, key):
         return _explicit(query, key, power)
     found: Tensor = _Distances.apply(query, key, power)  # type: ignore[no-untyped-call]
     return found

@@ -34,7 +34,9 @@ def flash(
     )
     # A row whose scores are all NaN comes out as zeros with a total of 0, as if it were empty.
     doubtful = total == 0
-    if not gate.known(total) or bool(doubtful.any()):
+    known = gate.known(total)
+    # What is exported runs elsewhere, where a softmax is another one and there are no totals.
+    if bool(doubtful.any()) if known else not torch.compiler.is_exporting():
         broken = doubtful & _has_broken_scores(query, key, bias)
         output, total = output.masked_fill(broken[..., None], float("nan")), total.masked_fill(broken, float("nan"))
     return output, total
@@ -107,13 +109,17 @@ def explicit_gradients(
 def in_rows(tensor: Tensor) -> Tensor:
     """Itself if the numbers of a row lie next to each other and rows do not overlap; else a copy that does.
 
+    The kernel lays its results out as its inputs are: an axis with steps shorter than a row would come before the
+    coordinates there. An axis along which everything is the same (steps of 0) is only read.
+
     >>> in_rows(torch.zeros(3, 2).T).stride()
     (3, 1)
     """
-    stride, width = tensor.stride(), tensor.shape[-1]
-    if stride[-1] == 1 and stride[-2] >= width:
-        return tensor
-    return tensor.clone(memory_format=torch.contiguous_format)
+    stride, shape = tensor.stride(), tensor.shape
+    width, fits = shape[-1], stride[-1] == 1 and stride[-2] >= shape[-1]
+    for size, step in zip(shape[:-2], stride[:-2], strict=True):
+        fits = fits and (size == 1 or step == 0 or step >= width)
+    return tensor if fits else tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -127,7 +127,7 @@ def _running(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def _run(query: Tensor, key: Tensor, value: Tensor, reverse: bool) -> Tensor:
-    sums: Tensor = _Running.apply(query, key, value, reverse)  # type: ignore[no-untyped-call]
+    sums: Tensor = (_Running if torch.compiler.is_compiling() else _RunningForward).apply(query, key, value, reverse)  # type: ignore[no-untyped-call]
     return sums
 
 
@@ -160,6 +160,24 @@ class _Running(torch.autograd.Function):
         )
 
 
+class _RunningForward(_Running):
+    """The same with derivatives that are carried forward, which a compiler cannot trace."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _Running.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(*inputs[:3])
+
+    @staticmethod
+    def jvp(ctx: Any, *changes: Tensor | None) -> Tensor:
+        total = torch.zeros_like(ctx.saved_tensors[2])
+        for place, change in enumerate(changes[:3]):
+            if change is not None:  # linear in each of the three
+                query, key, value = (change if own == place else part for own, part in enumerate(ctx.saved_tensors))
+                total = total + _run(query, key, value, ctx.reverse)
+        return total
+
+
 def _by_chunks(query: Tensor, key: Tensor, value: Tensor, reverse: bool) -> Tensor:
     length = query.shape[-2]
     if length == 0:
@@ -179,4 +197,5 @@ def _by_chunks(query: Tensor, key: Tensor, value: Tensor, reverse: bool) -> Tens
 def _chunked(tensor: Tensor) -> Tensor:
     length = tensor.shape[-2]
     padded: Tensor = pad(tensor, (0, 0, 0, -length % CHUNK))
-    return padded.reshape(*padded.shape[:-2], -1, CHUNK, padded.shape[-1])
+    chunks: Tensor = padded.unflatten(-2, (padded.shape[-2] // CHUNK, CHUNK))
+    return chunks

@@ -77,7 +77,7 @@ def chunkwise(weights: Scores, scores: Scores, width: int, allowed: Allowed | No
     exact = _masked(scores, allowed)
     shape = torch.broadcast_shapes(weights.shape, exact.shape)
     weights, exact = weights.to(exact.dtype).expand(shape), exact.expand(shape)
-    mixed: Tensor = _Chunks.apply(weights, exact, width)  # type: ignore[no-untyped-call]
+    mixed: Tensor = (_Chunks if torch.compiler.is_compiling() else _ChunksForward).apply(weights, exact, width)  # type: ignore[no-untyped-call]
     return mixed.to(scores.dtype)
 
 
@@ -123,6 +123,28 @@ class _Chunks(torch.autograd.Function):
         for offset in _offsets(scores, ctx.width):
             by_scores = by_scores - _share(scores, total, offset) * _moved(pull, -offset, 0.0)
         return by_weights, by_scores, None
+
+
+class _ChunksForward(_Chunks):
+    """The same with derivatives that are carried forward, which a compiler cannot trace."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _Chunks.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(inputs[0], inputs[1])
+
+    @staticmethod
+    def jvp(ctx: Any, by_weights: Tensor | None, by_scores: Tensor | None, _width: None) -> Tensor:
+        weights, scores = ctx.saved_tensors
+        by_weights = torch.zeros_like(weights) if by_weights is None else by_weights
+        by_scores = torch.zeros_like(scores) if by_scores is None else by_scores
+        total, by_total, mixed = _chunk_totals(scores, ctx.width), torch.zeros_like(scores), torch.zeros_like(scores)
+        for offset in _offsets(scores, ctx.width):
+            by_total = by_total + _moved(_share(scores, total, offset) * by_scores, offset, 0.0)
+        for offset in _offsets(scores, ctx.width):
+            change = (by_scores - _moved(by_total, -offset, 0.0)) * _moved(weights, -offset, 0.0)
+            mixed = mixed + _share(scores, total, offset) * (change + _moved(by_weights, -offset, 0.0))
+        return mixed
 
 
 def _offsets(scores: Tensor, width: int) -> range:

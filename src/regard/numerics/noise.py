@@ -16,6 +16,7 @@ from math import prod
 import torch
 from torch import Tensor
 
+from regard.errors import wrong
 from regard.numerics import native
 from regard.numerics.native import gate
 from regard.numerics.native.reach import WORTH_COMPILING
@@ -32,7 +33,13 @@ GOLDEN = -0x61C88647
 
 def draw_seed(device: torch.device | str = "cpu") -> Int[Tensor, ""]:
     """A seed from torch's own generator, so that `torch.manual_seed` governs; it stays on the device."""
-    return torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device=device)
+    if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
+        return torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device=device)
+    try:
+        return torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device=device)
+    except RuntimeError as error:
+        expected, fix = "to be told whether calls draw the same", 'write vmap(…, randomness="different"), or "same"'
+        raise wrong("vmap", "a call that draws random numbers", expected, fix) from error
 
 
 def uniform(seed: Seed, lead: Sequence[int], rows: Rows, columns: Columns) -> Noise:

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 
 from regard.numerics import simplex_rows
+from regard.numerics.native import gate
+from regard.numerics.simplex_gradients import gradients_of, slopes_by_alpha
 from regard.numerics.threshold import Rule
 from regard.shapes import Bool, Float
 
@@ -150,7 +152,7 @@ def _normalize(scores: Scores, allowed: Allowed | None, alpha: Tensor | None, ru
     if scores.numel() == 0:
         return scores.clone()
     compiling = torch.compiler.is_compiling()
-    transformed = not compiling and torch._C._are_functorch_transforms_active()
+    transformed = not compiling and gate.is_mapped()
     if not (compiling or transformed or torch.is_grad_enabled()):
         return _forward(scores, allowed, alpha, rule)
     function = _NormalizeTransformed if transformed else _Normalize
@@ -186,10 +188,22 @@ class _NormalizeTransformed(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.rule = inputs[3]
         ctx.save_for_backward(output, inputs[2])
+        ctx.save_for_forward(output, inputs[2])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None, None]:
         return _backward(ctx, grad)
+
+    @staticmethod
+    def jvp(ctx: Any, by_scores: Tensor | None, _allowed: None, by_alpha: Tensor | None, _rule: None) -> Tensor:
+        weights, alpha = ctx.saved_tensors
+        work, change = _working(weights), torch.zeros_like(weights)
+        exact = weights.to(work)
+        if by_scores is not None:  # the matrix of derivatives is symmetric: forward is the same as backward
+            change = change + gradients_of(exact, by_scores.to(work), alpha, ctx.rule)[0]
+        if by_alpha is not None:
+            change = change + slopes_by_alpha(exact, alpha) * by_alpha
+        return change.to(weights.dtype)
 
 
 def _forward(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: Rule) -> Tensor:

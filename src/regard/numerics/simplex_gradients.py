@@ -44,6 +44,16 @@ def gradients_of(weights: Rows, grad: Rows, alpha: Column | None, rule: Rule) ->
     return by_scores.to(weights.dtype), by_alpha.to(weights.dtype)
 
 
+def slopes_by_alpha(weights: Rows, alpha: Column) -> Rows:
+    """The derivative of each weight by alpha."""
+    work = wide_enough(weights, alpha)
+    exact, live, own = weights.to(work), weights != 0, alpha.to(work)
+    logarithm = torch.where(live, exact, 1.0).log()
+    shares = torch.where(live, torch.where(live, (2 - own) * logarithm, -torch.inf).softmax(-1), 0.0)
+    curve = _curve(exact, logarithm, own - 1)
+    return (shares * curve.sum(-1, keepdim=True) - curve).to(weights.dtype)
+
+
 def _divisor(total: Column) -> Column:
     return torch.where(total == 0, 1.0, total)
 

@@ -149,7 +149,7 @@ def _weights_operator(scores: Tensor, allowed: Tensor | None, alpha: Tensor | No
 
 @_weights_operator.register_fake
 def _(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: int) -> Tensor:
-    return scores.new_empty(scores.shape)
+    return torch.empty(scores.shape, dtype=scores.dtype, device=scores.device)
 
 
 @torch.library.custom_op("regard::simplex_gradients", mutates_args=(), schema=GRADIENTS)
@@ -160,4 +160,5 @@ def _gradients_operator(weights: Tensor, grad: Tensor, alpha: Tensor | None, rul
 
 @_gradients_operator.register_fake
 def _(weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: int) -> tuple[Tensor, Tensor]:
-    return weights.new_empty(weights.shape), weights.new_empty(0 if alpha is None else alpha.shape)
+    by_scores = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device)
+    return by_scores, weights.new_empty(0 if alpha is None else alpha.shape)

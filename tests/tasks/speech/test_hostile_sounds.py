@@ -122,3 +122,22 @@ def test_converting_takes_memory_of_blocks() -> None:
         converted(torch.ones(3 * features.BLOCK), 16000, 8000)
     assert len(sizes) == 3
     assert max(sizes) <= features.BLOCK + 2 * features.MARGIN + 2
+
+
+def test_samples_whose_squares_are_no_numbers_are_refused() -> None:
+    file = io.BytesIO()
+    soundfile.write(file, np.full(900, 1e30, np.float32), RATE, format="WAV", subtype="FLOAT")
+    with pytest.raises(InputError, match=r"sound: got a with samples up to 1e\+30, expected at most 16,777,216"):
+        decoded(io.BytesIO(file.getvalue()), "a", RATE)
+    times = np.arange(900) / 9
+    file = io.BytesIO()
+    soundfile.write(file, (np.sin(times) * 1e7).astype(np.float32), RATE, format="WAV", subtype="FLOAT")
+    frames = features.log_mel(decoded(io.BytesIO(file.getvalue()), "a", RATE).samples, features.Features())
+    assert bool(torch.isfinite(frames).all())
+
+
+def test_a_search_without_a_number_is_one_sentence() -> None:
+    from regard.models.search import best_of
+
+    with pytest.raises(InputError, match="model: got scores that are not finite, expected finite numbers; fix: check"):
+        best_of([[]])

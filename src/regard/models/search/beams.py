@@ -63,6 +63,15 @@ def beam(
     return [[replace(one, weights=None) for one in own] for own in hypotheses]
 
 
+def best_of(several: list[list[Hypothesis]]) -> list[Hypothesis]:
+    """Return the best hypothesis of each sentence; raise where a sentence has none, because no score was a number."""
+    for own in several:
+        if not own:
+            fix = "check the input and the weights, or train it again with a lower rate"
+            raise wrong("model", "scores that are not finite", "finite numbers", fix)
+    return [own[0] for own in several]
+
+
 class Live(NamedTuple):
     """The sentences that are not finished, with `width` hypotheses each, best first; −inf: no hypothesis."""
 

@@ -16,8 +16,8 @@ import torch
 
 VARIABLE = "REGARD_COMPILER"
 FLAGS = "REGARD_CXXFLAGS"  # more flags for compiling and linking, as for a build that looks for mistakes
-SECONDS = 180  # a compiler that takes longer than this for all sources together is taken for hung
-MOMENT = 10  # … and one that takes longer than this to say what it is
+SECONDS = 600  # a compiler that takes longer than this for all sources together is taken for hung
+MOMENT = 10  # … and one that takes longer than this to say what it is, or for a source of one line
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-w")
 NATIVE = ("-march=native",)
 
@@ -67,6 +67,15 @@ def _words(command: str) -> list[str]:
 def version(compiler: tuple[str, ...]) -> str:
     """What the compiler says it is."""
     return _run([*compiler, "--version"], Path(__file__).parent, time.monotonic() + MOMENT)
+
+
+def probe(compiler: tuple[str, ...], folder: Path) -> None:
+    """Compile next to nothing: who hangs at that is not given our sources, which take a slow machine minutes."""
+    source = folder / "probe.cpp"
+    source.write_text("int regard_probe;\n")
+    _run([*compiler, "-c", str(source), "-o", str(folder / "probe.o")], folder, time.monotonic() + MOMENT)
+    for file in folder.glob("probe.*"):
+        file.unlink(missing_ok=True)
 
 
 def attempts() -> Iterator[Attempt]:

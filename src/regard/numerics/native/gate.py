@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from regard.errors import InputError, wrong
@@ -23,12 +24,25 @@ _transforms = torch._C._are_functorch_transforms_active
 
 def reachable(*tensors: Tensor | None) -> bool:
     """Whether a loop of ours may be pointed at all of these: no transform or mode looks on, and there is memory."""
-    if _compiling() or _modes() or _transforms():
+    if _compiling() or _modes() or is_mapped():
         return False
     for tensor in tensors:  # noqa: SIM110  # a generator would take as long again
         if tensor is not None and not has_memory(tensor):
             return False
     return True
+
+
+def is_mapped() -> bool:
+    """Return whether torch.func maps or differentiates what is computed now, or derivatives are carried forward."""
+    return _transforms() or is_forward_mode()
+
+
+def is_forward_mode() -> bool:
+    """Return whether tensors may carry their derivatives forward: torch.func.jvp and jacfwd, torch.autograd.forward_ad.
+
+    A loop of ours, and a function without a `jvp`, would lose them.
+    """
+    return forward_ad._current_level >= 0
 
 
 def has_memory(tensor: Tensor) -> bool:

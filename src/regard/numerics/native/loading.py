@@ -112,6 +112,7 @@ def _build(command: tuple[str, ...], entry: Path) -> Library:
     atexit.register(shutil.rmtree, workshop, ignore_errors=True)
     sources = sorted(SOURCES.glob("*.cpp"))
     first: Exception | None = None
+    compiler.probe(command, workshop)
     for attempt in compiler.attempts():
         try:
             made = compiler.build(command, attempt, sources, workshop)

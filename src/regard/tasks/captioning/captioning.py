@@ -7,6 +7,7 @@ import torch
 
 from regard.models import Beam, Encoded, Hypothesis, Model, Scoring, beam, greedy
 from regard.models.encoders.grid import GridEncoder
+from regard.models.search import best_of
 from regard.shapes import Float, Tensor
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.marks import MARKS
@@ -39,7 +40,7 @@ def tell(
             found = greedy(model.decoder, encoded, MARKS, LONGEST, attention=attention)
         else:
             several = beam(model.decoder, encoded, MARKS, LONGEST, plan=plan, attention=attention)
-            found = [own[0] for own in several]
+            found = best_of(several)
     return [told(one, vocabulary) for one in found]
 
 

@@ -6,11 +6,13 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from regard.bounds import most
 from regard.datasets import KNOWN, REGARD_DATA, find
-from regard.datasets.bounds import TEXT
 from regard.datasets.cleaning import clean, decoded
 from regard.errors import wrong
 from regard.tasks.data.pairs import Pair
+
+TEXT = most("text", "bytes")
 
 GZIP = b"\x1f\x8b"
 
@@ -43,15 +45,15 @@ def unzipped(path: Path) -> bytes:
         with path.open("rb") as file:
             zipped = file.read(len(GZIP)) == GZIP
             file.seek(0)
-            content = (gzip.GzipFile(fileobj=file) if zipped else file).read(TEXT.limit + 1)
+            content = (gzip.GzipFile(fileobj=file) if zipped else file).read(TEXT + 1)
     except FileNotFoundError:
         raise wrong("data", f"no file {path}", "a file that exists", "check the path") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise wrong(path.name, f"a damaged gzip file ({error})", "a whole one", "fetch it again") from None
     except OSError as error:
         raise wrong(path.name, f"'{error.strerror}'", "a file that can be read", "check the path") from None
-    if len(content) > TEXT.limit:
-        raise wrong(path.name, f"more than {TEXT.limit:,} bytes of text", "a smaller file", "cut it into several")
+    if len(content) > TEXT:
+        raise wrong(path.name, f"more than {TEXT:,} bytes of text", "a smaller file", "cut it into several")
     return content
 
 

@@ -13,6 +13,7 @@ from regard.errors import InputError, RegardError, missing, wrong
 from regard.shapes import Float, Tensor
 from regard.tasks.speech.features import converted
 
+LOUD = 2.0**24  # of full scale: the squares of what is far louder are no numbers any more
 FAINT = 1e-5  # of full scale: below the smallest step of 16 bits
 LONGEST = float(most("sound", "seconds"))  # a file of hours would fill the memory first
 BLOCK = most("sound", "block")
@@ -126,6 +127,9 @@ def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:
         raise wrong("sound", f"{name} without a sample", "some sound", "record it again")
     if not bool(torch.isfinite(samples).all()):
         raise wrong("sound", f"{name} with samples that are no numbers", "finite samples", "export it again")
+    if float(samples.abs().max()) > LOUD:
+        got = f"{name} with samples up to {float(samples.abs().max()):.3g}"
+        raise wrong("sound", got, f"at most {LOUD:,.0f}, usually 1", "export it again")
     if float(samples.abs().max()) < FAINT:
         raise wrong("sound", f"{name}, which is silent", "something to hear", "check the microphone, or its channel")
 

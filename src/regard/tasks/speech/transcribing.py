@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import Model
-from regard.models.search import Beam, Hypothesis, Scoring, beam, greedy
+from regard.models.search import Beam, Hypothesis, Scoring, beam, best_of, greedy
 from regard.tasks.data import END, Vocabulary
 from regard.tasks.data.marks import MARKS
 from regard.tasks.speech.heard import Frames, side_by_side
@@ -62,7 +62,7 @@ def searched(model: Model[Any], clips: Sequence[Frames], search: Search, *, atte
     if search.beam == 1:
         return greedy(model.decoder, encoded, MARKS, room, attention=attention)
     plan = Beam(search.beam, 1, "exact", Scoring("wu", search.length))
-    return [best[0] for best in beam(model.decoder, encoded, MARKS, room, plan=plan, attention=attention)]
+    return best_of(beam(model.decoder, encoded, MARKS, room, plan=plan, attention=attention))
 
 
 def written(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcribed:
