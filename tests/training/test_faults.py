@@ -3,7 +3,6 @@
 A few dozen here; all of them by `make kills`, which writes docs/faults.md.
 """
 
-import os
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ def test_whatever_happens_to_files_the_run_goes_on_to_the_same_bits(
         assert not outcome(kind, line).startswith("LOST"), line
 
 
-@pytest.mark.skipif("REGARD_KILLS" not in os.environ, reason="takes minutes: REGARD_KILLS=1 runs it")
 @pytest.mark.parametrize(("kind", "every", "offset"), [("error", 17, 2), ("death", 29, 4)])
 def test_a_process_that_fails_ends_the_others_and_the_run_goes_on_to_the_same_bits(
     tmp_path: Path, kind: str, every: int, offset: int
