@@ -13,6 +13,7 @@ from pathlib import Path
 from torch._C._distributed_c10d import Store
 from torch.distributed import DistBackendError, DistNetworkError, DistStoreError
 
+from regard.bounds import parse_json
 from regard.errors import RegardError, sentence
 
 KEY = "failure"
@@ -87,7 +88,7 @@ def restored(text: str) -> RegardError:
     fix = "look at the output of that process; regard resume goes on from the last checkpoint"
     if not text:
         return ProcessError(sentence("processes", "one that ended without a word", "all to finish", fix))
-    values = json.loads(text)
+    values = parse_json(text)
     kind = kinds_of(RegardError).get(values["kind"])
     if kind is not None:
         return kind(values["text"])
