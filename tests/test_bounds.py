@@ -45,7 +45,7 @@ def test_a_file_within_its_bound_passes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, b"[" * 100_000, "", "nothing", "9" * 5000])
 def test_json_that_is_damaged_or_nested_too_deep_is_a_value_error(text: str | bytes) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"(char|digits|nested)"):
         parse_json(text)
 
 
