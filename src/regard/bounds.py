@@ -44,6 +44,8 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     },
     "download": {
         "bytes": Bound(2**28, "bytes of a download whose size is not known"),
+        "piece": Bound(2**16, "bytes that are read at once"),
+        "seconds": Bound(60, "seconds for the head of an answer, and for each piece of that many bytes"),
         "redirects": Bound(5, "addresses that a download is sent on to"),
         "digits": Bound(18, "digits of a number in an answer's head"),
     },

