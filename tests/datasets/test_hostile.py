@@ -22,7 +22,7 @@ from regard.datasets.fetching import fetch
 from regard.datasets.unpacking import unpack
 from regard.errors import InputError
 
-QUICK = Patience(tries=3, pause=0.0, timeout=2.0)
+QUICK = Patience(tries=3, pause=0.0, timeout=60.0)
 CONTENT = bytes(range(256)) * 1200
 
 
