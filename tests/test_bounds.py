@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.bounds import BOUNDS, check_file, markdown, most
+from regard.bounds import BOUNDS, check_file, markdown, most, parse_json
 from regard.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -41,3 +41,49 @@ def test_a_file_within_its_bound_passes(tmp_path: Path) -> None:
         check_file("thing", tmp_path / "a", 4, "b")
     with pytest.raises(InputError, match=r"thing: got .*, which is no plain file, expected a file; fix: copy"):
         check_file("thing", tmp_path, 5)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, b"[" * 100_000, "", "nothing", "9" * 5000])
+def test_json_that_is_damaged_or_nested_too_deep_is_a_value_error(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"(char|digits|nested)"):
+        parse_json(text)
+
+
+def test_json_is_read_in_one_place() -> None:
+    """Elsewhere it would be forgotten that brackets, too, can be too many. A request's body has its own words."""
+    folder = ROOT / "src" / "regard"
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*.py") if "json.load" in path.read_text("utf-8")}
+    assert found == {"bounds.py", "web/bodies.py"}
+
+
+def read_answers(folder: Path) -> object:
+    from regard.tasks.vqa.task import kept
+
+    return kept(folder)
+
+
+def read_questions(folder: Path) -> object:
+    from regard.tasks.vqa.questions import read_rows
+
+    return read_rows(folder / "answers.json")
+
+
+def read_articles(folder: Path) -> object:
+    from regard.tasks.reading import squad
+
+    return squad.read_articles(folder / "answers.json")
+
+
+def read_lexicon(folder: Path) -> object:
+    from regard.tasks.reading.lexicon import Lexicon
+
+    return Lexicon.load(folder)
+
+
+@pytest.mark.parametrize("read", [read_answers, read_questions, read_articles, read_lexicon])
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "7", "null", "{}", "[[]]"])
+def test_files_of_tasks_that_are_damaged_are_one_sentence(tmp_path: Path, read: object, text: str) -> None:
+    for name in ("answers.json", "words.json"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"^[\w.]+: got .*, expected .*; fix: "):
+        read(tmp_path)  # type: ignore[operator]

@@ -3,10 +3,11 @@
 Whoever reads an input takes its bounds from here by name, and SECURITY.md lists them (a test compares the two).
 """
 
+import json
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regard.errors import wrong
 
@@ -43,6 +44,8 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     },
     "download": {
         "bytes": Bound(2**28, "bytes of a download whose size is not known"),
+        "piece": Bound(2**16, "bytes that are read at once"),
+        "seconds": Bound(60, "seconds for the head of an answer, and for each piece of that many bytes"),
         "redirects": Bound(5, "addresses that a download is sent on to"),
         "digits": Bound(18, "digits of a number in an answer's head"),
     },
@@ -131,6 +134,18 @@ def markdown() -> str:
     for name, bounds in BOUNDS.items():
         lines += [f"| {name} | {what} | {bound.most:,} | {bound.unit} |" for what, bound in bounds.items()]
     return "\n".join(lines)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what JSON text says. What is nested too deep for Python is damaged as any other: a `ValueError`.
+
+    >>> parse_json("[1, 2]")
+    [1, 2]
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise json.JSONDecodeError("nested too deep", "", 0) from None
 
 
 def check_file(name: str, path: Path, largest: int, shown: str | None = None) -> None:

@@ -26,6 +26,7 @@ class Shelf:
     sent: int = 0
     odd: list[tuple[int, dict[str, str], bytes]] = field(default_factory=list)  # what the next answers are, to the bit
     hold: Callable[[], None] = lambda: None  # is called before an answer
+    handler: type | None = None  # what answers
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -86,6 +87,7 @@ def shelf() -> Iterator[Shelf]:
     made = Shelf()
     kind = type("Own", (Handler,), {"shelf": made})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    made.handler = kind
     made.address = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

@@ -162,7 +162,7 @@ FILES: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "table.tsv": (TABLE, reading_text),
     "table.tsv.gz": (gzip.compress(TABLE, mtime=0), reading_text),
     "points.csv": (b"x,y\n" + b"".join(b"%d,%d.5\n" % (n, n) for n in range(9)), reading_points),
-    "series.csv": (b"x,y\n" + b"".join(b"%d,%d.5\n" % (n, n) for n in range(20)), reading_sequences),
+    "series.csv": (b"x,y\n" + b"".join(b"%d,%d.5\n" % (n, n) for n in range(30)), reading_sequences),
     "series.npy": (array(), reading_sequences),
     "pictures-idx3": (bytes((0, 0, 8, 3)) + struct.pack(">3I", 4, 3, 3) + bytes(36), reading_pictures),
     "squad.json": (SQUAD, reading_questions),

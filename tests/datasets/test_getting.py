@@ -13,7 +13,7 @@ from regard.datasets import KNOWN, Dataset, FetchError, File, Patience, Unpackin
 from regard.errors import InputError
 from regard.tasks.data.reading import located
 
-QUICK = Patience(tries=2, pause=0.0, timeout=2.0)
+QUICK = Patience(tries=2, pause=0.0, timeout=60.0)
 
 
 def zipped(files: dict[str, bytes]) -> bytes:

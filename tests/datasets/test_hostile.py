@@ -1,9 +1,11 @@
 """Servers and archives that mean harm or are beyond repair: one sentence, nothing elsewhere, nothing unbounded."""
 
+import contextlib
 import io
 import os
 import stat
 import struct
+import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from regard.datasets import DATASETS, Dataset, FetchError, File, Patience, Unpacking, get
+from regard.datasets import DATASETS, Dataset, FetchError, File, Patience, Unpacking, connections, get
 from regard.datasets import archives as archives_module
 from regard.datasets import fetching as fetching_module
 from regard.datasets.archives import listing, opened
@@ -20,7 +22,7 @@ from regard.datasets.fetching import fetch
 from regard.datasets.unpacking import unpack
 from regard.errors import InputError
 
-QUICK = Patience(tries=3, pause=0.0, timeout=2.0)
+QUICK = Patience(tries=3, pause=0.0, timeout=60.0)
 CONTENT = bytes(range(256)) * 1200
 
 
@@ -311,3 +313,55 @@ def test_a_text_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
         reading.unzipped(tmp_path / "a.gz")
     assert tracemalloc.get_traced_memory()[1] < 2**21
     tracemalloc.stop()
+
+
+def drip(shelf: Any, content: bytes, pause: float = 0.02) -> None:
+    """From now on every answer is this, a byte at a time, for as long as somebody listens."""
+
+    def answer(self: Any) -> None:
+        self.shelf.asked.append("")
+        with contextlib.suppress(OSError):
+            for place in range(len(content)):
+                self.connection.sendall(content[place : place + 1])
+                time.sleep(pause)
+        self.close_connection = True
+
+    shelf.handler.do_GET = answer
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nETag: one\r\n"
+DRIPS = {
+    "head": HEAD + b"X: " + b"a" * 30_000,
+    "body": HEAD + b"Content-Length: 300000\r\n\r\n" + b"a" * 300_000,
+    "body of unknown length": HEAD + b"\r\n" + b"a" * 300_000,
+    "size of a chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"0" * 60_000,
+}
+
+
+@pytest.mark.parametrize("where", DRIPS)
+def test_a_server_that_drips_is_left(shelf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """A byte now and then is no silence, so that no timeout of a socket ends it."""
+    monkeypatch.setattr(connections, "SECONDS", 1.0)
+    drip(shelf, DRIPS[where])
+    sentence = r"^a\.bin: got fewer than 65,536 bytes in 1 seconds, expected all of .*; fix: check the connection"
+    with pytest.raises(FetchError, match=sentence):
+        ask(shelf, tmp_path)
+    assert len(shelf.asked) == QUICK.tries
+    assert not (tmp_path / "a.bin").exists()
+
+
+def test_a_slow_server_that_sends_pieces_in_time_is_heard_to_the_end(
+    shelf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "SECONDS", 3.0)
+
+    def answer(self: Any) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(CONTENT)))
+        self.end_headers()
+        for start in range(0, len(CONTENT), 2**16):
+            time.sleep(0.8)
+            self.wfile.write(CONTENT[start : start + 2**16])
+
+    shelf.handler.do_GET = answer
+    assert ask(shelf, tmp_path) == CONTENT

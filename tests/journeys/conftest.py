@@ -77,7 +77,7 @@ def watched(browser: Browser) -> Iterator[Watched]:
     """A page of its own; whatever its console complains of fails the test that used it."""
     context = browser.new_context(viewport={"width": 1240, "height": 900}, locale="en-US", color_scheme="light")
     own = Watched(context.new_page())
-    own.page.set_default_timeout(120_000)
+    own.page.set_default_timeout(600_000)
     own.watch()
     yield own
     context.close()
@@ -92,7 +92,7 @@ def visited(browser: Any, server: Server) -> Iterator[Callable[..., Visited]]:
     def open_page(**options: Any) -> Visited:
         options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | options
         context = browser.new_context(**options)
-        context.set_default_timeout(120_000)
+        context.set_default_timeout(600_000)
         opened.append(Visited(context.new_page(), server))
         return opened[-1]
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -274,3 +275,36 @@ def test_lines_come_as_they_are_typed() -> None:
     os.close(into)
     assert [line for some in lines for line in some] == ["drei"]
     os.close(out)
+
+
+DEEP_TOML = {
+    "lists": "a = " + "[" * 100_000,
+    "tables": "a = " + "{a = " * 100_000,
+    "dotted key": "a." * 20_000 + "a = 1",
+    "dotted table": "[" + "a." * 20_000 + "a]",
+}
+
+
+@pytest.mark.parametrize("kind", DEEP_TOML)
+def test_a_configuration_that_is_nested_too_deep_is_one_sentence(regard: Regard, kind: str) -> None:
+    Path("deep.toml").write_text(DEEP_TOML[kind], encoding="utf-8")
+    done = regard("train", "next-vector", "--config", "deep.toml", "--folder", "run")
+    assert (done.code, done.output, done.errors.count("\n")) == (2, "", 1)
+    assert done.errors.startswith("regard: config: got deep.toml (")
+    assert ", expected a TOML file; fix: correct that place" in done.errors
+
+
+@pytest.mark.parametrize("name", ["config.toml", "versions.json", "vocabulary/source.json"])
+@pytest.mark.parametrize("bracket", "[{")
+def test_a_run_whose_files_are_nested_too_deep_is_one_sentence(
+    regard: Regard, run: Path, tmp_path: Path, name: str, bracket: str
+) -> None:
+    shutil.copytree(run, tmp_path / "deep")
+    text = {"[": "[", "{": '{"a":'}[bracket] * 100_000
+    (tmp_path / "deep" / name).write_text(f"a = {text}" if name.endswith("toml") else text, encoding="utf-8")
+    for command in (("translate", "deep"), ("predict", "deep", "eins"), ("resume", "deep")):
+        with given(b"eins\n", tmp_path):
+            done = regard(*command)
+        assert (done.code, done.output, done.errors.count("\n")) == (2, "", 1), done
+        assert ", expected " in done.errors
+        assert "; fix: " in done.errors

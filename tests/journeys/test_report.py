@@ -201,7 +201,7 @@ def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Ca
     recording = Recording.of({"image": looks}, queries=["up", "down"])
     page = opened([Chapter("?", recording, beside=Regions(white, (2, 2)))])
     page.locator(".regard-frame:has-text('up')").click()
-    page.wait_for_timeout(100)
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     bright = page.evaluate(
         """() => { const canvas = document.querySelector(".regard-overlay"), context = canvas.getContext("2d");
           const bytes = context.getImageData(0, 0, canvas.width, canvas.height).data;

@@ -72,7 +72,7 @@ def test_only_the_thread_that_observes_records() -> None:
     started, done = threading.Event(), threading.Event()
 
     def elsewhere() -> None:
-        started.wait(10)
+        started.wait(600)
         others.append(model(x))
         with observe(model, item=1) as own:
             model(x)
@@ -84,7 +84,7 @@ def test_only_the_thread_that_observes_records() -> None:
     before = functions()
     with observe(model) as recording:
         started.set()
-        assert done.wait(10)
+        assert done.wait(600)
         assert functions() != before  # the other has left, and this one still looks
         model(x)
     thread.join()

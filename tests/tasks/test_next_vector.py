@@ -11,6 +11,8 @@ from walking import walk
 
 from regard.tasks import kit
 from regard.tasks.data.sequences import RULES
+from regard.tasks.next_vector.config import Data
+from regard.tasks.next_vector.task import sets_of
 
 Regard = Callable[..., Any]
 BRIEF = {"items": 2000, "stop.epochs": 30, "every.log": 5, "every.evaluate": 100, "every.save": 25}
@@ -52,10 +54,32 @@ def test_a_file_is_cut_into_sequences_and_keeps_its_order(regard: Regard) -> Non
     assert done.code == 0, done.errors
     config = kit("next-vector").configured(None, ("wave.npy",), {"data.length": "6"})
     learned = kit("next-vector").task(config)
-    assert learned.sets.validation[0].shape == (39, 6, 2)
+    assert learned.sets.validation[0].shape == (35, 6, 2)
     assert torch.equal(learned.training(0)[0][1, 0], learned.training(0)[0][0, 1])
     report = kit("next-vector").load(config, Path("run")).evaluate(None, "test")["test"].metrics
     assert report["error"] < 0.3 * report["last value"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "length"), [(45, 8), (46, 8), (47, 8), (100, 8), (20, 3), (21, 3), (301, 6), (600, 99)]
+)
+def test_no_moment_of_a_series_is_in_two_parts(tmp_path: Path, rows: int, length: int) -> None:
+    path = tmp_path / "series.npy"
+    np.save(path, np.arange(2.0 * rows).reshape(rows, 2))
+    sets, _ = sets_of(Data(source=str(path), length=length))
+    parts = [sets.training(0)[0], sets.validation[0], sets.tests["test"][0]]
+    moments = [{float(row[0]) for row in part.reshape(-1, 2)} for part in parts]
+    assert sum(map(len, moments)) == len(set().union(*moments)) == rows
+    assert max(moments[0]) < min(moments[1]) <= max(moments[1]) < min(moments[2])
+    assert all(len(part) >= 1 and part.shape[1] == length for part in parts)
+
+
+def test_numbers_are_scaled_by_those_that_are_learned_from(tmp_path: Path) -> None:
+    path = tmp_path / "series.npy"
+    np.save(path, np.concatenate([np.tile([[0.0], [2.0]], (30, 1)), np.full((40, 1), 1000.0)]))
+    sets, _ = sets_of(Data(source=str(path), length=5))
+    assert set(sets.training(0)[0].flatten().tolist()) == {-1.0, 1.0}
+    assert set(sets.validation[0].flatten().tolist()) == {999.0}
 
 
 def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
@@ -66,7 +90,7 @@ def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
         "none.npy": "data: got no file none.npy, expected a rule, a .npy or a .csv file; fix: check the path",
         "text.npy": "expected a .npy file of numbers; fix: save it with numpy.save",
         "objects.npy": "expected a .npy file of numbers; fix: save it with numpy.save",
-        "small.npy": "data: got 5 rows in small.npy, expected at least 17, ten sequences of 8; fix: lower data.length",
+        "small.npy": "got 5 rows in small.npy, expected at least 45, so that a fifth of them has sequences of 8; fix: ",
     }.items():
         done = regard("train", "next-vector", name, "--folder", "run")
         assert (done.code, done.errors.count("\n")) == (2, 1)

@@ -67,3 +67,15 @@ def test_validation_without_a_pair_within_the_limit_is_told_before_the_first_ste
     ):
         steps.extend(event for event in train(package.task(config), config) if type(event).__name__ == "Stepped")
     assert not steps
+
+
+@pytest.mark.parametrize("beam", ["1", "3"])
+def test_weights_that_are_no_numbers_are_told_where_quality_is_measured(tmp_path: Path, beam: str) -> None:
+    package = kit("translation")
+    task = package.task(package.configured(None, pairs(tmp_path, ["a b", "b a"]), SMALL | {"measure.beam": beam}))
+    model = task.model().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(torch.nan)
+        with pytest.raises(InputError, match=r"^model: got scores that are not finite, expected finite numbers; fix: "):
+            task.quality(model, task.text.validation)

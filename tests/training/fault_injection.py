@@ -137,17 +137,16 @@ def train_toy(folder: Path, resume: bool, **settings: object) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     config = toy_config(folder, **SHORT | settings)
-    code = 0
     try:
         for _ in train(Toy(config), config, resume=folder if resume else None):
             pass
-    except RegardError as error:
-        (folder.parent / f"said{os.environ.get('RANK', '')}").write_text(str(error))
-        code = 2
     except BaseException as error:
-        (folder.parent / f"said{os.environ.get('RANK', '')}").write_text(f"{type(error).__name__}: {error}")
-        code = 1
-    os._exit(code)
+        known = isinstance(error, RegardError)
+        text = str(error) if known else f"{type(error).__name__}: {error}"
+        (folder.parent / f"said{os.environ.get('RANK', '')}").write_text(text)
+        # Here, as the launcher does it: what torch leaves of a process group may wait for ever when it is taken apart.
+        os._exit(2 if known else 1)
+    os._exit(0)
 
 
 def fork(work: Callable[[], None]) -> int:

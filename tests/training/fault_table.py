@@ -16,6 +16,7 @@ from typing import Any
 HERE = Path(__file__).parent
 TARGET = HERE.parents[1] / "docs" / "faults.md"
 KINDS = ("kill", "resume", "full", "vanish", "change", "error", "death")
+KILLS = ("kill", "resume", "death")
 HEAD = """# Faults and what comes of them
 
 Made by `make kills`, which tries each fault at each place where a run touches its files or its peers; do not edit.
@@ -72,7 +73,10 @@ def rows(kind: str, lines: Iterable[dict[str, Any]]) -> dict[tuple[str, str], di
 
 def page(logs: dict[str, list[dict[str, Any]]]) -> str:
     """The whole document."""
-    parts = [HEAD]
+    kills = sum(len(lines) for kind, lines in logs.items() if kind in KILLS)
+    lost = sum(outcome(kind, line).startswith("LOST") for kind, lines in logs.items() for line in lines)
+    total = f"{sum(map(len, logs.values())):,} faults, {kills:,} of them kills; something was lost {lost} times.\n"
+    parts = [HEAD, total]
     for kind, lines in logs.items():
         parts += [f"## {MEANINGS[kind][0].upper()}{MEANINGS[kind][1:]}", "", f"{len(lines)} times.", ""]
         parts += ["| operation | where | outcome |", "|---|---|---|"]

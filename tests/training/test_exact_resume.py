@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import torch
 from toy_training import Toy, contents, events_of, toy_config
 
-from regard.training import Finished, Noted, Saved, Started, Stepped, train, unpack
+from regard.training import Finished, Loss, Noted, Part, Saved, Started, Stepped, checkpoints, train, unpack
 
 SCRIPT = Path(__file__).parent / "toy_training.py"
 
@@ -110,3 +111,53 @@ def test_what_a_reader_of_events_draws_changes_nothing(tmp_path: Path, undisturb
 
 def test_tied_weights_are_stored_once(undisturbed: Path) -> None:
     assert "out.weight" not in unpack(undisturbed / "weights.safetensors")
+
+
+class Failing(Toy):
+    """A task whose data or measurement fails once, at a step of choice."""
+
+    where: str
+    at: int
+    calls = 0
+
+    def fail(self, where: str) -> None:
+        type(self).calls += where == self.where
+        if where == self.where and self.calls == self.at:
+            raise RuntimeError("failed")
+
+    def loss(self, model: torch.nn.Module, batch: torch.Tensor) -> Loss:
+        self.fail("loss" if model.training else "")
+        found = super().loss(model, batch)
+        self.fail("after loss" if model.training else "")
+        return found
+
+    def measure(self, model: torch.nn.Module, part: Part) -> Mapping[str, float]:
+        self.fail("measure")
+        return super().measure(model, part)
+
+
+@pytest.mark.parametrize(
+    ("where", "at", "step"),
+    [
+        ("loss", 5, 4),
+        ("after loss", 5, 4),
+        ("measure", 2, 8),
+        ("measure", 3, 16),
+        ("measure", 6, 40),
+        ("loss", 1, None),
+    ],
+)
+@pytest.mark.parametrize("save", [None, 3])
+def test_an_error_saves_what_it_would_lose_and_the_run_goes_on_to_the_same_bits(
+    tmp_path: Path, where: str, at: int, step: int | None, save: int | None
+) -> None:
+    events_of(tmp_path / "whole", training__every__save=save)
+    folder, seen = tmp_path / "run", []
+    task = type("Once", (Failing,), {"where": where, "at": at})
+    config = toy_config(folder, training__every__save=save)
+    with pytest.raises(RuntimeError, match=r"^failed$"):
+        seen.extend(train(task(config), config))
+    assert [int(path.name) for path in checkpoints(folder)][-1:] == ([] if step is None else [step])
+    resumed = events_of(folder, resume=True, training__every__save=save)
+    assert resumed[0].step == (step or 0)
+    assert contents(folder) == contents(tmp_path / "whole")

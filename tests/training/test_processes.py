@@ -138,3 +138,26 @@ def test_several_processes_must_be_wanted(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^training.device: got moon, expected a device that torch has here; fix"):
         events_of(tmp_path / "run", training__device="moon")
+
+
+LETTING_GO = """
+import sys
+import torch
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+from regard.training.runtime import enter_group
+
+sys.setswitchinterval(1000)  # Python's lock is given away by whoever waits, not by whoever works
+for _ in range(20):  # each had two chances in five to be the last
+    enter_group("gloo", distributed.HashStore(), 0, 1)
+    wrapped = DistributedDataParallel(torch.nn.Linear(2, 2))
+    for _ in range(300):
+        distributed.broadcast(torch.ones(2), 0, async_op=True)
+    distributed.destroy_process_group()
+    del wrapped
+"""
+
+
+def test_letting_go_of_a_group_does_not_wait_for_threads_that_wait_for_python() -> None:
+    """Without `enter_group` this never ends: DDP's reducer joins a thread of gloo that needs the lock it holds."""
+    run([sys.executable, "-c", LETTING_GO])

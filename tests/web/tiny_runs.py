@@ -25,7 +25,7 @@ MODELS = {
     "bahdanau": ModelConfig("recurrent", "bahdanau", 8, recurrent=Recurrent(hidden=6), reading=Reading(hidden=5)),
     "plain": ModelConfig("recurrent", "plain", 8, recurrent=Recurrent(hidden=6)),
 }
-LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kept=400_000, cells=4000, patience=0.5)
+LIMITS = Limits(characters=200, tokens=40, beam=4, body=4000, upload=50_000, kept=400_000, cells=4000)
 
 SMALL = {
     "captioning": {

@@ -68,7 +68,9 @@ def end_with(error: Exception, text: str) -> None:
         abandon()
     with contextlib.suppress(OSError, ValueError):
         if not getattr(error, "relayed", False):
-            print(f"regard: {text}", file=sys.stderr)
+            print(f"regard: {text}", file=sys.stderr, flush=True)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        os._exit(2)  # under torchrun: the interpreter's way out may wait for processes that are gone
     sys.exit(2)
 
 

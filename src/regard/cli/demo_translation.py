@@ -42,7 +42,7 @@ class Trained(NamedTuple):
 
     def right(self, pairs: "Sequence[Pair]") -> list[bool]:
         """Which translations are exact."""
-        return [one.best[0].text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
+        return [one.first.text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
 
 
 def translation(output: Path, seed: int, folder: Path | None) -> None:
@@ -155,7 +155,7 @@ def examples(models: Mapping[str, Trained], pairs: "Sequence[Pair]") -> Table:
         table.add_row("", f"[bold]{pairs[place].source}[/bold]")
         for name, one in models.items():
             mark = "[green]right[/green]" if rights[name][place] else "[red]wrong[/red]"
-            table.add_row(f"{name} {mark}", one.found[place].best[0].text)
+            table.add_row(f"{name} {mark}", one.found[place].first.text)
     return table
 
 
@@ -166,7 +166,7 @@ def picture(one: Trained, pairs: "Sequence[Pair]", output: Path, console: Consol
 
     right = [place for place, fine in enumerate(one.right(pairs)) if fine and len(pairs[place].source) <= SHORT]
     place = max(right or [0], key=lambda place: len(pairs[place].source))
-    source, said = one.found[place].source, one.found[place].best[0]
+    source, said = one.found[place].source, one.found[place].first
     if said.weights is not None:
         console.print(heat_map(said.weights.tolist(), source, said.tokens, console.width), soft_wrap=True)
         save(alignment(said.weights.numpy(), source, said.tokens, "where each word looked"), output)

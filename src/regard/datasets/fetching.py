@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import os
 import shutil
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from regard.bounds import most
+from regard.datasets.connections import PIECE, Answer
 from regard.datasets.files import File
 from regard.datasets.redirects import opener
 from regard.errors import RegardError, sentence
@@ -22,7 +24,7 @@ from regard.errors import RegardError, sentence
 DOWNLOAD = most("download", "bytes")
 HEADER = most("download", "digits")
 
-CHUNK = 2**16
+CUT = (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 WATCH = Callable[[int, int | None], None]  # is told the bytes so far, and of how many
 
@@ -38,7 +40,7 @@ class FetchError(RegardError, OSError):
 class Patience:
     """How long to try."""
 
-    tries: int = 5  # in a row that bring nothing new
+    tries: int = 5  # in a row that bring less than a piece
     pause: float = 1.0  # seconds after the first of them, then twice as long each time
     timeout: float = 30.0  # seconds without a byte
 
@@ -63,7 +65,7 @@ def fetch(file: File, target: Path, watch: WATCH = lambda done, total: None, pat
 
 
 def complete(file: File, part: Path, watch: WATCH, patience: Patience) -> None:
-    """Asks until all is there, as long as something new comes."""
+    """Asks until all is there, as long as pieces come: a try that brings less than one of them counts as none."""
     failures = 0
     while file.size is None or part.stat().st_size != file.size:
         before = part.stat().st_size
@@ -72,10 +74,10 @@ def complete(file: File, part: Path, watch: WATCH, patience: Patience) -> None:
             return
         except ValueError as error:  # an address that is none, here or where a server sends us
             raise FetchError(sentence(file.name, f"{error}", f"an address, as {file.address}", REDIRECT_FIX)) from None
-        except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        except CUT as error:
             if isinstance(error, urllib.error.HTTPError) and not worth_another_try(error, part):
                 raise refused(file, error) from None
-            failures = 0 if part.stat().st_size > before else failures + 1
+            failures = 0 if part.stat().st_size - before >= PIECE else failures + 1
             if failures >= patience.tries:
                 raise unreachable(file, part, error) from None
             time.sleep(patience.pause * 2 ** max(0, failures - 1))
@@ -111,10 +113,10 @@ def goes_on_at(answer: http.client.HTTPResponse, file: File, part: Path, tag: st
     return have
 
 
-def poured(answer: http.client.HTTPResponse, output: BinaryIO, file: File, total: int | None, watch: WATCH) -> None:
+def poured(answer: Answer, output: BinaryIO, file: File, total: int | None, watch: WATCH) -> None:
     """What the server sends, onto the disk as it comes."""
     done, most = output.tell(), file.size if file.size is not None else DOWNLOAD
-    while chunk := answer.read(CHUNK):
+    for chunk in answer.pieces():
         done += len(chunk)
         if done > most:
             raise wrong_size(file, f"more than {most} bytes")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from regard.bounds import parse_json
 from regard.datasets.fetching import FetchError, Patience, fetch, storing
 from regard.datasets.files import Dataset, File
 from regard.datasets.places import roots
@@ -56,11 +57,11 @@ def same_as_before(file: File, record: dict[str, dict[str, Any]], total: str) ->
 def recorded(folder: Path) -> dict[str, dict[str, Any]]:
     """What was written down about a folder; nothing where there is no record or it cannot be read."""
     try:
-        found = json.loads((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
+        found = parse_json((folder / RECORD).read_text(encoding="utf-8")) if (folder / RECORD).is_file() else {}
         return {
             str(name): {**facts, "members": list(map(str, facts.get("members", [])))} for name, facts in found.items()
         }
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+    except (OSError, ValueError, AttributeError, TypeError):
         return {}
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from regard.bounds import most
+from regard.datasets.connections import SafeWeb, Web
 from regard.datasets.files import File
 
 REDIRECTS = most("download", "redirects")
@@ -53,8 +54,8 @@ def opener(file: File) -> urllib.request.OpenerDirector:
     for handler in (
         urllib.request.ProxyHandler(),
         urllib.request.UnknownHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
+        Web(),
+        SafeWeb(),
         urllib.request.HTTPDefaultErrorHandler(),
         Redirects(file),
         urllib.request.HTTPErrorProcessor(),

@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from regard.bounds import most
+from regard.bounds import most, parse_json
 from regard.errors import InputError, RegardError, wrong
 from regard.recording.difference import Difference
 from regard.recording.factored import Factored, Factors
@@ -120,7 +120,7 @@ def _about(header: Mapping[str, str], limit: int) -> dict[str, Any]:
     for count, unit, bound in ((len(text), "characters", limit // TEXT), (values, "values", limit // VALUES)):
         if count > bound:
             raise wrong("header", f"{count:,} {unit}", f"at most {bound:,}", "load it with a larger limit")
-    about = _mapping("header", json.loads(text))
+    about = _mapping("header", parse_json(text))
     if HALVES.search(text) and not _is_text(json.dumps(about, ensure_ascii=False)):
         raise wrong("header", "half a surrogate pair", "text that can be written", OURS)
     if about.get("version") != VERSION:

@@ -1,5 +1,6 @@
 """A configuration is a frozen dataclass of frozen dataclasses; files and flags change single fields of it."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -9,11 +10,14 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from regard.bounds import most
 from regard.errors import InputError, wrong
 from regard.training.storage import read_text
 from regard.training.toml import NOTHING
 
 Config = TypeVar("Config")
+DOTS = most("run folder", "config dots")
+QUOTED = re.compile(r"""\"[^"\n]*\"|'[^'\n]*'""")
 
 
 def configure(base: Config, file: Path | None = None, overrides: Mapping[str, object] | None = None) -> Config:
@@ -34,15 +38,32 @@ def configure(base: Config, file: Path | None = None, overrides: Mapping[str, ob
 def read_toml(file: Path) -> dict[str, Any]:
     """The tables of a file, or one sentence about what is wrong with it."""
     try:
-        return tomllib.loads(read_text(file))
+        return parse_toml(read_text(file))
     except FileNotFoundError:
         raise wrong("config", f"no file {file}", "a TOML file", "check the path") from None
     except OSError as error:
         raise wrong("config", f"{file} ({error.strerror})", "a TOML file", "check the path") from None
-    except RecursionError:
-        raise wrong("config", f"{file} (nested too deep)", "a TOML file", "correct that place") from None
     except ValueError as error:
         raise wrong("config", f"{file} ({error})", "a TOML file", "correct that place") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a text; ValueError where it is damaged, also where it is nested too deep to be read."""
+    found = find_crowded_line(text)
+    if found:
+        raise ValueError(f"{found[1]:,} dots in line {found[0]}, at most {DOTS} are read")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def find_crowded_line(text: str) -> tuple[int, int] | None:
+    """The first line with a key of very many parts, and its dots. What stands in quotation marks does not count."""
+    for number, line in enumerate(QUOTED.sub("", text).splitlines(), start=1):
+        if line.count(".") > DOTS:
+            return number, line.count(".")
+    return None
 
 
 def flattened(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:

@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -98,6 +99,11 @@ def work(entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -
             entry(*arguments)
         except RegardError as error:
             end(error, interrupt, report)
+        except Exception:
+            # Not by the interpreter's way out: what is left of a process group may wait there for ever.
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
     if interrupt.asked:
         # The launcher has had the signal too and no longer takes answers; torch would wait 30 s for it.
         sys.stdout.flush()

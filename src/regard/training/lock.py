@@ -15,6 +15,7 @@ from pathlib import Path
 from platform import node
 from typing import IO, NamedTuple
 
+from regard.bounds import parse_json
 from regard.errors import InputError, wrong
 from regard.training.storage import open_regular, storing
 
@@ -154,9 +155,9 @@ def read_holder(file: IO[bytes], tries: int = 1) -> Holder | None:
     for _ in range(tries):
         file.seek(0)
         try:
-            values = json.loads(file.read(4096))
+            values = parse_json(file.read(4096))
             return Holder(str(values["host"]), int(values["process"]), str(values["since"]), str(values["boot"]))
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             time.sleep(A_MOMENT if tries > 1 else 0)
     return None
 

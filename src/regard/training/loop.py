@@ -99,8 +99,8 @@ def stepping(session: Session, standing: Standing, steps: int, asked: Callable[[
             progress, evaluated = evaluate(session, progress)
             yield evaluated
             reason = ending(session, progress)
-        stand(session, standing, progress, None)
         saves = evaluates or (every.save is not None and progress.step % every.save == 0)
+        stand(session, standing, progress, None, due=saves)
         if saves or taken.stop or taken.overdue:
             path = save(session, progress, due=saves)
             saved, standing.saved = time.monotonic(), True
@@ -112,9 +112,9 @@ def stepping(session: Session, standing: Standing, steps: int, asked: Callable[[
     yield Finished(reason, progress.step, progress.best, session.run, how_to_go_on(session.run))
 
 
-def stand(session: Session, standing: Standing, progress: Progress, taken: Taken | None) -> None:
+def stand(session: Session, standing: Standing, progress: Progress, taken: Taken | None, *, due: bool = False) -> None:
     """Notes where the run stands, for the case that an error ends it."""
-    standing.progress, standing.taken, standing.saved = progress, taken, False
+    standing.progress, standing.taken, standing.due, standing.saved = progress, taken, due, False
     standing.metrics_bytes = session.journal.size() if session.journal else 0
     standing.buffers = {}
 

@@ -5,6 +5,7 @@ fails first writes down why, in the store that all share, and ends. The others, 
 """
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,12 @@ from pathlib import Path
 from torch._C._distributed_c10d import Store
 from torch.distributed import DistBackendError, DistNetworkError, DistStoreError
 
+from regard.bounds import parse_json
 from regard.errors import RegardError, sentence
 
 KEY = "failure"
+DONE = "done"
+PATIENCE = 60.0  # seconds that the first to finish waits for the others
 CUT_OFF = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Socket closed", "NCCL error")
 
 
@@ -32,6 +36,17 @@ def sharing_failures(store: Store, rank: int) -> Iterator[None]:
             write_down(store, error, rank)
             raise
         raise find_reason(store) from error
+
+
+def leave_together(store: Store, world: int) -> None:
+    """Waits until all processes are through: one that goes early may take with it what it sent last."""
+    deadline = time.monotonic() + PATIENCE
+    try:
+        store.add(DONE, 1)
+        while store.add(DONE, 0) < world and time.monotonic() < deadline:
+            time.sleep(0.02)
+    except RuntimeError:
+        return  # the process that kept the store has gone
 
 
 def is_cut_off(error: BaseException | None) -> bool:
@@ -73,7 +88,7 @@ def restored(text: str) -> RegardError:
     fix = "look at the output of that process; regard resume goes on from the last checkpoint"
     if not text:
         return ProcessError(sentence("processes", "one that ended without a word", "all to finish", fix))
-    values = json.loads(text)
+    values = parse_json(text)
     kind = kinds_of(RegardError).get(values["kind"])
     if kind is not None:
         return kind(values["text"])

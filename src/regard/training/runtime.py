@@ -1,5 +1,6 @@
 """One process or several: who am I, what do we all know, and who writes."""
 
+import ctypes
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -9,11 +10,12 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as distributed
 from torch import nn
+from torch._C._distributed_c10d import Store
 from torch.distributed.distributed_c10d import _get_default_store
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError, wrong
-from regard.training.peers import sharing_failures
+from regard.training.peers import leave_together, sharing_failures
 from regard.training.rendezvous import fresh_store
 from regard.training.settings import Parallel, Training
 from regard.training.task import Part
@@ -126,12 +128,24 @@ def joined(settings: Training) -> Iterator[Runtime]:
         raise wrong("training.parallel", f"none with {world} processes", "ddp or fsdp", fix)
     rank = int(os.environ["RANK"])
     backend = "nccl" if device.type == "cuda" else "gloo"
-    distributed.init_process_group(backend, store=fresh_store(rank, world), rank=rank, world_size=world)
+    enter_group(backend, fresh_store(rank, world), rank, world)
     try:
         with sharing_failures(_get_default_store(), rank):
             yield Runtime(Part(rank, world), device, settings.parallel)
+            leave_together(_get_default_store(), world)
     finally:
         distributed.destroy_process_group()
+
+
+def enter_group(backend: str, store: Store | None, rank: int, world: int) -> None:
+    """Joins a process group, which then lasts as long as the process; the others notice the end of that.
+
+    The last to let go of a group takes it apart and waits for its threads. If that is DDP's reducer, it holds Python's
+    lock meanwhile, and a thread that has a tensor to give back waits for the lock: neither ever ends (torch 2.13). So
+    there is one reference that nobody gives back.
+    """
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=world)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(distributed.group.WORLD))
 
 
 def chosen(name: str) -> torch.device:

@@ -70,6 +70,7 @@ class Standing:
     taken: Taken | None = None  # a step of which logging, evaluating and saving are still to come
     metrics_bytes: int = 0  # of the metrics before those of that step
     buffers: Mapping[str, Tensor] = field(default_factory=dict)  # as the last whole step left them
+    due: bool = False  # whether a checkpoint would be written here if nothing went wrong
     saved: bool = True
 
 
@@ -191,7 +192,7 @@ def rescue(session: Session, standing: Standing, error: Exception) -> Path | Non
     state = {
         "progress": standing.progress.as_json(),
         "metrics_bytes": standing.metrics_bytes,
-        "due": False,
+        "due": standing.due,
         "taken": asdict(standing.taken) if standing.taken else None,
     }
     try:

@@ -2,7 +2,6 @@
 
 import errno
 import hashlib
-import json
 import os
 import shutil
 import stat
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from regard.bounds import parse_json
 from regard.errors import RegardError, sentence
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -126,10 +126,7 @@ def read_text(path: Path) -> str:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Reads a small file that holds a JSON object; OSError or ValueError where it does not."""
-    try:
-        content = json.loads(read_text(path))
-    except RecursionError:
-        raise ValueError("nested too deep") from None
+    content = parse_json(read_text(path))
     if not isinstance(content, dict):
         raise ValueError("not an object")
     return content

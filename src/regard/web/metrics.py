@@ -1,12 +1,11 @@
 """The curves of a run: its metrics.jsonl, followed while it grows."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from regard.bounds import most
+from regard.bounds import most, parse_json
 from regard.errors import sentence, wrong
 from regard.web.answers import RefusedError
 from regard.web.events import Event
@@ -84,8 +83,8 @@ def point_of(line: bytes) -> dict[str, Any] | None:
     {'step': 3, 'loss': 1.5}
     """
     try:
-        values = json.loads(line) if 0 < len(line) <= LINE else None
-    except (ValueError, RecursionError):
+        values = parse_json(line) if 0 < len(line) <= LINE else None
+    except ValueError:
         return None
     if not isinstance(values, dict) or not isinstance(values.get("step"), int):
         return None

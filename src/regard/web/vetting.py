@@ -5,7 +5,6 @@ bearable size, and `regard.tasks.predicting` compares the model with the weights
 """
 
 import math
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -17,6 +16,7 @@ from regard.bounds import check_file, most
 from regard.errors import InputError, RegardError, wrong
 from regard.tasks.predicting import WEIGHTS
 from regard.tasks.speech.features import Features
+from regard.training.config import DOTS, find_crowded_line
 from regard.training.folder import how_to_go_on
 from regard.web.answers import LOG, RefusedError, refuse
 from regard.web.bodies import shown
@@ -24,8 +24,6 @@ from regard.web.limits import Limits
 
 TEXT = most("run folder", "config bytes")
 WORDS = most("run folder", "file bytes")  # of a vocabulary
-DOTS = most("run folder", "config dots")
-QUOTED = re.compile(r"""\"[^"\n]*\"|'[^'\n]*'""")
 ENTRIES = most("run folder", "entries")
 NUMBER = most("run folder", "number")  # largest number of a configuration
 NUMBERS = {  # and of these
@@ -90,11 +88,11 @@ def vet_texts(run: Path) -> None:
 
 
 def vet_dots(text: str) -> None:
-    """No line has a key of very many parts. What stands in quotation marks does not count."""
-    for number, line in enumerate(QUOTED.sub("", text).splitlines(), start=1):
-        if line.count(".") > DOTS:
-            got = f"{line.count('.'):,} dots in line {number} of config.toml"
-            raise wrong("run", got, f"at most {DOTS}", "restore the file from a copy")
+    """No line has a key of very many parts."""
+    found = find_crowded_line(text)
+    if found:
+        got = f"{found[1]:,} dots in line {found[0]} of config.toml"
+        raise wrong("run", got, f"at most {DOTS}", "restore the file from a copy")
 
 
 def vet_config(config: Any, limits: Limits) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from regard.errors import wrong
+from regard.errors import InputError, wrong
 from regard.models.interface import Decoder, Encoded
 from regard.models.search.hypothesis import Found, Hypothesis, Marks, Moment, Walk, followed, limits, looked_at
 from regard.models.search.scoring import Scoring, covering
@@ -65,11 +65,15 @@ def beam(
 
 def best_of(several: list[list[Hypothesis]]) -> list[Hypothesis]:
     """Return the best hypothesis of each sentence; raise where a sentence has none, because no score was a number."""
-    for own in several:
-        if not own:
-            fix = "check the input and the weights, or train it again with a lower rate"
-            raise wrong("model", "scores that are not finite", "finite numbers", fix)
+    if not all(several):
+        raise no_hypothesis()
     return [own[0] for own in several]
+
+
+def no_hypothesis() -> InputError:
+    """The error for a sentence without a hypothesis: no score was a number."""
+    fix = "check the input and the weights, or train it again with a lower rate"
+    return wrong("model", "scores that are not finite", "finite numbers", fix)
 
 
 class Live(NamedTuple):

@@ -10,6 +10,7 @@ from torch import nn
 from regard.errors import wrong
 from regard.models.interface import Decoder, Encoded
 from regard.models.search.beams import SPARE
+from regard.models.search.beams import best_of as best_hypotheses
 from regard.models.search.hypothesis import Found, Hypothesis, Marks, Moment, Walk, followed, limits, looked_at
 from regard.models.selecting import select
 from regard.numerics import noise
@@ -60,7 +61,7 @@ def greedy(
     with torch.inference_mode():
         path = Path(decoder, marks, best_of(marks, encoded.states.device), attention)
         found, trace = followed(path.walk(encoded, limits(limit, encoded.lengths)))
-    return [own[0] for own in found.hypotheses(trace, encoded.lengths)]
+    return best_hypotheses(found.hypotheses(trace, encoded.lengths))
 
 
 def best_of(marks: Marks, device: torch.device) -> Picker:
@@ -96,7 +97,7 @@ def sample(
         path = Path(decoder, marks, draw_of(marks, plan, names), attention, plan.count)
         found, trace = followed(path.walk(encoded, limits(limit, encoded.lengths)))
     lengths, count = encoded.lengths.repeat_interleave(plan.count), plan.count
-    hypotheses = [own[0] for own in found.hypotheses(trace, lengths)]
+    hypotheses = best_hypotheses(found.hypotheses(trace, lengths))
     return [hypotheses[start : start + count] for start in range(0, len(hypotheses), count)]
 
 

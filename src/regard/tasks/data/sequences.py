@@ -25,12 +25,23 @@ class Sequences(NamedTuple):
     """Vectors `(items, length, size)`, of which the last is the target.
 
     `right` is the place that has to be looked at, where there is one (−1 where not); `floor` is the squared error
-    that noise makes of the best prediction, where it is known.
+    that noise makes of the best prediction, where it is known; `shared` is how many vectors a sequence has in common
+    with the next one.
     """
 
     vectors: Array
     right: NDArray[np.int64]
     floor: float | None = None
+    shared: int = 0
+
+    def parts(self) -> list[slice]:
+        """The sequences for training, validation and tests: three fifths, one and one of the time.
+
+        Sequences that reach over a border belong to no part: no vector of one part is in another.
+        """
+        moments = len(self.vectors) + self.shared
+        cuts = [0, round(0.6 * moments), round(0.8 * moments), moments]
+        return [slice(cuts[place], cuts[place + 1] - self.shared) for place in range(3)]
 
 
 def linear(items: int, length: int, size: int, noise: float, seed: int) -> Sequences:
@@ -92,16 +103,17 @@ RULES: dict[str, Callable[[int, int, int, float, int], Sequences]] = {
 def from_file(path: Path, length: int) -> Sequences:
     """An array of sequences; or one long series, a row for each moment, cut into sequences that overlap."""
     found = table_of(path)[1] if path.suffix.lower() == ".csv" else read_npy(path)
-    found = found[:, None] if found.ndim == 1 else found
+    found, shared = found[:, None] if found.ndim == 1 else found, 0
     if found.ndim == 2:
-        if len(found) < length + 9:
-            expected = f"at least {length + 9}, ten sequences of {length}"
+        least, shared = max(5 * (length + 1), length + 9), length - 1
+        if len(found) < least:
+            expected = f"at least {least}, so that a fifth of them has sequences of {length}"
             raise wrong("data", f"{len(found)} rows in {path.name}", expected, "lower data.length, or add rows")
         found = np.stack([found[start : start + length] for start in range(len(found) - length + 1)])
     if found.ndim != 3 or found.shape[1] < 3 or len(found) < 10:
         expected = "(time, size), or (items, length, size) with at least 10 items of at least 3 vectors"
         raise wrong("data", f"an array of shape {found.shape} in {path.name}", expected, "reshape it")
-    return Sequences(found, np.full(len(found), -1))
+    return Sequences(found, np.full(len(found), -1), shared=shared)
 
 
 def read_npy(path: Path) -> Array:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from regard.bounds import parse_json
 from regard.errors import wrong
 from regard.tasks.data.segmentation import SPACE, Segments, joined, segmenter
 
@@ -158,7 +159,7 @@ def read_facts(folder: Path, name: str) -> dict[str, Any]:
     """What `write_facts` wrote, or one sentence."""
     path = folder / f"{name}.json"
     try:
-        values = dict(json.loads(path.read_text(encoding="utf-8")))
+        values = dict(parse_json(path.read_text(encoding="utf-8")))
         version, _ = values["format"], values["kind"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         fix = "check the run folder, or restore the file from a copy"

@@ -18,6 +18,7 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
+from regard.bounds import parse_json
 from regard.datasets.archives import content, opened, whole
 from regard.errors import InputError, wrong
 from regard.numerics.native.cache import folder as cache_folder
@@ -181,7 +182,7 @@ def note_of(file: Path) -> Path:
 def finished(file: Path) -> int:
     """How many images the file has."""
     try:
-        return int(json.loads(note_of(file).read_text(encoding="utf-8"))["done"])
+        return int(parse_json(note_of(file).read_text(encoding="utf-8"))["done"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0
 

@@ -105,15 +105,13 @@ def sets_of(data: Data) -> tuple[Sets, float | None]:
         found = RULES[data.source](data.items, data.length, data.size, data.noise, data.seed)
     else:
         found = in_units(from_file(Path(data.source), data.length))
-    count = len(found.vectors)
-    cuts = [0, round(0.6 * count), round(0.8 * count), count]
-    parts = [tensors(found, slice(cuts[place], cuts[place + 1])) for place in range(3)]
+    parts = [tensors(found, part) for part in found.parts()]
     return Sets(lambda _: parts[0], parts[1], {"test": parts[2]}), found.floor
 
 
 def in_units(found: Sequences) -> Sequences:
     """A file's numbers with mean 0 and deviation 1, as those have that are learned from."""
-    known = found.vectors[: round(0.6 * len(found.vectors))].reshape(-1, found.vectors.shape[-1])
+    known = found.vectors[found.parts()[0]].reshape(-1, found.vectors.shape[-1])
     spread = known.std(0)
     return found._replace(vectors=(found.vectors - known.mean(0)) / np.where(spread > 0, spread, 1.0))
 

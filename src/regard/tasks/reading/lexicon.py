@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from regard.bounds import parse_json
 from regard.errors import wrong
 
 FILE = "words.json"
@@ -49,7 +50,7 @@ class Lexicon:
     def load(cls, folder: Path) -> "Lexicon":
         """What `save` wrote, or one sentence."""
         try:
-            values = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            values = parse_json((folder / FILE).read_text(encoding="utf-8"))
             if values["format"] != FORMAT:
                 raise ValueError
             return cls(list(map(str, values["words"])), spellings=int(values["spellings"]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from regard.bounds import parse_json
 from regard.errors import wrong
 from regard.tasks.data.reading import unzipped
 from regard.tasks.reading.questions import Answer, Collected, Question, checked
@@ -51,7 +52,7 @@ def joined(articles: Sequence[Article]) -> Article:
 def read_articles(path: Path) -> tuple[list[Article], list[str]]:
     """The questions of each article, and a note on those without an answer."""
     try:
-        articles = json.loads(unzipped(path))["data"]
+        articles = parse_json(unzipped(path))["data"]
         found = [article_of(article) for article in articles]
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError | UnicodeDecodeError):

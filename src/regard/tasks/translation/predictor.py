@@ -42,7 +42,7 @@ class TranslationPredictor:
         if not text:
             raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
         one = self.translator.translate([text], Search(), attention=True)[0]
-        said = one.best[0]
+        said = one.first
         values = {"source": text, "text": said.text, "tokens": said.tokens, "score": said.score}
         shown = None if said.weights is None else Map(said.weights.tolist(), one.source, said.tokens)
         return Prediction(said.text, values, lambda: drawn(said, one.source), shown)

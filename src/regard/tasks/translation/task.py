@@ -100,7 +100,7 @@ class Translation:
             longest=self.config.model.longest,
         )
         found = translate(model, self.vocabularies, [pair.source for pair in pairs], search)
-        return sums([one.best[0].text for one in found], [pair.target for pair in pairs], self.config.measure.tokenizer)
+        return sums([one.first.text for one in found], [pair.target for pair in pairs], self.config.measure.tokenizer)
 
     def metrics(self, total: Mapping[str, float]) -> dict[str, float]:
         return {"loss": total["surprise"] / total["tokens"]} | scores(total)

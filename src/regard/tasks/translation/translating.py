@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.errors import wrong
 from regard.models import Model
-from regard.models.search import Beam, Hypothesis, Scoring, beam, greedy
+from regard.models.search import Beam, Hypothesis, Scoring, beam, greedy, no_hypothesis
 from regard.tasks.data import END, Vocabularies
 from regard.tasks.data.marks import MARKS
 from regard.tasks.translation.numbered import alike, closed, padded
@@ -35,6 +35,13 @@ class Translated(NamedTuple):
     source: list[str]
     best: list[Said]
     numbers: tuple[int, ...]  # of the source, its end included
+
+    @property
+    def first(self) -> Said:
+        """The best translation; one sentence where there is none, because no score was a number."""
+        if not self.best:
+            raise no_hypothesis()
+        return self.best[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Images and questions about them: easy-VQA, which comes with its package, or a folder laid out like it."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regard.bounds import parse_json
 from regard.errors import missing, wrong
 from regard.tasks.images import Pictures, decoded
 from regard.tasks.vqa.config import Asked
@@ -98,7 +98,7 @@ def gallery(folder: Path, config: Asked) -> Gallery:
 def read_rows(file: Path) -> list[tuple[str, str, int]]:
     """Question, answer and number of the image."""
     try:
-        rows = [(str(text), str(answer), int(image)) for text, answer, image in json.loads(file.read_text("utf-8"))]
+        rows = [(str(text), str(answer), int(image)) for text, answer, image in parse_json(file.read_text("utf-8"))]
     except FileNotFoundError:
         raise wrong("questions", f"no file {file}", EXPECTED, "put it there") from None
     except (OSError, ValueError, TypeError) as error:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.bounds import parse_json
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary, VocabularyConfig, pad
 from regard.tasks.data.fingerprints import check_same, digest, keep
@@ -144,8 +145,8 @@ def kept(run: Path) -> tuple[Vocabulary, list[str]]:
     """The words and answers of a run."""
     path = run / ANSWERS
     try:
-        answers = [str(answer) for answer in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError) as error:
+        answers = [str(answer) for answer in parse_json(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
         fix = "check the run folder, or restore the file from a copy"
         raise wrong("answers", f"{path} ({type(error).__name__})", "a list that regard saved", fix) from None
     return load_vocabulary(run / VOCABULARY, QUESTIONS), answers
