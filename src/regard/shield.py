@@ -58,9 +58,9 @@ def shield(call: Call, backend: str) -> Shielded:
 def _shield_traced(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Shielded:
     """Broken ones set to zero, whether there are any or not."""
     sound_key, sound_value = torch.isfinite(key).all(-1), torch.isfinite(value).all(-1)
-    sound = sound_key & sound_value
-    clean, content = torch.where(sound[..., None], key, 0.0), torch.where(sound[..., None], value, 0.0)
-    exposed = _find_exposed(parts, queries, ~sound)
+    # Each by itself: a key that took the lead axes of its value would draw other dropout.
+    clean, content = torch.where(sound_key[..., None], key, 0.0), torch.where(sound_value[..., None], value, 0.0)
+    exposed = _find_exposed(parts, queries, ~(sound_key & sound_value))
     blind = exposed if is_traced() else _find_exposed(parts, queries, ~sound_key)
     return Shielded(clean, content, exposed, blind)
 

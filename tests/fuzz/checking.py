@@ -18,6 +18,7 @@ from regard.lowering import Backend
 from regard.operator import Attended, attend
 from regard.pairs import Pairs
 from regard.parts import Parts
+from regard.scores import Score
 from regard.terms import per_head
 from regard.verify import Truth, cast_parts, truth
 from tests.fuzz.trial import Trial, cut
@@ -58,6 +59,20 @@ class Slack(NamedTuple):
 
 
 SOME = 1e-4  # a weight that counts
+
+
+class PerturbedScore(Score):
+    """A score each of whose numbers is rounded up, down or not at all."""
+
+    def __init__(self, score: Score, size: float, seed: int) -> None:
+        super().__init__()
+        self.score, self.size, self.seed = score, size, seed
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        scores = self.score(query, key)
+        steps = torch.randint(-1, 2, scores.shape, generator=torch.Generator().manual_seed(self.seed))
+        perturbed: torch.Tensor = scores * (1 + self.size * steps)
+        return perturbed
 
 
 class Scene:
@@ -138,6 +153,17 @@ class Scene:
             [0.0 if b is None or a is None else worst(a, b) for a, b in slopes],
         )
 
+    def _conditioning(self, seed: int) -> Slack:
+        """What one rounding of the scores becomes: much, with a high α, where a weight is nearly zero."""
+        score = PerturbedScore(self.exact.score, 2 * torch.finfo(self.dtype).eps, seed)
+        found = truth(self.exact._replace(score=score), self.wide, dropout=self.trial.dropout)
+        slopes = zip(found.gradients, self.true.gradients, strict=True)
+        return Slack(
+            worst(found.attended.output, self.true.attended.output),
+            worst(found.weights, self.true.weights),
+            [0.0 if b is None or a is None else worst(a, b) for a, b in slopes],
+        )
+
     def run(self, backend: str) -> Attended:
         """One call with what is hidden in place."""
         plain = backend == "flex" and not torch.is_grad_enabled()  # which counts who wants a gradient even then
@@ -155,6 +181,8 @@ class Scene:
             slack = slack.worst(self._slack(narrow, factor), 8 * NARROWER if self.dtype == torch.float64 else 1.0)
         self.counted = self._counted()
         if self.dtype != torch.float64:
+            for seed in range(8):
+                slack = slack.worst(self._conditioning(seed), 1.0)
             pairs, factor = zip(slack.gradients, self._noise(), strict=True), KERNEL_NOISE + self.counted
             slack = slack._replace(gradients=[error + factor * noise for error, noise in pairs])
         self.slack = slack

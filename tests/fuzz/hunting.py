@@ -20,7 +20,7 @@ from tests.fuzz.trial import Trial
 
 STRIDE = 10_000_000  # trials of one seed
 SHRINKS = 8  # failures that look alike from outside and are still looked into
-SILENCE = 180.0  # seconds after which a trial hangs
+SILENCE = 900.0  # seconds after which a trial hangs; a starved machine takes minutes for the largest
 
 
 def work(connection: Connection, first: int, without: frozenset[str]) -> None:

@@ -24,8 +24,9 @@ Refusal = str | None
 
 def lower(parts: Parts, facts: Facts, *, backend: Backend | Literal["auto"] = "auto") -> Plan:
     """The plan for these parts. A backend that is asked for by name and cannot compute them raises."""
-    if facts.traced and facts.care == "none" and parts.score.centers_keys:
-        facts = facts._replace(care="range")  # its content cannot be looked at, so that the worst must be expected
+    unseen = (facts.traced and parts.score.centers_keys) or (facts.mapped and facts.dtype == torch.float16)
+    if unseen and facts.care == "none":  # the content cannot be looked at, so the worst is to be expected
+        facts = facts._replace(care="range")
     if backend == "auto":
         chosen, because = choose(parts, facts)
     elif backend in BACKENDS:
