@@ -74,6 +74,9 @@ class PerturbedScore(Score):
         perturbed: torch.Tensor = scores * (1 + self.size * steps)
         return perturbed
 
+    def check(self, query: torch.Tensor, key: torch.Tensor) -> None:
+        self.score.check(query, key)
+
 
 class Scene:
     """A trial that was built: its parts and tensors, the truth, and the errors of the definition."""
