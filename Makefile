@@ -47,7 +47,7 @@ demo: $(DEMO_STAMP) ## see it work
 	$(BIN)/regard demo
 
 test: $(TEST_STAMP) ## every test and doctest
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 MINUTES ?= 60
 SEED ?= 0

@@ -17,7 +17,7 @@ from tests.fuzz.trial import Failure, Trial
 pytestmark = pytest.mark.usefixtures("as_installed")
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
-TRIALS = range(120)
+TRIALS = range(60)
 # Classes of defects that are open: what is repaired is taken off, and the trials below then look for it.
 OPEN: frozenset[str] = frozenset()
 SLOW = frozenset({"fake", "compile", "long"})
