@@ -223,7 +223,7 @@ def test_pan_and_zoom_over_a_long_recording(visited: Callable[..., Any]) -> None
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # on the processor, however busy the machine is
     before = scripted(session)
     frames = page.evaluate(DRAGGED)
-    assert frames > 2  # a machine at work draws few of them; what counts is the time of each
+    assert frames > 10
     assert (scripted(session) - before) / frames < 1 / 30
     page.wait_for_function("() => !/: $/.test(document.querySelector('.regard-readout').textContent)")
     page.keyboard.press("0")
@@ -238,7 +238,7 @@ def scripted(session: Any) -> float:
     return float(seconds)
 
 
-# Drags over the map, frame by frame, for a second and a half; how many frames there were.
+# Drags over the map, frame by frame, for a second and a half, and on a busy machine until there are a dozen frames.
 DRAGGED = """async () => {
   const canvas = document.querySelector('.attention canvas.regard-heatmap-canvas');
   const box = canvas.getBoundingClientRect();
@@ -248,7 +248,7 @@ DRAGGED = """async () => {
   let [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
   send('pointerdown', x, y);
   let frames = 0;
-  for (const end = performance.now() + 1500; performance.now() < end; frames += 1) {
+  for (const end = performance.now() + 1500; performance.now() < end || frames < 12; frames += 1) {
     x += 3 * Math.sin(performance.now() / 200); y += 3 * Math.cos(performance.now() / 300);
     send('pointermove', x, y);
     await new Promise(requestAnimationFrame);

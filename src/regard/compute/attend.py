@@ -141,7 +141,7 @@ def check_and_plan(
 ) -> CheckedPlan:
     """Check the call and plan it. If the parts hold no tensors, do so once for all calls that are alike: it is slow."""
     signature: object = None
-    if _is_plain(parts) and all(isinstance(tensor, Tensor) and not tensor.is_nested for tensor in (query, key, value)):
+    if _is_plain(parts) and _have_one_shape(query, key, value):
         sizes = query.shape, key.shape, value.shape
         kinds = query.dtype, key.dtype, value.dtype, query.device, key.device, value.device
         options = type(parts.score), type(parts.mask), dropout, backend, torch.is_grad_enabled()
@@ -156,6 +156,12 @@ def check_and_plan(
             _checked_plans.clear()
         _checked_plans[signature] = checked
     return checked
+
+
+def _have_one_shape(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Return whether these are tensors, and not nested ones. Written out, because it is part of every call."""
+    tensors = isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)
+    return tensors and not (query.is_nested or key.is_nested or value.is_nested)
 
 
 def _is_plain(parts: Parts) -> bool:

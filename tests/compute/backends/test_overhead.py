@@ -30,5 +30,5 @@ def test_a_cached_plan_leaves_a_few_dozen_calls() -> None:
     """Some 50 of 0.3 µs are within the 40 µs that the operator may add to a bare kernel; lowering anew, 60 more."""
     run = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=True)
     plain, causal = json.loads(run.stdout)
-    assert plain <= 76
+    assert plain <= 70
     assert causal <= 90
