@@ -10,8 +10,9 @@ numbers of queries, keys or heads if the tensors of the part are made for them.
 from collections.abc import Iterable
 
 from regard.algebra.parts import Parts
+from regard.compute.catalog_cases import CatalogCase
 from regard.compute.claims import find_false_claims
-from regard.compute.verification import SMALL, CatalogCase, Deviation, Part, choose_sizes, compare_backends, verify_part
+from regard.compute.verification import SMALL, Deviation, Part, choose_sizes, compare_backends, verify_part
 
 
 def check_part(part: Part, *, queries: int | None = None, keys: int | None = None, heads: int | None = None) -> None:

@@ -57,8 +57,9 @@ from regard.compute import attend as operator
 from regard.compute import planning
 from regard.compute.backends import BACKENDS
 from regard.compute.backends.local import LARGE_TABLE
+from regard.compute.catalog_cases import CatalogCase, choose_pairwise_cases
 from regard.compute.planning import BackendName
-from regard.compute.verification import SMALL, CatalogCase, build_parts, choose_pairwise_cases
+from regard.compute.verification import SMALL, build_parts
 
 FACTS = CallFacts((2, 3), 9, 7, 11, 13)
 

@@ -6,8 +6,9 @@ import torch
 from regard import Lengths, Mask, Window, attend
 from regard.algebra import catalog
 from regard.algebra.entries import make_lengths
-from regard.compute import verification
-from regard.compute.verification import SMALL, CatalogCase, build_parts, find_supported_backends
+from regard.compute import catalog_cases, verification
+from regard.compute.catalog_cases import CatalogCase
+from regard.compute.verification import SMALL, build_parts, find_supported_backends
 
 FAMILIES = [
     list(catalog.SCORES),
@@ -21,7 +22,7 @@ BROKEN = [float("nan"), float("inf"), float("-inf")]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("case", verification.choose_pairwise_cases(FAMILIES), ids=str)
+@pytest.mark.parametrize("case", catalog_cases.choose_pairwise_cases(FAMILIES), ids=str)
 def test_an_empty_row_is_zero_in_value_weight_and_gradient(case: CatalogCase, dtype: torch.dtype) -> None:
     parts = build_parts(case, SMALL, dtype=dtype)
     for backend in ["eager", *find_supported_backends(parts, SMALL, dtype=dtype)]:
@@ -38,7 +39,7 @@ def test_an_empty_row_is_zero_in_value_weight_and_gradient(case: CatalogCase, dt
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
-@pytest.mark.parametrize("case", verification.choose_pairwise_cases(FAMILIES)[::2], ids=str)
+@pytest.mark.parametrize("case", catalog_cases.choose_pairwise_cases(FAMILIES)[::2], ids=str)
 def test_what_padding_holds_does_not_matter(case: CatalogCase, broken: float) -> None:
     parts = build_parts(case, SMALL)
     lengths = make_lengths(SMALL)

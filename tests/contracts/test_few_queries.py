@@ -6,7 +6,7 @@ import torch
 from regard import Causal, Mask, Prior, attend
 from regard.algebra import catalog
 from regard.algebra.masks import Table
-from regard.compute import verification
+from regard.compute import catalog_cases, verification
 from regard.compute.kernels import native
 from regard.compute.verification import build_parts
 
@@ -21,7 +21,7 @@ FAMILIES = [list(catalog.SCORES), list(catalog.BIASES), list(catalog.MASKS), ["s
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_every_size_agrees_with_the_definition(sizes: catalog.Sizes) -> None:
     tensors, paths = verification.draw_inputs(sizes), 0
-    for case in verification.choose_pairwise_cases(FAMILIES):
+    for case in catalog_cases.choose_pairwise_cases(FAMILIES):
         parts = build_parts(case, sizes)
         with torch.no_grad():
             if "few_queries" in verification.find_supported_backends(parts, sizes):

@@ -7,9 +7,10 @@ import torch
 
 from regard import attend
 from regard.algebra import catalog
-from regard.compute import verification
+from regard.compute import catalog_cases, verification
+from regard.compute.catalog_cases import CatalogCase
 from regard.compute.planning import BackendName
-from regard.compute.verification import CatalogCase, build_parts, compare_backends
+from regard.compute.verification import build_parts, compare_backends
 
 WIDE = verification.SMALL._replace(query=5, key=3)
 TALL = verification.SMALL._replace(queries=13, keys=7, lead=(3,))
@@ -24,7 +25,7 @@ def agree(case: CatalogCase, sizes: catalog.Sizes, dropout: float = 0.0) -> int:
     return len(errors)
 
 
-@pytest.mark.parametrize("case", verification.choose_pairwise_cases(), ids=str)
+@pytest.mark.parametrize("case", catalog_cases.choose_pairwise_cases(), ids=str)
 def test_every_pair_of_parts_agrees_with_the_definition(case: CatalogCase) -> None:
     agree(case, verification.SMALL)
 
@@ -44,19 +45,19 @@ def test_the_full_product_agrees_with_the_definition(score: str, normalizer: str
 
 @pytest.mark.parametrize(
     "case",
-    verification.choose_pairwise_cases([list(TWO_WIDTHS), *map(list, list(catalog.FAMILIES.values())[1:])]),
+    catalog_cases.choose_pairwise_cases([list(TWO_WIDTHS), *map(list, list(catalog.FAMILIES.values())[1:])]),
     ids=str,
 )
 def test_query_and_key_may_have_different_widths(case: CatalogCase) -> None:
     agree(case, WIDE)
 
 
-@pytest.mark.parametrize("case", verification.choose_pairwise_cases()[::3], ids=str)
+@pytest.mark.parametrize("case", catalog_cases.choose_pairwise_cases()[::3], ids=str)
 def test_more_queries_than_keys_is_no_special_case(case: CatalogCase) -> None:
     agree(case, TALL)
 
 
-@pytest.mark.parametrize("case", verification.choose_pairwise_cases()[::2], ids=str)
+@pytest.mark.parametrize("case", catalog_cases.choose_pairwise_cases()[::2], ids=str)
 def test_dropout_drops_the_same_pairs_in_every_backend(case: CatalogCase) -> None:
     agree(case, verification.SMALL, dropout=0.3)
 

@@ -16,7 +16,8 @@ from regard.algebra.parts import Parts
 from regard.algebra.scores import Dot, DotForm, Gaussian
 from regard.algebra.shapes import Tensor
 from regard.compute import verification
-from regard.compute.verification import SMALL, CatalogCase, build_parts, compare_backends
+from regard.compute.catalog_cases import CatalogCase
+from regard.compute.verification import SMALL, build_parts, compare_backends
 from regard.layers import Attention, Mechanism
 
 pytestmark = pytest.mark.usefixtures("as_installed")

@@ -12,10 +12,11 @@ from torch import Tensor
 from regard import Mask, attend
 from regard.algebra import biases
 from regard.algebra.parts import Parts
-from regard.compute import verification
+from regard.compute import catalog_cases, verification
 from regard.compute.backends import BACKENDS
+from regard.compute.catalog_cases import CatalogCase
 from regard.compute.planning import BackendName
-from regard.compute.verification import CatalogCase, build_parts
+from regard.compute.verification import build_parts
 
 
 def _overlapping(numbers: Tensor) -> Tensor:
@@ -111,7 +112,7 @@ def test_every_kernel_reads_every_layout(case: CatalogCase, layout: str) -> None
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("number", range(13))
 def test_every_pair_of_parts_reads_some_layouts(number: int) -> None:
-    cases = verification.choose_pairwise_cases()
+    cases = catalog_cases.choose_pairwise_cases()
     for place, case in enumerate(cases[number::13]):
         parts = build_parts(case, SIZES)
         for layout, who in MIXED[place % len(MIXED) :: 17]:

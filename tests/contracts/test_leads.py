@@ -5,14 +5,15 @@ import torch
 from torch import Tensor
 
 from regard.algebra import catalog
-from regard.compute import verification
+from regard.compute import catalog_cases, verification
 from regard.compute.backends import BACKENDS
+from regard.compute.catalog_cases import CatalogCase
 from regard.compute.kernels import native
 from regard.compute.kernels.additive import additive_scores
 from regard.compute.kernels.few_queries import few_queries_attention
 from regard.compute.kernels.fused import fused_attention, fused_attention_with_total
 from regard.compute.kernels.monotonic import align_expected
-from regard.compute.verification import CatalogCase, Leads, build_parts
+from regard.compute.verification import Leads, build_parts
 
 INFERENCE_ONLY = [name for name, backend in BACKENDS.items() if not backend.has_backward]
 SIZES = verification.SMALL
@@ -78,7 +79,7 @@ def test_every_kernel_broadcasts_leads(case: CatalogCase, name: str) -> None:
 def test_every_pair_of_parts_broadcasts_leads(number: int) -> None:
     """Each case with one kind of leads, and the next one with the next."""
     kinds = list(LEADS.values())
-    for place, case in enumerate(verification.choose_pairwise_cases()):
+    for place, case in enumerate(catalog_cases.choose_pairwise_cases()):
         if place % len(kinds) == number:
             agree(case, kinds[(place // len(kinds) + number) % len(kinds)])
 

@@ -32,7 +32,7 @@ CASES = """
 import json, sys, torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from regard.algebra import catalog
-from regard.compute import verification
+from regard.compute import catalog_cases, verification
 from regard.errors import RegardError
 from regard.compute.kernels import native
 
@@ -58,7 +58,7 @@ def shapes_of(case, grad):
     with FakeTensorMode(allow_non_fake_inputs=True):
         return run(parts, grad)
 
-for case in verification.choose_pairwise_cases()[::8]:
+for case in catalog_cases.choose_pairwise_cases()[::8]:
     for grad in (False, True):
         print(case, grad, file=sys.stderr)  # the last one, should the process end
         try:

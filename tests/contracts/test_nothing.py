@@ -9,8 +9,9 @@ import torch
 from regard import InputError, Lengths, Mask, attend
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
-from regard.compute import verification
-from regard.compute.verification import CatalogCase, build_parts, find_supported_backends
+from regard.compute import catalog_cases, verification
+from regard.compute.catalog_cases import CatalogCase
+from regard.compute.verification import build_parts, find_supported_backends
 from regard.layers import (
     Attention,
     AttentionFlow,
@@ -36,7 +37,7 @@ AROUND = CatalogCase("dot", "none", "around", "softmax", "soft")
 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("lead", [(0,), (0, 3)], ids=str)
-@pytest.mark.parametrize("case", [*verification.choose_pairwise_cases(FAMILIES)[::4], AROUND], ids=str)
+@pytest.mark.parametrize("case", [*catalog_cases.choose_pairwise_cases(FAMILIES)[::4], AROUND], ids=str)
 def test_a_batch_of_none_gives_none(case: CatalogCase, lead: tuple[int, ...]) -> None:
     sizes = verification.SMALL._replace(lead=lead)
     parts = build_parts(case, sizes._replace(lead=(*lead[:-1], lead[-1] or 1)))

@@ -6,8 +6,9 @@ import torch
 from regard.algebra import catalog
 from regard.algebra.parts import Parts
 from regard.algebra.shapes import Tensor
-from regard.compute import verification
-from regard.compute.verification import CatalogCase, build_parts, find_supported_backends
+from regard.compute import catalog_cases, verification
+from regard.compute.catalog_cases import CatalogCase
+from regard.compute.verification import build_parts, find_supported_backends
 
 SIZES = verification.SMALL._replace(query=17, key=17, value=13, queries=23, keys=37)
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
@@ -40,7 +41,7 @@ def worst(found: Tensor, true: Tensor) -> float:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
-    "case", verification.choose_pairwise_cases(SOFT) + verification.choose_pairwise_cases(POSITIVE), ids=str
+    "case", catalog_cases.choose_pairwise_cases(SOFT) + catalog_cases.choose_pairwise_cases(POSITIVE), ids=str
 )
 def test_low_precision_errs_no_more_than_the_definition(case: CatalogCase, dtype: torch.dtype) -> None:
     parts, tensors = build_parts(case, SIZES, dtype=dtype), verification.draw_inputs(SIZES, dtype=dtype)

@@ -13,9 +13,10 @@ import torch
 
 from regard.algebra import catalog
 from regard.algebra.shapes import Tensor
-from regard.compute import verification
+from regard.compute import catalog_cases, verification
 from regard.compute.attend import AttentionResult
-from regard.compute.verification import SMALL, CatalogCase, Leads, build_parts, choose_pairwise_cases
+from regard.compute.catalog_cases import CatalogCase, choose_pairwise_cases
+from regard.compute.verification import SMALL, Leads, build_parts
 from regard.errors import PlanError
 from tests.contracts.test_leads import LEADS
 
@@ -40,7 +41,7 @@ class Setting(NamedTuple):
 
 def settings() -> list[Setting]:
     """Every case with one of each; a row total only of scores that are positive, or it may be next to nothing."""
-    names = [list(catalog.FAMILIES[family]) for family in verification.FAMILIES[:-1]]
+    names = [list(catalog.FAMILIES[family]) for family in catalog_cases.FAMILIES[:-1]]
     cases = [case for case in choose_pairwise_cases([*names, ["soft"]]) if case.normalizer != "row-total"]
     cases += choose_pairwise_cases([["features"], ["none"], list(catalog.MASKS), ["row-total"], ["soft"]])
     leads = [(SMALL.lead,) * 3, *LEADS.values(), ((), (), SMALL.lead), ((3,), (3,), SMALL.lead)]

@@ -38,12 +38,13 @@ def verify(
     heads
         The number of heads that your part is made for.
     """
+    from regard.compute import catalog_cases
     from regard.compute import verification as checks
     from regard.compute.claims import find_false_claims
 
     console = Console()
     if target is None:
-        cases = list(checks.iterate_cases()) if full else checks.choose_pairwise_cases()
+        cases = list(catalog_cases.iterate_cases()) if full else catalog_cases.choose_pairwise_cases()
         errors = [error for case in track(cases, "verifying", console=console) for error in checks.verify([case])]
         is_right = report(console, errors, ())
     else:

@@ -1,8 +1,7 @@
 """Compare every backend with the definition in float64: values and all gradients."""
 
 import copy
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -20,6 +19,7 @@ from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor, describe
 from regard.compute.attend import AttentionResult, attend
 from regard.compute.backends import BACKENDS
+from regard.compute.catalog_cases import BLOCKS, COMPANIONS, FAMILIES, PLAIN, CatalogCase, choose_pairwise_cases
 from regard.compute.kernels import native, noise
 from regard.compute.planning import BackendName
 from regard.errors import wrong, wrong_kind
@@ -28,23 +28,9 @@ SEED = 2  # of every random aggregate and of dropout
 VALUE, GRADIENT = 1e-10, 1e-8  # what float64 must reach, relative to the size of the numbers
 SMALL = Sizes(query=5, key=5, value=3, lead=(2, 3), queries=7, keys=11)
 Leads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # of queries, keys and values; they broadcast
-FAMILIES = Parts._fields
 KINDS: tuple[type, ...] = (Score, Bias, Mask, Normalizer, Aggregate)
 Part = Score | Bias | Mask | Normalizer | Aggregate
 AnyPart = TypeVar("AnyPart")
-
-
-class CatalogCase(NamedTuple):
-    """One combination of the catalog, by name."""
-
-    score: str
-    bias: str
-    mask: str
-    normalizer: str
-    aggregate: str
-
-    def __str__(self) -> str:
-        return " × ".join(self)
 
 
 class Deviation(NamedTuple):
@@ -61,48 +47,7 @@ class Deviation(NamedTuple):
         return self.value <= VALUE and self.gradient <= GRADIENT
 
 
-PLAIN = CatalogCase("dot", "none", "full", "softmax", "soft")
 LONG = SMALL._replace(queries=150, keys=160)  # of which a window makes three blocks
-BLOCKS = (
-    CatalogCase("dot", "none", "window", "softmax", "soft"),
-    CatalogCase("laplacian", "alibi", "window", "softmax", "soft"),
-    CatalogCase("scaled-dot", "prior", "causal-window", "sparsemax", "soft"),
-    CatalogCase("dot", "none", "causal-window", "sigmoid", "argmax"),
-)
-SOME_MASKS = ["full", "causal", "causal-window", "window", "lengths", "table"]
-# What a part of each family is tried beside: all that decides how it is computed.
-COMPANIONS: Mapping[str, Mapping[str, list[str]]] = {
-    "score": {
-        "bias": list(catalog.BIASES),
-        "mask": list(catalog.MASKS),
-        "normalizer": list(catalog.NORMALIZERS),
-        "aggregate": ["soft", "argmax"],
-    },
-    "bias": {
-        "score": ["dot", "additive"],
-        "mask": SOME_MASKS,
-        "normalizer": ["softmax", "tempered", "softmax-plus-one", "sparsemax", "sigmoid", "local-p"],
-        "aggregate": ["soft", "argmax"],
-    },
-    "mask": {
-        "score": ["dot", "additive"],
-        "bias": ["none", "alibi"],
-        "normalizer": list(catalog.NORMALIZERS),
-        "aggregate": ["soft"],
-    },
-    "normalizer": {
-        "score": ["dot", "additive"],
-        "bias": ["none", "prior", "alibi"],
-        "mask": list(catalog.MASKS),
-        "aggregate": ["soft"],
-    },
-    "aggregate": {
-        "score": ["dot", "additive"],
-        "bias": ["none", "prior"],
-        "mask": SOME_MASKS,
-        "normalizer": ["softmax", "sparsemax", "sigmoid", "monotonic"],
-    },
-}
 
 
 def build_parts(case: CatalogCase, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:
@@ -281,40 +226,6 @@ def find_supported_backends(
         if name != "eager" and backend.explain_unsupported(parts, facts) is None:
             paths.setdefault(type(backend).run, name)
     return list(paths.values())
-
-
-def iterate_cases() -> Iterator[CatalogCase]:
-    """Yield every combination of the catalog."""
-    for names in itertools.product(*(catalog.FAMILIES[family] for family in FAMILIES)):
-        yield CatalogCase(*names)
-
-
-def choose_pairwise_cases(families: Sequence[Sequence[str]] | None = None) -> list[CatalogCase]:
-    """Return a few combinations in which every two names of different families meet at least once.
-
-    Greedy: each new case starts from a pair that has not met and takes, family by family, the name that brings the
-    most new meetings.
-    """
-    names = [list(f) for f in families or [list(catalog.FAMILIES[family]) for family in FAMILIES]]
-    missing = {
-        frozenset({(i, a), (j, b)})
-        for i, j in itertools.combinations(range(len(names)), 2)
-        for a in names[i]
-        for b in names[j]
-    }
-    cases = []
-    while missing:
-        chosen = dict(sorted(min(missing, key=sorted)))
-        for index in [i for i in range(len(names)) if i not in chosen]:
-            chosen[index] = max(names[index], key=lambda name: _count_new_pairs(missing, chosen, index, name))
-        met = {frozenset(pair) for pair in itertools.combinations(sorted(chosen.items()), 2)}
-        missing -= met
-        cases.append(CatalogCase(*(chosen[i] for i in range(len(names)))))
-    return cases
-
-
-def _count_new_pairs(missing: set[frozenset[tuple[int, str]]], chosen: Mapping[int, str], index: int, name: str) -> int:
-    return sum(frozenset({(index, name), item}) in missing for item in chosen.items())
 
 
 def verify(cases: Sequence[CatalogCase] | None = None, *, sizes: Sizes = SMALL) -> Iterator[Deviation]:

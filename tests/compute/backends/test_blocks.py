@@ -24,11 +24,12 @@ from regard import (
     attend,
 )
 from regard.algebra.shapes import Tensor
-from regard.compute import verification
+from regard.compute import catalog_cases, verification
+from regard.compute.catalog_cases import CatalogCase
 from regard.compute.kernels import blocks
 from regard.compute.lowering import spans
 from regard.compute.planning import BackendName
-from regard.compute.verification import SMALL, CatalogCase, build_parts, compare_backends
+from regard.compute.verification import SMALL, build_parts, compare_backends
 
 pytestmark = pytest.mark.usefixtures("as_installed")
 
@@ -44,7 +45,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_every_pair_of_parts_agrees_in_many_blocks(part: int) -> None:
     """Values, weights, log-probabilities and all gradients, which are computed anew in the backward pass."""
-    for case in verification.choose_pairwise_cases()[part::8]:
+    for case in catalog_cases.choose_pairwise_cases()[part::8]:
         wrong = [
             error for error in compare_backends(case, build_parts(case, SMALL), SMALL) if not error.within_tolerance
         ]
@@ -53,7 +54,7 @@ def test_every_pair_of_parts_agrees_in_many_blocks(part: int) -> None:
 
 @pytest.mark.usefixtures("_small_blocks")
 def test_dropout_drops_the_same_pairs_in_many_blocks() -> None:
-    for case in verification.choose_pairwise_cases()[::5]:
+    for case in catalog_cases.choose_pairwise_cases()[::5]:
         wrong = [
             error
             for error in compare_backends(case, build_parts(case, SMALL), SMALL, dropout=0.4)
