@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
+from regard.inspect.draw.arrays import Numbers
 from regard.inspect.draw.axes import MOST, Axis, add_title, check_table, draw_grid_lines, label, paint
 from regard.inspect.draw.colors import Kind
 from regard.inspect.draw.fonts import choose_fonts
@@ -19,7 +18,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def draw_alignment(
-    weights: Float[np.ndarray, "target source"],
+    weights: Numbers,
     source: Sequence[str] | None = None,
     target: Sequence[str] | None = None,
     title: str = "",
@@ -29,7 +28,8 @@ def draw_alignment(
 ) -> Figure:
     """Draw a heat map with every token beside its row or above its column; white is 0, the darkest is `largest`.
 
-    Positions without tokens are numbered. With more than a thousand, each cell shows the largest of several weights.
+    `weights` has a row for each target and a column for each source. Positions without tokens are numbered. With more
+    than a thousand, each cell shows the largest of several weights.
     """
     table = check_table(weights)
     rows = Axis.from_tokens("target", target, table.shape[0])
@@ -54,8 +54,9 @@ def measure_inches(axis: Axis) -> float:
     return axis.size * (CELL if axis.size <= 100 else max(0.01, 20.0 / axis.size))
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path | str) -> None:
     """Write a figure in the format that its name ends in. The text in an SVG stays text."""
+    path = Path(path)
     if path.suffix.lower() not in FORMATS:
         fix = f"write {path.with_suffix('.png')}"
         raise wrong("output", path, f"a name that ends in {', '.join(FORMATS)}", fix)

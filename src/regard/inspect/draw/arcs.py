@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
+from regard.inspect.draw.arrays import Numbers
 from regard.inspect.draw.axes import Axis, Table, add_title, check_table
 from regard.inspect.draw.colors import make_color_map
 from regard.inspect.draw.fonts import FontSet, choose_fonts
@@ -18,7 +18,7 @@ MOST = 3000  # lines; the thinnest are left out
 
 
 def draw_arcs(
-    weights: Float[np.ndarray, "query key"],
+    weights: Numbers,
     queries: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
     title: str = "",

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from regard.errors import wrong
+from regard.inspect.draw.arrays import Numbers, to_array
 from regard.inspect.draw.colors import Kind, make_color_map
 from regard.inspect.draw.fonts import FontSet
 
@@ -50,12 +51,13 @@ class Axis(NamedTuple):
         return range(0, self.size, max(1, -(-self.size // room)))
 
 
-def check_table(weights: np.ndarray) -> Table:
+def check_table(weights: Numbers) -> Table:
     """Return a table of finite numbers, with 0 for NaN and infinities; raise unless it has two axes."""
-    table = np.asarray(weights, dtype=np.float64)
+    table = to_array("weights", weights, axes=2).astype(np.float64)
     if table.ndim != 2 or 0 in table.shape:
         shape = " × ".join(map(str, table.shape))
-        raise wrong("weights", shape or "one number", "queries × keys, none of them 0", "take one head of one item")
+        fix = "take one head of one item, such as weights[0, 2]"
+        raise wrong("weights", shape or "one number", "queries × keys, none of them 0", fix)
     return np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0)
 
 

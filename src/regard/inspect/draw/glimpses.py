@@ -3,20 +3,22 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import UInt8
 from matplotlib.figure import Figure
 
+from regard.inspect.draw.arrays import Numbers, to_array
 from regard.inspect.draw.overlay import shade_image
 
 COLUMN = 1.5  # inches
 
 
-def draw_glimpses(
-    picture: Float[np.ndarray, "height width"],
-    weights: Float[np.ndarray, "steps heads rows columns"],
-    gates: Float[np.ndarray, "steps heads"] | None = None,
-) -> Figure:
-    """Draw the picture on the left, then a row for each step and a column for each head, with the value of its gate."""
+def draw_glimpses(picture: Numbers, weights: Numbers, gates: Numbers | None = None) -> Figure:
+    """Draw the picture on the left, then a row for each step and a column for each head, with the value of its gate.
+
+    `weights` is (step, head, row, column), `gates` is (step, head).
+    """
+    picture, weights = to_array("picture", picture, axes=2), to_array("weights", weights, axes=4)
+    gates = None if gates is None else to_array("gates", gates, axes=2)
     steps, heads = weights.shape[:2]
     figure = Figure(figsize=(COLUMN * (heads + 1), COLUMN * steps + 0.3), layout="constrained")
     axes = figure.subplots(steps, heads + 1, squeeze=False)

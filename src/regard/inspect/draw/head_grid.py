@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
+from regard.inspect.draw.arrays import Numbers, to_heads
 from regard.inspect.draw.axes import add_title, check_table, paint
 from regard.inspect.draw.colors import Kind
 from regard.inspect.draw.fonts import choose_fonts
@@ -15,13 +14,15 @@ from regard.inspect.draw.labels import shorten
 SIZE = 1.15  # inches of one head
 
 
-def draw_head_grid(
-    layers: Mapping[str, Float[np.ndarray, "head query key"]], title: str = "", *, kind: Kind = "weights"
-) -> Figure:
-    """Draw every head of every layer, small and without tokens; layers may differ in heads, queries and keys."""
+def draw_head_grid(layers: Mapping[str, Numbers] | Numbers, title: str = "", *, kind: Kind = "weights") -> Figure:
+    """Draw every head of every layer, small and without tokens; layers may differ in heads, queries and keys.
+
+    The weights of a layer are (head, query, key). Without a mapping from names to weights, they are those of one layer.
+    """
+    layers = layers if isinstance(layers, Mapping) else {"": layers}
     if not layers:
         raise wrong("layers", "none", "at least one", "record a model that attends")
-    tables = {name: [check_table(head) for head in heads] for name, heads in layers.items()}
+    tables = {name: [check_table(head) for head in to_heads("layers", heads)] for name, heads in layers.items()}
     wide = max(map(len, tables.values()))
     letters = choose_fonts([*tables, title])
     figure = Figure(figsize=(1.4 + SIZE * wide, 0.7 + SIZE * len(tables)), layout="constrained")

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
+from regard.inspect.draw.arrays import Numbers, to_array
 from regard.inspect.draw.axes import add_title
 from regard.inspect.draw.fonts import choose_fonts
 
@@ -15,8 +16,8 @@ SHADOW = 0.25  # brightness of regions without weight
 
 
 def draw_overlay(
-    image: np.ndarray,
-    weights: np.ndarray,
+    image: Numbers,
+    weights: Numbers,
     words: Sequence[str],
     *,
     title: str = "",
@@ -27,6 +28,7 @@ def draw_overlay(
     `weights` has a row for each word and a column for each region of a grid, from the top left on, which is square
     unless its rows and columns are given. Each picture is scaled to its largest weight, which stands beside the word.
     """
+    image, weights = to_array("image", image), to_array("weights", weights, axes=2)
     side = round(weights.shape[-1] ** 0.5)
     down, across = grid or (side, side)
     if weights.ndim != 2 or down * across != weights.shape[-1] or len(words) != len(weights):

@@ -1,10 +1,10 @@
 """Draw position encodings, and how similar positions are."""
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
+from regard.inspect.draw.arrays import Numbers
 from regard.inspect.draw.axes import check_table, paint
 from regard.inspect.draw.colors import build_palette
 
@@ -12,8 +12,11 @@ LINES = ("-", "--", "-.", ":")
 CURVES = 4
 
 
-def draw_positions(table: Float[np.ndarray, "position dimension"], title: str = "") -> Figure:
-    """Draw the table as a heat map, some of its dimensions as curves, and the cosine of every two positions."""
+def draw_positions(table: Numbers, title: str = "") -> Figure:
+    """Draw a table as a heat map, some of its dimensions as curves, and the cosine of every two positions.
+
+    `table` has a row for each position and a column for each dimension.
+    """
     values = check_table(table)
     if len(values) < 2:
         raise wrong("table", f"{len(values)} position", "at least 2", "draw more positions")

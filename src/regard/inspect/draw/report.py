@@ -85,8 +85,9 @@ def build_policy(style: str, code: str) -> str:
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def save_report(page: str, path: Path) -> None:
+def save_report(page: str, path: Path | str) -> None:
     """Write the page."""
+    path = Path(path)
     if not path.parent.is_dir():
         raise wrong("output", path, "a folder that exists", f"make {path.parent} first")
     path.write_text(page, encoding="utf-8", newline="\n")

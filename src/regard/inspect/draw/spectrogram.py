@@ -2,24 +2,27 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
+from regard.inspect.draw.arrays import Numbers, to_array
 from regard.inspect.draw.axes import add_title, check_table
 from regard.inspect.draw.colors import make_color_map
 from regard.inspect.draw.fonts import choose_fonts
 
 
 def draw_spectrogram(
-    values: Float[np.ndarray, "bin frame"],
-    weights: Float[np.ndarray, "query stretch"],
+    values: Numbers,
+    weights: Numbers,
     queries: Sequence[str],
     seconds: float | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw the spectrogram, low frequencies at the bottom, and under it the weights of each query over time."""
+    """Draw the spectrogram, low frequencies at the bottom, and under it the weights of each query over time.
+
+    `values` has a row for each band and a column for each frame.
+    """
+    values = to_array("values", values, axes=2)
     table = check_table(weights)
     if len(queries) != table.shape[0]:
         raise wrong("queries", f"{len(queries)} labels", str(table.shape[0]), "give one for each query")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from regard.inspect.draw.arrays import Numbers, to_array
 from regard.inspect.draw.labels import make_visible, shorten
 
 SHADES = " ░▒▓█"
@@ -14,9 +15,7 @@ WIDE = 2  # cells of a column: as wide as a Chinese character
 LONGEST = 20  # cells of a row's label
 
 
-def render_heat_map(
-    weights: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str], width: int
-) -> Text:
+def render_heat_map(weights: Numbers, source: Sequence[str], target: Sequence[str], width: int) -> Text:
     """Return the map as text of at most `width` cells a line; columns that do not fit go on below.
 
     >>> print(render_heat_map([[0.9, 0.1], [0.0, 1.0]], ["ab", "c"], ["x", "yz"], 20))
@@ -25,11 +24,12 @@ def render_heat_map(
       x ██
      yz   ██
     """
+    table = to_array("weights", weights, axes=2).tolist()
     target = [shorten_row_label(make_visible(token)) for token in target]
     margin = max(map(cell_len, target), default=0) + 2
     room = max(1, (width - margin) // WIDE)
     blocks = [slice(start, start + room) for start in range(0, len(source), room)]
-    lines = [line for block in blocks for line in render_block(weights, source, target, block, margin)]
+    lines = [line for block in blocks for line in render_block(table, source, target, block, margin)]
     return Text("\n").join(lines)
 
 
