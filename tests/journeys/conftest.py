@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from serving import Server, Visited
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PATIENCE = 600_000  # milliseconds that a journey waits for what it expects: as long as a machine may be busy
 HOW = "no Chromium on this machine: install one (Debian: apt-get install chromium) to run the journeys through pages"
 
 
@@ -48,6 +49,7 @@ def browser() -> Iterator[Browser]:
         pytest.fail(HOW)
     if path is None:
         pytest.skip(HOW)
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
@@ -77,7 +79,7 @@ def watched(browser: Browser) -> Iterator[Watched]:
     """A page of its own; whatever its console complains of fails the test that used it."""
     context = browser.new_context(viewport={"width": 1240, "height": 900}, locale="en-US", color_scheme="light")
     own = Watched(context.new_page())
-    own.page.set_default_timeout(600_000)
+    own.page.set_default_timeout(PATIENCE)
     own.watch()
     yield own
     context.close()
@@ -92,7 +94,7 @@ def visited(browser: Any, server: Server) -> Iterator[Callable[..., Visited]]:
     def open_page(**options: Any) -> Visited:
         options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | options
         context = browser.new_context(**options)
-        context.set_default_timeout(600_000)
+        context.set_default_timeout(PATIENCE)
         opened.append(Visited(context.new_page(), server))
         return opened[-1]
 

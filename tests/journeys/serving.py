@@ -146,6 +146,7 @@ class Visited:
     def __init__(self, page: Any, server: Server) -> None:
         self.page, self.server, self.troubles = page, server, []
         self.aborts: Counter[str] = Counter()
+        self.excuses: Counter[str] = Counter()
         page.expose_function("noteAbort", lambda url: self.aborts.update([url]))
         page.add_init_script(NOTE_ABORTS)
         page.on("console", lambda message: self.note(message.type in ("error", "warning"), f"console: {message.text}"))
@@ -155,9 +156,20 @@ class Visited:
         page.on("request", lambda request: self.note(self.foreign(request.url), f"elsewhere: {request.url}"))
 
     def list_troubles(self) -> list[str]:
-        """Everything that went wrong but the failures of requests that the page aborted on purpose."""
+        """Everything that went wrong but requests that the page aborted on purpose, and what a test excused."""
         excused = Counter({f"failed: {url} net::ERR_ABORTED": count for url, count in self.aborts.items()})
-        return list((Counter(self.troubles) - excused).elements())
+        left, excuses = (Counter(self.troubles) - excused).elements(), self.excuses.copy()
+        return [trouble for trouble in left if not self.is_excused(trouble, excuses)]
+
+    def is_excused(self, trouble: str, excuses: Counter[str]) -> bool:
+        """Whether an excuse is left for a trouble; it is used up."""
+        part = next((part for part, count in excuses.items() if count and part in trouble), None)
+        excuses.subtract([] if part is None else [part])
+        return part is not None
+
+    def excuse(self, part: str, times: int) -> None:
+        """Expect troubles with a text: the console may tell of one after the page has, so that none is awaited."""
+        self.excuses[part] = times
 
     def note(self, wrong: bool, text: str) -> None:
         if wrong:

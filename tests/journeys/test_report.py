@@ -72,6 +72,7 @@ def hover(page: Page, row: int, column: int) -> tuple[str, list[int]]:
     page.mouse.move(box["x"] + x, box["y"] + y)
     tip = page.locator(".regard-tip")
     expect(tip).to_be_visible()
+    expect(tip).to_have_text(re.compile(r": [\d.e−+]+$"))
     return tip.inner_text(), color
 
 
@@ -140,6 +141,7 @@ def test_colors_by_row_make_each_rows_largest_the_darkest(sentence: Page) -> Non
 
 def test_a_threshold_hides_what_is_less(sentence: Page) -> None:
     sentence.get_by_role("slider", name="Hide below").fill("1")
+    pixels(sentence)  # waits until it is painted
     painted = sentence.evaluate(
         """() => { const canvas = document.querySelector(".regard-grid button canvas");
           return [...new Set(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data)]; }"""
@@ -179,10 +181,10 @@ def test_everything_by_keyboard(sentence: Page) -> None:
 def test_lines_are_drawn_from_tokens_to_what_they_look_at(sentence: Page) -> None:
     sentence.get_by_role("button", name="Lines").click()
     expected = int((weights(12, 3, 5).mean(0) >= 0.02).sum())
-    assert sentence.locator(".regard-arcs path").count() == expected
+    expect(sentence.locator(".regard-arcs path")).to_have_count(expected)
     sentence.get_by_role("slider", name="Hide below").fill("0.3")
     expected = int((weights(12, 3, 5).mean(0) >= 0.3).sum())
-    assert sentence.locator(".regard-arcs path").count() == expected
+    expect(sentence.locator(".regard-arcs path")).to_have_count(expected)
 
 
 def test_chinese_and_dark(sentence: Page) -> None:

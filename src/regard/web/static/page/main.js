@@ -36,11 +36,16 @@ function report(error) {
   trouble.hidden = false;
 }
 
-function render() {
+/** Language and light of the whole page: known from the address, before the server answers. */
+function renderRoot() {
   const theme = state.get("theme");
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
   document.documentElement.lang = getLanguage();
+}
+
+function render() {
+  renderRoot();
   renderHeader();
   view?.destroy();
   content.replaceChildren();
@@ -105,6 +110,7 @@ onConnection(async (gone) => {
 
 async function start() {
   document.body.append(header, banner, trouble, content);
+  renderRoot();
   renderHeader();
   while (!server) {
     server = await getJson("state").catch((error) => { report(error); return undefined; });
