@@ -1,12 +1,23 @@
 """The command line as a user has it: a real process, its output and its exit code."""
 
+import contextlib
+import os
+import pty
+import re
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
+from regard.algebra import catalog, chinese
 from regard.cli import main
+from regard.cli.descriptions import describe_family, select_families
+from regard.cli.fields import describe_fields
+from regard.cli.train import show_help
+from regard.tasks import TASKS, import_task
 
 RIGHT = """
 import torch
@@ -41,7 +52,13 @@ def test_list_shows_every_family() -> None:
 def test_explain_gives_formula_reference_plan_reasons_and_cost() -> None:
     done = regard("explain", "additive", "--mask", "causal", "--queries", "1024", "--keys", "1024")
     assert done.returncode == 0
-    for words in ("tanh(W q_i + U k_j)", "Bahdanau et al. 2015", "backend stream, because", "8,388,608 pairs"):
+    for words in (
+        "vᵀ tanh(W qᵢ + U kⱼ)",
+        "加性注意力",
+        "Bahdanau et al. 2015",
+        "backend stream, because",
+        "8,388,608 pairs",
+    ):
         assert words in done.stdout
 
 
@@ -55,9 +72,46 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("explain", "dot", "--value", "0"), "--value: got 0, expected at least 1; fix: write --value 1"),
     (("explain", "dot", "--dtype", "int8"), "--dtype: got 'int8', expected one of float32, float64, bfloat16"),
     (("explain", "dot", "--dropout", "1"), "--dropout: got 1.0, expected a rate from 0 to below 1; fix: write"),
-    (("explain", "dot", "--queries", "many"), 'Invalid value for --queries: unable to convert "many" into int.'),
-    (("explain", "dot", "--queris", "3"), "Unknown option: --queris. Did you mean --queries?"),
-    (("lst",), 'Unknown command "lst". Did you mean "list"?'),
+    (
+        ("explain", "dot", "--queries", "many"),
+        "--queries: got 'many', expected a whole number; fix: see regard explain",
+    ),
+    (
+        ("explain", "dot", "--queris", "3"),
+        "--queris: got a flag that regard explain does not have, expected one of --ag",
+    ),
+    (("explain", "dot", "--queris", "3"), "; fix: write --queries"),
+    (
+        ("explain", "dot", "--queries"),
+        "--queries: got nothing after it, expected a value; fix: write --queries followed",
+    ),
+    (
+        ("explain", "dot", "--keys", "1", "--keys", "2"),
+        "--keys: got it twice, expected it once; fix: leave one of them",
+    ),
+    (
+        ("explain", "dot", "a", "b"),
+        "regard explain: got 'a', 'b', which are more than it takes, expected regard explain SC",
+    ),
+    (
+        ("explain",),
+        "regard explain: got no SCORE, expected regard explain SCORE; fix: add it, or see regard explain --help",
+    ),
+    (
+        ("list", "mask", "a"),
+        "regard list: got 'a', which is more than it takes, expected regard list [FAMILY]; fix: leave",
+    ),
+    (("evaluate", "--beem", "3"), "--beem: got a flag that regard evaluate does not have"),
+    (
+        ("caption", "a.png"),
+        "regard caption: got no --run, expected regard caption PHOTO --run RUN; fix: add it, or see",
+    ),
+    (
+        ("export", "a", "b", "--format", "onn"),
+        "--format: got 'onn', expected one of safetensors, onnx, ct2; fix: write",
+    ),
+    (("lst",), "command: got 'lst', expected one of list, explain, verify"),
+    (("lst",), "; fix: write regard list"),
     (("verify", "nowhere:Score"), "target: got 'nowhere:Score', expected a part of attention"),
     (("verify", "regard.algebra.scores:Dott"), "target: got 'regard.algebra.scores:Dott', expected a part of"),
     (
@@ -94,7 +148,7 @@ def test_what_cannot_be_is_one_sentence_and_exit_code_2(
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), [SENTENCES[0], (("lst",), 'Did you mean "list"?')])
+@pytest.mark.parametrize(("arguments", "sentence"), [SENTENCES[0], (("lst",), "fix: write regard list")])
 def test_a_user_sees_no_traceback(arguments: tuple[str, ...], sentence: str) -> None:
     done = regard(*arguments)
     assert done.returncode == 2
@@ -144,6 +198,56 @@ def test_list_takes_one_family_and_names_every_part_of_it() -> None:
     for name in ("softmax-plus-one", "entmax-1.5", "local-p", "chunkwise"):
         assert name in done.stdout
     assert "additive" not in done.stdout
+
+
+def test_every_entry_has_a_line_of_chinese() -> None:
+    """Of characters, not of names alone; `regard list` and `explain` print it."""
+    entries = [entry for family in select_families() for entry in describe_family(family)]
+    assert [entry.name for entry in entries if not re.search("[\u4e00-\u9fff]{2}.*。$", entry.chinese)] == []
+    assert set(chinese.LINES) == set(catalog.FAMILIES)
+    assert "稀疏" in regard("list", "normalizer").stdout
+
+
+def test_no_flag_is_cut_and_no_line_is_too_long_in_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for task in TASKS:
+        show_help(task, import_task(task))
+        lines = capsys.readouterr().out.splitlines()
+        flags = {line.split()[0] for line in lines if line.startswith("--")}
+        assert {f"--{field.name}" for field in describe_fields(import_task(task).default)} <= flags
+        table = [line for line in lines if line.startswith(("--", "  "))]
+        assert max(map(cell_len, table)) <= 80
+
+
+def test_a_terminal_gets_lines_that_break_between_words() -> None:
+    """A file gets whole lines, for other programs."""
+    command = [sys.executable, "-m", "regard", "explain", "additive"]
+    shown = run_in_terminal(command, columns=40)
+    assert all(cell_len(line) <= 40 for line in shown.splitlines())
+    whole = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    assert max(map(len, whole.splitlines())) > 120
+    assert {word for word in shown.split() if word.isascii()} <= set(whole.split())
+    error = run_in_terminal([*command[:3], "explain", "gausian"], columns=40)
+    assert all(cell_len(line) <= 40 for line in error.splitlines())
+    assert " ".join(error.split()).endswith("fix: write gaussian")
+
+
+def run_in_terminal(command: list[str], columns: int) -> str:
+    """Return what a command prints in a terminal of this width, without colors."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, columns))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "CI")}
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=theirs, env=environment)
+    os.close(theirs)
+    content = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while part := os.read(ours, 65536):
+            content += part
+    process.wait()
+    os.close(ours)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", content.decode()).replace("\r\n", "\n")
 
 
 def test_verify_finds_a_wrong_gradient(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from regard import __version__
-from regard.cli.output import check_streams, discard_output
+from regard.cli.output import check_streams, discard_output, print_error
 from regard.errors import RegardError, missing_package
 
 app = App(
@@ -47,10 +47,14 @@ def main() -> None:
         check_streams()
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()  # now, while a failure can still be reported
-    except (RegardError, CycloptsError) as error:
+    except RegardError as error:
         exit_with_error(error, str(error))
+    except CycloptsError as error:
+        from regard.cli.usage import explain_usage
+
+        exit_with_error(error, explain_usage(error))
     except KeyboardInterrupt:
-        print("regard: interrupted", file=sys.stderr)
+        print_error("interrupted")
         sys.exit(130)
     except BrokenPipeError:
         discard_output()  # the program that read our output has ended
@@ -68,7 +72,7 @@ def exit_with_error(error: Exception, text: str) -> None:
         discard_output()
     with contextlib.suppress(OSError, ValueError):
         if not getattr(error, "relayed", False):
-            print(f"regard: {text}", file=sys.stderr, flush=True)
+            print_error(text)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         os._exit(2)  # under torchrun: the interpreter's way out may wait for processes that are gone
     sys.exit(2)

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Console
 from rich.table import Table
+
+from regard.cli.output import open_console
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,7 +43,7 @@ def bench(*, seconds: float = 15.0, threads: int | None = None) -> None:
 
     if threads is not None:
         torch.set_num_threads(threads)
-    console, found = Console(), machine.describe_machine()
+    console, found = open_console(), machine.describe_machine()
     console.print(f"{torch.get_num_threads()} threads on {found.processor}, torch {found.torch}", highlight=False)
     table = Table("times faster", "what", "regard", "plain torch", box=None, pad_edge=False)
     pairs, watch = list(_build_pairs()), machine.LoadMonitor()

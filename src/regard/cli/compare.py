@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 
-from regard.cli.output import JsonFlag
+from regard.cli.output import JsonFlag, open_console
 from regard.errors import wrong
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def show_layers(lengths: tuple[int, ...], curves: "dict[str, Curve]", output: Pa
     """Print a table for each quantity."""
     from regard.models.complexity import FORMULAS, estimate_exponent
 
-    console, columns = Console(highlight=False), ("", "d", *(f"n = {length}" for length in lengths), "formula")
+    console, columns = open_console(), ("", "d", *(f"n = {length}" for length in lengths), "formula")
     for quantity, (title, unit) in UNITS.items():
         table = Table(*columns, box=None, pad_edge=False, title=f"\n{title}", title_justify="left")
         for name, curve in curves.items():
@@ -105,7 +104,7 @@ def compare_mechanisms(what: str, seeds: int, as_json: bool) -> None:
     """Train each mechanism from several seeds and print the median and the range of its metric."""
     from regard.tasks.comparison import COMPARISONS, compare_variants
 
-    comparison, console = COMPARISONS[what], Console(highlight=False)
+    comparison, console = COMPARISONS[what], open_console()
     title = f"{comparison.task} {comparison.data}: {comparison.metric} on {comparison.set}, {seeds} seeds"
     table = Table("", "median", "from", "to", "seconds", box=None, pad_edge=False, title=title, title_justify="left")
     rows: list[dict[str, Any]] = []

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
+from regard.cli.output import open_console
 from regard.datasets import (
     DATASETS,
     DATASETS_BY_NAME,
@@ -28,7 +28,7 @@ app = App(name="data", help="Show the data sets that tasks know by name, and fet
 @app.default
 def show() -> None:
     """Show every known data set: its license, its size, and where it is or would be."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
     table = Table("name", "download", "here", "", box=None, pad_edge=False)
     for dataset in DATASETS:
         table.add_row(dataset.name, format_size(dataset), str(find_cached_folder(dataset) or "no"), dataset.about)
@@ -63,7 +63,7 @@ def download(
     """
     dataset = find_dataset(name)
     target = folder if folder is not None else get_data_home() / dataset.name
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
     console.print(f"{dataset.name}: {dataset.about}\nlicense: {dataset.license}\nsee {dataset.homepage}", markup=False)
     for note in filter(None, (dataset.warning, dataset.notes)):
         console.print(f"note: {note}", markup=False)
@@ -89,7 +89,7 @@ def find_dataset(name: str) -> PublishedDataset:
 def build_progress_bar() -> Progress:
     """Return a progress bar on standard error; it is hidden unless that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    console = Console(stderr=True)
+    console = open_console(errors=True)
     return Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not sys.stderr.isatty())
 
 

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from regard.cli.output import open_console
 
 
 def run_regression_demo(output: Path, seed: int) -> None:
@@ -26,7 +27,7 @@ def run_regression_demo(output: Path, seed: int) -> None:
         values = model.predict(new[:, None])
         fits[kernel] = values, model.attend(new[:, None]).weights.dense().numpy()
         table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - evaluate_curve(new)) ** 2):.3f}")
-    console = Console()
+    console = open_console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
     draw_regression((x, y), new, evaluate_curve(new), fits).savefig(output, dpi=150)
     console.print(f"picture: {output}")

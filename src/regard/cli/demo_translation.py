@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from regard.cli.output import open_console
 from regard.errors import RegardError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def run_translation_demo(output: Path, seed: int, folder: Path | None) -> None:
     """Train both at once, compare them on numbers that neither has seen, and draw an alignment."""
     from regard.tasks.data import open_text
 
-    console = Console(highlight=False)
+    console = open_console()
     console.print("Numbers below a billion in words, English to French; no test number is trained on.")
     with nullcontext(folder) if folder else TemporaryDirectory(prefix="regard-demo-") as runs:
         configs = {name: configure_demo(kind, Path(runs) / kind, seed) for name, kind in MODELS.items()}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from regard.algebra import catalog
 from regard.algebra.catalog import Sizes
+from regard.algebra.chinese import describe_in_chinese
 from regard.errors import find_nearest, wrong
 
 EXAMPLE_SIZES = Sizes(query=8, key=8, value=8, lead=(1, 2), queries=8, keys=8)
@@ -19,6 +20,7 @@ class CatalogEntry(NamedTuple):
     part: str
     summary: str
     text: str
+    chinese: str
 
 
 def select_families(only: str | None = None) -> list[str]:
@@ -40,7 +42,9 @@ def describe_part(family: str, name: str) -> CatalogEntry:
     text = inspect.getdoc(type(part)) or ""
     summary = text.splitlines()[0] if part is not None else "No bias."
     kind = "—" if part is None else type(part).__name__
-    return CatalogEntry(family, name, kind, summary, "" if part is None else strip_doctest(text))
+    return CatalogEntry(
+        family, name, kind, summary, "" if part is None else strip_doctest(text), describe_in_chinese(family, name)
+    )
 
 
 def strip_doctest(text: str) -> str:

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rich.console import Console
 from rich.table import Table
 
-from regard.cli.output import JsonFlag
+from regard.cli.output import JsonFlag, open_console
 from regard.cli.runs import LoadFlags, LoadOptions
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def evaluate(
 
 def show_reports(reports: "Mapping[str, EvaluationReport]") -> None:
     """Print a line for each set with its metrics, then the notes."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
     names = list(dict.fromkeys(name for one in reports.values() for name in one.metrics))
     table = Table("", "items", *names, box=None, pad_edge=False)
     for name, one in reports.items():

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from regard.cli.output import JsonFlag
+from regard.cli.output import JsonFlag, open_console
 from regard.cli.runs import LoadFlags, LoadOptions
 from regard.cli.translate import SearchFlags, SearchOptions
 
@@ -80,7 +79,7 @@ def translate_texts(
     translator: "Translator", texts: Sequence[str], search_options: SearchOptions, name: str, *, quiet: bool
 ) -> list[str]:
     """Return the best translation of each text; texts of similar length are translated together."""
-    search, console = search_options.build_search(), Console(stderr=True)
+    search, console = search_options.build_search(), open_console(errors=True)
     order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
     parts = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
     translations = [""] * len(texts)
@@ -107,7 +106,7 @@ def report_to_json(report: "TranslationReport") -> dict[str, object]:
 
 def show_reports(reports: "Mapping[str, TranslationReport]") -> None:
     """Print a line for each set, and the signatures of the metrics."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
     signatures = {name: one.signature for report in reports.values() for name, one in report.scores.items()}
     table = Table("", "sentences", *signatures, "exact %", box=None, pad_edge=False)
     for name, report in reports.items():

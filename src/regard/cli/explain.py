@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from regard.cli.output import open_console
 from regard.errors import wrong
 
 if TYPE_CHECKING:
@@ -66,18 +66,31 @@ def explain(
         An aggregate of the catalog.
     """
     from regard.cli.descriptions import describe_part
+    from regard.cli.formulas import render_formulas
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
     names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "aggregate": aggregate}
     entries = [describe_part(family, name) for family, name in names.items()]
     plan, cost = plan_call(names, call or CallOptions())
     for part in entries:
         if part.family == "score" or part.name not in ("none", "full", "softmax", "soft"):
-            console.print(f"[bold]{part.family} {part.name}[/bold] ({part.part})\n{part.text}\n", markup=True)
+            console.print(f"[bold]{part.family} {part.name}[/bold] ({part.part})")
+            for text in (part.chinese, *join_lines(render_formulas(part.text))):
+                console.print(text, markup=False)
+            console.print()
     console.print("[bold]plan[/bold]")
     console.print(plan.explain(), markup=False)
     console.print("\n[bold]cost[/bold]")
     console.print(cost.explain(), markup=False)
+
+
+def join_lines(text: str) -> list[str]:
+    """Return the paragraphs of a docstring, each on one line, with an empty line before it: terminals break lines.
+
+    >>> join_lines("One\\nline.\\n\\nTwo.")
+    ['\\nOne line.', '\\nTwo.']
+    """
+    return [f"\n{' '.join(part.splitlines())}" for part in text.split("\n\n") if part]
 
 
 def plan_call(names: Mapping[str, str], call: CallOptions) -> "tuple[Plan, PlanCost]":

@@ -1,11 +1,13 @@
 """`regard list`: the catalog."""
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from regard.cli.output import open_console
 
 
 def show(family: str | None = None) -> None:
-    """Show the catalog, by family.
+    """Show the catalog, by family, in English and Chinese.
 
     Parameters
     ----------
@@ -13,10 +15,15 @@ def show(family: str | None = None) -> None:
         Only this one: score, bias, mask, normalizer or aggregate.
     """
     from regard.cli.descriptions import describe_family, select_families
+    from regard.cli.formulas import render_formulas
 
-    console = Console()
+    console = open_console()
     for name in select_families(family):
-        table = Table("name", "part", "what it is", title=name, title_justify="left", box=None, pad_edge=False)
+        table = Table(title=name, title_justify="left", box=None, pad_edge=False)
+        table.add_column("name", no_wrap=True)
+        table.add_column("part", no_wrap=True)
+        table.add_column("what it is · 说明", overflow="fold")
         for entry in describe_family(name):
-            table.add_row(f"[bold]{entry.name}[/bold]", entry.part, entry.summary)
-        console.print(table, "")
+            meaning = "\n".join(filter(None, (render_formulas(entry.summary), entry.chinese)))
+            table.add_row(Text(entry.name, "bold"), entry.part, Text(meaning))
+        console.print(table, "", sep="\n")

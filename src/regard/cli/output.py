@@ -7,6 +7,7 @@ import sys
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from regard.errors import wrong
 
@@ -24,6 +25,17 @@ def check_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):  # a stream that Python did not open
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def open_console(*, errors: bool = False) -> Console:
+    """Return a console for text for people: in a terminal lines break between words, in a file they do not break."""
+    is_terminal = Console(stderr=errors).is_terminal
+    return Console(highlight=False, stderr=errors, soft_wrap=not is_terminal)
+
+
+def print_error(text: str) -> None:
+    """Print a sentence to standard error, whatever it contains; in a terminal it breaks between words."""
+    open_console(errors=True).print(f"regard: {text}", markup=False, emoji=False)
 
 
 def print_text(text: str) -> None:

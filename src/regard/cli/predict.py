@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from regard.cli.output import JsonFlag, print_json, print_text
+from regard.cli.output import JsonFlag, open_console, print_json, print_text
 from regard.cli.runs import LoadOptions, check_task
 from regard.cli.show import save_picture
 from regard.datasets.text import check_text
@@ -49,7 +48,7 @@ def predict(run: Path, *item: str, options: PredictionFlags = None) -> None:
     if options.show is not None:
         save_picture(prediction, options.show)
         if not options.as_json:
-            Console(highlight=False, soft_wrap=True).print(f"picture: {options.show}", markup=False)
+            open_console().print(f"picture: {options.show}", markup=False)
 
 
 def predict_for_task(task: str, run: Path, *item: str, options: PredictionOptions | None) -> None:

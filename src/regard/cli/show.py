@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from regard.cli.output import open_console
 from regard.cli.runs import LoadFlags, LoadOptions
 from regard.errors import wrong
 
@@ -34,7 +33,7 @@ def show(
     """
     output, html = choose_outputs(output, html)
     prediction = (load_options or LoadOptions()).load_predictor(run).predict(item)
-    console = Console(highlight=False)
+    console = open_console()
     console.print(prediction.text, markup=False, soft_wrap=True)
     if html is not None:
         save_page(prediction, html)

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from regard.cli.output import open_console
 from regard.errors import wrong
 
 
@@ -40,7 +40,7 @@ def show(
     turned = table @ rotation(shift, dim).T
     difference = float((turned - sinusoids(length, dim, start=shift)).abs().max())
     save_figure(draw_positions(table.numpy(), "sinusoidal positions"), output)
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
     holds = "holds" if difference < 1e-9 else "does not hold"
     line = f"p[i + {shift}] = R p[i] for all {length} positions: {holds}, largest difference {difference:.1e}"
     console.print(line, markup=False)

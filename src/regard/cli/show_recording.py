@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from regard.cli.output import open_console
 from regard.cli.show import choose_outputs
 from regard.errors import find_nearest, wrong
 
@@ -40,7 +41,7 @@ def show(
     from regard.inspect.recording import Recording
 
     output, html = choose_outputs(output, html)
-    loaded, console = Recording.load(recording), Console(highlight=False)
+    loaded, console = Recording.load(recording), open_console()
     if html is not None:
         from regard.inspect.draw.chapters import Chapter
         from regard.inspect.draw.report import render_report, save_report

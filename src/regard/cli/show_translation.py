@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from regard.cli.output import open_console
 from regard.cli.runs import LoadFlags, LoadOptions
 from regard.cli.show import choose_outputs
 from regard.datasets.text import clean
@@ -46,7 +47,7 @@ def show(
     output, html = choose_outputs(output, html)
     translator = (load_options or LoadOptions()).load_translator(run)
     result = translator.translate([sentence], TranslationSearchOptions(beam, beam if html else 1), attention=True)[0]
-    console = Console(highlight=False)
+    console = open_console()
     show_best(result, output, console, draws=output is not None or html is None)
     if html is not None:
         save_page(translator, result, sentence, html)

@@ -1,13 +1,14 @@
 """`regard train`: from data to a run folder, for any task."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from regard.cli.dispatch import Arguments
 from regard.cli.fields import ParsedArguments, describe_fields, find_switches, parse_arguments
+from regard.cli.output import open_console
 from regard.cli.training import run_training
 from regard.errors import find_nearest, wrong
 
@@ -72,28 +73,36 @@ def show_tasks() -> None:
     """Print a line for every task."""
     from regard.tasks.registry import TASKS
 
-    console = Console(highlight=False)
+    console = open_console()
     console.print("Usage: regard train TASK [DATA …] [--preset NAME] [--field value …]", markup=False)
-    table = Table(box=None, pad_edge=False, title="\nTasks", title_justify="left", show_header=False)
+    table = build_table("Tasks", headers=("", ""))
     for name, entry in TASKS.items():
         table.add_row(name, f"learn {entry.learns}")
     console.print(table)
     console.print("\nregard train TASK --help shows what its data may be, its presets and every field.")
 
 
+def build_table(title: str, headers: Sequence[str]) -> Table:
+    """Return a table whose first column, of names to be typed, is never broken or cut."""
+    table = Table(box=None, pad_edge=False, title=f"\n{title}", title_justify="left", show_header=any(headers))
+    for number, header in enumerate(headers):
+        table.add_column(header, no_wrap=number == 0, overflow="fold")
+    return table
+
+
 def show_help(name: str, task: "TaskDefinition[Any]") -> None:
     """Print the options, and every field of the configuration with its default and its meaning."""
     from regard.tasks.registry import TASKS
 
-    console = Console(highlight=False)
+    console = open_console()
     console.print(
         USAGE.format(task=name, learns=TASKS[name].learns, data=" ".join(task.data_help.split())), markup=False
     )
-    options = Table(box=None, pad_edge=False, title="\nOptions", title_justify="left", show_header=False)
+    options = build_table("Options", headers=("", ""))
     for option, meaning in OPTIONS.items():
         options.add_row(f"--{option}", meaning.format(presets=", ".join(task.presets)))
     console.print(options)
-    fields = Table("field", "default", "", box=None, pad_edge=False, title="\nFields", title_justify="left")
+    fields = build_table("Fields", headers=("field", "default", ""))
     for field in describe_fields(task.default):
         fields.add_row(f"--{field.name}", format_default(field.value), field.meaning)
     console.print(fields)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+from regard.cli.output import open_console
 from regard.errors import wrong
 
 STOPPED = 130  # what a shell reports after Ctrl-C
@@ -56,7 +55,7 @@ def show_events(events: Any, notes: Any, board: bool, task: str) -> Any:
     from regard.training import Finished
     from regard.training.display import display_events
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
     for note in notes:
         console.print(f"note: {note}", markup=False)
     if board:

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from regard.cli.output import open_console
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -42,7 +44,7 @@ def verify(
     from regard.compute import verification as checks
     from regard.compute.claims import find_false_claims
 
-    console = Console()
+    console = open_console()
     if target is None:
         cases = list(catalog_cases.iterate_cases()) if full else catalog_cases.choose_pairwise_cases()
         errors = [error for case in track(cases, "verifying", console=console) for error in checks.verify([case])]
