@@ -60,7 +60,13 @@ def test_the_folder_documents_itself(tmp_path: Path) -> None:
         "words.json",
     }
     config = tomllib.loads((tmp_path / "run" / "config.toml").read_text())
-    assert config["training"]["stop"] == {"steps": 3, "epochs": "none", "patience": "none", "target": "none"}
+    assert config["training"]["stop"] == {
+        "steps": 3,
+        "epochs": "none",
+        "patience": "none",
+        "target": "none",
+        "minutes": "none",
+    }
 
 
 def test_accumulation_weighs_every_token_alike(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.cli.output import open_console
 from regard.errors import wrong
+
+if TYPE_CHECKING:
+    from regard.training import Event
 
 STOPPED = 130  # what a shell reports after Ctrl-C
 
@@ -42,30 +46,35 @@ def train_and_show(config: Any, resume: Path | None, board: bool) -> str:
     from regard.training import Finished, train
 
     task, reason = build_task(config, resume), ""
-    events = train(task, config, resume=resume)
-    for event in show_events(events, task.notes, board, config.task) if os.environ.get("RANK", "0") == "0" else events:
+    if os.environ.get("RANK", "0") == "0":
+        events = show_training(task, config, resume, board)
+    else:
+        events = train(task, config, resume=resume)
+    for event in events:
         if isinstance(event, Finished):
             reason = event.reason
     return reason
 
 
-def show_events(events: Any, notes: Any, board: bool, task: str) -> Any:
-    """Show the events and yield them; at the end, print what can be done with the run."""
+def show_training(task: Any, config: Any, resume: Path | None, board: bool) -> "Iterator[Event]":
+    """Train, show the events and yield them; at the end, print what can be done with the run."""
     from regard.tasks import TASKS
-    from regard.training import Finished
-    from regard.training.display import display_events
+    from regard.training import Finished, train
+    from regard.training.display import TrainingDisplay
 
     console = open_console()
-    for note in notes:
+    for note in task.notes:
         console.print(f"note: {note}", markup=False)
+    display = TrainingDisplay(console, minutes=config.training.stop.minutes)
+    events = train(task, config, resume=resume, after_step=display.advance)
     if board:
         from regard.training.tensorboard import write_tensorboard
 
         events = write_tensorboard(events)
-    for event in display_events(events, console):
+    for event in display.show(events):
         yield event
         if isinstance(event, Finished) and event.reason != "interrupted":
-            use = TASKS[task].command
+            use = TASKS[config.task].command
             console.print(f"now: regard evaluate {event.folder}, or: regard {use} {event.folder}", markup=False)
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-StopReason = Literal["steps", "epochs", "patience", "target", "interrupted"]
+StopReason = Literal["steps", "epochs", "patience", "target", "minutes", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,13 @@ def train(
     *,
     resume: Path | None = None,
     stop: Callable[[], bool] = lambda: False,
+    after_step: Callable[[Progress], None] = lambda progress: None,
 ) -> Iterator[Event]:
     """Train `task` as `config.training` says, from the beginning or from the last checkpoint of `resume`.
 
     Killed at any moment and resumed, a run ends with the same bits on a CPU as one that was never killed.
-    Ctrl-C, SIGTERM or a true `stop()` end it at the next step, with everything saved.
+    Ctrl-C, SIGTERM or a true `stop()` end it at the next step, with everything saved. `after_step` is called after
+    every step, also between events.
     """
     settings, lock = config.training, Lock()
     with join_processes(settings) as runtime, catch_signals(patient=runtime.is_distributed) as interrupt, closing(lock):
@@ -52,7 +54,7 @@ def train(
         yield Started(session.run, start.step, start.epoch, steps, parameters, runtime.share.world)
         yield from map(Noted, [*notes, *note_constant_metric(start, task.goal)])
         try:
-            for event in run_steps(session, standing, steps, lambda: interrupt.asked or stop()):
+            for event in run_steps(session, standing, steps, lambda: interrupt.asked or stop(), after_step):
                 if session.metrics_log and isinstance(event, Stepped | Evaluated):
                     session.metrics_log.append(event_to_json(event))
                 yield event
@@ -76,9 +78,15 @@ def count_planned_steps(task: Task[Any], settings: Training, part: DataShare) ->
     return min(limits)
 
 
-def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[[], bool]) -> Iterator[Event]:
+def run_steps(
+    session: Session,
+    standing: RunState,
+    steps: int,
+    asked: Callable[[], bool],
+    after_step: Callable[[Progress], None],
+) -> Iterator[Event]:
     """Take steps until there is a reason to end; after each log, evaluate and save if that is due, in this order."""
-    saved, every = time.monotonic(), session.settings.every
+    saved, every, deadline = time.monotonic(), session.settings.every, find_deadline(session.settings)
     batches: Sequence[Any] = ()
     progress, taken, begun = standing.progress, standing.pending_step, standing.progress.evaluations
     reason = None if taken else find_stop_reason(session, progress)
@@ -91,11 +99,12 @@ def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[
             standing.buffers = copy_buffers(session)
             rate = compute_rate(progress.step + 1, session.settings.optimizer.rate, session.settings.schedule, steps)
             overdue = time.monotonic() - saved > 60 * every.minutes
-            taken = take_step(session, batches, progress, rate, (asked(), overdue))
+            taken = take_step(session, batches, progress, rate, (asked(), overdue, time.monotonic() > deadline))
             progress = advance_progress(progress, taken, len(batches))
             update_run_state(session, standing, progress, taken)
+            after_step(progress)
         batches = batches if progress.batch else ()
-        reason = find_stop_reason(session, progress)
+        reason = find_stop_reason(session, progress, taken)
         if progress.step % every.log == 0 or reason:
             yield summarize_steps(progress, taken)
             progress = replace(progress, window=LogWindow())
@@ -103,7 +112,7 @@ def run_steps(session: Session, standing: RunState, steps: int, asked: Callable[
         if evaluates:
             progress, evaluated = evaluate(session, progress)
             yield evaluated
-            reason = find_stop_reason(session, progress)
+            reason = find_stop_reason(session, progress, taken)
         saves = evaluates or (every.save is not None and progress.step % every.save == 0)
         update_run_state(session, standing, progress, None, due=saves)
         if saves or taken.stop or taken.overdue:
@@ -145,7 +154,12 @@ def evaluate(session: Session, progress: Progress) -> tuple[Progress, Evaluated]
     return progress, Evaluated(progress.step, progress.epoch, metrics, best)
 
 
-def find_stop_reason(session: Session, progress: Progress) -> StopReason | None:
+def find_deadline(settings: Training) -> float:
+    """Return when the minutes of this training are over, on the clock of `time.monotonic`."""
+    return math.inf if settings.stop.minutes is None else time.monotonic() + 60 * settings.stop.minutes
+
+
+def find_stop_reason(session: Session, progress: Progress, taken: StepResult | None = None) -> StopReason | None:
     """Return why the run is over; None if it is not."""
     stop, goal = session.settings.stop, session.task.goal
     if stop.target is not None and progress.best is not None and goal.is_reached(progress.best, stop.target):
@@ -156,4 +170,4 @@ def find_stop_reason(session: Session, progress: Progress) -> StopReason | None:
         return "steps"
     if stop.epochs is not None and progress.epoch >= stop.epochs:
         return "epochs"
-    return None
+    return "minutes" if taken is not None and taken.expired else None

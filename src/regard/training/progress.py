@@ -70,6 +70,7 @@ class StepResult:
     seconds: float
     stop: bool
     overdue: bool
+    expired: bool = False  # whether the minutes of the run are over
 
 
 def advance_progress(progress: Progress, taken: StepResult, epoch_length: int) -> Progress:

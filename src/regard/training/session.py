@@ -122,7 +122,7 @@ def restore_run_state(state: Mapping[str, Any]) -> RunState:
     """Return the state of the run at a checkpoint; that of a new run if there is none."""
     if not state:
         return RunState(Progress())
-    taken = StepResult(**(state["taken"] | {"stop": False})) if state.get("taken") else None
+    taken = StepResult(**(state["taken"] | {"stop": False, "expired": False})) if state.get("taken") else None
     return RunState(Progress.from_json(state["progress"]), taken, state["metrics_bytes"] or 0)
 
 

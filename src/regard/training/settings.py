@@ -54,11 +54,12 @@ class StopCriteria:
     epochs: int | None = None
     patience: int | None = None  # evaluations in a row without a better metric
     target: float | None = None  # a metric that is good enough
+    minutes: float | None = None  # of one training or resumption; then everything is evaluated and saved
 
     def __post_init__(self) -> None:
         if self.steps is None and self.epochs is None:
             raise wrong("stop", "neither steps nor epochs", "one of them", "set stop.steps or stop.epochs")
-        check_positive_fields(self, "steps", "epochs", "patience")
+        check_positive_fields(self, "steps", "epochs", "patience", "minutes")
 
 
 @dataclass(frozen=True, slots=True)

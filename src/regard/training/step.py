@@ -15,9 +15,9 @@ from regard.training.tensors import gather_tensor, get_local_shard
 
 
 def take_step(
-    session: Session, batches: Sequence[Any], progress: Progress, rate: float, flags: tuple[bool, bool]
+    session: Session, batches: Sequence[Any], progress: Progress, rate: float, flags: tuple[bool, bool, bool]
 ) -> StepResult:
-    """Take one step. `flags`, whether to stop and whether a save is overdue, are shared by all processes.
+    """Take one step. `flags`, whether to stop, a save is overdue or time is up, are shared by all processes.
 
     The gradients of sums are added up and divided by the tokens at the end: a short batch weighs less than a
     long one, and neither accumulation nor the number of processes changes the result.
@@ -33,7 +33,7 @@ def take_step(
         loss, tokens = loss + float(total.detach()), tokens + int(count)
     if runtime.is_distributed:
         check_gradients(session.model)
-    loss, all_tokens, stop, overdue = runtime.sum_values([loss, float(tokens), *map(float, flags)])
+    loss, all_tokens, *shared = runtime.sum_values([loss, float(tokens), *map(float, flags)])
     # Wrappers average over the processes what should be a sum.
     factor = runtime.share.world / max(1.0, all_tokens)
     norm = scale_gradients(session.model.parameters(), factor, session.settings.optimizer.clip)
@@ -43,7 +43,7 @@ def take_step(
     optimizer.step()
     optimizer.zero_grad()
     seconds = time.perf_counter() - start
-    return StepResult(len(numbers), loss, int(all_tokens), norm, rate, seconds, stop > 0, overdue > 0)
+    return StepResult(len(numbers), loss, int(all_tokens), norm, rate, seconds, *(flag > 0 for flag in shared))
 
 
 def select_batches(session: Session, batches: Sequence[Any], progress: Progress) -> range:
