@@ -22,8 +22,9 @@ from regard.tasks.captioning.config import CaptioningData
 from regard.tasks.captioning.datasets import open_dataset
 from regard.tasks.captioning.loss import compute_loss
 from regard.tasks.captioning.metrics import compute_metrics, compute_sums
-from regard.tasks.captioning.scenes import ACROSS, CELL, COLORS, NUMBERS, SHAPES, draw_scene, draw_stencil
 from regard.tasks.images import features as features_module
+from regard.tasks.images.scene_language import caption_groups
+from regard.tasks.images.scenes import ACROSS, CELL, COLORS, SHAPES, draw_scene, draw_stencil
 from regard.training import DataShare
 
 Regard = Callable[..., Any]
@@ -71,6 +72,7 @@ def test_every_estimator_learns(attention: str) -> None:
     assert metrics["loss"] < sum(losses[:4]) / 4
 
 
+NUMBERS = ("a", "two", "three")
 AREAS = {int(draw_stencil(shape).sum()): shape for shape in SHAPES}  # pixels that a shape covers tell which one it is
 
 
@@ -81,17 +83,17 @@ def test_a_caption_says_what_is_drawn() -> None:
         cells = drawn.image.reshape(ACROSS, CELL, ACROSS, CELL, 3).transpose(0, 2, 1, 3, 4).reshape(-1, CELL * CELL, 3)
         middles = cells[:, CELL * (CELL // 2) + CELL // 2].astype(int)
         near = {name: np.abs(middles - np.array(color)).max(-1) <= 12 for name, color in COLORS.items()}
-        words = drawn.captions[0].split()
+        words = caption_groups(drawn.groups)[0].split()
         for color in set(words) & set(COLORS):
             said = sum(NUMBERS.index(words[place - 1]) + 1 for place, word in enumerate(words) if word == color)
-            assert near[color].sum() == said, drawn.captions
+            assert near[color].sum() == said, drawn.groups
         covered = (np.ptp(cells, axis=-1) > 0).sum(-1)  # the ground is gray
         said_shapes: Counter[str | None] = Counter()
         for place, word in enumerate(words):
             if word in COLORS:
                 said_shapes[words[place + 1].removesuffix("s")] += NUMBERS.index(words[place - 1]) + 1
         areas = Counter(AREAS.get(area) for area in covered.tolist() if area)
-        assert areas == said_shapes, drawn.captions
+        assert areas == said_shapes, drawn.groups
 
 
 def test_the_seed_alone_decides_a_scene_and_epochs_differ() -> None:
@@ -278,3 +280,14 @@ def test_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPat
 
 def no_room(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_chinese_captions_are_learned_and_said_by_character(regard: Regard) -> None:
+    given = BRIEF | {"stop.steps": 2, "every.save": 2}
+    assert regard("train", "captioning", "scenes-zh", "--folder", "run", *flags(given)).code == 0
+    words = json.loads(Path("run/vocabulary/captions.json").read_text())["tokens"]
+    assert {"红", "色", "圆", "边"} <= set(words)
+    assert max(map(len, words)) == 1
+    Image.fromarray(draw_scene([7]).image).save("photo.png")
+    said = json.loads(regard("caption", "photo.png", "--run", "run", "--json").output)
+    assert said["text"] == "".join(said["words"])

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from walking import walk
+from walking import flags, walk
 
 from regard.errors import InputError
 from regard.tasks import import_task
+from regard.tasks.images.scene_language import CHINESE, ENGLISH, SceneLanguage, draw_questions
+from regard.tasks.images.scenes import ShapeGroup, draw_scene
 from regard.tasks.vqa.config import VqaData
 from regard.tasks.vqa.model import VqaBatch
-from regard.tasks.vqa.questions import open_questions
+from regard.tasks.vqa.source import open_questions
 from regard.training import DataShare
 
 Regard = Callable[..., Any]
@@ -139,3 +141,30 @@ def test_a_folder_with_something_missing_is_one_sentence(
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(InputError, match=message):
         open_questions(VqaData(str(folder), pixels=8, held_out=4))
+
+
+@pytest.mark.parametrize(
+    ("name", "question"), [("scenes", "how many circles are there?"), ("scenes-zh", "一共有几个圆？")]
+)
+def test_scenes_are_asked_about_in_two_languages(regard: Regard, name: str, question: str) -> None:
+    given = SMALL | {"data.scenes": 30, "pixels": 32, "stop.steps": 2, "every.log": 1}
+    done = regard("train", "vqa", name, "--folder", "run", *flags(given))
+    assert done.code == 0, done.errors
+    Image.fromarray(draw_scene([1]).image).save("scene.png")
+    said = json.loads(regard("ask", "scene.png", question, "--run", "run", "--json").output)
+    assert said["answer"] in json.loads(Path("run/answers.json").read_text())
+    if name == "scenes-zh":
+        assert "the unknown '天'" in regard("ask", "scene.png", "有几天？", "--run", "run").errors
+
+
+@pytest.mark.parametrize("language", [ENGLISH, CHINESE], ids=["english", "chinese"])
+def test_answers_about_scenes_are_those_of_the_groups(language: SceneLanguage) -> None:
+    groups = (ShapeGroup(2, "red", "circle", "left"), ShapeGroup(3, "blue", "circle", "right"))
+    asked = [pair for seed in range(20) for pair in draw_questions(groups, np.random.default_rng(seed), language)]
+    number = language.ask_number.format(shape=language.shapes["circle"])
+    assert {answer for text, answer in asked if text == number} == {language.numbers[4]}
+    color = language.ask_color.format(shape=language.shapes["circle"])
+    assert color not in {text for text, _ in asked}  # which of the two is meant?
+    shape = language.ask_shape.format(color=language.colors["red"])
+    assert (shape, language.shapes["circle"]) in asked
+    assert {answer for _, answer in asked} >= set(language.presence)

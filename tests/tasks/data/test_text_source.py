@@ -18,6 +18,14 @@ def test_text_that_needs_no_file() -> None:
     assert {form.locale for form in dates.forms} == {"zh", "en"}
 
 
+def test_phrases_are_a_function_of_their_english() -> None:
+    phrases = open_text(TextConfig("phrases-zh", size=300, held_out=20))
+    pairs = phrases.load_training(0)
+    assert len({pair.source for pair in pairs}) == len(set(pairs)) > 250
+    assert all(pair.source.isascii() and pair.target.endswith("。") for pair in pairs)
+    assert not {pair.source for pair in pairs} & {pair.source for pair in phrases.validation}
+
+
 def test_text_in_files(tmp_path: Path) -> None:
     for language in ("en", "de"):
         (tmp_path / f"train.{language}").write_text("".join(f"{language} {number}\n" for number in range(9)))

@@ -39,3 +39,19 @@ def test_the_best_of_several_right_answers_counts() -> None:
     found = compute_metrics(compute_sums(["york", "red"], [["new york city", "york"], ["blue"]]))
     assert found == {"em": 50.0, "f1": 50.0}
     assert compute_metrics(compute_sums(["york"], [["new york city", "in york"]]))["f1"] == pytest.approx(100 * 2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "exact", "shared"),
+    [
+        ("《红楼梦》", "红楼梦。", 1, 1),
+        ("NBA 总决赛", "nba总决赛", 1, 1),
+        ("红楼梦的作者", "红楼梦", 0, 2 * (3 / 6) * 1 / (3 / 6 + 1)),
+        ("京北", "北京", 0, 0.5),  # the longest run that both share is one character
+        ("", "北京", 0, 0),
+        ("2018年", "2018年5月", 0, 2 * 1 * (2 / 4) / (1 + 2 / 4)),
+    ],
+)
+def test_chinese_answers_are_scored_by_character_as_published(said: str, right: str, exact: int, shared: float) -> None:
+    assert exact_match(said, right) == exact
+    assert f1(said, right) == pytest.approx(shared)

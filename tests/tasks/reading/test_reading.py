@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,9 @@ from walking import check_exact_resume, flags, walk
 from regard.errors import InputError
 from regard.tasks.reading.config import SpanReaderConfig
 from regard.tasks.reading.examples import encode_question
-from regard.tasks.reading.facts import PEOPLE, SYLLABLES, FactsDataset
-from regard.tasks.reading.lexicon import Lexicon, split_words
+from regard.tasks.reading.fact_language import CHINESE, ENGLISH, PEOPLE, FactLanguage
+from regard.tasks.reading.facts import FactsDataset
+from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.model import LOWEST, ReadingInputs, SpanReader, SpanScores, find_best_spans
 from regard.tasks.reading.questions import Answer, PassageQuestion
 from regard.tasks.reading.squad import read_squad
@@ -43,6 +45,16 @@ def test_facts_are_found_and_a_cut_off_run_ends_with_the_same_bits(regard: Regar
     said = json.loads(done.output)
     assert Path("passage.txt").read_text()[said["begin"] :].startswith(said["answer"])
     assert Path("read.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_chinese_is_read_by_character(regard: Regard) -> None:
+    done = regard("train", "reading", "facts-zh", "--folder", "run", *flags(BRIEF | {"words": "jieba"}))
+    assert done.code == 0, done.errors
+    assert "hardly" not in done.output
+    Path("passage.txt").write_text("没有人知道原因。王家华住在北京。李文伟的工作是法官。")
+    said = json.loads(regard("answer", "passage.txt", "王家华住在哪里？", "--run", "run", "--json").output)
+    assert Path("passage.txt").read_text()[said["begin"] :].startswith(said["answer"])
+    assert json.loads(Path("run/words.json").read_text())["cut"] == "jieba"
 
 
 def test_what_cannot_be_asked_is_one_sentence(regard: Regard) -> None:
@@ -146,15 +158,16 @@ def test_another_format_is_one_sentence(tmp_path: Path, content: bytes) -> None:
         read_squad(tmp_path / "x.json", validation=1, test=1)
 
 
-def test_facts_point_at_their_answers() -> None:
-    facts = FactsDataset(size=50, held_out=5, seed=1)
+@pytest.mark.parametrize("language", [ENGLISH, CHINESE], ids=["english", "chinese"])
+def test_facts_point_at_their_answers(language: FactLanguage) -> None:
+    facts = FactsDataset(50, 5, 1, language)
     for question in (*facts.load_training(0), *facts.validation):
         (answer,) = question.answers
         assert question.passage[answer.begin :].startswith(answer.text)
         page = encode_question(question, Lexicon([]))
         assert page.extract_text(*page.span) == answer.text
-        names = [word for word in split_words(question.text) if word.text[:2] in SYLLABLES[0]]
-        assert all(name.text in question.passage for name in names)
+        names = re.findall("".join(f"(?:{'|'.join(part)})" for part in language.syllables), question.text)
+        assert all(name in question.passage for name in names)
         assert len(names) == PEOPLE
     assert not {one.passage for one in facts.load_training(0)} & {one.passage for one in facts.validation}
 

@@ -19,6 +19,7 @@ from regard.tasks.captioning.predictor import CaptioningPredictor
 from regard.tasks.captioning.task import CAPTIONS, VOCABULARY, CaptioningTask
 from regard.tasks.data.vocabularies import build_vocabulary, load_vocabulary
 from regard.tasks.definition import TaskDefinition
+from regard.tasks.images.scene_language import LANGUAGES
 from regard.tasks.prediction import load_model
 
 
@@ -27,14 +28,14 @@ class CaptioningDefinition(TaskDefinition[CaptioningConfig]):
 
     config_type = CaptioningConfig
     presets: Mapping[str, AttentionKind] = {name: name for name in get_args(AttentionKind)}
-    data_help = """IMAGES is scenes (drawn here, endless), or a folder with captions.tsv (lines of train, dev
-or test, an image and a caption, with tabs between; also .gz), or the text files of Flickr8k, and the images, in a
-folder `images` or in images.zip."""
+    data_help = """IMAGES is scenes or scenes-zh (drawn here, endless, with captions in English or Chinese), or a folder
+with captions.tsv (lines of train, dev or test, an image and a caption, with tabs between; also .gz), or the text files
+of Flickr8k, and the images, in a folder `images` or in images.zip."""
     data_field, data_noun = "images", "captions"
     run_name = "captioning-{data}-{preset}"
 
     def build_preset(self, name: str, data: CaptioningData) -> CaptioningConfig:
-        base = configure_for_scenes() if data.images == "scenes" else configure_for_photos()
+        base = configure_for_scenes() if data.images in LANGUAGES else configure_for_photos()
         return replace(base, data=data, model=replace(base.model, attention=self.presets[name]))
 
     def open_data(self, config: CaptioningConfig) -> CaptioningDataset:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from regard.errors import wrong
 from regard.tasks.data.text_files import read_lines
+from regard.tasks.data.words import WordCut, normalize_words
 from regard.tasks.images import ImageFiles
 
 SPLITS = {"train": "train", "dev": "validation", "val": "validation", "validation": "validation", "test": "test"}
@@ -26,16 +27,16 @@ def find_file(folder: Path, names: Sequence[str], what: str, meaning: str) -> Pa
     raise wrong(what, f"none in {folder}", f"{' or '.join(names)}: {meaning}", "put it there")
 
 
-def read_captions(folder: Path, pictures: ImageFiles) -> Table:
+def read_captions(folder: Path, pictures: ImageFiles, cut: WordCut = "character") -> Table:
     """Return the captions in a folder, each of an image that is there."""
     meaning = "lines of split, image and caption, with tabs between, or the text files of Flickr8k"
     path = find_file(folder, (*TABLES, FLICKR8K_CAPTIONS), "captions", meaning)
-    table = read_flickr8k(path) if path.name == FLICKR8K_CAPTIONS else read_table(path)
+    table = (read_flickr8k if path.name == FLICKR8K_CAPTIONS else read_table)(path, cut)
     check_table(table, path, pictures)
     return table
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, cut: WordCut) -> Table:
     """Read a table whose lines name their splits, so that all who use the data compare the same."""
     table: dict[str, dict[str, tuple[str, ...]]] = {"train": {}, "validation": {}, "test": {}}
     for number, line in enumerate(read_lines(path), 1):
@@ -43,12 +44,12 @@ def read_table(path: Path) -> Table:
         if len(parts) != 3 or parts[0] not in SPLITS:
             expected = f"one of {', '.join(SPLITS)}, an image and a caption, with tabs between"
             raise wrong(f"{path.name}, line {number}", repr(line[:60]), expected, "correct that line")
-        split, name, caption = SPLITS[parts[0]], parts[1], normalize_caption(parts[2])
+        split, name, caption = SPLITS[parts[0]], parts[1], normalize_words(parts[2], cut)
         table[split][name] = (*table[split].get(name, ()), caption)
     return table
 
 
-def read_flickr8k(path: Path) -> Table:
+def read_flickr8k(path: Path, cut: WordCut) -> Table:
     """All captions in one file, and beside it a list of the images of each split; images on no list are left out."""
     known: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -57,7 +58,7 @@ def read_flickr8k(path: Path) -> Table:
         if not (tab and sign):
             expected = "an image, # and a number, a tab and a caption"
             raise wrong(f"{path.name}, line {number}", repr(line[:60]), expected, "fetch the file again")
-        known[image] = (*known.get(image, ()), normalize_caption(caption))
+        known[image] = (*known.get(image, ()), normalize_words(caption, cut))
     table: dict[str, dict[str, tuple[str, ...]]] = {}
     for split, own in FLICKR8K_SPLITS.items():
         names = read_lines(find_file(path.parent, [own], "captions", f"the images for {split}"))
@@ -82,12 +83,3 @@ def check_table(table: Table, path: Path, pictures: ImageFiles) -> None:
                 got, fix = f"{name} for {home[name]} and for {split}", "give all its captions the same part"
                 raise wrong(path.name, got, "each image in one part, so that none is tested on that was learned", fix)
             home[name] = split
-
-
-def normalize_caption(caption: str) -> str:
-    """Lower case, without tokens that have neither letter nor digit: what captioners are compared on.
-
-    >>> normalize_caption("A dog , running .")
-    'a dog running'
-    """
-    return " ".join(word for word in caption.lower().split() if any(sign.isalnum() for sign in word))

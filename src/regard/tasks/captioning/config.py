@@ -7,6 +7,7 @@ from typing import Literal
 from regard.errors import wrong
 from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig, check_positive, check_rate
 from regard.tasks.data import VocabularyConfig
+from regard.tasks.data.words import WordCut
 from regard.training import Training, configure_cosine_training
 from regard.training.settings import check_not_negative
 
@@ -17,7 +18,8 @@ AttentionKind = Literal["soft", "reinforce", "gumbel", "gumbel-straight", "strai
 class CaptioningData:
     """Where images and their captions come from."""
 
-    images: str = "scenes"  # scenes: drawn here, without end; or a folder with captions.tsv and images
+    images: str = "scenes"  # scenes, scenes-zh: drawn here, without end; or a folder with captions.tsv and images
+    words: WordCut = "character"  # how Chinese is cut: by character, or into words by rjieba; other scripts by word
     pixels: int = 128  # a side of a photograph, as the network sees it: a multiple of 32
     cache: Path | None = None  # a folder for features that were computed once; none: the user's cache folder
     scenes: int = 4000  # in an epoch

@@ -13,13 +13,22 @@ import torch
 from regard.algebra.shapes import Tensor
 from regard.datasets import DATASETS_BY_NAME, find_data
 from regard.errors import wrong
-from regard.tasks.captioning import scenes
 from regard.tasks.captioning.captions import Table, find_file, read_captions
 from regard.tasks.captioning.config import CaptioningData
 from regard.tasks.data.fingerprints import digest
 from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
-from regard.tasks.images import ImageFiles, as_tensor, compute_grids, load_pretrained, open_photo, resize_to_square
+from regard.tasks.data.words import WordCut, normalize_words
+from regard.tasks.images import (
+    ImageFiles,
+    as_tensor,
+    compute_grids,
+    load_pretrained,
+    open_photo,
+    resize_to_square,
+    scenes,
+)
 from regard.tasks.images.efficientnet import HEAD, OUTPUT_STRIDE
+from regard.tasks.images.scene_language import LANGUAGES, caption_groups
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -103,15 +112,19 @@ class SceneDataset(CaptioningDataset):
         return [describe_sizes("images", self.config.scenes, count, {"test": count}, endless=True)]
 
     def load_training(self, epoch: int) -> CaptionedImages:
-        return draw_scenes((self.config.seed, TRAINING, epoch), self.config.scenes)
+        return self.draw(self.config.scenes, TRAINING, epoch)
 
     @property
     def validation(self) -> CaptionedImages:
-        return draw_scenes((self.config.seed, VALIDATION), self.config.held_out)
+        return self.draw(self.config.held_out, VALIDATION)
 
     @property
     def tests(self) -> Mapping[str, CaptionedImages]:
-        return {"scenes": draw_scenes((self.config.seed, TEST), self.config.held_out)}
+        return {"scenes": self.draw(self.config.held_out, TEST)}
+
+    def draw(self, count: int, *part: int) -> CaptionedImages:
+        """Return the scenes of a part, with captions in the language of the data."""
+        return draw_scenes((self.config.seed, *part), count, self.config.images, self.config.words)
 
     def prepare_photo(self, photo: "Image") -> Tensor:
         return as_tensor(resize_to_square(photo, scenes.PIXELS))[None]
@@ -122,8 +135,8 @@ class SceneDataset(CaptioningDataset):
 
 
 @lru_cache(maxsize=4)
-def draw_scenes(seed: tuple[int, ...], count: int) -> CaptionedImages:
-    """Return the scenes of a seed."""
+def draw_scenes(seed: tuple[int, ...], count: int, name: str, cut: WordCut) -> CaptionedImages:
+    """Return the scenes of a seed, with captions in the language that the name of the data means."""
     drawn = [scenes.draw_scene([*seed, number]) for number in range(count)]
     images = torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2)
 
@@ -131,7 +144,9 @@ def draw_scenes(seed: tuple[int, ...], count: int) -> CaptionedImages:
         return images[torch.tensor(numbers)].float().div_(255)
 
     names = [f"scene {number}" for number in range(count)]
-    return CaptionedImages([scene.captions for scene in drawn], load_inputs, names)
+    told = [caption_groups(scene.groups, LANGUAGES[name]) for scene in drawn]
+    captions = [tuple(normalize_words(caption, cut) for caption in captions) for captions in told]
+    return CaptionedImages(captions, load_inputs, names)
 
 
 @dataclass(frozen=True)
@@ -154,8 +169,12 @@ class PhotoDataset(CaptioningDataset):
         folder = find_data(Path(name))
         if folder is None or not folder.is_dir():
             known = name in DATASETS_BY_NAME
-            fix = f"run regard data get {name}, or give a folder" if known else "write scenes, or a folder's path"
-            expected = "scenes, or a folder with captions.tsv and images"
+            fix = (
+                f"run regard data get {name}, or give a folder"
+                if known
+                else "write scenes, scenes-zh, or a folder's path"
+            )
+            expected = "scenes, scenes-zh, or a folder with captions.tsv and images"
             raise wrong("data.images", f"no folder {name}", expected, fix)
         return folder
 
@@ -167,7 +186,7 @@ class PhotoDataset(CaptioningDataset):
     @cached_property
     def table(self) -> Table:
         """The captions, by split and image."""
-        return read_captions(self.folder, self.image_files)
+        return read_captions(self.folder, self.image_files, self.config.words)
 
     def describe(self) -> Sequence[str]:
         train, validation, test = (self.image_files.compute_checksums(list(self.table[part])) for part in PARTS)
@@ -213,7 +232,7 @@ load_network = cache(load_pretrained)
 
 def build_dataset(config: CaptioningData) -> CaptioningDataset:
     """Return the images that a configuration names; a folder is not opened yet."""
-    return SceneDataset(config) if config.images == "scenes" else PhotoDataset(config)
+    return SceneDataset(config) if config.images in LANGUAGES else PhotoDataset(config)
 
 
 def open_dataset(config: CaptioningData) -> CaptioningDataset:

@@ -13,7 +13,7 @@ from regard.tasks.data import Vocabulary
 from regard.tasks.data.special_tokens import search
 
 BATCH_SIZE = 100  # images at once
-LONGEST = 40  # words of a caption, at most
+LONGEST = 60  # words of a caption, at most; Chinese characters are words
 
 
 class Caption(NamedTuple):

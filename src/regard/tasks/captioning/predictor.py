@@ -14,6 +14,7 @@ from regard.tasks.captioning.generation import Caption, build_search_options, ge
 from regard.tasks.captioning.metrics import compute_metrics, compute_sums
 from regard.tasks.captioning.task import caption_images
 from regard.tasks.data import Vocabulary
+from regard.tasks.data.words import join_words
 from regard.tasks.images import open_photo
 from regard.tasks.images.photos import import_pillow
 from regard.tasks.images.regions import build_region_prediction
@@ -68,10 +69,11 @@ class CaptioningPredictor:
     def build_prediction(self, source: Tensor, photo: "Image", name: str) -> Prediction:
         """Caption an image, given as the encoder takes it and as people see it."""
         caption = self.generate_caption(source)
-        values = {"image": name, "text": caption.text, "words": caption.words, "score": caption.score}
+        text = join_words(caption.text)
+        values = {"image": name, "text": text, "words": caption.words, "score": caption.score}
         if caption.weights is None:
-            return Prediction(caption.text, values, raise_no_attention)
-        return build_region_prediction(caption.text, values, photo, caption.weights, caption.words)
+            return Prediction(text, values, raise_no_attention)
+        return build_region_prediction(text, values, photo, caption.weights, caption.words)
 
     def generate_caption(self, source: Tensor) -> Caption:
         """Return the caption of one image."""

@@ -12,6 +12,7 @@ from regard.tasks.captioning.metrics import compute_metrics, compute_sums
 from regard.tasks.captioning.model import build_captioner
 from regard.tasks.data import BEGIN, END, Vocabulary, filter_by_length
 from regard.tasks.data.batches import pad_rows
+from regard.tasks.data.words import describe_repetition
 from regard.tasks.sequence_task import SequenceTask
 from regard.training import DataShare, Loss
 
@@ -51,7 +52,9 @@ class CaptioningTask(SequenceTask):
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the captions."""
-        return (*self.dataset.describe(), *self.get_encoded(0).notes)
+        captions = (caption for captions in self.dataset.load_training(0).captions for caption in captions)
+        repeated = describe_repetition("captions", (word for caption in captions for word in caption.split()))
+        return (*self.dataset.describe(), *self.get_encoded(0).notes, *repeated)
 
     def model(self) -> EncoderDecoder[Any]:
         return build_captioner(self.config.model, self.dataset, len(self.vocabulary))

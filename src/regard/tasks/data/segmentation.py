@@ -1,5 +1,6 @@
 """Text to words and back. What is split can be joined again without loss."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -9,6 +10,11 @@ from typing import Literal
 from regard.errors import missing_package
 
 SegmentKind = Literal["word", "blank", "character", "jieba"]
+# The characters of Chinese and Japanese, which are written without blanks: radicals, ideographs, kana.
+UNSPACED = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
 SPACE = "▁"  # before a word that follows a blank, as sentencepiece writes it
 
 
@@ -76,15 +82,26 @@ class WordGroupKey:
 @lru_cache(maxsize=2**16)
 def belongs_to_word(character: str) -> bool:
     """Letters and the marks on them; not the characters of scripts that write words without blanks."""
-    alone = unicodedata.name(character, "").startswith(("CJK", "HIRAGANA", "KATAKANA"))
-    return unicodedata.category(character)[0] in "LM" and not alone
+    return unicodedata.category(character)[0] in "LM" and not has_unspaced(character)
 
 
-def load_jieba() -> Callable[[str], list[str]]:
+def has_unspaced(text: str) -> bool:
+    """Return whether a text has characters of a script that is written without blanks."""
+    return re.search(f"[{UNSPACED}]", text) is not None
+
+
+def import_jieba() -> Callable[[str], list[str]]:
+    """Return the function of rjieba that cuts Chinese into words."""
     try:
         from rjieba import cut
     except ImportError:
         raise missing_package("rjieba", "zh") from None
+    found: Callable[[str], list[str]] = cut
+    return found
+
+
+def load_jieba() -> Callable[[str], list[str]]:
+    cut = import_jieba()
 
     def segment(text: str) -> list[str]:
         return [token for part in text.split(" ") for token in mark_first(cut(part))]

@@ -8,6 +8,7 @@ from regard.tasks.data.corpus_files import load_parallel_files, load_parallel_fo
 from regard.tasks.data.dates import Dates
 from regard.tasks.data.numbers import Numbers
 from regard.tasks.data.pairs import ParallelText
+from regard.tasks.data.phrases import PHRASES, Phrases
 from regard.tasks.data.text_files import locate_data
 
 
@@ -18,13 +19,14 @@ class TextConfig:
     | text | source | target |
     |---|---|---|
     | `numbers` | language of num2words (en) | another (fr); `digits` is one |
+    | `phrases-zh` | English, to Chinese | |
     | `dates` | locales of Babel with commas between (all) | |
     | a folder | language: the end of the file names | another |
     | a file with tabs | number of the column (1) | another (2) |
     | two files with a comma between | | |
     """
 
-    text: str = "numbers"  # numbers, dates, a folder with splits, a table with tabs, or two files with a comma between
+    text: str = "numbers"  # numbers, dates, phrases-zh, a folder with splits, a table with tabs, or file,file
     source: str = ""  # language, locales or column
     target: str = ""
     size: int = 4000  # pairs in an epoch of generated text
@@ -40,6 +42,8 @@ def open_text(config: TextConfig) -> ParallelText:
         return Numbers(config.source or "en", config.target or "fr", digits=config.digits, **generated)
     if config.text == "dates":
         return Dates(tuple((config.source or "all").split(",")), **generated)
+    if config.text == PHRASES:
+        return Phrases(**generated)
     if "," in config.text:
         source, _, target = config.text.partition(",")
         return load_parallel_files(Path(source.strip()), Path(target.strip()))

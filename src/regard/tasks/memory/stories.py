@@ -8,6 +8,7 @@ import torch
 
 from regard.errors import wrong
 from regard.tasks.data import pad
+from regard.tasks.data.words import normalize_words
 from regard.tasks.memory.config import MemoryData
 from regard.tasks.tensor_task import DataSplits, Tensors
 
@@ -90,7 +91,7 @@ def count_most_facts(data: MemoryData) -> int:
 
 def encode_sentence(sentence: str) -> list[int]:
     """Return the word ids of a sentence, padded to the length of the longest."""
-    words = sentence.lower().replace(".", " ").replace("?", " ").split()
+    words = normalize_words(sentence).split()
     unknown = next((word for word in words if word not in WORD_IDS), None)
     if unknown is not None:
         raise wrong("item", repr(unknown), f"words of the stories: {', '.join(WORDS[1:])}", "write one of these")

@@ -5,7 +5,8 @@ from typing import cast
 
 from regard.tasks.definition import TaskDefinition
 from regard.tasks.prediction import load_model
-from regard.tasks.reading.config import FACTS, ReadingConfig, ReadingData
+from regard.tasks.reading.config import ReadingConfig, ReadingData
+from regard.tasks.reading.fact_language import LANGUAGES
 from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.model import SpanReader
 from regard.tasks.reading.predictor import ReadingPredictor
@@ -18,12 +19,13 @@ class ReadingDefinition(TaskDefinition[ReadingConfig]):
     """Find the answer to a question in a passage."""
 
     config_type, presets = ReadingConfig, READERS
-    data_help = """QUESTIONS is facts (generated, endless), a file in the format of SQuAD 1.1, which is cut by article,
-or a folder with train-….json and dev-….json; plain or gzip. --vectors names a file of GloVe."""
+    data_help = """QUESTIONS is facts or facts-zh (generated, endless, in English or Chinese), a file in the format of
+SQuAD 1.1, which is cut by article, or a folder with train-….json and dev-….json; plain or gzip. --vectors names a file
+of GloVe."""
     data_field = data_noun = "questions"
 
     def build_preset(self, name: str, data: ReadingData) -> ReadingConfig:
-        return (configure_for_facts if data.questions == FACTS else configure_for_squad)(READERS[name], data)
+        return (configure_for_facts if data.questions in LANGUAGES else configure_for_squad)(READERS[name], data)
 
     def open_data(self, config: ReadingConfig) -> ReadingDataset:
         return open_questions(config.data)

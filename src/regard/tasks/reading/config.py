@@ -4,16 +4,18 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.models.config import check_positive, check_rate
+from regard.tasks.data.words import WordCut
 from regard.training import Training
-
-FACTS = "facts"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingData:
     """Which questions to learn from."""
 
-    questions: str = FACTS  # facts (generated), a file in the format of SQuAD 1.1, or a folder with train-… and dev-…
+    questions: str = (
+        "facts"  # facts, facts-zh (generated), a file as SQuAD 1.1 has it, or a folder with train-… and dev-…
+    )
+    words: WordCut = "character"  # how Chinese is cut: by character, or into words by rjieba; other scripts by word
     vectors: str = ""  # of words that others trained: a file of GloVe, or a folder with one; none: learned
     known: int = 20000  # words of that file, from its beginning, that are kept beside those of the questions
     validation: int = 4  # articles of a file that are held out for validation

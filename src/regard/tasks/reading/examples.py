@@ -7,19 +7,23 @@ import torch
 from torch import Tensor
 
 from regard.tasks.data.batches import filter_by_length, pad_rows
-from regard.tasks.reading.lexicon import PADDING, Lexicon, Word, split_words
+from regard.tasks.data.words import Word
+from regard.tasks.reading.lexicon import PADDING, Lexicon
 from regard.tasks.reading.model import ReadingInputs
 from regard.tasks.reading.questions import Answer, PassageQuestion
 
 
 class ReadingExample(NamedTuple):
-    """A question as word ids, the words of its passage, and the first and last word of its first answer."""
+    """A question as word ids, the words of its passage, the first and last word of its first answer, and what is
+    `asked` in words.
+    """
 
     passage: list[int]
     question: list[int]
     words: list[Word]
     span: tuple[int, int]
     source: PassageQuestion
+    asked: list[str]
 
     def extract_text(self, first: int, last: int) -> str:
         """Return the text of the passage from one word to another."""
@@ -52,20 +56,21 @@ class EncodedQuestions(NamedTuple):
 
 def encode_question(question: PassageQuestion, lexicon: Lexicon) -> ReadingExample:
     """Return a question as word ids. A passage or question of nothing but blanks has one word, which is padding."""
-    words, asked = split_words(question.passage), split_words(question.text)
+    words, asked = lexicon.split(question.passage), lexicon.split(question.text)
     return ReadingExample(
         lexicon.encode(word.text for word in words) or [PADDING],
         lexicon.encode(word.text for word in asked) or [PADDING],
         words,
         find_span(words, question.answers[0]) if question.answers else (0, 0),
         question,
+        [word.text for word in asked],
     )
 
 
 def find_span(words: Sequence[Word], answer: Answer) -> tuple[int, int]:
     """Return the first and last of the words that share a character with the answer.
 
-    >>> find_span(split_words("a small dog barks"), Answer("mall dog", 3))
+    >>> find_span(find_words("a small dog barks"), Answer("mall dog", 3))
     (1, 2)
     """
     end = answer.begin + len(answer.text)

@@ -2,19 +2,18 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import get_args
 
 from regard.datasets.bounds import parse_json
 from regard.errors import wrong
+from regard.tasks.data.words import Word, WordCut, find_words
 
 FILE = "words.json"
 PADDING = 0
 FORMAT = 1
-WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|\w|[^\w\s]")
 
 
 class Lexicon:
@@ -28,8 +27,8 @@ class Lexicon:
     True
     """
 
-    def __init__(self, known: Sequence[str], *, spellings: int = 500) -> None:
-        self.known, self.spellings = tuple(known), spellings
+    def __init__(self, known: Sequence[str], *, spellings: int = 500, cut: WordCut = "character") -> None:
+        self.known, self.spellings, self.cut = tuple(known), spellings, cut
 
     def __len__(self) -> int:
         return 1 + len(self.known) + self.spellings
@@ -37,6 +36,10 @@ class Lexicon:
     @cached_property
     def ids(self) -> dict[str, int]:
         return {word: id for id, word in enumerate(self.known, start=1)}
+
+    def split(self, text: str) -> list[Word]:
+        """Return the words of a text."""
+        return find_words(text, self.cut)
 
     def encode(self, words: Iterable[str]) -> list[int]:
         """Return the ids of words."""
@@ -49,7 +52,7 @@ class Lexicon:
 
     def save(self, folder: Path) -> None:
         """Write the words to a run folder."""
-        values = {"format": FORMAT, "spellings": self.spellings, "words": self.known}
+        values = {"format": FORMAT, "spellings": self.spellings, "cut": self.cut, "words": self.known}
         (folder / FILE).write_text(json.dumps(values, ensure_ascii=False, indent=0), encoding="utf-8")
 
     @classmethod
@@ -57,26 +60,10 @@ class Lexicon:
         """Read what `save` wrote."""
         try:
             values = parse_json((folder / FILE).read_text(encoding="utf-8"))
-            if values["format"] != FORMAT:
+            cut = values.get("cut", "character")  # which older versions did not write
+            if values["format"] != FORMAT or cut not in get_args(WordCut):
                 raise ValueError
-            return cls(list(map(str, values["words"])), spellings=int(values["spellings"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            return cls(list(map(str, values["words"])), spellings=int(values["spellings"]), cut=cut)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             fix = "check the run folder, or restore the file from a copy"
             raise wrong("words", f"{folder / FILE}, which cannot be read", "a list that regard saved", fix) from None
-
-
-class Word(NamedTuple):
-    """A word or punctuation mark, and the characters of the text that it covers."""
-
-    text: str
-    begin: int
-    end: int
-
-
-def split_words(text: str) -> list[Word]:
-    """Return words, numbers and punctuation marks, in the order of the text.
-
-    >>> [word.text for word in split_words("In 1,234 B.C., she's")]
-    ['In', '1,234', 'B', '.', 'C', '.', ',', 'she', "'", 's']
-    """
-    return [Word(found.group(), *found.span()) for found in WORD.finditer(text)]

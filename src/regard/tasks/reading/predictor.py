@@ -14,15 +14,17 @@ from regard.tasks.data.dataset import select_held_out
 from regard.tasks.data.text_files import check_plain_file, locate_data, read_decompressed
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
 from regard.tasks.reading.answers import PredictedAnswer, answer_questions
-from regard.tasks.reading.config import FACTS, ReadingConfig
+from regard.tasks.reading.config import ReadingConfig
 from regard.tasks.reading.examples import ReadingExample, encode_question
-from regard.tasks.reading.lexicon import Lexicon, split_words
+from regard.tasks.reading.fact_language import LANGUAGES
+from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.metrics import compute_metrics, compute_sums
 from regard.tasks.reading.model import SpanReader
 from regard.tasks.reading.questions import PassageQuestion
 from regard.tasks.reading.squad import join_articles, read_articles
 from regard.tasks.reading.task import open_questions
 
+NOTE = "em, f1: in percent, as SQuAD 1.1 has them; answers in Chinese by character, as CMRC 2018 has them"
 LONGEST = 5000  # words of a passage: more would take minutes
 AROUND = 12  # words beside the answer that are shown
 
@@ -40,7 +42,7 @@ class ReadingPredictor:
         """Return what the run held out, or other data of its kind; another file whole, as it was not trained on."""
         own = self.config.data
         data = data or own.questions
-        path = None if data in (FACTS, own.questions) else locate_data(Path(data)).resolve()
+        path = None if data in (*LANGUAGES, own.questions) else locate_data(Path(data)).resolve()
         if path is not None and path.is_file() and path != Path(own.questions):
             return {path.name: join_articles(read_articles(path)[0])}
         questions = open_questions(replace(own, questions=data))
@@ -51,7 +53,7 @@ class ReadingPredictor:
         found = self.answer_examples([encode_question(question, self.lexicon) for question in questions])
         right = [[one.text for one in question.answers] for question in questions]
         metrics = compute_metrics(compute_sums([one.text for one in found], right))
-        return EvaluationReport(len(questions), metrics, ["em, f1: of SQuAD 1.1, in percent"])
+        return EvaluationReport(len(questions), metrics, [NOTE])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Answer a question about the passage in a file; a held-out question, if nothing is named."""
@@ -85,7 +87,7 @@ class ReadingPredictor:
 
     def check_question(self, question: PassageQuestion) -> None:
         """Raise if there is nothing to read, nothing to answer, or too much."""
-        passage, asked = len(split_words(question.passage)), len(split_words(question.text))
+        passage, asked = len(self.lexicon.split(question.passage)), len(self.lexicon.split(question.text))
         if not passage:
             raise wrong("passage", f"{question.name} without a word", "some text", "check the file")
         if not asked:
@@ -114,10 +116,8 @@ def build_recording(example: ReadingExample, found: PredictedAnswer) -> Recordin
     """Return the attention of every word of the passage over the question."""
     if found.weights is None:
         return None
-    asked = [word.text for word in split_words(example.source.text)]
-    return Recording.from_weights(
-        {"attention": found.weights}, queries=[word.text for word in example.words], keys=asked
-    )
+    words = [word.text for word in example.words]
+    return Recording.from_weights({"attention": found.weights}, queries=words, keys=example.asked)
 
 
 def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights | None:
@@ -125,9 +125,8 @@ def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights
     if found.weights is None:
         return None
     begin, end = max(0, found.first - AROUND), min(len(example.words), found.last + AROUND + 1)
-    asked = [word.text for word in split_words(example.source.text)]
     weights = found.weights[begin:end].T.tolist()
-    return LabeledWeights(weights, [word.text for word in example.words[begin:end]], asked)
+    return LabeledWeights(weights, [word.text for word in example.words[begin:end]], example.asked)
 
 
 def draw_attention(example: ReadingExample, found: PredictedAnswer) -> Any:

@@ -12,8 +12,9 @@ from regard.errors import wrong
 from regard.tasks.data.batches import group_by_length
 from regard.tasks.data.dataset import describe_dataset
 from regard.tasks.data.text_files import locate_data
+from regard.tasks.data.words import WordCut, describe_repetition, find_words
 from regard.tasks.reading.answers import BUDGET, answer_questions
-from regard.tasks.reading.config import FACTS, ReadingConfig, ReadingData
+from regard.tasks.reading.config import ReadingConfig, ReadingData
 from regard.tasks.reading.examples import (
     EncodedQuestions,
     ReadingBatch,
@@ -23,8 +24,9 @@ from regard.tasks.reading.examples import (
     encode_short_questions,
     move_batch,
 )
+from regard.tasks.reading.fact_language import LANGUAGES
 from regard.tasks.reading.facts import FactsDataset
-from regard.tasks.reading.lexicon import PADDING, Lexicon, split_words
+from regard.tasks.reading.lexicon import PADDING, Lexicon
 from regard.tasks.reading.metrics import compute_metrics, compute_sums
 from regard.tasks.reading.model import SpanReader, SpanScores
 from regard.tasks.reading.questions import PassageQuestion, ReadingDataset
@@ -47,7 +49,10 @@ class ReadingTask(SequenceTask):
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the questions."""
         described = describe_dataset(self.dataset, "questions", "passages", collect_passages)
-        return (*described, *self.get_encoded(0).notes)
+        examples = self.get_encoded(0).examples
+        words = {example.source.passage: example.words for example in examples}.values()
+        repeated = describe_repetition("passages", (word.text.lower() for passage in words for word in passage))
+        return (*described, *self.get_encoded(0).notes, *repeated)
 
     def model(self) -> SpanReader:
         return SpanReader(self.config.reader, build_embedding(self.config, self.vocabulary, self.vectors))
@@ -111,11 +116,12 @@ def build_embedding(config: ReadingConfig, lexicon: Lexicon, vectors: WordVector
 
 def start_task(config: ReadingConfig, questions: ReadingDataset) -> ReadingTask:
     """Return the task of a new run."""
-    words = collect_words(questions)
+    cut = config.data.words
+    words = collect_words(questions, cut)
     if not config.data.vectors:
-        return ReadingTask(config, questions, Lexicon(sorted(words)))
+        return ReadingTask(config, questions, Lexicon(sorted(words), cut=cut))
     vectors = choose_vectors(config, words)
-    return ReadingTask(config, questions, Lexicon(vectors.words), vectors)
+    return ReadingTask(config, questions, Lexicon(vectors.words, cut=cut), vectors)
 
 
 def resume_task(config: ReadingConfig, questions: ReadingDataset, run: Path) -> ReadingTask:
@@ -123,7 +129,7 @@ def resume_task(config: ReadingConfig, questions: ReadingDataset, run: Path) -> 
     lexicon = Lexicon.load(run)
     if not config.data.vectors or find_checkpoints(run):
         return ReadingTask(config, questions, lexicon)
-    vectors = choose_vectors(config, collect_words(questions))
+    vectors = choose_vectors(config, collect_words(questions, config.data.words))
     if tuple(vectors.words) != lexicon.known:
         got, fix = f"{config.data.vectors} with other words", "bring the file back, or start a new run"
         raise wrong("data.vectors", got, f"those of {run}", fix)
@@ -132,12 +138,12 @@ def resume_task(config: ReadingConfig, questions: ReadingDataset, run: Path) -> 
 
 def open_questions(config: ReadingData) -> ReadingDataset:
     """Return the questions that a configuration names."""
-    if config.questions == FACTS:
-        return FactsDataset(size=config.size, held_out=config.held_out, seed=config.seed)
+    if config.questions in LANGUAGES:
+        return FactsDataset(config.size, config.held_out, config.seed, LANGUAGES[config.questions])
     return read_squad(locate_data(Path(config.questions)), validation=config.validation, test=config.test)
 
 
-def collect_words(questions: ReadingDataset) -> set[str]:
+def collect_words(questions: ReadingDataset, cut: WordCut) -> set[str]:
     """Return the words of all passages and questions, in lower case.
 
     Held-out ones are among them because pretrained vectors know them too; learned vectors of words that are not in the
@@ -145,7 +151,7 @@ def collect_words(questions: ReadingDataset) -> set[str]:
     """
     splits = (questions.load_training(0), questions.validation, *questions.tests.values())
     texts = {text for split in splits for question in split for text in (question.passage, question.text)}
-    return {word.text.lower() for text in texts for word in split_words(text)}
+    return {word.text.lower() for text in texts for word in find_words(text, cut)}
 
 
 def choose_vectors(config: ReadingConfig, used: set[str]) -> WordVectors:

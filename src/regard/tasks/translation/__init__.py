@@ -26,8 +26,9 @@ class TranslationDefinition(TaskDefinition[TranslationConfig]):
     """Translate sentences."""
 
     config_type, presets = TranslationConfig, PRESETS
-    data_help = """TEXT is numbers or dates (embedded, endless), a folder with train.en, train.de, …, a table with a
-tab between sentence and translation, or two aligned files; plain or gzip, UTF-8."""
+    data_help = """TEXT is numbers, dates or phrases-zh (English to Chinese), which are embedded and endless; a folder
+with train.en, train.de, …, a table with a tab between sentence and translation, or two aligned files; plain or gzip,
+UTF-8."""
     data_field, data_noun = "text", "text"
     aliases: Mapping[str, Sequence[str]] = {
         f"vocabulary.{field.name}": [f"vocabulary.{side}.{field.name}" for side in SIDES]

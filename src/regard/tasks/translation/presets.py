@@ -6,6 +6,7 @@ from pathlib import Path
 from regard.models import PRESETS, ModelConfig
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.data.numbers import get_number_formatter
+from regard.tasks.data.phrases import PHRASES
 from regard.tasks.translation.config import (
     TranslationConfig,
     TranslationTraining,
@@ -16,7 +17,7 @@ from regard.tasks.translation.text import ENDLESS
 from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training, configure_cosine_training
 
 SOME_NUMBER = 234567
-EPOCHS = {"numbers": 20, "dates": 60}  # dates have thousands of names of months to be learned by heart
+EPOCHS = {"numbers": 20, PHRASES: 10, "dates": 60}  # dates have thousands of names of months to be learned by heart
 
 __all__ = ["PRESETS", "build_preset"]
 
@@ -69,7 +70,7 @@ def configure_for_files(model: ModelConfig, text: TextConfig) -> TranslationConf
 
 
 def has_spaced_words(text: TextConfig) -> bool:
-    """Return whether both sides have blanks between their parts: dates do, but German writes 234567 as one word.
+    """Return whether words are parts of a sentence on both sides: those of dates are, but German writes 234567 as one.
 
     >>> (
     ...     has_spaced_words(TextConfig("dates")),
@@ -79,7 +80,9 @@ def has_spaced_words(text: TextConfig) -> bool:
     (True, True, False)
     """
     languages = text.source or "en", text.target or "fr"
-    return text.text == "dates" or all(get_number_formatter(name)(SOME_NUMBER).count(" ") >= 3 for name in languages)
+    return text.text in ("dates", PHRASES) or all(
+        get_number_formatter(name)(SOME_NUMBER).count(" ") >= 3 for name in languages
+    )
 
 
 def is_tokenized(name: str) -> bool:

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regard.tasks.data import ParallelText, SentencePair, TextConfig, open_text
+from regard.tasks.data.phrases import PHRASES
 from regard.tasks.data.text_files import locate_data, read_aligned, read_table
 from regard.tasks.data.text_source import parse_column
 
 # Generated text, and how many pairs of it a vocabulary is made from: enough for the rarest script.
-ENDLESS = {"dates": 24_000, "numbers": 4_000}
+ENDLESS = {"dates": 24_000, "numbers": 4_000, PHRASES: 4_000}
 
 
 def collect_vocabulary_pairs(text: ParallelText, name: str) -> Sequence[SentencePair]:

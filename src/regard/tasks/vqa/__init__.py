@@ -8,7 +8,8 @@ from regard.tasks.prediction import load_model
 from regard.tasks.vqa.config import PRESETS, VqaConfig
 from regard.tasks.vqa.model import Answerer
 from regard.tasks.vqa.predictor import VqaPredictor
-from regard.tasks.vqa.questions import VqaDataset, open_questions
+from regard.tasks.vqa.questions import VqaDataset
+from regard.tasks.vqa.source import open_questions
 from regard.tasks.vqa.task import VqaTask, build_answerer, load_vocabulary_and_answers, start_task
 
 
@@ -16,7 +17,8 @@ class VqaDefinition(TaskDefinition[VqaConfig]):
     """Answer questions about images."""
 
     config_type, presets = VqaConfig, PRESETS
-    data_help = """QUESTIONS is easy-vqa (in its package), or a folder with train and test, each with images/0.png,
+    data_help = """QUESTIONS is easy-vqa (in its package), scenes or scenes-zh (drawn here, asked about in English
+or Chinese), or a folder with train and test, each with images/0.png,
 1.png, … and questions.json, a list of [question, answer, image number]."""
     data_field = data_noun = "questions"
     run_name = "vqa-{data}-{preset}"

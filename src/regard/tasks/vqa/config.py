@@ -7,7 +7,9 @@ from typing import Literal, get_args
 
 from regard.errors import wrong
 from regard.models.config import check_positive, check_rate
+from regard.tasks.data.words import WordCut
 from regard.training import Training, configure_cosine_training
+from regard.training.settings import check_not_negative, check_positive_fields
 
 Kind = Literal["stacked", "co-attention", "transformer", "none"]
 
@@ -16,18 +18,21 @@ Kind = Literal["stacked", "co-attention", "transformer", "none"]
 class VqaData:
     """Where images and questions come from."""
 
-    questions: str = "easy-vqa"  # of the package easy_vqa, or a folder laid out as its data are
+    questions: str = "easy-vqa"  # of its package; scenes, scenes-zh: drawn here; or a folder laid out as easy-vqa is
+    words: WordCut = "character"  # how Chinese is cut: by character, or into words by rjieba; other scripts by word
     pixels: int = 64  # a side of an image, as the network sees it
     most: int | None = None  # images to learn from, from the first on; none: all
-    held_out: int = 400  # images, the last of those to learn from, for validation
-    limit: int = 20  # words of a question; longer ones are refused
+    held_out: int | None = None  # images for validation, of those to learn from; none: a tenth, at most 400
+    limit: int = 40  # words of a question; longer ones are refused
     cache: Path | None = None  # a folder for images that were decoded once; none: the user's cache folder
+    scenes: int = 2000  # to learn from, of those drawn here
+    seed: int = 1  # of those drawn here
 
     def __post_init__(self) -> None:
-        for name in ("pixels", "held_out", "limit"):
+        for name in ("pixels", "limit", "scenes"):
             check_positive(name, getattr(self, name))
-        if self.most is not None:
-            check_positive("most", self.most)
+        check_positive_fields(self, "most", "held_out")
+        check_not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,15 @@ from regard.datasets.text import clean
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.vocabulary import SPECIAL
+from regard.tasks.data.words import join_words, normalize_words
 from regard.tasks.images import as_tensor, open_photo, resize_to_square
 from regard.tasks.images.photos import import_pillow
 from regard.tasks.images.regions import build_region_prediction
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.model import Answerer, VqaBatch
-from regard.tasks.vqa.questions import VqaDataset, normalize_question, open_questions
+from regard.tasks.vqa.questions import VqaDataset
+from regard.tasks.vqa.source import open_questions
 from regard.tasks.vqa.task import VqaTask, encode_questions
 from regard.training import DataShare
 
@@ -52,7 +54,9 @@ class VqaPredictor:
         if words:
             return self.answer_question(open_photo(Path(words[0])), " ".join(words[1:]))
         first = self.dataset.test.questions[0]
-        return self.answer_question(import_pillow().fromarray(self.dataset.test.pixels[first.image]), first.text)
+        return self.answer_question(
+            import_pillow().fromarray(self.dataset.test.pixels[first.image]), join_words(first.text)
+        )
 
     def answer_question(self, photo: "Image", question: str) -> Prediction:
         """Answer one question about one image."""
@@ -72,11 +76,11 @@ class VqaPredictor:
             "shares": {name: round(share, 6) for share, name in ranked},
         }
         rows = [f"look {number}" for number in range(1, len(weights) + 1)]
-        return build_region_prediction(answer, values, photo, weights, rows, f"{question} {answer}")
+        return build_region_prediction(answer, values, photo, weights, rows, join_words(f"{question} {answer}"))
 
     def check_question(self, question: str) -> str:
         """Return the words of a question; raise if there are none, too many, or unknown ones."""
-        text = normalize_question(clean(question, "question"))
+        text = normalize_words(clean(question, "question"), self.config.data.words)
         words, limit = text.split(), self.config.data.limit
         if not words:
             raise wrong("question", "no words", "a question", "write it in quotes behind the image")

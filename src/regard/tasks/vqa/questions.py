@@ -1,6 +1,5 @@
 """Images and questions about them: easy-VQA, which comes with its package, or a folder laid out like it."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +11,12 @@ import numpy as np
 from regard.datasets.bounds import parse_json
 from regard.errors import missing_package, wrong
 from regard.tasks.data.fingerprints import digest
+from regard.tasks.data.words import normalize_words
 from regard.tasks.images import ImageFiles, decode_images
 from regard.tasks.vqa.config import VqaData
 
-YES_NO = ("yes", "no")
+YES_NO = ("yes", "no", "有", "没有", "是", "不是", "对", "不对")
+MOST_HELD_OUT = 400  # images for validation
 EXPECTED = "a list of [question, answer, image number]"
 
 
@@ -69,16 +70,17 @@ class VqaDataset(NamedTuple):
             raise wrong("data.limit", limit, f"at least {longest}, the longest question", f"set data.limit={longest}")
 
 
-def open_questions(config: VqaData) -> VqaDataset:
-    """Return the images and questions that a configuration names."""
+def read_questions(config: VqaData) -> VqaDataset:
+    """Return the images and questions of easy-VQA or of a folder."""
     folder = find_package_folder() if config.questions == "easy-vqa" else Path(config.questions)
     if not folder.is_dir():
-        fix = "write easy-vqa, or the path of a folder"
+        fix = "write easy-vqa, scenes, scenes-zh, or the path of a folder"
         raise wrong("data.questions", f"no folder {folder}", "easy-vqa, or a folder with train and test", fix)
     known, test = (read_split(folder / name, config) for name in ("train", "test"))
-    kept = len(known.names) - config.held_out
+    held_out = max(1, min(MOST_HELD_OUT, len(known.names) // 10)) if config.held_out is None else config.held_out
+    kept = len(known.names) - held_out
     if kept < 1:
-        got, fix = f"{config.held_out} of {len(known.names)} images", "set data.held_out to a tenth of them"
+        got, fix = f"{held_out} of {len(known.names)} images", "set data.held_out to a tenth of them"
         raise wrong("data.held_out", got, "fewer than there are", fix)
     most = kept if config.most is None else min(kept, config.most)
     return VqaDataset(known.slice_images(0, most), known.slice_images(kept, len(known.names)), test)
@@ -104,7 +106,7 @@ def read_split(folder: Path, config: VqaData) -> VqaSplit:
         fix = "bring the image back, or take its questions out"
         raise wrong("images", f"no {missing[0]} in {pictures.path}", "an image for every question", fix)
     indices = {number: index for index, number in enumerate(numbers)}
-    asked = [ImageQuestion(normalize_question(text), answer, indices[image]) for text, answer, image in rows]
+    asked = [ImageQuestion(normalize_words(text, config.words), answer, indices[image]) for text, answer, image in rows]
     return VqaSplit(decode_images(pictures, names, config.pixels, cache=config.cache), names, asked)
 
 
@@ -120,12 +122,3 @@ def read_rows(file: Path) -> list[tuple[str, str, int]]:
     if not rows:
         raise wrong("questions", f"none in {file}", EXPECTED, "write some questions")
     return rows
-
-
-def normalize_question(question: str) -> str:
-    """Return the words of a question, in lower case and without punctuation, as they are looked up.
-
-    >>> normalize_question("What color is the circle?")
-    'what color is the circle'
-    """
-    return " ".join(re.findall(r"[\w'-]+", question.lower()))

@@ -16,6 +16,7 @@ from regard.tasks.data.fingerprints import digest, save_fingerprint
 from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
 from regard.tasks.data.vocabularies import load_vocabulary
 from regard.tasks.data.vocabulary import build_token_vocabulary
+from regard.tasks.data.words import describe_repetition
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.model import Answerer, VqaBatch
 from regard.tasks.vqa.questions import YES_NO, VqaDataset, VqaSplit
@@ -42,7 +43,8 @@ class VqaTask:
         counts = [len(split.questions) for split in self.dataset]
         sizes = describe_sizes("questions", counts[0], counts[1], {"test": counts[2]})
         held_out = {"validation": hash_images(validation), "test": hash_images(test)}
-        return (sizes, images, *describe_overlaps("images", hash_images(train), held_out))
+        repeated = describe_repetition("questions", (word for one in train.questions for word in one.text.split()))
+        return (sizes, images, *describe_overlaps("images", hash_images(train), held_out), *repeated)
 
     def model(self) -> Answerer:
         return build_answerer(self.config, len(self.vocabulary), len(self.answers))

@@ -1,7 +1,7 @@
-"""Scenes drawn for the purpose: counted, placed, colored shapes, with captions in a grammar of our own.
+"""Scenes drawn for the purpose: counted, placed, colored shapes.
 
-A scene has one or two groups of like shapes, each on its side of the image. A group is said by its number, color and
-shape, and by its side or by where it lies from the other: both ways of telling it are right.
+A scene has one or two groups of like shapes, each on its side of the image. What is said about them, in English and in
+Chinese, is in `scene_language.py`.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,8 @@ COLORS = {
     "purple": (140, 70, 180),
 }
 SHAPES = ("circle", "square", "triangle")
-NUMBERS = ("a", "two", "three")
+MOST = 3  # shapes of a group
 SIDES = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
-TO = {"left": "left of", "right": "right of", "top": "above", "bottom": "below"}
-AT = {"left": "on the left", "right": "on the right", "top": "at the top", "bottom": "at the bottom"}
 TINT, LIGHT = 12, (232, 245)  # how much a color varies, and how bright the ground is
 
 
@@ -34,27 +32,18 @@ class ShapeGroup(NamedTuple):
     shape: str
     side: str
 
-    @property
-    def words(self) -> str:
-        """Number, color and shape.
-
-        >>> ShapeGroup(2, "red", "circle", "left").words
-        'two red circles'
-        """
-        return f"{NUMBERS[self.number - 1]} {self.color} {self.shape}{'s' if self.number > 1 else ''}"
-
 
 class Scene(NamedTuple):
-    """A drawing and every caption that is right."""
+    """A drawing, and what is in it."""
 
     image: np.ndarray  # (height, width, 3), bytes
-    captions: tuple[str, ...]
+    groups: tuple[ShapeGroup, ...]
 
 
 def draw_scene(seed: Sequence[int]) -> Scene:
     """Return the scene of a seed: always the same.
 
-    >>> draw_scene([1, 2]).captions == draw_scene([1, 2]).captions
+    >>> draw_scene([1, 2]).groups == draw_scene([1, 2]).groups
     True
     """
     random = np.random.default_rng(seed)
@@ -62,33 +51,16 @@ def draw_scene(seed: Sequence[int]) -> Scene:
     groups = [draw_group(random, side)]
     if random.random() < 0.7:
         groups.append(draw_group(random, SIDES[side], other=groups[0]))
-    return Scene(render_groups(groups, random), caption_groups(groups))
+    return Scene(render_groups(groups, random), tuple(groups))
 
 
 def draw_group(random: np.random.Generator, side: str, other: ShapeGroup | None = None) -> ShapeGroup:
     """Return a group that differs from the other in color or shape."""
     while True:
-        count = int(random.integers(1, len(NUMBERS) + 1))
+        count = int(random.integers(1, MOST + 1))
         found = ShapeGroup(count, str(random.choice(list(COLORS))), str(random.choice(SHAPES)), side)
         if other is None or (found.color, found.shape) != (other.color, other.shape):
             return found
-
-
-def caption_groups(groups: Sequence[ShapeGroup]) -> tuple[str, ...]:
-    """Return all right captions.
-
-    >>> caption_groups([ShapeGroup(1, "red", "circle", "left"), ShapeGroup(3, "blue", "square", "right")])
-    ('a red circle left of three blue squares', 'three blue squares right of a red circle')
-    >>> caption_groups([ShapeGroup(1, "red", "circle", "top")])
-    ('a red circle at the top',)
-    """
-    if len(groups) == 1:
-        return (f"{groups[0].words} {AT[groups[0].side]}",)
-    first, second = groups
-    return (
-        f"{first.words} {TO[first.side]} {second.words}",
-        f"{second.words} {TO[second.side]} {first.words}",
-    )
 
 
 def render_groups(groups: Sequence[ShapeGroup], random: np.random.Generator) -> np.ndarray:
