@@ -24,7 +24,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz mutate hostile kills sanitize coverage check fix peers bench docs clean
+.PHONY: help demo test fuzz mutate hostile kills sanitize coverage check fix peers bench docs wheel clean
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
@@ -99,6 +99,15 @@ bench: peers ## measure every performance claim; let nothing else run meanwhile
 
 docs: $(TEST_STAMP) ## write docs/catalog.md from the docstrings
 	$(BIN)/python docs/build.py
+
+# Every source compiled three times, for processors of any age; auditwheel finds the oldest systems that it runs on.
+wheel: $(TEST_STAMP) ## dist/: an sdist, and a wheel with compiled kernels that is tried in an empty environment
+	$(PIP_INSTALL) -e '.[release]'
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --sdist
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m build --wheel --outdir build/wheel
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --only-plat --wheel-dir dist build/wheel/*.whl
+	$(BIN)/python release/try_wheel.py dist/*.whl
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .venv-peers build dist site .coverage .coverage.* htmlcov .hypothesis .import_linter_cache

@@ -1,6 +1,7 @@
 """The one shared library of this process, made when it is first asked for."""
 
 import atexit
+import contextlib
 import ctypes
 import os
 import shutil
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.compute.kernels.native import cache, compiler
+from regard.compute.kernels.native import cache, compiler, packaged
 from regard.compute.kernels.native.tensor_memory import is_reachable
 
 SOURCES = Path(__file__).parent
@@ -24,16 +25,17 @@ SUFFIX = {torch.float32: "float", torch.float64: "double"}
 class Library:
     """A loaded library. Its functions return 0, or a number that says what failed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, opened: ctypes.CDLL | None = None, suffix: str = "") -> None:
         self.path = path
-        self._library = ctypes.CDLL(str(path))
+        self.suffix = suffix  # behind the name of every function: the instruction set that it was compiled for
+        self._library = opened or ctypes.CDLL(str(path))
         self._functions: dict[str, Callable[..., int]] = {}
 
     def function(self, name: str, *arguments: type) -> Callable[..., int]:
         """Return the C function of that name, bound once. Calling it releases Python's lock."""
         found = self._functions.get(name)
         if found is None:
-            function: Any = getattr(self._library, name)
+            function: Any = getattr(self._library, name + self.suffix)
             function.argtypes, function.restype = arguments, ctypes.c_int
             found = self._functions[name] = function
         return found
@@ -112,7 +114,11 @@ def _load_once(build: bool) -> None:
 
 
 def _find_or_build(build: bool) -> Library | None:
-    """Load it from the cache if it is there; else compile it, if `build`."""
+    """Load what the wheel brought, or from the cache what was compiled before; else compile it, if `build`."""
+    brought = packaged.find_packaged(SOURCES)
+    if brought is not None:
+        with contextlib.suppress(OSError):  # not for this machine: compile
+            return Library(brought, *packaged.open_packaged(brought))
     command = compiler.find_compiler()
     files = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.hpp")])
     flags = [repr(attempt) for attempt in compiler.list_attempts()]
