@@ -72,11 +72,9 @@ def install(wheel: Path, home: Path) -> None:
 def run(home: Path, *command: str, **more: str) -> str:
     """Run a command of the environment, with its own programs on the path and no others, and return what it printed."""
     kept = {name: os.environ[name] for name in ("LANG", "OMP_NUM_THREADS") if name in os.environ}
-    environment = (
-        kept | {"PATH": str(home / "env" / "bin"), "HOME": str(home), "REGARD_CACHE": str(home / "cache")} | more
-    )
-    program = str(home / "env" / "bin" / command[0])
-    arguments = ["-W", "error::RuntimeWarning", program] if command[0] == "regard" else []
+    own = home / "env" / "bin"
+    environment = kept | {"PATH": str(own), "HOME": str(home), "REGARD_CACHE": str(home / "cache")} | more
+    arguments = ["-W", "error::RuntimeWarning", str(own / "regard")] if command[0] == "regard" else []
     done = subprocess.run(
         [str(own / "python"), *arguments, *command[1:]],
         cwd=home,

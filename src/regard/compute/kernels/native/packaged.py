@@ -1,7 +1,7 @@
 """The library that a wheel brings: every function for plain processors, AVX2 and AVX-512 (`release/kernels.py`).
 
-It names no OpenMP runtime, because torch's own has another file name in each version of torch: that one is opened first,
-for all to see, so that our loops and torch's share one pool of threads.
+It names no OpenMP runtime, because torch's own has another file name in each version of torch: that one is opened
+first, for all to see, so that our loops and torch's share one pool of threads.
 """
 
 import ctypes
