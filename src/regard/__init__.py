@@ -25,6 +25,7 @@ _OTHERS = {
     "Recording": "inspect.recording",
     "Weights": "compute.weights",
     "attend": "compute.attend",
+    "load": "tasks.loading",
     "make_plan": "compute.planning",
     "observe": "inspect.observe",
 }
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from regard.errors import *
     from regard.inspect.observe import observe as observe
     from regard.inspect.recording import Recording as Recording
+    from regard.tasks.loading import load as load
 else:
 
     def __getattr__(name: str) -> object:

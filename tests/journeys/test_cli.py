@@ -104,7 +104,7 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("evaluate", "--beem", "3"), "--beem: got a flag that regard evaluate does not have"),
     (
         ("caption", "a.png"),
-        "regard caption: got no --run, expected regard caption PHOTO --run RUN; fix: add it, or see",
+        "regard caption: got no --run, expected regard caption [PHOTO …] --run RUN; fix: add it, or see",
     ),
     (
         ("export", "a", "b", "--format", "onn"),

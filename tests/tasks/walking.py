@@ -1,11 +1,14 @@
 """The walk that every task takes by command: trained, cut off and resumed, evaluated, asked, drawn."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from regard import InputError, load
 from regard.tasks import build_task, import_task, read_config
 from regard.training import Stepped, train
 
@@ -31,12 +34,29 @@ def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dic
     answered = regard("predict", "run", *item, "--json", "--show", "asked.png")
     assert answered.code == 0, answered.errors
     json.loads(answered.output)
+    check_loaded(item, regard("predict", "run", *item).output)
     shown = regard("show", "run", *item, "--output", "shown.svg")
     assert (shown.code, shown.errors) == (0, "")
     assert shown.output.endswith("picture: shown.svg\n")
     assert Path("asked.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in Path("shown.svg").read_text()
     return reports
+
+
+def check_loaded(item: Sequence[object], printed: str) -> None:
+    """Python answers what the command does, with the picture and the weights."""
+    model = load("run")
+    prediction = model.predict(*item)
+    assert f"{prediction}\n" == printed
+    assert prediction.picture.axes
+    assert prediction.map is not None
+    assert prediction.weights.shape == (len(prediction.map.rows), len(prediction.map.columns))
+    prediction.save("from_python.html")
+    assert "<html" in Path("from_python.html").read_text()
+    with pytest.raises(
+        InputError, match=r"item: got a list of 2, expected a text, a number or a file; fix: call it once"
+    ):
+        model.predict(["a", "b"])
 
 
 def check_exact_resume(run: Path, cut_at: int) -> None:

@@ -1,15 +1,23 @@
 """`regard predict`, and the same for one task: `answer`, `ask`, `caption`, `transcribe`."""
 
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from rich.progress import track
 
-from regard.cli.output import JsonFlag, open_console, print_json, print_text
+from regard.cli.items import STDIN, Item, collect_items
+from regard.cli.output import JsonFlag, open_console, print_error, print_json, print_text
 from regard.cli.runs import LoadOptions, check_task
-from regard.cli.show import save_picture
 from regard.datasets.text import check_text
+from regard.errors import InputError, wrong
+
+if TYPE_CHECKING:
+    from regard.tasks.prediction import Prediction, Predictor
 
 
 @dataclass
@@ -17,90 +25,166 @@ class PredictionOptions(LoadOptions):
     """Options of a prediction, for every task."""
 
     show: Path | None = None
-    "Also write a picture of where the model looked (.png, .svg, .pdf)."
+    "Also write a picture of where the model looked (.png, .svg, .pdf); of several items, a folder for their pictures."
+    items: Annotated[Path | None, Parameter(name="--list")] = None
+    "A file with an item in each line, a tab before its question; - for standard input."
+    output: Path | None = None
+    "Write the answers here: a line each, item and answer with a tab between; .jsonl: a JSON object each."
     as_json: JsonFlag = False
-    "One JSON object, with all that is known about the answer."
+    "One JSON object for each item, with all that is known about the answer."
 
 
 PredictionFlags = Annotated[PredictionOptions | None, Parameter(name="*")]
 
 
 def predict(run: Path, *item: str, options: PredictionFlags = None) -> None:
-    """Say what a trained model makes of one thing.
+    """Say what a trained model makes of one thing, or of several files.
 
     Parameters
     ----------
     run
         The run folder.
     item
-        What to ask about, as the task reads it: a text, numbers, a file, a file and a question. An example of the
-        held-out data where nothing is named.
+        What to ask about, as the task reads it: a text, numbers, files or folders of files, files and a question. An
+        example of the held-out data where nothing is named.
     """
+    from regard.tasks import read_task_name
+
     options = options or PredictionOptions()
-    for word in item:
-        if not Path(word).exists():
-            check_text(word, "item")
-    prediction = options.load_predictor(run).predict(item)
+    items = collect_items(read_task_name(run), item, options.items)
+    for word in {word for words in items for word in words}:
+        check_text(word, "item")
+    predictor = options.load_predictor(run)
+    if len(items) == 1 and options.items is None and options.output is None:
+        predict_one(predictor, items[0], options)
+    else:
+        predict_all(predictor, items, options)
+
+
+def predict_one(predictor: "Predictor", item: Item, options: PredictionOptions) -> None:
+    """Print the answer to one item, and save its picture if one is asked for."""
+    prediction = predictor.predict(item)
     if options.as_json:
         print_json(prediction.values)
     else:
         print_text(prediction.text)
     if options.show is not None:
-        save_picture(prediction, options.show)
+        prediction.save(options.show)
         if not options.as_json:
             open_console().print(f"picture: {options.show}", markup=False)
 
 
-def predict_for_task(task: str, run: Path, *item: str, options: PredictionOptions | None) -> None:
-    """Predict with a run that must be one of this task."""
+def predict_all(predictor: "Predictor", items: Sequence[Item], options: PredictionOptions) -> None:
+    """Write a line for each item. One that cannot be read gets a message, and the others are still answered."""
+    as_json = options.as_json or (options.output is not None and options.output.suffix == ".jsonl")
+    pictures = None if options.show is None else prepare_folder(options.show)
+    failed, console = 0, open_console(errors=True)
+    is_hidden = not console.is_terminal or (options.output is None and sys.stdout.isatty())
+    with nullcontext() if options.output is None else redirect_output(options.output):
+        for number, item in enumerate(track(items, "predicting", console=console, transient=True, disable=is_hidden)):
+            try:
+                prediction = predictor.predict(item)
+                if pictures is not None:
+                    prediction.save(pictures / name_picture(item, number))
+            except (InputError, OSError) as error:
+                failed += 1
+                print_error(f"{' '.join(item)}: {error}")
+                continue
+            write_row(item, prediction, as_json)
+            sys.stdout.flush()  # what is done stays, whatever comes next
+    if failed:
+        got = f"{failed} of {len(items)} without an answer"
+        raise wrong("items", got, "an answer to each", "see the messages above")
+
+
+def write_row(item: Item, prediction: "Prediction", as_json: bool) -> None:
+    """Write the answer to one of several items."""
+    if as_json:
+        print_json({"item": list(item), **prediction.values})
+    else:
+        print_text("\t".join((*item, " ".join(prediction.text.split()))))
+
+
+@contextmanager
+def redirect_output(path: Path) -> Iterator[None]:
+    """Let what is printed go to a file in UTF-8."""
+    before: IO[Any] = sys.stdout
+    with path.open("w", encoding="utf-8") as file:
+        sys.stdout = file
+        try:
+            yield
+        finally:
+            sys.stdout = before
+
+
+def prepare_folder(folder: Path) -> Path:
+    """Return the folder for the pictures of several items, which is made if it is not there."""
+    if folder.suffix or folder.is_file():
+        fix = f"write --show {folder.with_suffix('')}"
+        raise wrong("--show", folder, "a folder, because there are several items", fix)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def name_picture(item: Item, number: int) -> str:
+    """Return the name of the picture of an item: its place, and the name of its file.
+
+    >>> name_picture(("photos/cat.jpg", "what is it?"), 0)
+    '0001-cat.png'
+    """
+    stem = Path(item[0]).stem[:40] if item and Path(item[0]).suffix else ""
+    return f"{number + 1:04}-{stem}.png" if stem else f"{number + 1:04}.png"
+
+
+def predict_for_task(task: str, run: Path, item: Sequence[str], options: PredictionOptions | None) -> None:
+    """Predict with a run that must be one of this task, about something that was named."""
     check_task(run, task, f"regard train {task}")
+    if not item and (options is None or options.items is None):
+        fix = f"name some, or write --list FILE; {STDIN} for standard input"
+        raise wrong("items", "none", "files, folders, or a list of them", fix)
     predict(run, *item, options=options)
 
 
-def answer(passage: Path, question: str, *, run: Path, options: PredictionFlags = None) -> None:
+def answer(*passage_question: str, run: Path, options: PredictionFlags = None) -> None:
     """Say which words of a passage answer a question; --show draws what they read in the question.
 
     Parameters
     ----------
-    passage
-        A text file, UTF-8.
-    question
-        The question, in quotes.
+    passage_question
+        Text files, UTF-8, or folders of them; and the question, in quotes.
     run
         The folder of a run of the task reading.
     """
-    predict_for_task("reading", run, str(passage), question, options=options)
+    predict_for_task("reading", run, passage_question, options)
 
 
-def ask(photo: Path, question: str, *, run: Path, options: PredictionFlags = None) -> None:
+def ask(*photo_question: str, run: Path, options: PredictionFlags = None) -> None:
     """Answer a question about an image; --show draws the regions that it looked at.
 
     Parameters
     ----------
-    photo
-        The image.
-    question
-        What to ask, in quotes.
+    photo_question
+        Images, or folders of them; and what to ask, in quotes.
     run
         The folder of a run of the task vqa.
     """
-    predict_for_task("vqa", run, str(photo), question, options=options)
+    predict_for_task("vqa", run, photo_question, options)
 
 
-def caption(photo: Path, *, run: Path, options: PredictionFlags = None) -> None:
+def caption(*photo: str, run: Path, options: PredictionFlags = None) -> None:
     """Say what is in a photograph; --show draws where it looked for each word.
 
     Parameters
     ----------
     photo
-        The image.
+        Images, or folders of them.
     run
         The folder of a run of the task captioning.
     """
-    predict_for_task("captioning", run, str(photo), options=options)
+    predict_for_task("captioning", run, photo, options)
 
 
-def transcribe(sound: Path, *, run: Path, options: PredictionFlags = None) -> None:
+def transcribe(*sound: str, run: Path, options: PredictionFlags = None) -> None:
     """Write down what is said in a sound file; --show draws where it listened for each symbol.
 
     Another rate and several channels are converted.
@@ -108,8 +192,8 @@ def transcribe(sound: Path, *, run: Path, options: PredictionFlags = None) -> No
     Parameters
     ----------
     sound
-        A sound file: wav, flac, ogg or mp3.
+        Sound files (wav, flac, ogg or mp3), or folders of them.
     run
         The folder of a run of the task speech.
     """
-    predict_for_task("speech", run, str(sound), options=options)
+    predict_for_task("speech", run, sound, options)

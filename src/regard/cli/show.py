@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 from regard.cli.output import open_console
 from regard.cli.runs import LoadFlags, LoadOptions
-from regard.errors import wrong
 
 if TYPE_CHECKING:
-    from regard.tasks.prediction import Prediction
+    pass
 
 
 def show(
@@ -36,7 +35,7 @@ def show(
     console = open_console()
     console.print(prediction.text, markup=False, soft_wrap=True)
     if html is not None:
-        save_page(prediction, html)
+        prediction.save(html)
         console.print(f"page: {html}", markup=False)
         return
     if output is None and prediction.map is not None:
@@ -45,7 +44,7 @@ def show(
         console.print(render_heat_map(*prediction.map, console.width), soft_wrap=True)
         return
     output = output or Path(f"{run.resolve().name}.png")
-    save_picture(prediction, output)
+    prediction.save(output)
     console.print(f"picture: {output}", markup=False)
 
 
@@ -53,20 +52,3 @@ def choose_outputs(output: Path | None, html: Path | None) -> tuple[Path | None,
     """Return the paths of the picture and of the page: an output that ends in .html is a page."""
     is_page = output is not None and output.suffix.lower() in (".html", ".htm")
     return (None, output) if is_page else (output, html)
-
-
-def save_picture(prediction: "Prediction", output: Path) -> None:
-    """Write the picture of where the model looked."""
-    from regard.inspect.draw.alignment import save_figure
-
-    save_figure(prediction.draw(), output)
-
-
-def save_page(prediction: "Prediction", path: Path) -> None:
-    """Write a report of where the model looked."""
-    from regard.inspect.draw.report import render_report, save_report
-
-    chapter = prediction.build_chapter()
-    if chapter is None:
-        raise wrong("html", "a prediction without a table of weights", "one that has it", "write --output picture.png")
-    save_report(render_report([chapter], prediction.text), path)

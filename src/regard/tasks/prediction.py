@@ -45,9 +45,9 @@ class LabeledWeights(NamedTuple):
 class Prediction(NamedTuple):
     """The answer of a model to one input, and its attention.
 
-    `text` is for people, `values` has the same for JSON. `map` is the attention for a terminal, and `draw` returns a
-    matplotlib figure of it. A page shows the `recording`, or `map` if there is none, over the `medium`: the picture or
-    sound whose parts are the columns.
+    `text` is for people, `values` has the same for JSON. `map` is the attention for a terminal, `weights` the same as
+    an array, `picture` a matplotlib figure of it, which `save` writes. A page shows the `recording`, or `map` if there
+    is none, over the `medium`: the picture or sound whose parts are the columns.
     """
 
     text: str
@@ -56,6 +56,39 @@ class Prediction(NamedTuple):
     map: LabeledWeights | None = None
     recording: Recording | None = None
     medium: Regions | Spectrogram | None = None
+
+    @property
+    def weights(self) -> Any:
+        """The attention as an array with a row for each `map.rows` and a column for each `map.columns`; or none."""
+        return None if self.map is None else np.array(self.map.weights)
+
+    @property
+    def picture(self) -> Any:
+        """A matplotlib figure of the attention."""
+        return self.draw()
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture (.png, .svg, .pdf), or a page to look through with exact weights (.html)."""
+        path = Path(path)
+        if path.suffix.lower() in (".html", ".htm"):
+            from regard.inspect.draw.report import render_report, save_report
+
+            chapter = self.build_chapter()
+            if chapter is None:
+                expected = "one that has it"
+                raise wrong("html", "a prediction without a table of weights", expected, "write --output picture.png")
+            save_report(render_report([chapter], self.text), path)
+            return
+        from regard.inspect.draw.alignment import save_figure
+
+        save_figure(self.draw(), path)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        size = "" if self.map is None else f", weights {len(self.map.rows)} × {len(self.map.columns)}"
+        return f"Prediction({self.text!r}{size})"
 
     def build_chapter(self) -> Chapter | None:
         """Return what a page shows of it, or none if there are no weights to show."""

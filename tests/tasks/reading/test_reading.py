@@ -64,12 +64,13 @@ def test_what_cannot_be_asked_is_one_sentence(regard: Regard) -> None:
     Path("latin.txt").write_bytes("Zürich".encode("latin1"))
     Path("long.txt").write_text("word " * 5001)
     long = " ".join(["who"] * 61)
+    Path("empty").mkdir()
     cases = {
         ("blank.txt", "Who?"): "passage: got blank.txt without a word, expected some text; fix: check the file",
         ("none.txt", "Who?"): "passage: got no file none.txt, expected a text file; fix: check the path",
         ("latin.txt", "Who?"): "latin.txt: got byte 0xfc in line 1, expected UTF-8 text; fix: convert it",
         ("long.txt", "Who?"): "passage: got 5001 words, expected at most 5000; fix: cut it into parts",
-        (".", "Who?"): "passage: got ., which is a folder, expected a file; fix: name a file in it",
+        ("empty", "Who?"): "folder: got empty without such a file, expected some that end in .txt, .md; fix: check",
         ("passage.txt", " "): "question: got no word, expected some words; fix: write the question in quotes",
         ("passage.txt", long): "question: got 61 words, expected at most 60, the limit of this run; fix: ask in fewer",
     }

@@ -1,6 +1,6 @@
 """Predictions of a trained regression."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.compute.attend import AttentionResult
 from regard.errors import wrong
 from regard.tasks.data.points import is_number
-from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction
+from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
 from regard.tasks.regression.task import KnownPoints, load_known_points
 from regard.tasks.tensor_task import TensorPredictor, Tensors
 
@@ -47,14 +48,19 @@ class RegressionPredictor(TensorPredictor):
         known = self.task.sets
         new = self.parse_inputs(words)
         with torch.no_grad():
-            found = {
-                name: attended.output[0]
-                for name, attended in self.model.attend_three_ways(known.inputs.normalize(new)).items()
-            }
-        values = {name: float(known.values.denormalize(value)) for name, value in found.items()}
+            found = self.model.attend_three_ways(known.inputs.normalize(new))
+        values = {name: float(known.values.denormalize(one.output[0])) for name, one in found.items()}
         text = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
         given = dict(zip(known.names, new[0].tolist(), strict=True))
-        return Prediction(text, {"inputs": given, **values}, self.draw_fits)
+        return Prediction(text, {"inputs": given, **values}, self.draw_fits, self.build_map(found))
+
+    def build_map(self, found: Mapping[str, AttentionResult]) -> LabeledWeights:
+        """Return the weights of all known points, by their values, those first that the learned width puts nearest."""
+        tables = {name: one.weights.dense()[0] for name, one in found.items()}
+        order = tables["learned"].argsort(descending=True)
+        values = self.task.sets.values.denormalize(self.model.values)[order, 0]
+        rows = [table[order].tolist() for table in tables.values()]
+        return LabeledWeights(rows, [f"{value:.4g}" for value in values.tolist()], list(tables))
 
     def parse_inputs(self, words: Sequence[str]) -> Tensor:
         """Return the inputs that were typed, or those of the first point that was held out."""
