@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -262,3 +263,48 @@ def test_the_sizes_of_a_handle_are_known_at_no_cost() -> None:
 def test_what_cannot_be_asked_for_is_one_sentence(ask: Callable[[Weights], object], sentence: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         ask(attend(*tensors()).weights)
+
+
+@pytest.mark.parametrize("case", ["plain", "lengths", "plus one", "bilinear and gaussian"])
+def test_an_index_is_that_of_the_dense_weights(case: str) -> None:
+    query, key, value = (torch.randn(B, H, n, d, dtype=torch.float64) for n, d in ((L, D), (S, D), (S, E)))
+    parts = {name: part.double() if isinstance(part, torch.nn.Module) else part for name, part in CASES[case].items()}
+    output, weights = attend(query, key, value, **parts)
+    dense = weights.dense()
+    torch.testing.assert_close(output, dense @ value)
+    for index in (
+        0,
+        (0, 2),
+        (1, slice(None), 3),
+        (0, 1, -1, 4),
+        (..., slice(1, 3), slice(2, None)),
+        (..., slice(0, 5, 2), slice(None)),
+        (..., slice(2, 2), slice(None)),
+        (slice(None), 1, ..., 0),
+        (0, None),
+        torch.tensor([1, 0]),
+        dense > 0.5,
+    ):
+        torch.testing.assert_close(weights[index], dense[index])
+    assert (weights.numpy() == dense.detach().numpy()).all()
+    assert (np.asarray(weights) == dense.detach().numpy()).all()
+    assert [tuple(row.shape) for row in weights] == [(H, L, S)] * B
+    for bad in (B, (0, 0, L), (0, 0, 0, 0, 0)):
+        with pytest.raises(IndexError):
+            weights[bad]
+
+
+def test_an_index_computes_only_the_rows_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(B, L, D)
+    handle, asked = attend(x, x, x).weights, []
+    compute = Weights._compute_rows
+    monkeypatch.setattr(Weights, "_compute_rows", lambda own, *rows: asked.append(rows) or compute(own, *rows))
+    handle[0, 3], handle[:, 1:3], handle[1]
+    assert asked == [(3, 4), (1, 3), (0, L)]
+
+
+def test_an_index_has_a_gradient() -> None:
+    x = torch.randn(L, D, requires_grad=True)
+    attend(x, x, x).weights[2, 1].backward()
+    assert x.grad is not None
+    assert x.grad[2].abs().sum() > 0

@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from regard.algebra.masks import Causal, Lengths, Mask
+from regard.algebra.masks import Causal, Lengths, Mask, Window
 from regard.algebra.normalizers import Sparsemax
 from regard.algebra.scores import Gaussian
+from regard.errors import InputError
 from regard.layers import (
     Attention,
     DecoderBlock,
@@ -148,3 +149,43 @@ def test_dropout_is_in_residual_and_forward_and_rests_in_evaluation() -> None:
     assert not torch.equal(block(x), block(x))
     block.eval()
     assert torch.equal(block(x), block(x))
+
+
+def test_the_shortest_blocks_are_those_of_the_paper_and_of_torch() -> None:
+    """As many parameters as torch's layers of the same size, whose feed-forward network is given its width."""
+    x, encoded = torch.randn(B, L, 40), torch.randn(B, S, 40)
+    for block, twin in (
+        (EncoderBlock(40, heads=4), nn.TransformerEncoderLayer(40, 4, 160)),
+        (DecoderBlock(40, heads=4), nn.TransformerDecoderLayer(40, 4, 160)),
+    ):
+        assert sum(p.numel() for p in block.parameters()) == sum(p.numel() for p in twin.parameters())
+    block = DecoderBlock(40, heads=4).eval()
+    torch.testing.assert_close(block(x, encoded).output, block(x, block.begin(encoded)).output)
+
+
+def test_a_block_without_heads_or_attention_says_what_to_write() -> None:
+    with pytest.raises(InputError) as caught:
+        EncoderBlock(40)
+    expected = "heads: got None, expected a number of heads; fix: write heads=8, or attention=Attention(40, heads=8)"
+    assert str(caught.value) == expected
+
+
+def test_the_mask_of_a_decoder_block_is_joined_with_the_causal_one_and_steps_agree() -> None:
+    block = decoder(PreNorm, None, H)
+    x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
+    whole = block(x, source, mask=Window(before=2, after=9))
+    seen = whole.own.dense() > 0
+    assert not seen[..., Causal().table(L, L).logical_not()].any()
+    assert not seen[..., 4, 1].any()
+    assert seen[..., 4, 2].all()
+    state = block.begin(source)
+    for step in range(L):
+        out = block(x[:, step : step + 1], state, mask=Window(before=2, after=9))
+        torch.testing.assert_close(out.output[:, 0], whole.output[:, step])
+        state = out.state
+
+
+def test_the_eps_of_a_norm_is_given_with_the_residual() -> None:
+    block = EncoderBlock(40, heads=4, residual=PostNorm.with_eps(1e-12))
+    assert type(block.attention_residual) is PostNorm
+    assert block.attention_residual.norm.eps == block.forward_residual.norm.eps == 1e-12

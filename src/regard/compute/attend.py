@@ -25,12 +25,20 @@ _checked_plans: dict[object, "CheckedPlan"] = {}
 
 
 class AttentionResult(NamedTuple):
-    """The output of attention, a handle on its weights, and the plan by which it was computed."""
+    """The output of attention and a handle on its weights: `output, weights = attend(query, key, value)`."""
 
     output: Output
     weights: Weights
-    log_prob: Float[Tensor, "*lead query"] | None
-    plan: Plan
+
+    @property
+    def log_prob(self) -> Float[Tensor, "*lead query"] | None:
+        """The log-probability of the keys that a random aggregate chose; None after others."""
+        return self.weights.log_prob
+
+    @property
+    def plan(self) -> Plan:
+        """The plan by which it was computed."""
+        return self.weights.plan
 
 
 class CheckedPlan(NamedTuple):
@@ -130,10 +138,11 @@ def _build_result(computed: Computation, lead: tuple[int, ...], finite: FiniteIn
         output = output.expand(*lead, *output.shape[-2:])
     if log_prob is not None and log_prob.shape[:-1] != lead:
         log_prob = log_prob.expand(*lead, log_prob.shape[-1])
-    weights = Weights(computed.call, computed.result, None if finite is None else finite.nan_weights)
+    nan_rows = None if finite is None else finite.nan_weights
+    weights = Weights(computed.call, computed.result, computed.plan, log_prob, nan_rows)
     if not torch.compiler.is_compiling() and WATCHERS.get():
         notify_watchers(weights)
-    return AttentionResult(output, weights, log_prob, computed.plan)
+    return AttentionResult(output, weights)
 
 
 def check_and_plan(

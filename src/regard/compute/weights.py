@@ -4,8 +4,9 @@ import copy
 import functools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from regard.algebra.aggregates import Soft
@@ -21,6 +22,7 @@ from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
 from regard.compute.lowering.backend import BackendResult
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
+from regard.compute.planning import Plan
 from regard.errors import StaleError, format_message, wrong
 
 PARTS = tuple(f"tensor of the {name}" for name in Parts._fields)
@@ -53,21 +55,28 @@ class RowTotals(NamedTuple):
 class Weights:
     """A handle on the weights; nothing is computed before it is asked for. Dropout is not in them.
 
-    `dense()` has a gradient; the others have none. They are the weights of the call that made them: if its
-    tensors were changed in place since, by an optimizer for example, asking raises a `StaleError`.
+    `dense()` and indexing have a gradient; the others have none. They are the weights of the call that made them: if
+    its tensors were changed in place since, by an optimizer for example, asking raises a `StaleError`.
 
     >>> from regard import attend
     >>> q, k, v = torch.zeros(1, 2), torch.eye(2), torch.eye(2)
-    >>> attend(q, k, v).weights.dense()
-    tensor([[0.5000, 0.5000]])
+    >>> output, weights = attend(q, k, v)
+    >>> weights.dense(), weights[0, 1], weights.numpy().shape
+    (tensor([[0.5000, 0.5000]]), tensor(0.5000), (1, 2))
     """
 
-    __slots__ = ("_call", "_lead", "_nan_rows", "_totals", "_versions")
+    __slots__ = ("_call", "_lead", "_log_prob", "_nan_rows", "_plan", "_totals", "_versions")
 
     def __init__(
-        self, call: AttentionCall, result: BackendResult, nan_rows: Bool[Tensor, "*#lead query"] | None = None
+        self,
+        call: AttentionCall,
+        result: BackendResult,
+        plan: Plan,
+        log_prob: Float[Tensor, "*lead query"] | None = None,
+        nan_rows: Bool[Tensor, "*#lead query"] | None = None,
     ) -> None:
         self._call, self._nan_rows, self._versions = call, nan_rows, record_versions(call)
+        self._plan, self._log_prob = plan, log_prob
         self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
         self._totals = RowTotals(result.form, result.total) if known else None  # type: ignore[arg-type]
@@ -81,6 +90,16 @@ class Weights:
     def call(self) -> AttentionCall:
         """Return the call that was computed."""
         return self._call
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan by which the call was computed."""
+        return self._plan
+
+    @property
+    def log_prob(self) -> Float[Tensor, "*lead query"] | None:
+        """Return the log-probability of the keys that a random aggregate chose; None after others."""
+        return self._log_prob
 
     @property
     def totals(self) -> RowTotals | None:
@@ -98,7 +117,29 @@ class Weights:
         other = copy.copy(self)
         *rest, groups, heads = self.shape[:-2]
         other._lead = (*rest, groups * heads)
+        other._log_prob = None if self._log_prob is None else self._log_prob.flatten(-3, -2)
         return other
+
+    def __getitem__(self, index: Any) -> Float[Tensor, "..."]:
+        """Return `dense()[index]`; if some queries are chosen by a number or a slice, only their rows are computed."""
+        rows, rest = _split_index(index, self.shape)
+        self._check_fresh()
+        return self._compute_rows(*rows)[rest]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.dense())
+
+    def __repr__(self) -> str:
+        return f"<Weights of shape {self.shape}: dense(), [...], numpy(), tile(), top(k), entropy()>"
+
+    def numpy(self) -> Float[np.ndarray, "*lead query key"]:
+        """Return all weights as an array."""
+        with torch.no_grad():
+            table: Float[np.ndarray, "*lead query key"] = self.dense().detach().cpu().numpy()
+        return table
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype=dtype)
 
     def dense(self) -> Float[Tensor, "*lead query key"]:
         """Return all weights."""
@@ -232,6 +273,25 @@ def _compute_scores(
         return scores, total, form.scale
     scores = scores * form.scale
     return scores if bias is None else scores + bias, total, 1.0
+
+
+def _split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple[int, int], Any]:
+    """Return the queries that an index needs, and the index of the same weights in a table of only these."""
+    parts, queries = list(index) if isinstance(index, tuple) else [index], shape[-2]
+    if not all(type(part) is int or isinstance(part, slice) or part is Ellipsis for part in parts):
+        return (0, queries), index
+    if parts.count(Ellipsis) == 1:
+        place = parts.index(Ellipsis)
+        parts[place : place + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
+    place = len(shape) - 2
+    if not place < len(parts) <= len(shape) or Ellipsis in parts:
+        return (0, queries), index  # all queries, or too many axes, which torch says
+    chosen = parts[place]
+    found = range(queries)[chosen] if isinstance(chosen, slice) else (range(queries)[chosen],)
+    if not found or (isinstance(chosen, slice) and found.step != 1):  # type: ignore[union-attr]
+        return (0, queries), index
+    parts[place] = slice(None) if isinstance(chosen, slice) else 0
+    return (found[0], found[-1] + 1), tuple(parts)
 
 
 def _check_step(name: str, part: slice) -> slice:

@@ -12,7 +12,7 @@ from regard.compute.attend import AttentionResult
 from regard.errors import wrong, wrong_kind
 from regard.layers.conversion import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism
-from regard.layers.memory import FULL, Memory, check_sequence, combine_masks, zero_harmful_padding
+from regard.layers.memory import FULL, Memory, check_sequence, combine_masks, zero_harmful_padding, zero_hidden
 from regard.layers.positions import Rotary, Start, check_start
 from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
@@ -101,8 +101,10 @@ class Attention(nn.Module):
         axes of the batch, and heads share it; or those of the batch and then one of heads. `mechanism` replaces the
         layer's in this call. The last query has the position of the last key.
         """
-        memory = self._as_memory(query, source, content)
         check_sequence("query", query)
+        if source is None and content is None:
+            return self.attend_self(zero_hidden(query, mask), mask=mask, mechanism=mechanism)[0]
+        memory = self._as_memory(source, content, mask)
         heads = self.projections.project_queries(query)
         rotated = self._rotate(heads, memory.length - query.shape[-2], _find_last_positions(memory, query.shape[-2]))
         return self.attend_heads(rotated, memory, mask=mask, mechanism=mechanism)
@@ -125,6 +127,7 @@ class Attention(nn.Module):
         before: Memory | None = None,
         mask: Mask = FULL,
         real: Mask = FULL,
+        mechanism: Mechanism | None = None,
     ) -> tuple[AttentionResult, Memory]:
         """Attend from a sequence to itself and what came `before`; return the memory of both, for what comes next.
 
@@ -135,7 +138,7 @@ class Attention(nn.Module):
         query, key, value = self.projections.project_self(zero_harmful_padding(sequence, real))
         memory = self._build_memory(key, value, real, start)
         memory = memory if before is None else before.append(memory)
-        return self.attend_heads(self._rotate(query, start), memory, mask=mask), memory
+        return self.attend_heads(self._rotate(query, start), memory, mask=mask, mechanism=mechanism), memory
 
     def attend_heads(
         self,
@@ -154,17 +157,19 @@ class Attention(nn.Module):
         attended = by(mechanism, self.projections, query, memory, mask, dropout)
         return attended._replace(output=self.projections.merge(attended.output))
 
-    def _as_memory(self, query: Tensor, source: Tensor | Memory | None, content: Tensor | None) -> Memory:
-        """Return the memory that is given, or that of the source, or that of the queries themselves."""
+    def _as_memory(self, source: Tensor | Memory | None, content: Tensor | None, mask: Mask) -> Memory:
+        """Return the memory that is given, or that of the source, of which the mask hides the padding."""
         if content is not None and not isinstance(source, Tensor):
             fix = "write layer(query, key, value)"
             raise wrong("content", describe(content), "a tensor, the source of the keys, beside it", fix)
         if isinstance(source, Memory):
             return source
-        if source is not None and not isinstance(source, Tensor):
+        if not isinstance(source, Tensor):
             fix = "write layer(x), layer(x, source) or layer(x, layer.remember(source))"
             raise wrong_kind("source", describe(source), "a tensor, or a Memory of projected keys and values", fix)
-        return self.remember(query if source is None else source, content)
+        check_sequence("source", source)
+        keys = zero_hidden(source, mask)
+        return self.remember(keys, keys if content is None or content is source else zero_hidden(content, mask))
 
     def _find_start(self, before: Memory, mask: Mask) -> Start:
         """Return the position of what follows `before`.
@@ -239,9 +244,4 @@ def _attend_by_group(
     query, mask = query.unflatten(-3, (parts.groups, -1)), mask.add_head_axis()
     key, value = memory.key.unsqueeze(-3), memory.value.unsqueeze(-3)
     attended = mechanism.attend(query, key, value, mask=mask, dropout=dropout)
-    return AttentionResult(
-        attended.output.flatten(-4, -3),
-        attended.weights.merge_heads(),
-        None if attended.log_prob is None else attended.log_prob.flatten(-3, -2),
-        attended.plan,
-    )
+    return AttentionResult(attended.output.flatten(-4, -3), attended.weights.merge_heads())

@@ -1,6 +1,8 @@
 """The blocks that stacks are made of: feed-forward, residual and norm, encoder, decoder."""
 
+import functools
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import nn
@@ -9,8 +11,9 @@ from regard.algebra.masks import Causal, Mask
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels.dropout import add_dropout, dropout, relu_dropout
 from regard.compute.weights import Weights
+from regard.errors import wrong
 from regard.layers.attention import Attention
-from regard.layers.memory import FULL, Memory, zero_harmful_padding
+from regard.layers.memory import FULL, Memory, combine_masks, zero_harmful_padding
 from regard.layers.projections import build_linear
 
 Stream = Float[Tensor, "*lead length size"]
@@ -46,12 +49,20 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """A residual connection with its norm around a part, which the caller computes between `prepare` and `combine`."""
+    """A residual connection with its norm around a part, which the caller computes between `prepare` and `combine`.
 
-    def __init__(self, size: int, *, dropout: float = 0.0) -> None:
+    `eps` is that of the norm. BERT has 1e-12 and ViT 1e-6, which a block takes as `residual=PreNorm.with_eps(1e-6)`.
+    """
+
+    def __init__(self, size: int, *, dropout: float = 0.0, eps: float = 1e-5) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(size)
+        self.norm = nn.LayerNorm(size, eps=eps)
         self.dropout = dropout
+
+    @classmethod
+    def with_eps(cls, eps: float) -> "ResidualKind":
+        """Return this kind of residual, with that `eps` in its norm."""
+        return functools.partial(cls, eps=eps)
 
     def add(self, stream: Stream, change: Stream) -> Stream:
         """Add a change to the stream, with dropout on the change while training."""
@@ -64,6 +75,9 @@ class Residual(nn.Module):
     @abstractmethod
     def combine(self, stream: Stream, change: Stream) -> Stream:
         """Return the stream after the part's change to it."""
+
+
+ResidualKind = Callable[..., Residual]
 
 
 class PreNorm(Residual):
@@ -94,7 +108,12 @@ class PostNorm(Residual):
 
 
 class Block(nn.Module):
-    """What encoder and decoder blocks share: a feed-forward network with its residual."""
+    """What encoder and decoder blocks share: a feed-forward network with its residual, and the order of the norms.
+
+    The paper puts the norm last (`residual=PostNorm`), and so do torch's layers and BERT. The default is norm first
+    (`PreNorm`), as in GPT-2 and later models: gradients then pass the residual connections unscaled, and deep stacks
+    train without a warm-up. After a stack of norm-first blocks comes one more norm, which the stack adds.
+    """
 
     feed_forward: nn.Module
     forward_residual: Residual
@@ -108,23 +127,28 @@ class Block(nn.Module):
 class EncoderBlock(Block):
     """Self-attention and feed-forward, each with its residual and norm. Vaswani et al. 2017, §3.1.
 
-    >>> block = EncoderBlock(6, attention=Attention(6, heads=2), feed_forward=FeedForward(6, 24))
-    >>> block(torch.randn(5, 7, 6)).shape
+    Attention with that many `heads` and a feed-forward network four times as wide, as in the paper, unless they are
+    given. The norm comes first; `residual=PostNorm` puts it last, as in the paper: see `Block`.
+
+    >>> EncoderBlock(6, heads=2)(torch.randn(5, 7, 6)).shape
     torch.Size([5, 7, 6])
+    >>> block = EncoderBlock(6, attention=Attention(6, groups=1, heads=2), feed_forward=FeedForward(6, 12))
     """
 
     def __init__(
         self,
         size: int,
         *,
-        attention: Attention,
-        feed_forward: nn.Module,
-        residual: type[Residual] = PreNorm,
+        heads: int | None = None,
+        attention: Attention | None = None,
+        feed_forward: nn.Module | None = None,
+        residual: ResidualKind = PreNorm,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        attention.role = "self"
-        self.attention, self.feed_forward = attention, feed_forward
+        self.attention = _choose_attention("attention", attention, size, heads)
+        self.attention.role = "self"
+        self.feed_forward = _choose_feed_forward(feed_forward, size, dropout)
         self.attention_residual, self.forward_residual = (residual(size, dropout=dropout) for _ in range(2))
 
     def forward(self, stream: Stream, *, mask: Mask = FULL, real: Mask = FULL) -> Stream:
@@ -154,27 +178,34 @@ class DecoderBlockOutput(NamedTuple):
 class DecoderBlock(Block):
     """Causal self-attention, attention to a source, and feed-forward. Vaswani et al. 2017, §3.1.
 
-    All positions at once and one position at a time are the same call: what is given is appended to the state.
+    All positions at once and one position at a time are the same call: what is given is appended to the state. The
+    norm comes first; `residual=PostNorm` puts it last, as in the paper: see `Block`.
 
-    >>> own, source = Attention(6, heads=2), Attention(6, heads=3, source=4)
-    >>> block = DecoderBlock(6, attention=own, source=source, feed_forward=FeedForward(6, 24))
-    >>> block(torch.randn(5, 7, 6), block.begin(torch.randn(5, 11, 4))).output.shape
+    >>> block = DecoderBlock(6, heads=2)
+    >>> block(torch.randn(5, 7, 6), torch.randn(5, 11, 6)).output.shape
     torch.Size([5, 7, 6])
+    >>> block = DecoderBlock(6, heads=2, source=Attention(6, heads=3, source=4))
+    >>> state = block.begin(torch.randn(5, 11, 4))  # the source is projected once
+    >>> first = block(torch.randn(5, 1, 6), state)
+    >>> second = block(torch.randn(5, 1, 6), first.state)
     """
 
     def __init__(
         self,
         size: int,
         *,
-        attention: Attention,
-        source: Attention,
-        feed_forward: nn.Module,
-        residual: type[Residual] = PreNorm,
+        heads: int | None = None,
+        attention: Attention | None = None,
+        source: Attention | None = None,
+        feed_forward: nn.Module | None = None,
+        residual: ResidualKind = PreNorm,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        attention.role, source.role = "self", "cross"
-        self.attention, self.source, self.feed_forward = attention, source, feed_forward
+        self.attention = _choose_attention("attention", attention, size, heads)
+        self.source = _choose_attention("source", source, size, heads)
+        self.attention.role, self.source.role = "self", "cross"
+        self.feed_forward = _choose_feed_forward(feed_forward, size, dropout)
         self.attention_residual, self.source_residual, self.forward_residual = (
             residual(size, dropout=dropout) for _ in range(3)
         )
@@ -183,13 +214,35 @@ class DecoderBlock(Block):
         """Return the state before the first position; the source is projected once."""
         return DecoderBlockState(None, self.source.remember(source, mask=mask))
 
-    def forward(self, stream: Stream, state: DecoderBlockState, *, real: Mask = FULL) -> DecoderBlockOutput:
-        """Return the stream after the block and the new state; `real` allows positions that are not padding."""
+    def forward(
+        self, stream: Stream, state: DecoderBlockState | Tensor, *, mask: Mask = FULL, real: Mask = FULL
+    ) -> DecoderBlockOutput:
+        """Return the stream after the block, the new state and the weights of both attentions.
+
+        `state` is that of the positions before, or the source itself if there are none. `real` allows positions that
+        are not padding; `mask` says which of them, out of those before it, a position sees: a `Window`, for example.
+        """
+        state = self.begin(state) if isinstance(state, Tensor) else state
         stream = zero_harmful_padding(stream, real)
         prepared = self.attention_residual.prepare(stream)
-        own, memory = self.attention.attend_self(prepared, before=state.own, mask=CAUSAL, real=real)
+        mask = combine_masks(CAUSAL, mask)
+        own, memory = self.attention.attend_self(prepared, before=state.own, mask=mask, real=real)
         stream = self.attention_residual.combine(stream, own.output)
         source = self.source.attend(self.source_residual.prepare(stream), state.source)
         stream = self.source_residual.combine(stream, source.output)
         stream = self.apply_feed_forward(stream)
         return DecoderBlockOutput(stream, DecoderBlockState(memory, state.source), own.weights, source.weights)
+
+
+def _choose_attention(name: str, attention: Attention | None, size: int, heads: int | None) -> Attention:
+    """Return the attention that is given, or one with that many heads."""
+    if attention is not None:
+        return attention
+    if heads is None:
+        raise wrong("heads", None, "a number of heads", f"write heads=8, or {name}=Attention({size}, heads=8)")
+    return Attention(size, heads=heads)
+
+
+def _choose_feed_forward(feed_forward: nn.Module | None, size: int, dropout: float) -> nn.Module:
+    """Return the network that is given, or one four times as wide as its input."""
+    return FeedForward(size, 4 * size, dropout=dropout) if feed_forward is None else feed_forward

@@ -7,7 +7,7 @@ import torch
 
 from regard.algebra.masks import Full, Lengths, Mask, Table
 from regard.algebra.masks.base import as_mask
-from regard.algebra.shapes import Float, Int, Integer, Keys, Tensor, Values, check_floats, describe
+from regard.algebra.shapes import Float, Int, Integer, Keys, Tensor, Values, broadcasts, check_floats, describe
 from regard.errors import wrong, wrong_kind
 
 FULL = Full()
@@ -144,6 +144,24 @@ def _has_finite_norm(source: Tensor) -> bool:
     """Return whether the sum of all squares is finite, so that the norm of every row is."""
     wide = torch.float32 if source.dtype in (torch.float16, torch.bfloat16) else None
     return math.isfinite(torch.linalg.vector_norm(source.detach(), dtype=wide).item())
+
+
+def zero_hidden(sequence: Float[Tensor, "*lead key width"], mask: Mask) -> Float[Tensor, "*lead key width"]:
+    """Return the sequence, with zeros at what the mask of a call hides from all queries if something is not finite.
+
+    Like `zero_harmful_padding`, for a mask that may differ by query and by head.
+    """
+    check_sequence("source", sequence)
+    if type(as_mask(mask)) is Full or (
+        sequence.device.type == "cpu" and not _is_tracing() and _has_finite_norm(sequence)
+    ):
+        return sequence
+    visible, batch = mask.find_visible_keys(sequence.shape[-2], sequence.device), sequence.dim() - 2
+    if visible is not None and visible.dim() > batch + 1:  # behind the axes of the batch is that of heads
+        visible = visible.any(-2)
+    if visible is None or not broadcasts(tuple(visible.shape), tuple(sequence.shape[:-1])):
+        return sequence  # what does not fit, the check of the call says
+    return torch.where(visible[..., None], sequence, 0.0)
 
 
 def combine_masks(first: Mask, second: Mask) -> Mask:
