@@ -60,8 +60,8 @@ def compare(
 
 def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_json: bool) -> None:
     """Measure each kind of layer at each length, then draw and print it beside its formulas."""
-    from regard.inspect.draw.alignment import save_figure
     from regard.inspect.draw.complexity import draw_complexity
+    from regard.inspect.draw.output import save_figure
     from regard.models.complexity import measure_curves
 
     if len(lengths) < 2 or min(lengths) < 2:

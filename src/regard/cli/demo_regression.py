@@ -12,6 +12,7 @@ def run_regression_demo(output: Path, seed: int) -> None:
     """Fit a noisy curve by attention three ways and draw what each prediction looked at."""
     import numpy as np
 
+    from regard.inspect.draw.output import save_figure
     from regard.inspect.draw.regression import draw_regression
     from regard.layers.estimators import KERNELS, KernelRegressor
     from regard.tasks.data.points import evaluate_curve
@@ -29,5 +30,5 @@ def run_regression_demo(output: Path, seed: int) -> None:
         table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - evaluate_curve(new)) ** 2):.3f}")
     console = open_console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
-    draw_regression((x, y), new, evaluate_curve(new), fits).savefig(output, dpi=150)
+    save_figure(draw_regression((x, y), new, evaluate_curve(new), fits), output)
     console.print(f"picture: {output}")

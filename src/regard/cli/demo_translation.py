@@ -155,7 +155,8 @@ def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[Senten
 
 def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path, console: Console) -> None:
     """Draw the alignment of the longest of the short sentences that are translated right."""
-    from regard.inspect.draw.alignment import draw_alignment, save_figure
+    from regard.inspect.draw.alignment import draw_alignment
+    from regard.inspect.draw.output import save_figure
     from regard.inspect.draw.terminal import render_heat_map
 
     right = [place for place, fine in enumerate(one.find_exact(pairs)) if fine and len(pairs[place].source) <= SHORT]

@@ -32,7 +32,7 @@ def show(
     """
     if length < 2:
         raise wrong("--length", length, "at least 2", "write --length 60")
-    from regard.inspect.draw.alignment import save_figure
+    from regard.inspect.draw.output import save_figure
     from regard.inspect.draw.positions import draw_positions
     from regard.layers.positions import rotation, sinusoids
 

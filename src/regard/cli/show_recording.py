@@ -83,12 +83,12 @@ def draw(recording: "Recording", site: str, head: int | None, output: Path | Non
         names = columns or number_positions(weights.keys), rows or number_positions(weights.queries)
         console.print(render_heat_map(table.tolist(), *names, console.width), soft_wrap=True)
         return
-    from regard.inspect.draw.alignment import draw_alignment, save_figure
+    from regard.inspect.draw.alignment import draw_alignment
+    from regard.inspect.draw.color_scale import ColorScale
+    from regard.inspect.draw.output import save_figure
 
-    kind = "difference" if isinstance(weights, Difference) else "weights"
-    # All weights of a long attention are small: let the largest be the darkest.
-    largest = float(table.abs().max()) or 1.0 if table.shape != (weights.queries, weights.keys) else 1.0
-    save_figure(draw_alignment(table.numpy(), columns, rows, title, kind=kind, largest=largest), output)
+    scale = ColorScale("difference" if isinstance(weights, Difference) else "weights")
+    save_figure(draw_alignment(table.numpy(), columns, rows, title, scale=scale), output)
     console.print(f"picture: {output}", markup=False)
 
 

@@ -69,7 +69,7 @@ def show_best(result: "TranslationResult", output: Path | None, console: Console
 
         console.print(render_heat_map(best.weights.tolist(), result.source, best.tokens, console.width), soft_wrap=True)
         return
-    from regard.inspect.draw.alignment import save_figure
+    from regard.inspect.draw.output import save_figure
     from regard.tasks.translation.predictor import draw_attention
 
     save_figure(draw_attention(best, result.source), output)

@@ -57,7 +57,11 @@ def test_the_fonts_of_the_system_come_first() -> None:
     assert "Noto Sans SC" not in letters.families
     figure = draw_alignment(WEIGHTS, CHINESE, CHINESE, "注意力")
     assert unwritten(figure) == set()
-    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == CHINESE
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == [
+        "我",
+        "喜\n欢",
+        "注\n意\n力",
+    ]  # from top to bottom
 
 
 def test_the_font_of_the_extra_is_used_where_the_system_has_none(without_system: None) -> None:

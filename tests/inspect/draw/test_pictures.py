@@ -13,6 +13,7 @@ from regard.inspect.draw.head_grid import draw_head_grid
 from regard.inspect.draw.overlay import draw_overlay
 from regard.inspect.draw.positions import draw_positions
 from regard.inspect.draw.spectrogram import draw_spectrogram
+from regard.layers.positions import sinusoids
 
 
 def table(rows: int, columns: int, seed: int = 0) -> np.ndarray:
@@ -92,7 +93,7 @@ def test_lines_join_what_looks_with_what_is_looked_at() -> None:
     assert ends == [([0, 0], [1, 2]), ([0, 1], [1, 0]), ([0, 0], [1, 1])]  # thickest last
     widths = lines.get_linewidth()
     assert list(widths) == sorted(widths)
-    assert {text.get_text() for text in figure.axes[0].texts} == set("abxyz")
+    assert {text.get_text() for text in figure.axes[0].texts} == {*"abxyz", "query", "key"}
 
 
 def test_a_picture_is_bright_where_it_was_looked_at() -> None:
@@ -123,8 +124,18 @@ def test_positions_that_are_alike_have_a_cosine_of_one() -> None:
     angles = np.outer(np.arange(7), [1.0, 0.1])
     encoding = np.concatenate([np.sin(angles), np.cos(angles)], 1)
     figure = draw_positions(encoding)
-    alike = cells(figure, 2)
+    alike = cells(figure, 3)
     expected = np.cos(angles[:, None] - angles).mean(-1)  # sin·sin + cos·cos, over two frequencies
     assert alike == pytest.approx(expected)
     assert (cells(figure) == encoding).all()
-    assert len(figure.axes[1].lines) == 4
+
+
+def test_curves_of_positions_vary_each_at_its_own_frequency() -> None:
+    """Of 64 dimensions of 60 positions, sine and cosine have the same frequency, and most hardly change."""
+    encoding = sinusoids(60, 64).numpy()
+    figure = draw_positions(encoding)
+    chosen = [int(text.get_text()) for text in figure.axes[2].get_yticklabels()]
+    assert len(chosen) == 4
+    turns = [int(np.count_nonzero(np.diff(np.sign(np.diff(encoding[:, place]))))) for place in chosen]
+    assert turns == sorted(set(turns), reverse=True)  # all different
+    assert min(np.ptp(encoding[:, chosen], axis=0)) > 0.5

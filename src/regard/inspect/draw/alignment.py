@@ -1,20 +1,22 @@
 """Draw attention as a heat map: one row for each query, one column for each key."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from regard.errors import wrong
 from regard.inspect.draw.arrays import Numbers
-from regard.inspect.draw.axes import MOST, Axis, add_title, check_table, draw_grid_lines, label, paint
-from regard.inspect.draw.colors import Kind
+from regard.inspect.draw.axes import MOST, Axis, check_table, draw_grid_lines, label, paint
+from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.fonts import choose_fonts
+from regard.inspect.draw.output import save_figure
+from regard.inspect.draw.sheet import TEXT, Sheet
+from regard.inspect.draw.words import Language, localize
 
-CELL = 0.27  # inches
+__all__ = ["draw_alignment", "save_figure"]
+
+CELL, SMALLEST = (0.15, 0.27), 0.1  # inches
+NUMBERED = 7.0  # inches of an axis that has only numbers
 LARGEST = 40.0  # inches: a picture of a page of text is still a picture
-FORMATS = (".png", ".svg", ".pdf")
 
 
 def draw_alignment(
@@ -23,44 +25,44 @@ def draw_alignment(
     target: Sequence[str] | None = None,
     title: str = "",
     *,
-    kind: Kind = "weights",
-    largest: float = 1.0,
+    names: tuple[str, str] = ("query", "key"),
+    scale: ColorScale | None = None,
+    language: Language = "en",
 ) -> Figure:
-    """Draw a heat map with every token beside its row or above its column; white is 0, the darkest is `largest`.
+    """Draw a heat map with every token of `target` beside its row, and of `source` above its column.
 
-    `weights` has a row for each target and a column for each source. Positions without tokens are numbered. With more
-    than a thousand, each cell shows the largest of several weights.
+    Positions without tokens are numbered. `names` are those of the rows and of the columns. White is 0; `scale` says
+    what the darkest is, by default what the weights need. With more than a thousand positions, each cell shows the
+    largest of several weights.
     """
     table = check_table(weights)
-    rows = Axis.from_tokens("target", target, table.shape[0])
-    columns = Axis.from_tokens("source", source, table.shape[1])
-    letters = choose_fonts([*rows.texts, *columns.texts, title])
-    width, height = (min(LARGEST, 1.6 + measure_inches(axis)) for axis in (columns, rows))
-    figure = Figure(figsize=(width + 0.6, height), layout="constrained")
-    axes = figure.subplots()
-    picture = paint(axes, table, kind, largest)
-    legend = label(axes, rows, columns, letters)
-    draw_grid_lines(axes, *table.shape)
-    figure.colorbar(picture, ax=axes, shrink=0.8, label="weight" if kind == "weights" else "difference")
-    pooled = ["each cell is the largest of several"] if max(table.shape) > MOST else []
-    add_title(figure, title, letters, legend, pooled)
-    return figure
+    scale = (scale or ColorScale()).fit(table)
+    down, across = (localize(name, language) for name in names)
+    rows = Axis.from_tokens("target", target, table.shape[0], down)
+    columns = Axis.from_tokens("source", source, table.shape[1], across)
+    bar = localize("weight" if scale.kind == "weights" else "difference", language)
+    letters = choose_fonts([*rows.texts, *columns.texts, title, down, across, bar], language)
+    sheet = Sheet(letters)
+    cell = choose_cell(max((axis.size for axis in (rows, columns) if not axis.has_only_numbers), default=1))
+    panel = sheet.add_panel(0.0, 0.0, measure_inches(columns, cell), measure_inches(rows, cell))
+    picture = paint(panel, table, scale)
+    legend = label(panel, rows, columns, letters, min(TEXT, 60 * cell))
+    draw_grid_lines(panel, *table.shape)
+    sheet.add_color_scale(picture, scale, bar, panel)
+    pooled = [localize("each cell is the largest of several", language)] if max(table.shape) > MOST else []
+    return sheet.finish(title, [*letters.explain(legend, language), *pooled])
 
 
-def measure_inches(axis: Axis) -> float:
-    """Return the length of an axis: cells are smaller if there are too many to read all tokens."""
-    if axis.has_only_numbers:
-        return 7.0
-    return axis.size * (CELL if axis.size <= 100 else max(0.01, 20.0 / axis.size))
+def choose_cell(size: int) -> float:
+    """Return the side of a cell in inches: smaller if there are many, but with room for a readable label.
+
+    >>> [choose_cell(size) for size in (1, 30, 60, 200)]
+    [0.27, 0.2, 0.15, 0.1]
+    """
+    low, high = CELL
+    return min(high, max(low, 6.0 / size)) if size <= 100 else max(SMALLEST, 15.0 / size)
 
 
-def save_figure(figure: Figure, path: Path | str) -> None:
-    """Write a figure in the format that its name ends in. The text in an SVG stays text."""
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        fix = f"write {path.with_suffix('.png')}"
-        raise wrong("output", path, f"a name that ends in {', '.join(FORMATS)}", fix)
-    if not path.parent.is_dir():
-        raise wrong("output", path, "a folder that exists", f"make {path.parent} first")
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        figure.savefig(path, dpi=150)
+def measure_inches(axis: Axis, cell: float) -> float:
+    """Return the length of an axis."""
+    return NUMBERED if axis.has_only_numbers else min(LARGEST - 2, axis.size * cell)

@@ -1,39 +1,41 @@
-"""Draw the parts that figures of attention share: weights, tokens beside them, titles and notes."""
+"""Draw the parts that figures of attention share: weights, and tokens beside them."""
 
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.collections import LineCollection
 from matplotlib.image import AxesImage
 
 from regard.errors import wrong
 from regard.inspect.draw.arrays import Numbers, to_array
-from regard.inspect.draw.colors import Kind, make_color_map
+from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.fonts import FontSet
+from regard.inspect.draw.labels import LONGEST, is_wide, measure_cells
+from regard.inspect.draw.sheet import GAP, TEXT
 
 MOST = 1000  # cells of an axis: of more, the largest of several is drawn
 TICKS = 220  # labels of an axis
 FEW = 24  # labels of an axis that has only numbers
-NO_FONT = "numbers stand for what no font here can write: install fonts-noto-cjk, or the extra zh"
+LONGEST_ROW = 48  # signs of a label beside a row, which has more room than one above a column
 Table = Float[np.ndarray, "row column"]
 
 
 class Axis(NamedTuple):
-    """The labels along one side; None if positions are numbered."""
+    """The labels along one side, None if positions are numbered; and the name of the axis."""
 
     tokens: Sequence[str] | None
     size: int
+    name: str = ""
 
     @classmethod
-    def from_tokens(cls, name: str, tokens: Sequence[str] | None, size: int) -> "Axis":
-        """Return an axis; raise unless there is one label for each position."""
+    def from_tokens(cls, what: str, tokens: Sequence[str] | None, size: int, name: str = "") -> "Axis":
+        """Return an axis; raise unless there is one label for each position. An error calls the labels `what`."""
         if tokens is not None and len(tokens) != size:
-            raise wrong(name, f"{len(tokens)} labels", f"{size}, one for each", "give a label to every position")
-        return cls(tokens, size)
+            raise wrong(what, f"{len(tokens)} labels", f"{size}, one for each", "give a label to every position")
+        return cls(tokens, size, name)
 
     @property
     def texts(self) -> list[str]:
@@ -82,54 +84,53 @@ def take_largest(part: Table, axis: int) -> Float[np.ndarray, " cell"]:
     return largest
 
 
-def paint(axes: Axes, table: Table, kind: Kind = "weights", largest: float = 1.0) -> AxesImage:
+def paint(axes: Axes, table: Table, scale: ColorScale) -> AxesImage:
     """Draw the cells of a table; position n is at n even if cells are pooled."""
     small, _ = pool_largest(table)
     rows, columns = table.shape
-    bounds = (-0.5, columns - 0.5, rows - 0.5, -0.5)
-    least = -largest if kind == "difference" else 0.0
+    low, high = scale.bounds
     return axes.imshow(
         small,
-        cmap=make_color_map(kind),
-        vmin=least,
-        vmax=largest,
+        cmap=scale.color_map,
+        vmin=low,
+        vmax=high,
         aspect="auto",
         interpolation="nearest",
-        extent=bounds,
+        extent=(-0.5, columns - 0.5, rows - 0.5, -0.5),
     )
 
 
-def label(axes: Axes, rows: Axis, columns: Axis, letters: FontSet) -> list[str]:
+def label(axes: Axes, rows: Axis, columns: Axis, letters: FontSet, points: float = TEXT) -> list[str]:
     """Write tokens beside the rows and above the columns; return the legend of those that had to be numbered."""
     axes.xaxis.tick_top()
-    across = letters.make_ticks(columns.texts)
-    down = letters.make_ticks(rows.texts, 1 + len(across.legend))
-    upright = all(len(tick) <= 2 for tick in across.ticks)
-    shown = columns.choose_ticks()
-    axes.set_xticks(shown, [across.ticks[tick] for tick in shown], rotation=0 if upright else 90, **letters.style)
+    axes.xaxis.set_label_position("top")
+    across = letters.make_ticks(columns.texts, longest=LONGEST)
+    down = letters.make_ticks(rows.texts, 1 + len(across.legend), longest=LONGEST_ROW)
+    label_columns(axes, [across.ticks[tick] for tick in columns.choose_ticks()], columns, letters, points)
     shown = rows.choose_ticks()
-    axes.set_yticks(shown, [down.ticks[tick] for tick in shown], **letters.style)
-    axes.tick_params(length=0)
+    axes.set_yticks(shown, [down.ticks[tick] for tick in shown], fontsize=points, **letters.style)
+    axes.tick_params(length=0, pad=72 * GAP / 3)
+    for name, write in ((columns.name, axes.set_xlabel), (rows.name, axes.set_ylabel)):
+        if name:
+            write(letters.spell_missing(name), fontsize=TEXT, labelpad=5, **letters.style)
     return across.legend + down.legend
+
+
+def label_columns(axes: Axes, texts: Sequence[str], columns: Axis, letters: FontSet, points: float) -> None:
+    """Write labels above columns: Latin turned, Chinese from top to bottom, and all as they are if they are short."""
+    upright = all(measure_cells(text) <= 2 for text in texts)
+    stacked = [not upright and all(map(is_wide, text)) for text in texts]
+    written = ["\n".join(text) if stack else text for text, stack in zip(texts, stacked, strict=True)]
+    axes.set_xticks(columns.choose_ticks(), written, fontsize=points, linespacing=1.0, **letters.style)
+    for text, stack in zip(axes.get_xticklabels(), stacked, strict=True):
+        text.set_rotation(0 if upright or stack else 90)
 
 
 def draw_grid_lines(axes: Axes, rows: int, columns: int) -> None:
     """Draw thin lines between cells, if there are few enough to see them."""
-    axes.tick_params(which="minor", length=0)
     if max(rows, columns) > 100:
         return
-    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="#dddddd", linewidth=0.5)
-
-
-def add_title(
-    figure: Figure, title: str, letters: FontSet, legend: Sequence[str] = (), notes: Sequence[str] = ()
-) -> None:
-    """Write a title above, and below it the legend of tokens that no font can write, and notes."""
-    if title:
-        figure.suptitle(letters.spell_missing(title), **letters.style)
-    below = [", ".join(legend), NO_FONT, *notes] if legend else notes
-    if below:
-        lines = [line for note in below for line in wrap(note, max(40, int(12 * figure.get_figwidth())))]
-        figure.supxlabel("\n".join(lines), fontsize="x-small", color="#666666", **letters.style)
+    right, bottom = columns - 0.5, rows - 0.5
+    upright = [[(place - 0.5, -0.5), (place - 0.5, bottom)] for place in range(1, columns)]
+    level = [[(-0.5, place - 0.5), (right, place - 0.5)] for place in range(1, rows)]
+    axes.add_collection(LineCollection([*upright, *level], colors="#dddddd", linewidths=0.5), autolim=False)

@@ -6,14 +6,24 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import category, name
 
 from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager
 from matplotlib.ft2font import FT2Font
 
-from regard.inspect.draw.labels import make_visible, shorten
+from regard.errors import wrong
+from regard.inspect.draw.labels import LONGEST, make_visible, shorten
+from regard.inspect.draw.words import CHINESE, Language, localize
 
 DEFAULT_FAMILY = "DejaVu Sans"
 EXTRA = "zhplot"  # the package of the extra `zh` that has a font with Chinese
+CJK = "fonts-noto-cjk, or the extra zh"
+# What to install for characters whose Unicode names begin so. Color emoji are bitmaps, which matplotlib cannot draw.
+PACKAGES = {
+    **dict.fromkeys(("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH"), CJK),
+    **dict.fromkeys(("DEVANAGARI", "BENGALI", "TAMIL", "THAI", "ETHIOPIC", "KHMER", "TIBETAN"), "fonts-noto-core"),
+}
+SYMBOLS, LETTERS = "fonts-symbola", "fonts-noto-core"
 
 
 class TickLabels(NamedTuple):
@@ -34,11 +44,11 @@ class FontSet(NamedTuple):
         """Properties of a text in these fonts; a dollar sign in it does not begin a formula."""
         return {"fontfamily": list(self.families), "parse_math": False}
 
-    def make_ticks(self, tokens: Sequence[str], first: int = 1) -> TickLabels:
+    def make_ticks(self, tokens: Sequence[str], first: int = 1, longest: int = LONGEST) -> TickLabels:
         """Return tokens as ticks. One that no font can write is a number in brackets, which the legend explains.
 
-        >>> FontSet((DEFAULT_FAMILY,), frozenset("年")).make_ticks(["2026年", "a b", "2026年"])
-        TickLabels(ticks=['[1]', 'a␣b', '[1]'], legend=['[1] 2026U+5E74'])
+        >>> FontSet((DEFAULT_FAMILY,), frozenset("年")).make_ticks(["2026年", "a ", "2026年"])
+        TickLabels(ticks=['[1]', 'a␣', '[1]'], legend=['[1] 2026U+5E74'])
         """
         numbers: dict[str, int] = {}
         ticks = []
@@ -47,17 +57,52 @@ class FontSet(NamedTuple):
             if self.missing & set(text):
                 ticks.append(f"[{numbers.setdefault(text, first + len(numbers))}]")
             else:
-                ticks.append(shorten(text))
-        return TickLabels(ticks, [f"[{number}] {self.spell_missing(text)}" for text, number in numbers.items()])
+                ticks.append(shorten(text, longest))
+        return TickLabels(ticks, [f"[{number}] {self.describe(text)}" for text, number in numbers.items()])
 
     def spell_missing(self, text: str) -> str:
         """Return the text with missing characters spelled by their numbers instead of empty boxes."""
         return "".join(f"U+{ord(sign):04X}" if sign in self.missing else sign for sign in text)
 
+    def describe(self, text: str) -> str:
+        """Return what a text is, if it cannot be written: the name of a symbol, or its characters by their numbers.
 
-def choose_fonts(texts: Iterable[str]) -> FontSet:
+        >>> FontSet((DEFAULT_FAMILY,), frozenset("🙂")).describe("🙂")
+        'slightly smiling face'
+        """
+        is_symbol = len(text) == 1 and category(text) == "So"
+        return name(text, "").lower() if is_symbol else self.spell_missing(text)
+
+    def explain(self, legend: Sequence[str], language: Language = "en") -> list[str]:
+        """Return the notes on ticks that are numbers: what they stand for, and which fonts to install."""
+        if not legend:
+            return []
+        packages = localize(" or ", language).join(dict.fromkeys(map(find_package, sorted(self.missing))))
+        what = localize("numbers stand for what no font here can write", language)
+        return [", ".join(legend), f"{what}: {localize('install {}', language).format(packages)}"]
+
+
+def find_package(sign: str) -> str:
+    """Return the package that has a font for a character.
+
+    >>> find_package("年"), find_package("न"), find_package("🙂")
+    ('fonts-noto-cjk, or the extra zh', 'fonts-noto-core', 'fonts-symbola')
+    """
+    known = PACKAGES.get(name(sign, "").replace("-", " ").partition(" ")[0])
+    return known or (LETTERS if category(sign)[0] in "LM" else SYMBOLS)
+
+
+def choose_fonts(texts: Iterable[str], language: Language = "en") -> FontSet:
     """Return fonts of this machine that together have all characters of the texts, as few as possible."""
-    wanted = {sign for text in texts for sign in make_visible(text)} | set("…[]U+")
+    words = set("".join(CHINESE.values())) if language == "zh" else set()
+    letters = find_fonts({sign for text in texts for sign in make_visible(text)} | words | set("…[]U+ "))
+    if words & letters.missing:
+        raise wrong("language", "zh", "a font with Chinese on this machine", f"install {CJK}")
+    return letters
+
+
+def find_fonts(wanted: set[str]) -> FontSet:
+    """Return fonts that have as many of the characters as possible: matplotlib's own, then as few more as possible."""
     families = [DEFAULT_FAMILY]
     missing = wanted - read_characters(Path(findfont(FontProperties(family=DEFAULT_FAMILY))))
     for path in chain(find_system_fonts(), find_extra_fonts()) if missing else ():

@@ -1,20 +1,31 @@
 """Draw all heads side by side: a row for each layer, a column for each head."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from regard.errors import wrong
 from regard.inspect.draw.arrays import Numbers, to_heads
-from regard.inspect.draw.axes import add_title, check_table, paint
-from regard.inspect.draw.colors import Kind
+from regard.inspect.draw.axes import Table, check_table, paint
+from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.fonts import choose_fonts
-from regard.inspect.draw.labels import shorten
+from regard.inspect.draw.sheet import SMALL, Sheet
+from regard.inspect.draw.words import Language, localize
 
-SIZE = 1.15  # inches of one head
+SMALLEST, LARGEST, ALL = 0.42, 1.1, 7.6  # inches of one head, and of all heads of a layer
+BETWEEN = 0.06  # inches
+LINE = 24  # signs of a line of a layer's name
 
 
-def draw_head_grid(layers: Mapping[str, Numbers] | Numbers, title: str = "", *, kind: Kind = "weights") -> Figure:
+def draw_head_grid(
+    layers: Mapping[str, Numbers] | Numbers,
+    title: str = "",
+    *,
+    scale: ColorScale | None = None,
+    language: Language = "en",
+) -> Figure:
     """Draw every head of every layer, small and without tokens; layers may differ in heads, queries and keys.
 
     The weights of a layer are (head, query, key). Without a mapping from names to weights, they are those of one layer.
@@ -23,21 +34,42 @@ def draw_head_grid(layers: Mapping[str, Numbers] | Numbers, title: str = "", *, 
     if not layers:
         raise wrong("layers", "none", "at least one", "record a model that attends")
     tables = {name: [check_table(head) for head in to_heads("layers", heads)] for name, heads in layers.items()}
-    wide = max(map(len, tables.values()))
-    letters = choose_fonts([*tables, title])
-    figure = Figure(figsize=(1.4 + SIZE * wide, 0.7 + SIZE * len(tables)), layout="constrained")
-    grid = figure.subplots(len(tables), wide, squeeze=False)
-    picture = None
-    for row, (name, heads) in zip(grid, tables.items(), strict=True):
-        for head, axes in enumerate(row):
-            axes.set(xticks=[], yticks=[])
-            axes.set_visible(head < len(heads))
-            if head < len(heads):
-                picture = paint(axes, heads[head], kind)
-        row[0].set_ylabel(letters.spell_missing(shorten(name)), rotation=0, ha="right", va="center", **letters.style)
-    for head, axes in enumerate(grid[0]):
-        axes.set_title(f"head {head + 1}", fontsize="small")
-    if picture is not None:
-        figure.colorbar(picture, ax=grid, shrink=0.6, aspect=40, label="weight" if kind == "weights" else "difference")
-    add_title(figure, title, letters)
-    return figure
+    scale = (scale or ColorScale()).fit(*(head for heads in tables.values() for head in heads))
+    names = ("head", "weight" if scale.kind == "weights" else "difference", "rows are queries, columns are keys")
+    heading, bar, note = (localize(name, language) for name in names)
+    sheet = Sheet(choose_fonts([*tables, title, heading, bar, note], language))
+    panels = draw_heads(sheet, tables, scale)
+    row = Bbox.union([panel.get_position(original=True) for panel in panels])
+    sheet.write(heading, (row.x0 + row.x1) / 2, sheet.measure().y1 + 0.03, ha="center", va="bottom")
+    sheet.add_color_scale(panels[0].images[0], scale, bar, *panels)
+    return sheet.finish(title, [note])
+
+
+def draw_heads(sheet: Sheet, tables: Mapping[str, Sequence[Table]], scale: ColorScale) -> list[Axes]:
+    """Draw a row of small maps for each layer, with numbers above the first row and names at the left."""
+    step = min(LARGEST, max(SMALLEST, ALL / max(map(len, tables.values()))))
+    panels = []
+    for row, (name, heads) in enumerate(tables.items()):
+        for head, table in enumerate(heads):
+            panel = sheet.add_panel(head * step, -row * step, step - BETWEEN, step - BETWEEN)
+            panel.set(xticks=[], yticks=[])
+            paint(panel, table, scale)
+            panels.append(panel)
+            if head == 0:
+                text, style = sheet.letters.spell_missing(break_name(name)), sheet.letters.style
+                panel.set_ylabel(text, rotation=0, ha="right", va="center", fontsize=SMALL, **style)
+    for head in range(max(map(len, tables.values()))):
+        sheet.write(str(head + 1), head * step + (step - BETWEEN) / 2, 0.03, ha="center", va="bottom")
+    return panels
+
+
+def break_name(name: str) -> str:
+    """Return the name of a layer in lines, broken behind dots: it is whole, and leaves room for the heads.
+
+    >>> break_name("encoder.layers.11.self_attention")
+    'encoder.layers.11.\\nself_attention'
+    """
+    lines: Sequence[str] = [""]
+    for part in name.replace(".", ".\n").split("\n"):
+        lines = [*lines[:-1], lines[-1] + part] if len(lines[-1] + part) <= LINE or not lines[-1] else [*lines, part]
+    return "\n".join(lines)

@@ -3,15 +3,21 @@
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 
 from regard.errors import wrong
 from regard.inspect.draw.arrays import Numbers, to_array
-from regard.inspect.draw.axes import add_title
+from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.fonts import choose_fonts
+from regard.inspect.draw.labels import make_visible, shorten
+from regard.inspect.draw.sheet import TEXT, Sheet
+from regard.inspect.draw.words import Language, localize
 
 ACROSS = 5  # pictures in a line
-SIDE = 2.0  # inches
+SIDE, BETWEEN, HEADING = 1.35, 0.1, 0.24  # inches
 SHADOW = 0.25  # brightness of regions without weight
 
 
@@ -22,6 +28,7 @@ def draw_overlay(
     *,
     title: str = "",
     grid: tuple[int, int] | None = None,
+    language: Language = "en",
 ) -> Figure:
     """Draw the image once as it is, then once for each word, bright where the weights of that word lie.
 
@@ -35,21 +42,33 @@ def draw_overlay(
         got = f"weights of shape {weights.shape} for {len(words)} words"
         shape = "a square grid" if grid is None else f"a grid of {down} × {across}"
         raise wrong("weights", got, f"a row for each word over {shape}", "give one weight for each region")
-    letters = choose_fonts([*words, title])
-    columns = min(ACROSS, len(words) + 1)
-    rows = -(-(len(words) + 1) // columns)
-    figure = Figure(figsize=(columns * SIDE, rows * (SIDE + 0.3)), layout="constrained")
-    figure.subplots(rows, columns, squeeze=False)
-    panels = figure.axes
-    for panel in panels:
-        panel.set_axis_off()
-    panels[0].imshow(image, interpolation="nearest")
-    for panel, word, row in zip(panels[1:], words, weights, strict=False):
-        panel.imshow(shade_image(image, row.reshape(down, across)), interpolation="nearest")
-        label = f"{letters.spell_missing(word)}  {row.max():.2f}"
-        panel.set_title(label, fontsize=9, **letters.style)
-    add_title(figure, title, letters)
-    return figure
+    letters = choose_fonts([*words, title], language)
+    sheet = Sheet(letters)
+    high = SIDE * min(2.0, max(0.5, image.shape[0] / image.shape[1]))
+    shaded = [shade_image(image, row.reshape(down, across)) for row in weights]
+    for place, picture in enumerate([image, *shaded]):
+        line, column = divmod(place, ACROSS)
+        panel = sheet.add_panel(column * (SIDE + BETWEEN), -line * (high + HEADING), SIDE, high)
+        show_image(panel, picture)
+    for panel, word, row in zip(sheet.figure.axes[1:], words, weights, strict=True):
+        heading = f"{shorten(letters.spell_missing(make_visible(word)), 14)}  {row.max():.2f}"
+        panel.set_title(heading, fontsize=TEXT, pad=3, **letters.style)
+    add_light_scale(sheet, language)
+    return sheet.finish(title)
+
+
+def show_image(panel: Axes, image: np.ndarray) -> None:
+    """Show an image without ticks and frame."""
+    panel.imshow(image, interpolation="nearest", aspect="auto")
+    panel.set_axis_off()
+
+
+def add_light_scale(sheet: Sheet, language: Language) -> None:
+    """Draw the brightness of regions and what it means."""
+    grays = np.linspace(SHADOW, 1, 64)[:, None].repeat(3, 1)
+    colors = ScalarMappable(Normalize(0, 1), ListedColormap(grays))
+    name = localize("relative weight", language)
+    sheet.add_color_scale(colors, ColorScale(largest=1.0), name, *sheet.figure.axes)
 
 
 def shade_image(image: np.ndarray, grid: np.ndarray) -> np.ndarray:

@@ -3,42 +3,81 @@
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from regard.inspect.draw.arrays import Numbers, to_array
-from regard.inspect.draw.colors import make_color_map
+from regard.inspect.draw.axes import check_table, paint
+from regard.inspect.draw.color_scale import ColorScale
+from regard.inspect.draw.fonts import choose_fonts
+from regard.inspect.draw.sheet import GAP, Sheet
+from regard.inspect.draw.words import Language, localize
 
 COLORS = ("#888888", "#0072b2", "#d55e00")  # they differ in grey and for the color-blind too (Okabe & Ito)
-LINES = (":", "--", "-")
+STYLES = (":", "--", "-")
+WIDE, NARROW, HIGH = 3.2, 1.5, 2.3  # inches of the curve, of a map, and of both
+Fits = Mapping[str, tuple[Numbers, Numbers]]
 
 
 def draw_regression(
     points: tuple[Numbers, Numbers],
     grid: Numbers,
     truth: Numbers,
-    fits: Mapping[str, tuple[Numbers, Numbers]],
+    fits: Fits,
     across: str = "x",
+    title: str = "",
+    *,
+    language: Language = "en",
 ) -> Figure:
     """Draw truth, points and every fit on the left; then the weights of each fit, new points down, known points across.
 
-    `across` names the horizontal axis.
+    `across` names the horizontal axis. The maps share one color scale, so that their weights can be compared.
     """
-    points = (to_array("points", points[0]), to_array("points", points[1]))
-    grid, truth = to_array("grid", grid), to_array("truth", truth)
-    figure = Figure(figsize=(4.2 + 2.6 * len(fits), 3.6), layout="constrained")
-    axes = figure.subplots(1, 1 + len(fits), width_ratios=[1.7] + [1.0] * len(fits))
-    curve = axes[0]
-    curve.plot(grid, truth, color="black", linewidth=1, label="truth")
-    curve.plot(*points, "o", color="black", alpha=0.35, markersize=4, label="training points")
-    for (name, (values, _)), color, line in zip(fits.items(), COLORS, LINES, strict=False):
-        curve.plot(grid, to_array("fits", values), line, color=color, linewidth=2, label=name)
-    curve.set(xlabel=across, ylabel="y")
-    curve.legend(frameon=False, fontsize="small")
-    order = np.argsort(points[0])
-    for axis, (name, (_, weights)) in zip(axes[1:], fits.items(), strict=True):
-        picture = axis.imshow(
-            to_array("fits", weights, axes=2)[:, order], cmap=make_color_map(), aspect="auto", interpolation="nearest"
-        )
-        axis.set(title=name, xlabel="training points, sorted", ylabel="new points")
-        figure.colorbar(picture, ax=axis, shrink=0.8)
-    return figure
+    known = to_array("points", points[0]), to_array("points", points[1])
+    tables = {name: check_table(weights)[:, np.argsort(known[0])] for name, (_, weights) in fits.items()}
+    scale = ColorScale().fit(*tables.values())
+    sheet = Sheet(choose_fonts([title, across, *fits], language))
+    curve = sheet.add_panel(0.0, 0.0, WIDE, HIGH)
+    sheet.name_axes(curve, localize(across, language), "y")
+    marks = [
+        Line2D(to_array("grid", grid), to_array("truth", truth), color="black", linewidth=1),
+        Line2D(*known, color="black", alpha=0.35, marker="o", markersize=4, linestyle="", markeredgewidth=0),
+        *(
+            Line2D(to_array("grid", grid), to_array("fits", values), color=color, linestyle=line, linewidth=2)
+            for (values, _), color, line in zip(fits.values(), COLORS, STYLES, strict=False)
+        ),
+    ]
+    for mark, name in zip(marks, ("truth", "training points", *fits), strict=False):
+        mark.set_label(localize(name, language))
+        curve.add_line(mark)
+    curve.autoscale_view()
+    sheet.add_key(marks, 0.0, sheet.measure(curve).y0 - GAP, columns=3)
+    panels = draw_maps(sheet, tables, scale, language)
+    if panels:
+        sheet.add_color_scale(panels[0].images[0], scale, localize("weight", language), *panels)
+    return sheet.finish(title)
+
+
+def draw_maps(sheet: Sheet, tables: Mapping[str, np.ndarray], scale: ColorScale, language: Language) -> list[Axes]:
+    """Draw the weights of each fit; only the first map names the rows, which all of them share."""
+    panels = []
+    for name, table in tables.items():
+        panel = sheet.add_panel(0.0, 0.0, NARROW, HIGH)
+        rows = "" if panels else localize("new points", language)
+        paint(panel, table, scale)
+        sheet.name_axes(panel, localize("training points, sorted", language), rows, localize(name, language))
+        panel.set_xticks(choose_ends(table.shape[1]), list(map(str, choose_ends(table.shape[1], 1))))
+        panel.set_yticks(*([], []) if panels else (choose_ends(len(table)), list(map(str, choose_ends(len(table), 1)))))
+        sheet.move_right(panel)
+        panels.append(panel)
+    return panels
+
+
+def choose_ends(size: int, first: int = 0) -> list[int]:
+    """Return the first and the last position.
+
+    >>> choose_ends(5), choose_ends(5, 1), choose_ends(1)
+    ([0, 4], [1, 5], [0])
+    """
+    return sorted({first, first + size - 1})

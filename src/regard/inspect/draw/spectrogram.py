@@ -6,9 +6,14 @@ from matplotlib.figure import Figure
 
 from regard.errors import wrong
 from regard.inspect.draw.arrays import Numbers, to_array
-from regard.inspect.draw.axes import add_title, check_table
-from regard.inspect.draw.colors import make_color_map
+from regard.inspect.draw.axes import LONGEST_ROW, check_table
+from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.fonts import choose_fonts
+from regard.inspect.draw.sheet import GAP, TEXT, Sheet
+from regard.inspect.draw.words import Language, localize
+
+WIDE, SOUND, ROW = 5.6, 1.1, 0.17  # inches of the time, of the sound, and of each query
+TALLEST = 38.0  # inches
 
 
 def draw_spectrogram(
@@ -17,31 +22,39 @@ def draw_spectrogram(
     queries: Sequence[str],
     seconds: float | None = None,
     title: str = "",
+    *,
+    scale: ColorScale | None = None,
+    language: Language = "en",
 ) -> Figure:
     """Draw the spectrogram, low frequencies at the bottom, and under it the weights of each query over time.
 
     `values` has a row for each band and a column for each frame.
     """
-    values = to_array("values", values, axes=2)
-    table = check_table(weights)
+    values, table = to_array("values", values, axes=2), check_table(weights)
     if len(queries) != table.shape[0]:
         raise wrong("queries", f"{len(queries)} labels", str(table.shape[0]), "give one for each query")
+    scale = (scale or ColorScale()).fit(table)
     end = float(values.shape[1]) if seconds is None else seconds
-    letters = choose_fonts([*queries, title])
-    height = min(40.0, 0.22 * len(queries) + 0.6)
-    figure = Figure(figsize=(9.0, 1.8 + height), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, height])
+    letters = choose_fonts([*queries, title], language)
+    sheet = Sheet(letters)
+    above = sheet.add_panel(0.0, 0.0, WIDE, SOUND)
     above.imshow(values, origin="lower", aspect="auto", cmap="gray_r", extent=(0, end, 0, values.shape[0]))
-    above.set_ylabel("band")
-    bounds = (0, end, len(queries) - 0.5, -0.5)
+    above.set(xticks=[], yticks=[0, values.shape[0]])
+    sheet.name_axes(above, "", localize("band", language))
+    below = sheet.add_panel(0.0, -SOUND - GAP, WIDE, min(TALLEST, ROW * len(queries)))
+    low, high = scale.bounds
     picture = below.imshow(
-        table, cmap=make_color_map(), vmin=0, vmax=1, aspect="auto", extent=bounds, interpolation="nearest"
+        table,
+        cmap=scale.color_map,
+        vmin=low,
+        vmax=high,
+        aspect="auto",
+        extent=(0, end, len(queries) - 0.5, -0.5),
+        interpolation="nearest",
     )
-    ticks = letters.make_ticks(queries)
-    below.set_yticks(range(len(queries)), labels=ticks.ticks)
-    for text in below.get_yticklabels():
-        text.set(**letters.style)
-    below.set_xlabel("frame" if seconds is None else "time (s)")
-    figure.colorbar(picture, ax=[above, below], shrink=0.6, label="weight")
-    add_title(figure, title, letters, ticks.legend)
-    return figure
+    ticks = letters.make_ticks(queries, longest=LONGEST_ROW)
+    below.set_yticks(range(len(queries)), ticks.ticks, fontsize=TEXT, **letters.style)
+    below.tick_params(axis="y", length=0)
+    sheet.name_axes(below, localize("frame" if seconds is None else "time (s)", language))
+    sheet.add_color_scale(picture, scale, localize("weight", language), above, below)
+    return sheet.finish(title, letters.explain(ticks.legend, language))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from regard.errors import wrong
+from regard.tasks.data.vocabulary import END, SPECIAL
 from regard.tasks.inversion.config import RULES
 from regard.tasks.inversion.sequences import (
     FIRST,
@@ -42,7 +43,7 @@ class InversionPredictor(TensorPredictor):
         with torch.no_grad():
             one = decode_greedily(self.model, source, lengths, attention=True)[0]
         answer, right = decode_letters(one.tokens), decode_letters(apply_rule(ids, data.rule))
-        rows, columns = [*answer, "⏹"], [*letters, "⏹"]
+        rows, columns = [*answer, SPECIAL[END]], [*letters, SPECIAL[END]]
         shown = None if one.weights is None else LabeledWeights(one.weights.tolist(), columns, rows)
         text = f"{answer}, {'right' if answer == right else f'should be {right}'}"
         values = {"source": letters, "said": answer, "right": answer == right}

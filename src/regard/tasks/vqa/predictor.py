@@ -76,7 +76,8 @@ class VqaPredictor:
             "shares": {name: round(share, 6) for share, name in ranked},
         }
         rows = [f"look {number}" for number in range(1, len(weights) + 1)]
-        return build_region_prediction(answer, values, photo, weights, rows, join_words(f"{question} {answer}"))
+        title = f"question: {join_words(question)}\nanswer: {join_words(answer)}"
+        return build_region_prediction(answer, values, photo, weights, rows, title)
 
     def check_question(self, question: str) -> str:
         """Return the words of a question; raise if there are none, too many, or unknown ones."""
