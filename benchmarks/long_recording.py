@@ -62,7 +62,7 @@ MOVE = """async ({ how, seconds }) => {
 def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     """The recording in a file, and how long it took to observe, and to draw a picture of it in Python."""
     from regard.inspect.draw.alignment import draw_alignment
-    from regard.inspect.draw.alignment import save_figure as draw
+    from regard.inspect.draw.output import save_figure as draw
     from regard.inspect.draw.chapters import pool_labels
 
     model, (query, key) = LongAttention(), draw_long_inputs(Sizes(1, length, 64, 1))
@@ -72,7 +72,7 @@ def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     seen = time.perf_counter()
     table = recording["LongAttention"].downsample(0, how="max").numpy()
     names = pool_labels(None, length, len(table))
-    draw(draw_alignment(table, names, names, largest=float(table.max())), folder / "first.png")
+    draw(draw_alignment(table, names, names), folder / "first.png")
     drawn = time.perf_counter()
     Recording(recording).save(folder / "long.safetensors")
     return folder / "long.safetensors", [

@@ -79,7 +79,7 @@ class Prediction(NamedTuple):
                 raise wrong("html", "a prediction without a table of weights", expected, "write --output picture.png")
             save_report(render_report([chapter], self.text), path)
             return
-        from regard.inspect.draw.alignment import save_figure
+        from regard.inspect.draw.output import save_figure
 
         save_figure(self.draw(), path)
 

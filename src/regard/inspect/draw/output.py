@@ -15,7 +15,7 @@ MARGIN = 0.05  # inches around what is drawn
 LARGEST_SCALE = 8
 SHOWN = 4000  # pixels of the longer side in a notebook, at most
 # Text in an SVG stays text. A PDF has TrueType outlines: many journals take no others. Equal figures are equal files.
-STYLE = {"svg.fonttype": "none", "svg.hashsalt": "regard", "pdf.fonttype": 42}
+STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "regard", "pdf.fonttype": 42}
 Background = Literal["white", "transparent"]
 
 

@@ -1,6 +1,7 @@
 """Draw a curve that attention fits, and the weights behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,7 +16,7 @@ from regard.inspect.draw.sheet import GAP, Sheet
 from regard.inspect.draw.words import Language, localize
 
 COLORS = ("#888888", "#0072b2", "#d55e00")  # they differ in grey and for the color-blind too (Okabe & Ito)
-STYLES = (":", "--", "-")
+STYLES: Sequence[Literal[":", "--", "-"]] = (":", "--", "-")
 WIDE, NARROW, HIGH = 3.2, 1.5, 2.3  # inches of the curve, of a map, and of both
 Fits = Mapping[str, tuple[Numbers, Numbers]]
 
@@ -61,7 +62,7 @@ def draw_regression(
 
 def draw_maps(sheet: Sheet, tables: Mapping[str, np.ndarray], scale: ColorScale, language: Language) -> list[Axes]:
     """Draw the weights of each fit; only the first map names the rows, which all of them share."""
-    panels = []
+    panels: list[Axes] = []
     for name, table in tables.items():
         panel = sheet.add_panel(0.0, 0.0, NARROW, HIGH)
         rows = "" if panels else localize("new points", language)
