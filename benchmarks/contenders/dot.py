@@ -44,15 +44,15 @@ def sdpa(sizes: Sizes) -> Contender:
     return Contender(lambda: F.scaled_dot_product_attention(query, key, value), (query, key, value))
 
 
-def choose_width(sizes: Sizes) -> float:
+def choose_bandwidth(sizes: Sizes) -> float:
     """A Gaussian that sees several keys: squared distances of standard normal numbers are about 2·dim."""
-    return float(sizes.dim**-0.5)
+    return float(sizes.dim**0.5)
 
 
 def gaussian(sizes: Sizes) -> Contender:
     """Our Nadaraya–Watson regression."""
     query, key, value = draw(sizes)
-    score = regard.Gaussian(width=choose_width(sizes))
+    score = regard.Gaussian(bandwidth=choose_bandwidth(sizes))
     return Contender(lambda: regard.attend(query, key, value, score=score).output, (query, key, value))
 
 
@@ -61,7 +61,7 @@ def gaussian_written_out(sizes: Sizes) -> Contender:
     query, key, value = draw(sizes)
 
     def forward() -> Tensor:
-        difference = (query.unsqueeze(-2) - key.unsqueeze(-3)) * choose_width(sizes)
+        difference = (query.unsqueeze(-2) - key.unsqueeze(-3)) / choose_bandwidth(sizes)
         return torch.softmax(-(difference**2).sum(-1) / 2, dim=-1) @ value
 
     return Contender(forward, (query, key, value))
@@ -72,7 +72,7 @@ def gaussian_cdist(sizes: Sizes) -> Contender:
     query, key, value = draw(sizes)
 
     def forward() -> Tensor:
-        return torch.softmax(-((torch.cdist(query, key) * choose_width(sizes)) ** 2) / 2, dim=-1) @ value
+        return torch.softmax(-((torch.cdist(query, key) / choose_bandwidth(sizes)) ** 2) / 2, dim=-1) @ value
 
     return Contender(forward, (query, key, value))
 

@@ -4,7 +4,7 @@ Names are found when they are first used, so that `import regard` and the comman
 
 >>> from regard import Causal, Gaussian, attend
 >>> x = torch.arange(3.0)[:, None]
->>> attend(x, x, x, score=Gaussian(width=10.0), mask=Causal()).output.flatten()
+>>> attend(x, x, x, score=Gaussian(bandwidth=0.1), mask=Causal()).output.flatten()
 tensor([0., 1., 2.])
 """
 

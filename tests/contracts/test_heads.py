@@ -42,8 +42,8 @@ TAKERS: dict[str, tuple[Callable[[Any], dict[str, Any]], str]] = {
     "sum": (lambda n: {"score": Dot() * n + Gaussian(0.5)}, "score.factor"),
     "laplacian": (lambda n: {"score": Laplacian() * n}, "score.factor"),
     "features": (lambda n: {"score": FeatureDot() * n, "normalizer": RowTotal()}, "score.factor"),
-    "gaussian's width": (lambda n: {"score": Gaussian(n)}, "score.width"),
-    "laplacian's width": (lambda n: {"score": Laplacian(n)}, "score.width"),
+    "gaussian's bandwidth": (lambda n: {"score": Gaussian(n)}, "score.bandwidth"),
+    "laplacian's bandwidth": (lambda n: {"score": Laplacian(n)}, "score.bandwidth"),
     "cosine's temperature": (lambda n: {"score": Cosine(n)}, "score.temperature"),
     "cap": (lambda n: {"score": Capped(Dot(), n)}, "score.cap"),
     "temperature": (lambda n: {"normalizer": Softmax(n)}, "normalizer.temperature"),
@@ -134,7 +134,7 @@ def test_what_is_no_number_is_refused(name: str, bad: Any) -> None:
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("name", ["dot", "gaussian's width", "temperature", "alpha", "cap"])
+@pytest.mark.parametrize("name", ["dot", "gaussian's bandwidth", "temperature", "alpha", "cap"])
 def test_grouped_heads_have_their_own_numbers(name: str, groups: int) -> None:
     make, _ = TAKERS[name]
     torch.manual_seed(1)

@@ -13,9 +13,9 @@ from regard.errors import PlanError
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 SCORES = {
     "gaussian": Gaussian(),
-    "narrow": Gaussian(width=30.0),
-    "wide": Gaussian(width=0.01),
-    "sum": Dot() * 1e-3 + 0.5 * Gaussian(width=2.0),
+    "narrow": Gaussian(bandwidth=1 / 30),
+    "wide": Gaussian(bandwidth=100.0),
+    "sum": Dot() * 1e-3 + 0.5 * Gaussian(bandwidth=0.5),
     "laplacian": Laplacian(),
 }
 PLACES = {
@@ -75,11 +75,11 @@ def test_the_plan_says_why_it_is_careful() -> None:
     assert plan.precision == torch.float64
     assert "precision: float64, because float32 would lose digits" in plan.explain()
     query, key, value = points("around 0 and 1e8", torch.float32)
-    plan = attend(query, key, value, score=Gaussian(width=30.0)).plan
+    plan = attend(query, key, value, score=Gaussian(bandwidth=1 / 30)).plan
     assert plan.backend == "stream"
     assert "only pairs taken one by one keep their digits" in plan.explain()
     with pytest.raises(PlanError, match="pairs taken one by one"):
-        attend(query, key, value, score=Gaussian(width=30.0), backend="sdpa")
+        attend(query, key, value, score=Gaussian(bandwidth=1 / 30), backend="sdpa")
     assert attend(*points("around 0", torch.float32), score=Gaussian()).plan.precision is None
 
 

@@ -8,7 +8,7 @@ from regard.errors import InputError
 from regard.layers.estimators import KERNELS, KernelRegressor
 
 
-@parametrize_with_checks([KernelRegressor(), KernelRegressor("gaussian", width=2.0)])
+@parametrize_with_checks([KernelRegressor(), KernelRegressor("gaussian", bandwidth=0.5)])
 def test_it_is_a_scikit_learn_estimator(estimator, check) -> None:  # type: ignore[no-untyped-def]
     check(estimator)
 
@@ -29,14 +29,14 @@ def test_the_average_is_the_average() -> None:
 
 
 def test_two_points_by_hand() -> None:
-    model = KernelRegressor("gaussian", width=1.0).fit([[0.0], [1.0]], [0.0, 1.0])
+    model = KernelRegressor("gaussian", bandwidth=1.0).fit([[0.0], [1.0]], [0.0, 1.0])
     assert np.allclose(model.predict([[0.0]]), 1 / (1 + np.exp(0.5)))
     assert np.allclose(model.attend([[0.0]]).weights.dense().sum(-1), 1.0)
 
 
 def test_several_outputs_are_read_at_once() -> None:
     x, y = np.arange(5.0)[:, None], np.stack([np.arange(5.0), -np.arange(5.0)], axis=1)
-    found = KernelRegressor("gaussian", width=50.0).fit(x, y).predict([[3.0]])
+    found = KernelRegressor("gaussian", bandwidth=0.02).fit(x, y).predict([[3.0]])
     assert np.allclose(found, [[3.0, -3.0]])
 
 

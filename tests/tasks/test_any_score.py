@@ -38,7 +38,7 @@ PLACES = [
     ("translation", "conv-tiny", "model.attention.score"),
     ("translation", "transformer-tiny", "model.transformer.score"),
     ("translation", "transformer-tiny", "model.transformer.source_score"),
-    ("regression", "one-width", "model.score"),
+    ("regression", "one-bandwidth", "model.score"),
     ("speech", "location", "speller.attention.score"),
     ("reading", "bidaf", "reader.score"),
     ("digits", "gated", "model.score"),

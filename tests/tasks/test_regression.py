@@ -28,10 +28,10 @@ def test_a_csv_is_learned_and_asked_in_its_own_units(regard: Regard) -> None:
     rows = random.uniform(0, 100, (120, 2))
     lines = [f"{a},{b},{1000 + 3 * a}" for a, b in rows]
     Path("table.csv").write_text("\n".join(["a,b,value", *lines]))
-    fields = BRIEF | {"widths": "each", "stop.steps": 120}
+    fields = BRIEF | {"bandwidths": "each", "stop.steps": 120}
     report = walk(regard, "regression", "table.csv", fields=fields, cut_at=30, item=("50,20",))["test"]
     assert report["learned"] < 0.2 * report["fixed"]
-    assert "y, as the learned width has it" in Path("shown.svg").read_text()
+    assert "y, as the learned bandwidth has it" in Path("shown.svg").read_text()
     answer = regard("predict", "run", "50", "20").output
     assert float(answer.split("learned")[1]) == pytest.approx(1150, abs=15)
 
@@ -48,7 +48,7 @@ def test_another_file_is_measured_in_the_units_of_the_run(regard: Regard) -> Non
         assert found["average"] > 500  # a spread of 26 around 45, seen from an average of 5
 
 
-def test_the_fixed_width_is_the_definition() -> None:
+def test_the_fixed_bandwidth_is_the_definition() -> None:
     config = import_task("regression").configure(None, (), {})
     learned = import_task("regression").build_task(config)
     model = learned.model()
@@ -63,7 +63,7 @@ def test_no_point_is_predicted_from_itself() -> None:
     learned = import_task("regression").build_task(import_task("regression").configure(None, (), {}))
     model = learned.model()
     with torch.no_grad():
-        model.width.fill_(1e4)  # with itself in sight the loss would be 0
+        model.sharpness.fill_(1e4)  # with itself in sight the loss would be 0
     batch = learned.load_training(0)
     assert float(learned.loss(model, batch).total.detach()) > 1
 

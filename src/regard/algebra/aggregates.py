@@ -94,11 +94,12 @@ class Gumbel(RowAggregate):
     random = True
 
     per_head_settings = ("temperature",)
+    temperature: float | Tensor
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
         fix = "start at 1.0 and anneal it"
-        self.temperature = check_setting("temperature", temperature, fix_if_not_positive=fix)
+        self.hold("temperature", check_setting("temperature", temperature, fix_if_not_positive=fix))
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         return AggregateResult(self.draw_relaxed(weights, pairs, seed))

@@ -14,8 +14,8 @@ from regard.errors import find_nearest, wrong
 
 SCORES: Mapping[str, Callable[[Sizes], Score]] = {
     **collect_entries(scores),
-    "dot+gaussian": lambda _: Dot() + 0.5 * Gaussian(width=0.5),
-    "dot+laplacian": lambda _: ScaledDot() + Laplacian(width=0.5),
+    "dot+gaussian": lambda _: Dot() + 0.5 * Gaussian(bandwidth=2.0),
+    "dot+laplacian": lambda _: ScaledDot() + Laplacian(bandwidth=2.0),
 }
 
 BIASES: Mapping[str, Callable[[Sizes], Bias | None]] = {"none": lambda _: None, **collect_entries(biases)}

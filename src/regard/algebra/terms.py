@@ -56,9 +56,21 @@ class Term(nn.Module):
                 if isinstance(setting, Tensor) and setting.dim():
                     yield name, setting
 
+    def hold(self, name: str, setting: float | Tensor) -> None:
+        """Keep a setting: a tensor then follows `.to()` and is in the `state_dict`, as a parameter or as a buffer.
+
+        A tensor that was computed from others, and has a gradient to them, belongs to one call and stays an attribute.
+        """
+        fixed = isinstance(setting, Tensor) and not isinstance(setting, nn.Parameter) and not setting.requires_grad
+        if fixed:
+            self.register_buffer(name, setting)  # type: ignore[arg-type]
+        else:
+            setattr(self, name, setting)
+
     def tensors(self) -> tuple[Tensor, ...]:
-        """Return every tensor that a gradient may flow to, parameters or not, in a fixed order."""
-        tensors = [tensor for tensor in (*self.parameters(), *find_attributes(self)) if tensor.is_floating_point()]
+        """Return every tensor that the result depends on, parameters or not, in a fixed order."""
+        held = (*self.parameters(), *self.buffers(), *find_attributes(self))
+        tensors = [tensor for tensor in held if tensor.is_floating_point()]
         return tuple({id(tensor): tensor for tensor in tensors}.values())
 
     @property

@@ -97,12 +97,12 @@ def _build_dots() -> Iterator[BenchmarkPair]:
     import regard
 
     query, key, value = (_draw(2, 8, 512, 64) for _ in range(3))
-    gaussian = regard.Gaussian(width=0.125)
+    gaussian = regard.Gaussian(bandwidth=8.0)
     yield _build_pair(
         "Gaussian 2×8×512×512",
         "torch.cdist",
         lambda: regard.attend(query, key, value, score=gaussian).output,
-        lambda: torch.softmax(-0.5 * (0.125 * torch.cdist(query, key)) ** 2, dim=-1) @ value,
+        lambda: torch.softmax(-0.5 * (torch.cdist(query, key) / 8.0) ** 2, dim=-1) @ value,
     )
     yield _build_pair(
         "dot 2×8×512×512",

@@ -21,13 +21,13 @@ def run_regression_demo(output: Path, seed: int) -> None:
     x = np.sort(random.uniform(0, 5, 50))
     y = evaluate_curve(x) + random.normal(0, 0.5, 50)
     new = np.linspace(0, 5, 50)
-    table = Table("kernel", "width", "mean squared error on new points", box=None, pad_edge=False)
+    table = Table("kernel", "bandwidth", "mean squared error on new points", box=None, pad_edge=False)
     fits: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
     for kernel in KERNELS:
         model = KernelRegressor(kernel).fit(x[:, None], y)
         values = model.predict(new[:, None])
         fits[kernel] = values, model.attend(new[:, None]).weights.dense().numpy()
-        table.add_row(kernel, f"{model.width_:.2f}", f"{np.mean((values - evaluate_curve(new)) ** 2):.3f}")
+        table.add_row(kernel, f"{model.bandwidth_:.2f}", f"{np.mean((values - evaluate_curve(new)) ** 2):.3f}")
     console = open_console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
     save_figure(draw_regression((x, y), new, evaluate_curve(new), fits), output)

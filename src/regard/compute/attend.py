@@ -72,7 +72,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
 
     >>> from regard import Causal, Gaussian
     >>> x = torch.arange(3.0)[:, None]
-    >>> attend(x, x, x, score=Gaussian(width=10.0), mask=Causal()).output.flatten()
+    >>> attend(x, x, x, score=Gaussian(bandwidth=0.1), mask=Causal()).output.flatten()
     tensor([0., 1., 2.])
     """
     parts = Parts(score, bias, mask, normalizer, aggregate)

@@ -24,7 +24,7 @@ def test_far_below_the_cap_it_changes_little() -> None:
 
 
 def test_the_streamed_form_caps_the_streamed_score() -> None:
-    score, query, key = Capped(Gaussian(3.0), cap=5.0), torch.randn(5, 11).double(), torch.randn(7, 11).double()
+    score, query, key = Capped(Gaussian(1 / 3), cap=5.0), torch.randn(5, 11).double(), torch.randn(7, 11).double()
     assert torch.allclose(score.stream(query, key), score(query, key), rtol=0, atol=1e-12)
 
 

@@ -7,15 +7,15 @@ from regard import Laplacian
 
 def test_it_falls_with_the_sum_of_absolute_differences() -> None:
     query, key = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, -4.0], [0.0, 2.0], [0.0, 0.0]])
-    assert Laplacian(width=2.0)(query, key).tolist() == [[-14.0, -4.0, -0.0]]
+    assert Laplacian(bandwidth=0.5)(query, key).tolist() == [[-14.0, -4.0, -0.0]]
 
 
-def test_each_head_has_its_own_width() -> None:
-    widths = torch.tensor([0.5, 1.0, 3.0])
+def test_each_head_has_its_own_bandwidth() -> None:
+    bandwidths = torch.tensor([0.5, 1.0, 3.0])
     query, key = torch.randn(2, 3, 5, 11), torch.randn(2, 3, 7, 11)
-    together, plain = Laplacian(widths)(query, key), Laplacian(1.0)(query, key)
-    for head, width in enumerate(widths.tolist()):
-        assert torch.allclose(together[:, head], plain[:, head] * width, rtol=1e-5)
+    together, plain = Laplacian(bandwidths)(query, key), Laplacian(1.0)(query, key)
+    for head, bandwidth in enumerate(bandwidths.tolist()):
+        assert torch.allclose(together[:, head], plain[:, head] / bandwidth, rtol=1e-5)
 
 
 def test_the_streamed_distances_are_the_written_out_ones() -> None:

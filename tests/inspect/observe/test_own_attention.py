@@ -41,7 +41,7 @@ def test_a_layer_with_heads_and_groups(groups: int, mask: str, keep: str) -> Non
 
 
 MECHANISMS = {
-    "gaussian": Mechanism(Gaussian(width=0.7)),
+    "gaussian": Mechanism(Gaussian(bandwidth=1.4)),
     "sparsemax": Mechanism(normalizer=Sparsemax()),
     "alibi": Mechanism(bias=ALiBi(4)),
     "warm": Mechanism(normalizer=Softmax(temperature=2.0)),

@@ -20,10 +20,12 @@ class Prior(Bias):
     Lowers to: one more coordinate of the keys.
     """
 
+    prior: Tensor
+
     def __init__(self, prior: Float[Tensor, "*lead key"]) -> None:
         super().__init__()
         check_tensor("prior", prior)
-        self.prior = prior
+        self.hold("prior", prior)
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return self.prior[..., None, pairs.column[0]]
@@ -52,10 +54,12 @@ class Dense(Bias):
     Lowers to: a dense float mask if no gradient is needed, else query blocks.
     """
 
+    table: Tensor
+
     def __init__(self, table: Float[Tensor, "*lead query key"]) -> None:
         super().__init__()
         check_tensor("table", table)
-        self.table = table
+        self.hold("table", table)
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return self.table[..., pairs.row[:, 0], :][..., pairs.column[0]]

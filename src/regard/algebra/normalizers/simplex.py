@@ -30,11 +30,12 @@ class Softmax(RowNormalizer):
     form = "softmax"
     shift_invariant = True
     per_head_settings = ("temperature",)
+    temperature: float | Tensor
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
         fix = "use 1.0 for plain softmax, Argmax() for 0"
-        self.temperature = check_setting("temperature", temperature, fix_if_not_positive=fix)
+        self.hold("temperature", check_setting("temperature", temperature, fix_if_not_positive=fix))
 
     @classmethod
     def learned(cls, temperature: float = 1.0, *, heads: int | None = None) -> "Softmax":
@@ -111,10 +112,11 @@ class Entmax(RowNormalizer):
 
     shift_invariant = True
     per_head_settings = ("alpha",)
+    alpha: float | Tensor
 
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
         super().__init__()
-        self.alpha = check_setting("alpha", alpha)
+        self.hold("alpha", check_setting("alpha", alpha))
         _check_alpha(alpha)
 
     @classmethod
@@ -161,10 +163,11 @@ class Sigmoid(RowNormalizer):
 
     form = "elementwise"
     per_head_settings = ("shift",)
+    shift: float | Tensor
 
     def __init__(self, shift: float | Tensor = 0.0) -> None:
         super().__init__()
-        self.shift = check_setting("shift", shift)
+        self.hold("shift", check_setting("shift", shift))
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.sigmoid(widen(scores) + broadcast_per_head(self.shift), allowed).to(scores.dtype)

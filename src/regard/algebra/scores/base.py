@@ -184,26 +184,32 @@ AnyScore = TypeVar("AnyScore", bound=Score)
 
 
 class KernelScore(Score):
-    """A score that falls with a distance, the faster the larger its `width`: fixed or learned, one or one a head."""
+    """A score that falls with a distance, the slower the larger its `bandwidth`: fixed or learned, one or one a head.
+
+    The bandwidth is a number; a tensor with one for each head, which follows `.to()` and is in the `state_dict`; or a
+    parameter. Infinity makes all distances alike.
+    """
 
     head_blind = True
-    per_head_settings = ("width",)
+    per_head_settings = ("bandwidth",)
+    bandwidth: float | Tensor
 
-    def __init__(self, width: float | Tensor = 1.0) -> None:
+    def __init__(self, bandwidth: float | Tensor = 1.0) -> None:
         super().__init__()
-        self.width = check_setting("width", width)
+        fix = "use a small one, such as 0.1, for a kernel that sees only what is near"
+        self.hold("bandwidth", check_setting("bandwidth", bandwidth, fix_if_not_positive=fix))
 
     @classmethod
-    def learned(cls: type[AnyScore], width: float = 1.0, *, heads: int | None = None) -> AnyScore:
-        """Return one whose width is trained, for each head if heads are given."""
-        return cls(learn_setting(width, heads))
+    def learned(cls: type[AnyScore], bandwidth: float = 1.0, *, heads: int | None = None) -> AnyScore:
+        """Return one whose bandwidth is trained, for each head if heads are given."""
+        return cls(learn_setting(bandwidth, heads))
 
 
 class Sum(DotScore):
     """The sum of two scores. It has a dot form iff both have.
 
     >>> from regard.algebra.scores import Dot, Gaussian
-    >>> (Dot() + 0.5 * Gaussian(width=2.0)).form
+    >>> (Dot() + 0.5 * Gaussian(bandwidth=2.0)).form
     'dot'
     """
 
@@ -241,10 +247,12 @@ class Multiple(DotScore):
 
     head_blind = True
     per_head_settings = ("factor",)
+    factor: float | Tensor
 
     def __init__(self, score: Score, factor: float | Tensor) -> None:
         super().__init__()
-        self.score, self.factor = score, check_setting("factor", factor)
+        self.score = score
+        self.hold("factor", check_setting("factor", factor))
 
     @property
     def plan_key(self) -> Hashable:

@@ -28,11 +28,12 @@ class Capped(Score):
 
     head_blind = True
     per_head_settings = ("cap",)
+    cap: float | Tensor
 
     def __init__(self, score: Score, cap: float | Tensor = 30.0) -> None:
         super().__init__()
         self.score = score
-        self.cap = check_setting("cap", cap, fix_if_not_positive="use 30.0 or 50.0, the usual ones")
+        self.hold("cap", check_setting("cap", cap, fix_if_not_positive="use 30.0 or 50.0, the usual ones"))
 
     @property
     def plan_key(self) -> Hashable:

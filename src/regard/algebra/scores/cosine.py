@@ -29,10 +29,11 @@ class Cosine(DotScore):
 
     head_blind = True
     per_head_settings = ("temperature",)
+    temperature: float | Tensor
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
-        self.temperature = check_setting("temperature", temperature)
+        self.hold("temperature", check_setting("temperature", temperature))
 
     @classmethod
     def learned(cls, temperature: float = 0.1, *, heads: int | None = None) -> "Cosine":

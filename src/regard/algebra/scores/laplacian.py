@@ -14,20 +14,21 @@ from regard.compute.kernels.distance import compute_distances
 class Laplacian(KernelScore):
     r"""How close the query is to the key, by absolute differences.
 
-    $$ s_{ij} = -w \lVert q_i - k_j \rVert_1 $$
+    $$ s_{ij} = -\frac{\lVert q_i - k_j \rVert_1}{h} $$
 
-    with $w$ = `width`, fixed or learned, one or one for each head. Kim et al. 2019 (*Attentive Neural Processes*), §2.
+    with $h$ = `bandwidth`, fixed or learned, one or one for each head. Kim et al. 2019 (*Attentive Neural Processes*),
+    §2.
 
     Lowers to: query blocks; the distances come from `torch.cdist`, which writes no difference out.
 
-    >>> Laplacian(width=1.0)(torch.eye(2), torch.eye(2))
+    >>> Laplacian(bandwidth=1.0)(torch.eye(2), torch.eye(2))
     tensor([[-0., -2.],
             [-2., -0.]])
     """
 
     def forward(self, query: Queries, key: Keys) -> Scores:
-        return -broadcast_per_head(self.width) * (query[..., :, None, :] - key[..., None, :, :]).abs().sum(-1)
+        return -(query[..., :, None, :] - key[..., None, :, :]).abs().sum(-1) / broadcast_per_head(self.bandwidth)
 
     def stream(self, query: Queries, key: Keys) -> Scores:
         wide = torch.promote_types(query.dtype, torch.float32)
-        return -broadcast_per_head(self.width) * compute_distances(query, key, 1).to(wide)
+        return -compute_distances(query, key, 1).to(wide) / broadcast_per_head(self.bandwidth)

@@ -1,4 +1,4 @@
-"""Nadaraya–Watson regression: the average of known points, weighted by how near they are, with a learned width."""
+"""Nadaraya–Watson regression: the average of known points, weighted by how near they are, with a learned bandwidth."""
 
 from regard.tasks.regression.config import PRESETS, RegressionConfig
 from regard.tasks.regression.predictor import RegressionPredictor

@@ -35,7 +35,7 @@ class RegressionModel:
 
     score: str = "gaussian"  # a name of the catalog
     normalizer: str = "softmax"  # a name of the catalog
-    widths: Literal["one", "each"] = "one"  # one width for all inputs, or one for each
+    bandwidths: Literal["one", "each"] = "one"  # one bandwidth for all inputs, or one for each
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +57,7 @@ class RegressionConfig:
     )
 
 
-PRESETS = {"one-width": RegressionConfig(), "many-widths": RegressionConfig(model=RegressionModel(widths="each"))}
+PRESETS = {
+    "one-bandwidth": RegressionConfig(),
+    "many-bandwidths": RegressionConfig(model=RegressionModel(bandwidths="each")),
+}

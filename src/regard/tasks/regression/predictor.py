@@ -20,10 +20,10 @@ class RegressionPredictor(TensorPredictor):
     """Predicts the value at a point from the known points."""
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        """Return mean squared errors of three ways: the average of all points, the fixed width, the learned one."""
+        """Return mean squared errors of three ways: the average of all points, the fixed bandwidth, the learned one."""
         sets = self.task.sets if data is None else self.load_other(data)
-        width = ", ".join(f"{width:.3f}" for width in self.model.width.tolist())
-        return self.task.evaluate_sets(self.model, sets.get_held_out(split), [f"width {width}"])
+        bandwidth = ", ".join(f"{bandwidth:.3f}" for bandwidth in self.model.bandwidth.tolist())
+        return self.task.evaluate_sets(self.model, sets.get_held_out(split), [f"bandwidth {bandwidth}"])
 
     def load_other(self, data: str) -> KnownPoints:
         """Return the points of another file in the units of this run."""
@@ -55,7 +55,7 @@ class RegressionPredictor(TensorPredictor):
         return Prediction(text, {"inputs": given, **values}, self.draw_fits, self.build_map(found))
 
     def build_map(self, found: Mapping[str, AttentionResult]) -> LabeledWeights:
-        """Return the weights of all known points, by their values, those first that the learned width puts nearest."""
+        """Return the weights of all known points, by their values, the nearest by the learned bandwidth first."""
         tables = {name: one.weights.dense()[0] for name, one in found.items()}
         order = tables["learned"].argsort(descending=True)
         values = self.task.sets.values.denormalize(self.model.values)[order, 0]
@@ -96,8 +96,8 @@ class RegressionPredictor(TensorPredictor):
             for name, one in found.items()
         }
         truth = to_array(known.values.denormalize(values[order]))
-        # Of many inputs none is the axis: points stand where the learned width puts them.
-        across = known.names[0] if len(known.names) == 1 else "y, as the learned width has it"
+        # Of many inputs none is the axis: points stand where the learned bandwidth puts them.
+        across = known.names[0] if len(known.names) == 1 else "y, as the learned bandwidth has it"
         return draw_regression(points, to_array(scale.denormalize(place[order])), truth, fits, across)
 
 

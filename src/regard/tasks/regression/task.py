@@ -45,9 +45,10 @@ class KnownPoints(DataSplits):
 class KernelRegression(nn.Module):
     r"""Predicts a new point as the average of the known ones, weighted by how near they are.
 
-    $$ f(x) = \sum_i \mathrm{softmax}_i\left(-\tfrac{1}{2} \lVert (x - x_i) w \rVert^2\right) y_i $$
+    $$ f(x) = \sum_i \mathrm{softmax}_i\left(-\tfrac{1}{2} \lVert (x - x_i) / h \rVert^2\right) y_i $$
 
-    with $w$ = `width`, learned, and any score of the catalog for the Gaussian. Nadaraya 1964; Watson 1964.
+    with $h$ = `bandwidth`, one or one for each input, and any score of the catalog for the Gaussian. Nadaraya 1964;
+    Watson 1964. What is learned is $1 / h$ = `sharpness`, which becomes 0 for an input that does not matter.
     """
 
     inputs: Tensor
@@ -58,27 +59,32 @@ class KernelRegression(nn.Module):
         size = inputs.shape[1]
         self.register_buffer("inputs", inputs)
         self.register_buffer("values", values)
-        self.width = nn.Parameter(torch.full((size if config.widths == "each" else 1,), size**-0.5))
+        self.sharpness = nn.Parameter(torch.full((size if config.bandwidths == "each" else 1,), size**-0.5))
         self.mechanism = build_catalog_mechanism(
             config.score, Sizes(size, size, 1, keys=len(inputs)), config.normalizer
         )
 
-    def attend(self, new: Tensor, mask: Mask | None = None, width: Tensor | None = None) -> AttentionResult:
-        """Return the attention of new points over the known ones, with the learned width or another."""
-        width = self.width if width is None else width
+    @property
+    def bandwidth(self) -> Tensor:
+        """The distance at which a known point counts for less; one, or one for each input."""
+        return 1 / self.sharpness.detach().abs()
+
+    def attend(self, new: Tensor, mask: Mask | None = None, sharpness: Tensor | None = None) -> AttentionResult:
+        """Return the attention of new points over the known ones, with the learned sharpness or another."""
+        sharpness = self.sharpness if sharpness is None else sharpness
         return self.mechanism.attend(
-            new * width, self.inputs * width, self.values, mask=Full() if mask is None else mask
+            new * sharpness, self.inputs * sharpness, self.values, mask=Full() if mask is None else mask
         )
 
     def attend_three_ways(self, new: Tensor) -> dict[str, AttentionResult]:
-        """Return the three ways of the textbook: a plain average, the width that it started with, the learned width."""
-        fixed = torch.full_like(self.width, self.inputs.shape[1] ** -0.5)
-        widths = {"average": torch.zeros_like(self.width), "fixed": fixed, "learned": self.width}
-        return {name: self.attend(new, width=width) for name, width in widths.items()}
+        """Return the three ways of the textbook: a plain average, the bandwidth of the start, the learned bandwidth."""
+        fixed = torch.full_like(self.sharpness, self.inputs.shape[1] ** -0.5)
+        ways = {"average": torch.zeros_like(fixed), "fixed": fixed, "learned": self.sharpness}
+        return {name: self.attend(new, sharpness=own) for name, own in ways.items()}
 
 
 class RegressionTask(TensorTask):
-    """Learns the width."""
+    """Learns the bandwidth."""
 
     goal = Goal("learned", "lower")
 
@@ -92,7 +98,7 @@ class RegressionTask(TensorTask):
         return KernelRegression(inputs, values, self.config.model)
 
     def loss(self, model: KernelRegression, batch: Tensors) -> Loss:
-        """Return the error of each point from all others: if it saw itself, the best width would be infinite."""
+        """Return the error of each point from all others: if it saw itself, the best bandwidth would be 0."""
         own, inputs, values = batch
         others = Mask.keep(own[:, None] != torch.arange(len(model.values), device=own.device))
         error = (model.attend(inputs, others).output - values).square().sum()
