@@ -71,6 +71,7 @@ class CallFacts(NamedTuple):
     native: str = ""  # "loaded", or why the compiled library will never be; empty while it may be
     hazard: NumericalHazard = "none"
     intercepted: bool = False  # by a TorchDispatchMode, such as FakeTensorMode: tensors may have no memory
+    sparse: bool = False  # blocks of queries see few of the keys, though no single range of them
 
 
 class AttentionCall(NamedTuple):
@@ -104,7 +105,7 @@ class AttentionCall(NamedTuple):
         queries, keys, device = self.query.shape[-2], self.key.shape[-2], self.query.device
         if span is None:
             return Pairs(queries, keys, device=device)
-        rows, columns = (span.start, span.stop), (span.first, span.last)
+        rows, columns = (span.start, span.stop), (span.first, span.last) if span.columns is None else span.columns
         return Pairs(queries, keys, rows=rows, columns=columns, device=device)
 
     def cast(self, dtype: torch.dtype) -> "AttentionCall":

@@ -11,7 +11,7 @@ from regard.algebra.biases import Bias
 from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer, Softmax
-from regard.algebra.pairs import Pairs
+from regard.algebra.pairs import Pairs, RowBlocks
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor
 from regard.algebra.terms import Term
@@ -142,6 +142,10 @@ def _find_mask_property_faults(mask: Mask, table: Tensor, queries: int, keys: in
         if mask.allows_all(count) and not bool(mask.table(count, keys).all()):
             yield f"{name}.allows_all: got True for {count} of them, but a query does not see every key"
             break
+    rows = torch.arange(queries + 1).clamp(max=queries - 1)[: queries + queries % 2].view(-1, 2)
+    cover = mask.cover(RowBlocks(rows, queries, keys))
+    if bool((table[..., rows, :].any(-2) & ~cover).any()):
+        yield f"{name}.cover: got False for a key that a query of the block sees"
     visible = mask.find_visible_keys(keys)
     if visible is not None and bool((table.any(-2) & ~visible).any()):
         yield f"{name}.find_visible_keys: got False for a key that a query sees"

@@ -9,6 +9,7 @@ from regard.algebra.shapes import Tensor
 from regard.compute.backends import BACKENDS
 from regard.compute.kernels import few_queries, native
 from regard.compute.kernels.native import tensor_memory
+from regard.compute.lowering.gather import is_sparse
 from regard.compute.lowering.precision import choose_compute_dtype
 from regard.compute.lowering.reasons import PartForms, collect_forms
 from regard.errors import PlanError, format_message, wrong
@@ -87,6 +88,8 @@ def plan_call(
 ) -> Plan:
     """Return the plan of a call, remembered: a decoder asks for the same one at every step."""
     facts = collect_facts(lead, *tensors, dropout, hazard)
+    if not facts.traced and is_sparse(parts.mask, facts.queries, facts.keys):
+        facts = facts._replace(sparse=True)
     if facts.traced:
         return make_plan(parts, facts, backend=backend)
     key = parts.plan_key, facts, backend

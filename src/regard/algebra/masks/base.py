@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, is_dataclass
 import torch
 
 from regard.algebra.entries import list_as, make_checkerboard
-from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Bool, Tensor, check_unambiguous_lead, describe, fits
+from regard.algebra.pairs import Pairs, RowBlocks
+from regard.algebra.shapes import Allowed, Bool, Int, Tensor, check_unambiguous_lead, describe, fits
 from regard.algebra.terms import drop_claims, has_new_definition
 from regard.errors import wrong, wrong_kind
 
-CLAIMS = ("causal", "columnwise", "width", "allows_all", "find_visible_keys", "span")
+CLAIMS = ("causal", "columnwise", "width", "allows_all", "find_visible_keys", "span", "cover", "segment_queries")
 
 
 class Mask(ABC):
@@ -67,6 +67,14 @@ class Mask(ABC):
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
         """Return a range of keys that has every key allowed to the queries `start … stop - 1`."""
         return 0, keys
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        """Return for each block which keys any of its queries may see in any sequence; more than those do no harm."""
+        return torch.ones(1, blocks.keys, dtype=torch.bool, device=blocks.rows.device)
+
+    def segment_queries(self, queries: int, keys: int) -> Int[Tensor, " query"] | None:
+        """Return a number for each query, equal for those that see much the same keys; None: neighbors do."""
+        return None
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:  # noqa: B027
         """Raise if this mask does not fit a table of that size."""
@@ -192,6 +200,16 @@ class Table(Mask):
     def find_visible_keys(self, keys: int, device: torch.device | str = "cpu") -> Bool[Tensor, "..."] | None:
         some = self.cells.any(-2)
         return some.expand(*some.shape[:-1], keys)
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        cells = self.cells.flatten(0, -3).any(0) if self.cells.dim() > 2 else self.cells
+        # One block after the other: all of them at once would copy the whole table.
+        some = (
+            cells
+            if cells.shape[0] == 1
+            else torch.stack([cells[rows].view(torch.uint8).amax(0) for rows in blocks.rows]).bool()
+        )
+        return some.expand(some.shape[0], blocks.keys)
 
     @property
     def lead(self) -> tuple[int, ...]:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import torch
 
 from regard.algebra.masks.base import Mask
-from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Bool, Tensor
+from regard.algebra.pairs import Pairs, RowBlocks
+from regard.algebra.shapes import Allowed, Bool, Int, Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -80,6 +80,18 @@ class CompositeMask(Mask):
             lambda joined, span: (0, keys) if joined.negates else span,
         )
         return found
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        found: Tensor = self._fold(
+            lambda part: part.cover(blocks),
+            lambda joined, left, right: joined.join_tables(left, right),
+            lambda joined, table: torch.ones_like(table) if joined.negates else table,
+        )
+        return found
+
+    def segment_queries(self, queries: int, keys: int) -> Int[Tensor, " query"] | None:
+        found = (part.segment_queries(queries, keys) for part in self.leaves())
+        return next((numbers for numbers in found if numbers is not None), None)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         for part in self.leaves():

@@ -9,8 +9,8 @@ import torch
 
 from regard.algebra.entries import list_as, make_lengths, make_thirds
 from regard.algebra.masks.base import Mask
-from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Integer, Tensor, check_tensor, check_unambiguous_lead, describe
+from regard.algebra.pairs import Pairs, RowBlocks
+from regard.algebra.shapes import Allowed, Bool, Int, Integer, Tensor, check_tensor, check_unambiguous_lead, describe
 from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong, wrong_kind
 
@@ -56,6 +56,9 @@ class Causal(Mask):
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
         return 0, max(0, min(keys, stop + keys - queries))
 
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        return blocks.column <= blocks.position.amax(-1, keepdim=True)
+
 
 @list_as("window", lambda s: Window(before=max(1, s.keys // 8), after=max(1, s.keys // 16)))
 @list_as("causal-window", lambda s: Window(before=max(1, s.keys // 8), after=0))
@@ -96,6 +99,11 @@ class Window(Mask):
         shift = keys - queries
         low = min(keys, max(0, start + shift - self.before))
         return low, max(low, min(keys, stop + shift + self.after))
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        first = blocks.position.amin(-1, keepdim=True) - min(self.before, FARTHEST)
+        last = blocks.position.amax(-1, keepdim=True) + min(self.after, FARTHEST)
+        return (blocks.column >= first) & (blocks.column <= last)
 
 
 @list_as("around", lambda s: CenteredWindow(torch.linspace(0, s.keys - 1, s.queries), max(1, s.keys // 8)))
@@ -140,6 +148,12 @@ class CenteredWindow(Mask):
             return 0, keys
         low = min(keys, max(0, math.floor(left) - self.radius))
         return low, max(low, min(keys, math.ceil(right) + self.radius + 1))
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        centers = self.center.detach().double().reshape(-1, blocks.queries)[:, blocks.rows]
+        left, right = centers.amin((0, -1))[:, None], centers.amax((0, -1))[:, None]
+        near = (blocks.column >= left.floor() - self.radius) & (blocks.column <= right.ceil() + self.radius)
+        return near | ~(left.isfinite() & right.isfinite())
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_unambiguous_lead("mask.center", self.lead, lead)
@@ -198,6 +212,9 @@ class Lengths(LengthMask):
     def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
         return 0, min(keys, find_max_count(self.lengths)) if tensor_memory.is_readable(self.lengths) else keys
 
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        return blocks.column < find_max_count(self.lengths)
+
 
 @list_as("prefix", lambda s: Prefix(make_lengths(s)))
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,6 +223,10 @@ class Prefix(LengthMask):
 
     def allows(self, pairs: Pairs) -> Allowed:
         return (pairs.column < self.lengths[..., None, None]) | (pairs.column <= pairs.position)
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        causal = blocks.column <= blocks.position.amax(-1, keepdim=True)
+        return causal | (blocks.column < find_max_count(self.lengths))
 
 
 @list_as("documents", lambda s: Documents(make_thirds(s.keys), make_thirds(s.queries)))
@@ -233,6 +254,22 @@ class Documents(Mask):
     def allows(self, pairs: Pairs) -> Allowed:
         documents, index = (self.keys, pairs.position) if self.queries is None else (self.queries, pairs.row)
         return documents[..., index.flatten(), None] == self.keys[..., None, pairs.column.flatten()]
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        documents = self._list_query_documents(blocks.queries, blocks.keys)
+        names, numbers = torch.cat([documents, self.keys.expand(*self.lead, -1)], -1).unique(return_inverse=True)
+        found = torch.zeros(len(blocks.rows), blocks.keys, dtype=torch.bool, device=self.keys.device)
+        for own in numbers.flatten(0, -2) if numbers.dim() > 1 else [numbers]:
+            present = torch.zeros(len(blocks.rows), len(names), dtype=torch.bool, device=self.keys.device)
+            found |= present.scatter_(1, own[blocks.rows], True)[:, own[blocks.queries :]]
+        return found
+
+    def segment_queries(self, queries: int, keys: int) -> Int[Tensor, " query"] | None:
+        return self._list_query_documents(queries, keys).flatten() if math.prod(self.lead) == 1 else None
+
+    def _list_query_documents(self, queries: int, keys: int) -> Integer[Tensor, "*lead query"]:
+        own = self.keys[..., keys - queries :] if self.queries is None else self.queries
+        return own.expand(*self.lead, -1)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_unambiguous_lead("mask.keys", tuple(self.keys.shape[:-1]), lead)

@@ -1,7 +1,7 @@
-"""Fused calls for blocks of queries, each over the range of keys that its mask leaves.
+"""Fused calls for blocks of queries, each over the keys that its mask leaves.
 
-O(n·w) in time and memory for a mask of width w. For a mask without a width a block reads all keys, and what is saved
-is the memory of a table of all pairs.
+O(n·w) in time and memory for a mask of width w, and for others of which a block sees about w keys. For a dense mask a
+block reads all keys, and what is saved is the memory of a table of all pairs.
 """
 
 from functools import partial
@@ -21,6 +21,7 @@ from regard.compute.lowering.conditions import (
     needs_table,
 )
 from regard.compute.lowering.fuse import compute_dot_form, fuse
+from regard.compute.lowering.gather import fuse_gathered
 from regard.compute.lowering.precision import loses_digits
 from regard.compute.lowering.spans import cut_fused_spans
 from regard.compute.lowering.windows import fuse_window
@@ -37,7 +38,7 @@ class LocalBackend(Backend):
     in_blocks: ClassVar[bool] = True
 
     def run(self, call: AttentionCall) -> BackendResult:
-        fused = fuse_window(call)
+        fused = fuse_window(call) or fuse_gathered(call)
         if fused is not None:
             output, form, total, raw = fused
             return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
@@ -59,6 +60,8 @@ class LocalBackend(Backend):
         if width is not None and facts.keys >= 512 and 4 * width <= facts.keys:
             keys = "the" if facts.traced else facts.keys
             return f"a query sees at most {width} of {keys} keys, so only those are read"
+        if facts.sparse:
+            return f"blocks of queries see few of {facts.keys} keys, so only those are read"
         # A bias that is dense only because there are many keys would cost memory that is not linear in the length.
         dense_by_length = needs_dense_bias(parts, facts.keys) and not needs_dense_bias(parts, 1)
         if needs_table(parts, facts) and facts.queries * facts.keys > (SMALL_TABLE if dense_by_length else LARGE_TABLE):

@@ -6,19 +6,20 @@ from typing import NamedTuple
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from regard.algebra.shapes import Float, Tensor
+from regard.algebra.shapes import Float, Int, Tensor
 
 BLOCK = 2**22  # numbers in a table that need not be cut: 16 MB in float32
 PIECE = 2**21  # numbers in a block of one that must be: several such tables live at a time
 
 
 class Span(NamedTuple):
-    """The queries `start … stop − 1` and the keys `first … last − 1` that they may see."""
+    """The queries `start … stop − 1` and the keys that they may see: `first … last − 1`, or some of them, by index."""
 
     start: int
     stop: int
     first: int
     last: int
+    columns: Int[Tensor, " column"] | None = None
 
 
 class BlockOutput(NamedTuple):
@@ -81,8 +82,11 @@ def _depends_on_others(read: BlockOutput, extras: Sequence[Tensor]) -> bool:
 
 
 def _slice_inputs(span: Span, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    rows = query[..., span.start : span.stop, :]
+    if span.columns is not None:
+        return rows, key.index_select(-2, span.columns), value.index_select(-2, span.columns)
     keys = slice(span.first, span.last)
-    return query[..., span.start : span.stop, :], key[..., keys, :], value[..., keys, :]
+    return rows, key[..., keys, :], value[..., keys, :]
 
 
 def _join_outputs(reads: Sequence[BlockOutput]) -> BlockOutput:
@@ -117,7 +121,7 @@ class _BlockAttention(torch.autograd.Function):
                 for t, n in zip(_slice_inputs(span, query, key, value), needed, strict=False)
             ]
             grads = _compute_block_gradients(ctx.run, span, block, extras, needed, grad_output, grad_log_prob)
-            _accumulate(_slice_totals(span, totals), grads[:3])
+            _accumulate(_slice_totals(span, totals), grads[:3], span.columns)
             _accumulate(extra_totals, grads[3:])
         return None, None, None, *totals, *extra_totals
 
@@ -136,7 +140,8 @@ def _compute_differentiable_gradients(ctx, grads, needed):  # type: ignore[no-un
 
 
 def _slice_totals(span: Span, totals: Sequence[Tensor | None]) -> list[Tensor | None]:
-    rows = [slice(span.start, span.stop), slice(span.first, span.last), slice(span.first, span.last)]
+    keys = slice(span.first, span.last) if span.columns is None else slice(None)
+    rows = [slice(span.start, span.stop), keys, keys]
     return [None if total is None else total[..., own, :] for total, own in zip(totals, rows, strict=True)]
 
 
@@ -163,7 +168,12 @@ def _compute_block_gradients(
     return [next(found) if need else None for need in needed]
 
 
-def _accumulate(totals: Sequence[Tensor | None], grads: Sequence[Tensor | None]) -> None:
-    for total, grad in zip(totals, grads, strict=True):
-        if total is not None and grad is not None:
+def _accumulate(totals: Sequence[Tensor | None], grads: Sequence[Tensor | None], columns: Tensor | None = None) -> None:
+    """Add the gradients to the totals; behind the first, which is the queries', only at these columns, if any."""
+    for place, (total, grad) in enumerate(zip(totals, grads, strict=True)):
+        if total is None or grad is None:
+            continue
+        if place and columns is not None:
+            total.index_add_(-2, columns, grad)
+        else:
             total += grad

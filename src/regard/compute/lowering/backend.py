@@ -81,6 +81,8 @@ class Backend(ABC):
 
     def explain_mask(self, forms: PartForms) -> Step:
         """Return what becomes of a mask that hides something, and why."""
+        if self.in_blocks and forms.sparse:
+            return "the keys that a block of queries may see, gathered", "others are never read"
         if self.in_blocks:
             return "a range of keys for each block of queries", "keys outside it are never read"
         return reasons.explain_mask(forms)

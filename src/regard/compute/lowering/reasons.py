@@ -46,6 +46,7 @@ class PartForms(NamedTuple):
     has_causal_flag: bool  # whether a kernel's own causal flag is this mask
     normalizer: str
     aggregate: str
+    sparse: bool
 
 
 def collect_forms(parts: Parts, facts: CallFacts) -> PartForms:
@@ -62,6 +63,7 @@ def collect_forms(parts: Parts, facts: CallFacts) -> PartForms:
         type(mask) is Causal and facts.queries == facts.keys,
         normalizer.form,
         aggregate.form,
+        facts.sparse,
     )
 
 

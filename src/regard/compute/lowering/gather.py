@@ -1,0 +1,179 @@
+"""How attention under a sparse mask becomes calls over the keys that each block of queries may see.
+
+A mask says which keys a block may see (`Mask.cover`), without a table of all pairs. Unions of windows with a few global
+keys, packed documents and tables of blocks leave most keys out, though no single range of keys.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import torch
+
+from regard.algebra.masks import Mask
+from regard.algebra.pairs import Pairs, RowBlocks
+from regard.algebra.parts import AttentionCall, Parts
+from regard.algebra.shapes import Bool, Float, Int, Tensor
+from regard.compute.kernels.blocks import Span
+from regard.compute.kernels.gathered import GatheredGroup, gathered_attention
+from regard.compute.kernels.native import tensor_memory
+from regard.compute.lowering.conditions import needs_dense_bias
+from regard.compute.lowering.fuse import FusedResult, compute_dot_form
+
+ROWS = 64  # queries in a block
+SEGMENT_ROWS = 256  # … of one segment, all of which see much the same keys
+ROUND = 16  # columns are a multiple of this: the lanes of a vector
+SLACK = 1.2  # blocks go into one kernel if the largest has at most this many times the columns of the smallest
+BUDGET = 2**23  # numbers in the tables or in the gradients of one group of blocks: 32 MB in float32
+SMALLEST_TABLE = 2**18  # pairs; below, finding out what may be left out costs more than it saves
+MOST_READ = 0.5  # of all pairs; above, reading all of them in one piece is as fast
+
+
+class GatheredBlock(NamedTuple):
+    """Some queries, and the keys that they may see."""
+
+    rows: Int[Tensor, " row"]
+    columns: Int[Tensor, " column"]
+
+
+class BlockCover(NamedTuple):
+    """Blocks of queries, by their indices, and which keys each of them may see."""
+
+    rows: list[Int[Tensor, " row"]]
+    keys: Bool[Tensor, "block key"]
+
+
+def is_sparse(mask: Mask, queries: int, keys: int) -> bool:
+    """Return whether blocks of queries see few of the keys, but no single short range of them. Reads the mask."""
+    return find_sparse_cover(mask, queries, keys) is not None
+
+
+def find_sparse_cover(mask: Mask, queries: int, keys: int) -> BlockCover | None:
+    """Return which keys blocks of queries may see; None if that is most of them, or if they cannot be known."""
+    if queries * keys < SMALLEST_TABLE or mask.columnwise or mask.width is not None or mask.allows_all(queries):
+        return None
+    readable = all(tensor.is_cpu and tensor_memory.is_readable(tensor) for tensor in mask.tensors())
+    if tensor_memory.is_traced() or not readable:
+        return None
+    cover = cover_blocks(mask, queries, keys)
+    counts = cover.keys.sum(-1).tolist()
+    read = sum(len(own) * count for own, count in zip(cover.rows, counts, strict=True))
+    return cover if read <= MOST_READ * queries * keys else None
+
+
+def cover_blocks(mask: Mask, queries: int, keys: int) -> BlockCover:
+    """Return blocks of queries that see much the same keys, and those keys."""
+    segments = mask.segment_queries(queries, keys)
+    return _cover(mask, queries, keys, None if segments is None else list(cut_segments(mask, segments)))
+
+
+def _cover(mask: Mask, queries: int, keys: int, blocks: Sequence[Tensor] | None = None) -> BlockCover:
+    """Return which keys these blocks may see; without blocks, neighbors form one."""
+    rows = list(torch.arange(queries).split(ROWS) if blocks is None else blocks)
+    width = max(len(own) for own in rows)
+    padded = torch.stack([_repeat_last(own, width) for own in rows])
+    return BlockCover(rows, mask.cover(RowBlocks(padded, queries, keys)).expand(len(rows), keys))
+
+
+def cut_segments(mask: Mask, segments: Int[Tensor, " query"]) -> Iterator[Int[Tensor, " row"]]:
+    """Yield blocks of queries of one segment, or of several that are short."""
+    most = SEGMENT_ROWS if mask.leaves() == [mask] else ROWS
+    order = segments.argsort(stable=True)
+    ends = segments[order].unique_consecutive(return_counts=True)[1].cumsum(0).tolist()
+    start = 0
+    for end in ends:
+        while end - start >= most:
+            yield order[start : start + most]
+            start += most
+        if 2 * (end - start) >= ROWS or end == ends[-1]:
+            if end > start:
+                yield order[start:end]
+            start = end
+
+
+def fuse_gathered(call: AttentionCall) -> FusedResult | None:
+    """Return the output if this is a plain softmax under a sparse mask on the CPU; otherwise None."""
+    inputs, parts = (call.query, call.key, call.value), call.parts
+    plain = parts.normalizer.form == "softmax" and not needs_dense_bias(parts, call.keys)
+    readable = tensor_memory.is_readable(*inputs) and all(tensor.is_cpu and tensor.numel() for tensor in inputs)
+    cover = find_sparse_cover(parts.mask, call.queries, call.keys) if plain and readable else None
+    if cover is None:
+        return None
+    raw = compute_dot_form(parts, call.query, call.key, call.pairs())[0]
+    form = raw.fold_offsets(keep_row=False).make_scale_positive()
+    lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
+    blocks = [GatheredBlock(own, seen.nonzero()[:, 0]) for own, seen in zip(*cover, strict=True)]
+    empty = Pairs(call.queries, call.keys)
+    width = max(form.query.shape[-1], call.value.shape[-1])
+    groups = [
+        make_group(parts.mask, some, empty, lead, form.query.dtype)
+        for some in group_blocks(blocks, lead.numel(), width)
+    ]
+    output, total = gathered_attention(form.query, form.key, call.value, groups, scale=float(form.scale))
+    return FusedResult(output, form, total, raw)
+
+
+def group_blocks(blocks: Sequence[GatheredBlock], lead: int, width: int) -> Iterator[list[GatheredBlock]]:
+    """Yield blocks of about one size, no more at a time than the budget allows."""
+    group: list[GatheredBlock] = []
+    for block in sorted(blocks, key=lambda block: (len(block.rows) > ROWS, len(block.columns))):
+        rows, columns = max([len(block.rows), *(len(b.rows) for b in group)]), len(block.columns)
+        numbers = (len(group) + 1) * max(lead, 1) * (columns + ROUND) * max(2 * width, rows)
+        alike = group and columns <= SLACK * len(group[0].columns) + ROUND and rows <= 2 * len(group[0].rows) + ROUND
+        if group and (numbers > BUDGET or not alike):
+            yield group
+            group = []
+        group.append(block)
+    yield group
+
+
+def make_group(
+    mask: Mask, blocks: Sequence[GatheredBlock], table: Pairs, lead: tuple[int, ...], dtype: torch.dtype
+) -> GatheredGroup:
+    """Return the blocks as one group, padded to the size of the largest."""
+    rows = max(len(block.rows) for block in blocks)
+    columns = -(-max(1, *(len(block.columns) for block in blocks)) // ROUND) * ROUND
+    slots = torch.cat([torch.arange(len(block.rows)) + place * rows for place, block in enumerate(blocks)])
+    gathered = torch.stack([torch.nn.functional.pad(b.columns, (0, columns - len(b.columns))) for b in blocks])
+    make_table = partial(_build_tables, mask, tuple(blocks), table, lead, (rows, columns), dtype)
+    return GatheredGroup(torch.stack([_repeat_last(b.rows, rows) for b in blocks]), slots, gathered, make_table)
+
+
+def _build_tables(
+    mask: Mask,
+    blocks: Sequence[GatheredBlock],
+    table: Pairs,
+    lead: tuple[int, ...],
+    size: tuple[int, int],
+    dtype: torch.dtype,
+) -> Float[Tensor, "#lead block row column"]:
+    """Return the tables of some blocks; −inf also where there is no query or no key."""
+    shared = torch.broadcast_shapes(*(part.lead for part in mask.leaves())).numel() == 1
+    count = 1 if shared else torch.Size(lead).numel()
+    tables = torch.full((count, len(blocks), *size), float("-inf"), dtype=dtype)
+    for place, (rows, columns) in enumerate(blocks):
+        allowed = mask.allows(Pairs(table.queries, table.keys, rows=rows, columns=columns))
+        cells = allowed.expand(*(() if shared else lead), len(rows), len(columns))
+        tables[:, place, : len(rows), : len(columns)].masked_fill_(cells.reshape(count, len(rows), len(columns)), 0.0)
+    return tables
+
+
+def gather_spans(parts: Parts, queries: int, keys: int, size: int) -> list[Span]:
+    """Return blocks of at most `size` queries, in order, each with the keys that it may see."""
+    found = [seen.nonzero()[:, 0] for seen in _cover(parts.mask, queries, keys).keys]
+    rows = 1 << (min(size, ROWS).bit_length() - 1)  # divides a block
+    spans = []
+    for start in range(0, queries, rows):
+        columns = found[start // ROWS]
+        columns = columns if len(columns) else columns.new_zeros(1)  # a kernel must have something to read
+        spans.append(Span(start, min(queries, start + rows), 0, keys, columns))
+    return spans
+
+
+def count_visible(mask: Mask, queries: int, keys: int) -> int:
+    """Return the most keys that a block of queries may see."""
+    return int(_cover(mask, queries, keys).keys.sum(-1).amax())
+
+
+def _repeat_last(rows: Int[Tensor, " row"], count: int) -> Int[Tensor, " count"]:
+    return torch.cat([rows, rows[-1:].expand(count - len(rows))])
