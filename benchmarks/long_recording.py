@@ -62,8 +62,8 @@ MOVE = """async ({ how, seconds }) => {
 def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     """The recording in a file, and how long it took to observe, and to draw a picture of it in Python."""
     from regard.inspect.draw.alignment import draw_alignment
-    from regard.inspect.draw.output import save_figure as draw
     from regard.inspect.draw.chapters import pool_labels
+    from regard.inspect.draw.output import save_figure as draw
 
     model, (query, key) = LongAttention(), draw_long_inputs(Sizes(1, length, 64, 1))
     begin = time.perf_counter()

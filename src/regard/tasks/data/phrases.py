@@ -83,7 +83,8 @@ class Phrases(GeneratedPairs[Phrase]):
 
     def draw_fact(self, random: Random) -> Phrase:
         choices = (TIMES, PEOPLE, VERBS, PLACES, NUMBERS, COLORS)
-        return Phrase(*(random.choice(list(choice)) for choice in choices), random.choice(THINGS))
+        time, person, verb, place, number, color = (random.choice(list(choice)) for choice in choices)
+        return Phrase(time, person, verb, place, number, color, random.choice(THINGS))
 
     def write_pair(self, fact: Phrase, random: Random) -> SentencePair:
         return SentencePair(write_english(fact), write_chinese(fact))

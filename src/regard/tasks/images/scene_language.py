@@ -23,7 +23,7 @@ class SceneLanguage(NamedTuple):
     colors: Mapping[str, str]
     shapes: Mapping[str, str]
     sides: Mapping[str, str]  # as an answer
-    count: Callable[["SceneLanguage", ShapeGroup], str]  # number, color and shape
+    describe: Callable[["SceneLanguage", ShapeGroup], str]  # number, color and shape
     alone: Mapping[str, str]  # a caption of one group, by its side
     beside: Mapping[str, str]  # a caption of two groups, by the side of the first
     ask_color: str
@@ -34,13 +34,13 @@ class SceneLanguage(NamedTuple):
     presence: tuple[str, str]  # the answers if there is one, and if there is none
 
 
-def count_in_english(language: SceneLanguage, group: ShapeGroup) -> str:
+def name_group_in_english(language: SceneLanguage, group: ShapeGroup) -> str:
     """Return number, color and shape: `two red circles`."""
     number = "a" if group.number == 1 else language.numbers[group.number - 1]
     return f"{number} {group.color} {group.shape}{'s' if group.number > 1 else ''}"
 
 
-def count_in_chinese(language: SceneLanguage, group: ShapeGroup) -> str:
+def name_group_in_chinese(language: SceneLanguage, group: ShapeGroup) -> str:
     """Return number, color and shape: `两个红色的圆`."""
     number = language.numbers[group.number - 1]
     return f"{number}{language.colors[group.color]}的{language.shapes[group.shape]}"
@@ -51,7 +51,7 @@ ENGLISH = SceneLanguage(
     colors={name: name for name in COLORS},
     shapes={name: name for name in SHAPES},
     sides={"left": "left", "right": "right", "top": "top", "bottom": "bottom"},
-    count=count_in_english,
+    describe=name_group_in_english,
     alone={
         "left": "{0} on the left",
         "right": "{0} on the right",
@@ -71,7 +71,7 @@ CHINESE = SceneLanguage(
     colors={"red": "红色", "green": "绿色", "blue": "蓝色", "yellow": "黄色", "purple": "紫色"},
     shapes={"circle": "圆", "square": "正方形", "triangle": "三角形"},
     sides={"left": "左边", "right": "右边", "top": "上面", "bottom": "下面"},
-    count=count_in_chinese,
+    describe=name_group_in_chinese,
     alone={"left": "左边有{0}", "right": "右边有{0}", "top": "上面有{0}", "bottom": "下面有{0}"},
     beside={"left": "{0}在{1}左边", "right": "{0}在{1}右边", "top": "{0}在{1}上面", "bottom": "{0}在{1}下面"},
     ask_color="{shape}是什么颜色的？",
@@ -95,7 +95,7 @@ def caption_groups(groups: Sequence[ShapeGroup], language: SceneLanguage = ENGLI
     >>> caption_groups([ShapeGroup(1, "red", "circle", "top")])
     ('a red circle at the top',)
     """
-    words = [language.count(language, group) for group in groups]
+    words = [language.describe(language, group) for group in groups]
     if len(groups) == 1:
         return (language.alone[groups[0].side].format(words[0]),)
     first, second = groups
