@@ -1,5 +1,7 @@
 """What the page asks for, and that the answers are those of the library."""
 
+import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 from starlette.testclient import TestClient
-from tiny_runs import LIMITS, WORDS, events_of
+from tiny_runs import LIMITS, WORDS, events_of, make_run
 
 from regard.inspect.recording import Recording
 from regard.tasks import read_config
 from regard.tasks.translation import TranslationSearchOptions, Translator
+from regard.web.app import build_app
+from regard.web.store import Uploads
 
 TEXT = "one two three"
 
@@ -43,7 +47,7 @@ def test_the_hypotheses_are_those_of_the_translator(client: TestClient, place: P
     expected = translator.translate(
         [TEXT], TranslationSearchOptions(beam, beam, longest=LIMITS.tokens), attention=True
     )[0]
-    assert source == {"tokens": expected.source, "unknown": []}
+    assert source == {"tokens": expected.source, "unknown": [], "cut": 0}
     assert [one["text"] for one in hypotheses] == [one.text for one in expected.best]
     by_number = {branch["number"]: branch for branch in branches}
     for one, said in zip(hypotheses, expected.best, strict=True):
@@ -88,7 +92,13 @@ def test_a_masked_word_changes_the_answer(client: TestClient) -> None:
 
 def test_unknown_words_are_told(client: TestClient) -> None:
     source, _, _ = translated(client, text="one xyzzy")
-    assert source == {"tokens": ["▁one", "<unk>", "</s>"], "unknown": ["▁xyzzy"]}
+    assert source == {"tokens": ["▁one", "<unk>", "</s>"], "unknown": ["▁xyzzy"], "cut": 0}
+
+
+def test_what_is_cut_is_told(client: TestClient) -> None:
+    source, _, _ = translated(client, text="one " * (LIMITS.tokens + 2), beam=1)
+    assert len(source["tokens"]) == LIMITS.tokens
+    assert source["cut"] == 3  # the end takes a place too
 
 
 def numbers(client: TestClient, path: str) -> Any:
@@ -155,13 +165,78 @@ def test_a_recording_can_be_sent(client: TestClient, place: Path, tmp_path: Path
     assert numbers(client, f"/api/recordings/{found['recording']}/table?site=0").tolist() == [0.25, 0.75]
 
 
-def test_old_recordings_go_when_there_is_no_room(client: TestClient, tmp_path: Path) -> None:
-    Recording.from_weights({"here": torch.rand(100, 100)}).save(tmp_path / "r.safetensors")
-    content, headers = (tmp_path / "r.safetensors").read_bytes(), {"Content-Type": "application/octet-stream"}
+def test_old_recordings_go_when_there_is_no_room_and_those_that_were_sent_come_back(client: TestClient) -> None:
+    question = {"run": "transformer", "text": TEXT, "target": "one"}
+    translation = client.post("/api/attention", json=question).json()["recording"]
+    content, headers = dump_recording(torch.rand(100, 100)), {"Content-Type": "application/octet-stream"}
     names = [client.post("/api/recordings", content=content, headers=headers).json()["recording"] for _ in range(12)]
-    answers = [client.get(f"/api/recordings/{name}") for name in names]
-    assert [answer.status_code for answer in answers] == [404] * 3 + [200] * 9
-    assert answers[0].json()["error"].endswith("fix: ask for it anew: translate again, or open the file again")
+    assert [client.get(f"/api/recordings/{name}").json()["recording"] for name in names] == names
+    assert client.get(f"/api/recordings/{names[0]}/weight?site=0&head=0&row=99&column=99").json()["weight"] > 0
+    answer = client.get(f"/api/recordings/{translation}")
+    assert answer.status_code == 404
+    assert answer.json()["error"].endswith("fix: ask for it anew: translate again, or open the file again")
+
+
+def dump_recording(weights: torch.Tensor) -> bytes:
+    """A recording as it is sent."""
+    with tempfile.TemporaryDirectory() as folder:
+        Recording.from_weights({"here": weights}).save(Path(folder) / "r.safetensors")
+        return (Path(folder) / "r.safetensors").read_bytes()
+
+
+def test_files_that_were_sent_are_removed(tmp_path: Path) -> None:
+    uploads = Uploads(100)
+    for name in ("a", "b", "c"):
+        uploads.keep(uploads.write(bytes(40)), name)
+    paths = [uploads.find(name) for name in "abc"]
+    assert paths[0] is None  # the oldest had to go
+    assert all(path is not None and path.is_file() for path in paths[1:])
+    uploads.close()
+    assert not paths[1].parent.exists()  # type: ignore[union-attr]
+
+
+def test_all_small_sites_come_in_one_answer(client: TestClient, place: Path) -> None:
+    _, _, [best, *_] = translated(client)
+    question = {"run": "transformer", "text": TEXT, "tokens": best["tokens"]}
+    found = client.post("/api/attention", json=question).json()
+    path = f"/api/recordings/{found['recording']}"
+    labels, tables = read_bundle(client.get(f"{path}/bundle").content, found["sites"])
+    assert len(tables) == len(found["sites"]) > 2
+    for site, table in enumerate(tables):
+        assert np.array_equal(table, numbers(client, f"{path}/table?site={site}"))
+        assert labels[site] == client.get(f"{path}/labels?site={site}").json()
+    name = client.post("/api/files/looked.safetensors").json()["recording"]
+    head = client.get(f"/api/recordings/{name}/bundle").content
+    length = int.from_bytes(head[:4], "little")
+    assert json.loads(head[4 : 4 + length])["sites"] == [[0, 1], None]  # the second is too large
+
+
+def read_bundle(content: bytes, sites: Any) -> tuple[list[Any], list[Any]]:
+    """Labels and weights of each site, as the page reads them."""
+    length = int.from_bytes(content[:4], "little")
+    assert length % 4 == 0
+    head, weights = json.loads(content[4 : 4 + length]), np.frombuffer(content[4 + length :], dtype="<f4")
+    labels = [{"rows": head["labels"][rows], "columns": head["labels"][columns]} for rows, columns in head["sites"]]
+    ends = np.cumsum([site["heads"] * site["rows"] * site["columns"] for site in sites])
+    return labels, np.split(weights, ends[:-1])
+
+
+def test_another_start_has_another_life(client: TestClient, place: Path) -> None:
+    life = client.get("/api/alive").json()["life"]
+    assert client.get("/api/alive").json()["life"] == life
+    with TestClient(build_app([place / "plain"]), base_url="http://localhost") as other:
+        assert other.get("/api/alive").json()["life"] != life
+
+
+def test_no_message_shows_where_things_lie(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "secret" / "run", "plain")
+    (folder / "config.toml").write_text('task = "translation"\n[data]\ntext = 3\n')
+    with TestClient(build_app([folder]), base_url="http://localhost") as client:
+        state = client.get("/api/state").text
+        answer = client.post("/api/translate", json={"run": "run", "text": "one"}).text
+    assert "expected" in state
+    assert "secret" not in state + answer
+    assert "tmp" not in state + answer
 
 
 def test_a_run_that_gets_better_weights_is_opened_again(client: TestClient, place: Path) -> None:

@@ -70,7 +70,8 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     },
     "store": {
         "bytes": Bound(2**28, "bytes of recordings that are kept: numbers, labels, names, notes and sites"),
-        "cells": Bound(2**20, "weights that are sent as one table"),
+        "cells": Bound(2**20, "weights that are sent as one table, and of all small tables that are sent at once"),
+        "sent bytes": Bound(2**29, "bytes of recordings from clients that are kept on the disk until the server ends"),
     },
     "run folder": {
         "entries": Bound(4096, "files and folders in it"),

@@ -8,7 +8,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from regard.errors import RegardError
-from regard.web.responses import log_fault, not_finite_error
+from regard.web.responses import hide_paths, log_fault, not_finite_error
 from regard.web.workers import ClosableStream
 
 KIND = "text/event-stream"
@@ -63,6 +63,6 @@ async def encode_events(events: ClosableStream[Event]) -> AsyncIterator[bytes]:
         async for event in events:
             yield event.encode()
     except RegardError as error:
-        yield Event("error", {"error": str(error)}).encode()
+        yield Event("error", {"error": hide_paths(str(error))}).encode()
     except Exception as error:  # whatever it is, the client gets an answer
         yield Event("error", {"error": log_fault(error)}).encode()

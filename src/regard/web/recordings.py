@@ -1,5 +1,6 @@
 """Answer what the page asks of a recording: its sites, small tables as a whole, large ones by tiles."""
 
+import json
 import math
 
 import torch
@@ -61,6 +62,31 @@ def get_labels(fields: Fields, recording: Recording, ticket: Ticket) -> dict[str
     if labels is None:
         return {"rows": attention.queries, "columns": attention.keys}
     return {"rows": [text[:LABEL] for text in labels.queries], "columns": [text[:LABEL] for text in labels.keys]}
+
+
+def get_bundle(fields: Fields, recording: Recording, ticket: Ticket, cells: int) -> bytes:
+    """Return labels and weights of all small sites at once, of at most `cells` weights together.
+
+    The length of a text in JSON (four bytes, the lowest first), the text, and behind it the weights as `to_bytes` has
+    them. The text has the different lists of labels, and for each site which of them are its own; null for a site that
+    is left out, which is to be asked for by itself.
+    """
+    labels: dict[str, int] = {}
+    sites: list[list[int] | None] = []
+    tables: list[bytes] = []
+    left = cells
+    for place, attention in enumerate(recording.values()):
+        ticket.check()
+        if not is_small(attention, left):
+            sites.append(None)
+            continue
+        own = get_labels(Fields({"site": place}), recording, ticket)
+        sites.append([labels.setdefault(json.dumps(own[axis]), len(labels)) for axis in ("rows", "columns")])
+        tables.append(to_bytes(attention.dense()))
+        left -= math.prod(attention.shape)
+    head = f'{{"labels":[{",".join(labels)}],"sites":{json.dumps(sites)}}}'.encode()
+    head += b" " * (-len(head) % 4)  # numbers begin where a browser can read them in place
+    return len(head).to_bytes(4, "little") + head + b"".join(tables)
 
 
 def get_table(fields: Fields, recording: Recording, ticket: Ticket, cells: int) -> Tensor:

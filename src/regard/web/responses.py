@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from starlette.responses import JSONResponse
 
 from regard.errors import RegardError, format_message
 
+# Two or more folders from the root, as Unix or Windows writes them; not a part of an address or of another path.
+PATH = re.compile(r"(?<![\w:/.])(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\",;()]+)+[/\\]([^\s/\\'\",;()]*)")
 LOG = logging.getLogger("regard.web")
 
 
@@ -65,9 +68,18 @@ def answer_error(text: str, status: int, wait: int | None = None) -> JSONRespons
     return SafeJsonResponse({"error": text}, status, headers)
 
 
+def hide_paths(text: str) -> str:
+    """Return a sentence with the last part of each path in it: where things lie on this machine is nobody's business.
+
+    >>> hide_paths("config: got /home/ann/runs/a/config.toml, expected one; fix: regard resume runs/a")
+    'config: got config.toml, expected one; fix: regard resume runs/a'
+    """
+    return PATH.sub(r"\1", text)
+
+
 def handle_refusal(request: Request, error: Exception) -> JSONResponse:
     """Answer with an error of ours, which is the caller's fault unless it has another status."""
-    return answer_error(str(error), getattr(error, "status", 400), getattr(error, "wait", None))
+    return answer_error(hide_paths(str(error)), getattr(error, "status", 400), getattr(error, "wait", None))
 
 
 def handle_http_error(request: Request, error: Exception) -> JSONResponse:

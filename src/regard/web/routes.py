@@ -1,6 +1,6 @@
 """The routes of the server."""
 
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -24,7 +24,7 @@ from regard.web.limits import Limits
 from regard.web.metrics import LARGEST, Followers
 from regard.web.responses import answer_json, busy_error, refuse
 from regard.web.runs import Runs
-from regard.web.store import Files, Store
+from regard.web.store import Files, Store, StoredRecording, Uploads
 from regard.web.translation import SourceText, TranslationRequest, read_target, record_attention, stream_translation
 from regard.web.workers import Ticket, Workers
 
@@ -41,12 +41,14 @@ class Routes:
     def __init__(self, runs: Runs, files: Files, limits: Limits) -> None:
         self.runs, self.files, self.limits = runs, files, limits
         self.store, self.workers, self.followers = Store(limits.kept), Workers(limits), Followers(limits)
-        self.uploads = 0  # that are arriving or being parsed
+        self.life = secrets.token_urlsafe(6)
+        self.uploads, self.arriving = Uploads(get_bound("store", "sent bytes")), 0  # uploads that are being parsed
 
     def list_routes(self) -> list[BaseRoute]:
         """Return all routes."""
         parts: dict[str, tuple[PartReader, Callable[[Any], Response]]] = {
             "labels": (recordings.get_labels, answer_cached),
+            "bundle": (partial(recordings.get_bundle, cells=self.limits.cells), answer_bytes),
             "table": (partial(recordings.get_table, cells=self.limits.cells), answer_numbers),
             "tile": (recordings.get_tile, answer_numbers),
             "rows": (recordings.find_row_maxima, answer_numbers),
@@ -55,6 +57,7 @@ class Routes:
         return [
             Route("/", self.get_page),
             Route("/api/state", self.get_state),
+            Route("/api/alive", self.get_life),
             Route("/api/translate", self.translate, methods=["POST"]),
             Route("/api/attention", self.get_attention, methods=["POST"]),
             Route("/api/runs/{run}/ask", self.ask, methods=["POST"]),
@@ -73,6 +76,7 @@ class Routes:
         """End all work and all streams: the server ends."""
         self.followers.ended = True
         self.workers.close()
+        self.uploads.close()
 
     async def get_page(self, request: Request) -> Response:
         """Answer with the page."""
@@ -88,6 +92,10 @@ class Routes:
             return answer_json({"runs": facts, "files": list(self.files.paths), "limits": limits})
 
         return await self.workers.run(work)
+
+    async def get_life(self, request: Request) -> Response:
+        """Answer at once, with a name that another start of the server will not have."""
+        return answer_json({"life": self.life})
 
     async def parse_fields(self, request: Request) -> Fields:
         """Return the fields of a body."""
@@ -157,16 +165,23 @@ class Routes:
             return await self.workers.run(lambda ticket: self.open_upload(content, ticket))
 
     def open_upload(self, content: bytes, ticket: Ticket) -> Response:
-        """Keep the recording of an upload. It is read from a temporary file."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "recording.safetensors"
-            try:
-                path.write_bytes(content)
-            except OSError as error:
-                got, fix = f"no room for the upload ('{error.strerror}')", "free some space where it runs"
-                raise refuse(507, "server", got, f"{len(content):,} bytes of it", fix) from None
+        """Keep the recording of an upload, and its file."""
+        path = self.uploads.write(content)
+        try:
             recording = read_recording(path, self.limits.upload, name=INPUT_NAME, check_interrupt=ticket.check)
-        return self.answer_summary(self.store.add("", recording), ticket)
+            name = self.store.add("", recording)
+            self.uploads.keep(path, name)
+        finally:
+            path.unlink(missing_ok=True)
+        return self.answer_summary(name, ticket)
+
+    def find_recording(self, name: str, ticket: Ticket) -> StoredRecording:
+        """Return a recording; one that was sent and dropped is read again."""
+        path = None if name in self.store.recordings else self.uploads.find(name)
+        if path is not None:
+            recording = read_recording(path, self.limits.upload, name=INPUT_NAME, check_interrupt=ticket.check)
+            self.store.add("", recording, name)
+        return self.store.get(name)
 
     def answer_summary(self, name: str, ticket: Ticket) -> Response:
         """Answer with the summary of a recording."""
@@ -174,19 +189,19 @@ class Routes:
 
     def summarize(self, name: str, ticket: Ticket) -> dict[str, object]:
         """Return the sites of a recording. For a worker: there may be very many of them."""
-        return recordings.summarize_recording(name, self.store.get(name), self.limits.cells, ticket)
+        return recordings.summarize_recording(name, self.find_recording(name, ticket), self.limits.cells, ticket)
 
     @contextmanager
     def reserve_upload(self) -> Iterator[None]:
         """Reserve a place for an upload. There are few, because each takes its whole size in memory."""
-        if self.uploads >= self.limits.workers:
+        if self.arriving >= self.limits.workers:
             got = f"more than {self.limits.workers} uploads at once"
             raise busy_error("server", got, "fewer", "try again in a moment")
-        self.uploads += 1
+        self.arriving += 1
         try:
             yield
         finally:
-            self.uploads -= 1
+            self.arriving -= 1
 
     async def open_file(self, request: Request) -> Response:
         """Answer with the summary of a recording that was named when the server was started."""
@@ -204,10 +219,10 @@ class Routes:
 
     async def answer_part(self, request: Request, part: PartReader, respond: Callable[[Any], Response]) -> Response:
         """Answer with a part of a recording, computed and encoded beside the event loop."""
-        kept, fields = self.store.get(request.path_params["name"]), Fields.from_query(request)
+        name, fields = request.path_params["name"], Fields.from_query(request)
 
         def work(ticket: Ticket) -> Response:
-            values = part(fields, kept.recording, ticket)
+            values = part(fields, self.find_recording(name, ticket).recording, ticket)
             fields.finish()
             return respond(values)
 
@@ -230,4 +245,9 @@ def answer_cached(values: Any) -> Response:
 
 def answer_numbers(values: Any) -> Response:
     """Answer with numbers as bytes."""
-    return Response(recordings.to_bytes(values), media_type=UNIVERSAL, headers=CACHED)
+    return answer_bytes(recordings.to_bytes(values))
+
+
+def answer_bytes(content: bytes) -> Response:
+    """Answer with bytes that never change."""
+    return Response(content, media_type=UNIVERSAL, headers=CACHED)

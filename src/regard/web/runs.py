@@ -14,7 +14,7 @@ from regard.tasks.translation.predictor import read_first_source
 from regard.tasks.translation.text import ENDLESS
 from regard.web.inputs import INPUT_KINDS, RunInput
 from regard.web.limits import Limits
-from regard.web.responses import refuse
+from regard.web.responses import hide_paths, refuse
 from regard.web.run_checks import report_run_errors, vet_config, vet_model, vet_texts
 from regard.web.workers import Ticket
 
@@ -49,7 +49,7 @@ class Run:
                 config = self.read_config()
                 return {"name": self.name, "ready": (self.folder / WEIGHTS).is_file(), **describe_run(config)}
         except RegardError as error:
-            return {"name": self.name, "error": str(error)}
+            return {"name": self.name, "error": hide_paths(str(error))}
 
     def load_translator(self) -> Translator:
         """Return the translator with the best weights so far."""

@@ -79,16 +79,18 @@ class EncodedSource(NamedTuple):
 
     row: list[int]
     hidden: list[int]
+    cut: int = 0  # tokens behind those that the model can take
 
 
 def encode_source(translator: Translator, source: SourceText, most: int) -> EncodedSource:
     """Return the token ids of a source as the model gets them; a text that is too long is cut."""
     longest = min(most, translator.config.model.longest)
-    row = [*translator.vocabularies.source.encode(source.text)[: longest - 1], END]
+    tokens = translator.vocabularies.source.encode(source.text)
+    row, cut = [*tokens[: longest - 1], END], max(0, len(tokens) - longest + 1)
     masked = [position for position in source.masked if position < len(row) - 1]
     if source.masking == "input":
-        return EncodedSource([UNKNOWN if position in masked else token for position, token in enumerate(row)], [])
-    return EncodedSource(row, masked)
+        return EncodedSource([UNKNOWN if position in masked else token for position, token in enumerate(row)], [], cut)
+    return EncodedSource(row, masked, cut)
 
 
 def stream_translation(
@@ -100,7 +102,8 @@ def stream_translation(
         encoded = translator.model.encode(torch.tensor([source.row]), torch.tensor([len(source.row)]))
     vocabularies = translator.vocabularies
     unknown = vocabularies.source.find_unknown(question.source.text)
-    yield Event("source", {"tokens": vocabularies.source.get_tokens(source.row), "unknown": unknown})
+    tokens = vocabularies.source.get_tokens(source.row)
+    yield Event("source", {"tokens": tokens, "unknown": unknown, "cut": source.cut})
     longest = min(limits.tokens, translator.config.model.longest)
     room = min(2 * len(source.row) + 30, longest - 1)
     branches: dict[int, Branch] = {}
@@ -110,7 +113,7 @@ def stream_translation(
         ticket.check()
         branches |= {branch.number: branch for branch in grown}
         yield Event("step", {"branches": [describe_branch(branch, source, translator) for branch in grown]})
-    yield Event("done", {"hypotheses": rank_hypotheses(branches, question.beam, translator)})
+    yield Event("done", {"hypotheses": rank_hypotheses(branches, question.beam, translator), "room": room})
 
 
 def describe_branch(branch: Branch, source: EncodedSource, translator: Translator) -> dict[str, Any]:
@@ -157,5 +160,5 @@ def read_target(fields: Fields, translator: Translator, limits: Limits) -> list[
 
 def record_attention(translator: Translator, source: SourceText, tokens: list[int], limits: Limits) -> Recording:
     """Return the attention of each layer while the model produces a given translation, with tokens as labels."""
-    row, hidden = encode_source(translator, source, limits.tokens)
+    row, hidden, _ = encode_source(translator, source, limits.tokens)
     return record_translation(translator, row, tokens, hidden=hidden, limit=limits.kept)

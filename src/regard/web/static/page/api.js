@@ -92,9 +92,13 @@ export async function postFile(path, file, options) {
   return (await request(path, { ...options, body: file, kind: "application/octet-stream" })).json();
 }
 
+export async function getBytes(path, options) {
+  return (await requestWithRetry(path, options)).arrayBuffer();
+}
+
 /** Float32 numbers. */
 export async function getNumbers(path, options) {
-  return new Float32Array(await (await requestWithRetry(path, options)).arrayBuffer());
+  return new Float32Array(await getBytes(path, options));
 }
 
 /** Events of an answer while it comes: `for await (const { name, data } of streamEvents("translate", { … }))`. */

@@ -1,34 +1,62 @@
 // A recording of the server as the drawings want it: sites whose weights are here, or come by tiles.
 
 import { averageHeads, createLocalSource, SIZE } from "../source.js";
-import { getJson, getNumbers } from "./api.js";
+import { getBytes, getJson, getNumbers } from "./api.js";
 
 export const MEAN = -1; // the head that is the mean of all
 
 /** Sites of a recording: { name, heads, rows, columns, kind, whole, labels(), source(head) }, the last two promises. */
 export function createSites({ recording, sites }) {
-  return sites.map((site, place) => createSite(`recordings/${recording}`, site, place));
+  const path = `recordings/${recording}`;
+  const bundle = remember(() => loadBundle(path, sites));
+  return sites.map((site, place) => createSite(path, site, place, bundle));
 }
 
-function createSite(path, site, place) {
-  const once = new Map();
-  const remember = (name, make) => {
-    if (!once.has(name)) once.set(name, make().catch((error) => { once.delete(name); throw error; }));
-    return once.get(name);
-  };
+/** The same promise each time, unless it failed. */
+function remember(make) {
+  let made;
+  return () => (made ??= make().catch((error) => { made = undefined; throw error; }));
+}
+
+function createSite(path, site, place, bundle) {
   const kind = site.kind === "difference" ? "difference" : "weights";
-  const table = () => remember("table", () => getNumbers(`${path}/table?site=${place}`));
+  const [table, labels] = [remember(() => loadTable(path, site, place, bundle)), remember(() => loadLabels(path, site, place, bundle))];
+  const sources = new Map();
   return {
     ...site,
     kind,
-    labels: () => remember("labels", () => loadLabels(path, site, place)),
-    source: (head) => remember(head, () => (site.whole ? loadLocalSource(site, table(), head) : createTiledSource(path, site, place, head))),
+    labels,
+    source(head) {
+      if (!sources.has(head)) sources.set(head, remember(() => (site.whole ? loadLocalSource(site, table(), head) : createTiledSource(path, site, place, head))));
+      return sources.get(head)();
+    },
   };
 }
 
-async function loadLabels(path, site, place) {
+/** Labels and weights of all small sites in one answer: a list with undefined for those that are not in it. */
+async function loadBundle(path, sites) {
+  const content = await getBytes(`${path}/bundle`);
+  const length = new DataView(content).getUint32(0, true);
+  const { labels, sites: own } = JSON.parse(new TextDecoder().decode(new Uint8Array(content, 4, length)));
+  let start = 4 + length;
+  return own.map((axes, place) => {
+    if (!axes) return undefined;
+    const { heads, rows, columns } = sites[place];
+    const table = new Float32Array(content, start, heads * rows * columns);
+    start += table.byteLength;
+    return { table, labels: { rows: labels[axes[0]], columns: labels[axes[1]] } };
+  });
+}
+
+async function loadTable(path, { whole }, place, bundle) {
+  const found = whole && (await bundle())[place];
+  return found ? found.table : getNumbers(`${path}/table?site=${place}`);
+}
+
+async function loadLabels(path, site, place, bundle) {
   if (!site.labelled) return { rows: site.rows, columns: site.columns };
-  return getJson(`${path}/labels?site=${place}`);
+  const found = site.whole && (await bundle())[place];
+  return found ? found.labels : getJson(`${path}/labels?site=${place}`);
 }
 
 async function loadLocalSource({ heads, rows, columns }, table, head) {
