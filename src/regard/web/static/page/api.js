@@ -1,7 +1,9 @@
 // Asking the server. Errors are sentences; a server that is gone is waited for.
 
 const TOKEN = "regard-token";
+const [OFTEN, SOON] = [4000, 700]; // milliseconds between two looks at whether the server is there
 const watchers = new Set();
+const successes = new Set();
 let lost = false;
 
 /** Takes the token out of the address, where it came with one; it is kept for this tab only. */
@@ -13,25 +15,38 @@ export function takeToken() {
   history.replaceState(null, "", `#${given}`);
 }
 
-/** Calls `listener(gone)` when the server stops answering and when it is back. */
+/** Calls `listener(gone)` when the server stops answering and when it is back, or another in its place. */
 export function onConnection(listener) {
   watchers.add(listener);
+}
+
+/** Calls `listener(begun)` when something that was asked for worked; `begun` is when it was asked for. */
+export function onSuccess(listener) {
+  successes.add(listener);
 }
 
 function noticeConnection(gone) {
   if (gone === lost) return;
   lost = gone;
   for (const watcher of watchers) watcher(gone);
-  if (gone) waitForServer();
 }
 
-async function waitForServer() {
-  while (lost) {
-    await pause(700);
+/** Asks now and then whether the server is there, whatever is shown: a page that is only read must notice too. */
+export async function watchServer() {
+  let life;
+  for (;;) {
+    for (let waited = 0; waited < (lost ? SOON : OFTEN); waited += SOON) await pause(SOON);
+    if (document.hidden && !lost) continue;
     try {
-      const answer = await fetch("api/state", { headers: buildHeaders() });
-      if (answer.ok) noticeConnection(false);
-    } catch { /* still gone */ }
+      const answer = await fetch("api/alive", { headers: buildHeaders() });
+      const now = answer.ok ? (await answer.json()).life : life;
+      const another = life !== undefined && now !== life;
+      life = now;
+      if (another) noticeConnection(true); // it was away for less than we look
+      noticeConnection(false);
+    } catch {
+      noticeConnection(true);
+    }
   }
 }
 
@@ -53,6 +68,7 @@ class ServerError extends Error {
 }
 
 async function request(path, { body, kind = "application/json", signal } = {}) {
+  const begun = performance.now();
   let answer;
   try {
     const options = body === undefined ? { headers: buildHeaders() } : { method: "POST", body, headers: buildHeaders(kind) };
@@ -63,7 +79,10 @@ async function request(path, { body, kind = "application/json", signal } = {}) {
     throw new ServerError("server: got no answer, expected one; fix: start it again with regard serve");
   }
   noticeConnection(false);
-  if (answer.ok) return answer;
+  if (answer.ok) {
+    for (const success of successes) success(begun);
+    return answer;
+  }
   const text = await answer.json().then(({ error }) => error, () => `server: got status ${answer.status}`);
   throw new ServerError(text, answer.status);
 }

@@ -4,7 +4,7 @@ import "./words.js";
 import { isDark } from "../colors.js";
 import { createToggle, make } from "../controls.js";
 import { chooseLanguage, createFormatter } from "../words.js";
-import { getJson, onConnection, pause, takeToken } from "./api.js";
+import { getJson, onConnection, onSuccess, pause, takeToken, watchServer } from "./api.js";
 import { createAskView, findAskable } from "./ask.js";
 import { createButton } from "./attention.js";
 import { createRecordingView } from "./recordings.js";
@@ -23,6 +23,7 @@ const banner = make("p", { className: "banner", hidden: true, role: "status" });
 const trouble = make("div", { className: "trouble", hidden: true, role: "alert" });
 let view;
 let server;
+let since = 0; // when the trouble was shown
 
 function getLanguage() {
   return chooseLanguage(state.get("lang") || undefined);
@@ -34,7 +35,10 @@ function report(error) {
   const close = createButton("×", () => { trouble.hidden = true; }, { ariaLabel: say("close") });
   trouble.replaceChildren(make("span", { textContent: error.message }), close);
   trouble.hidden = false;
+  since = performance.now();
 }
+
+onSuccess((begun) => { if (begun > since) trouble.hidden = true; });
 
 /** Language and light of the whole page: known from the address, before the server answers. */
 function renderRoot() {
@@ -67,7 +71,7 @@ function renderHeader() {
   const tabs = make("nav", { ariaLabel: say("views") });
   for (const name of Object.keys(VIEWS)) {
     if (name === "ask" && !(server && findAskable(server).length)) continue;
-    const tab = createButton(say(`${name}View`), () => { state.set({ view: name, site: -1, head: -1, pick: "", look: "" }); render(); });
+    const tab = createButton(say(`${name}View`), () => { state.go({ view: name, site: -1, head: -1, pick: "", look: "" }); render(); });
     if (name === chooseView()) tab.setAttribute("aria-current", "page");
     tabs.append(tab);
   }
@@ -118,6 +122,7 @@ async function start() {
   }
   render();
   state.on(render);
+  watchServer();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { renderHeader(); view.update(); });
   window.addEventListener("keydown", (event) => {
     if (event.key !== "/" || /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName)) return;

@@ -2,7 +2,7 @@
 
 import { make } from "../controls.js";
 import { createFormatter } from "../words.js";
-import { postFile, postJson } from "./api.js";
+import { getJson, postFile, postJson } from "./api.js";
 import { createAttentionPanel, createButton } from "./attention.js";
 import { createFileChooser, findSizeError } from "./files.js";
 import { createSites } from "./sources.js";
@@ -22,10 +22,10 @@ export function createRecordingView(element, { state, language, server, report, 
   function renderFiles() {
     files.replaceChildren(...server.files.map((name) => {
       const one = createButton(name, () => {
-        state.set({ file: name, site: -1, head: -1, pick: "", look: "" });
+        state.go({ file: name, kept: "", site: -1, head: -1, pick: "", look: "" });
         openServed(name);
       }, { className: "hypothesis" });
-      one.setAttribute("aria-pressed", String(name === state.get("file")));
+      one.setAttribute("aria-pressed", String(name === state.get("file") && !state.get("kept")));
       return one;
     }));
     files.hidden = !server.files.length;
@@ -39,14 +39,26 @@ export function createRecordingView(element, { state, language, server, report, 
   async function send(file) {
     const error = findSizeError(file, server.limits.upload, `regard serve ${file.name}`);
     if (error) return report(error);
-    state.set({ file: "", site: -1, head: -1, pick: "", look: "" });
-    renderFiles();
-    return showAnswer(postFile("recordings", file), file.name);
+    session.sent = file;
+    return showAnswer(postFile("recordings", file), file.name, true);
   }
 
-  async function showAnswer(answer, name) {
+  /** One that was sent before, by its link. A server that was started anew does not have it; perhaps this page does. */
+  async function openKept(name, kept) {
+    const known = session.sent?.name === name;
+    await showAnswer(getJson(`recordings/${encodeURIComponent(kept)}`).catch((error) => {
+      if (error.status === 404 && known) return postFile("recordings", session.sent);
+      throw error;
+    }), name, true);
+  }
+
+  async function showAnswer(answer, name, sent = false) {
     try {
-      session.recording = { ...(await answer), title: name };
+      const recording = { ...(await answer), title: name };
+      const another = sent && recording.recording !== state.get("kept");
+      if (another) state.go({ file: name, kept: recording.recording, site: -1, head: -1, pick: "", look: "" });
+      session.recording = recording;
+      renderFiles();
       await show();
     } catch (error) {
       report(error);
@@ -62,7 +74,9 @@ export function createRecordingView(element, { state, language, server, report, 
   }
 
   renderFiles();
-  if (state.get("file")) openServed(state.get("file"));
+  if (session.recording && session.recording.recording === state.get("kept")) show();
+  else if (state.get("kept")) openKept(state.get("file"), state.get("kept"));
+  else if (state.get("file")) openServed(state.get("file"));
   else if (session.recording) show();
   return { update: () => panel.update(), destroy: () => chooser.destroy() };
 }

@@ -2,19 +2,24 @@
 
 const DEFAULTS = {
   view: "", run: "", with: "", text: "", beam: 5, temperature: 0, seed: 0, length: 1, masked: "", masking: "attention",
-  hypothesis: 0, site: -1, head: -1, scale: "", threshold: 0, drawing: "map", pick: "", look: "", file: "",
+  hypothesis: 0, site: -1, head: -1, scale: "", threshold: 0, drawing: "map", pick: "", look: "", file: "", kept: "",
   passage: "", question: "", example: "",
+  runs: "", heat: 0.6,
   lang: "", theme: "",
 };
+const LASTING = ["lang", "theme"]; // what Back and Forward leave as it is
 
-/** A state that knows its address: `state.get(name)`, `state.set({ … })`, `state.on(listener)`. */
+/** A state that knows its address: `state.get(name)`, `state.set({ … })`, `state.on(listener)`.
+ *
+ * `state.go({ … })` is a step that Back undoes: another view, run, text or file. */
 export function createHashState() {
   const values = { ...DEFAULTS };
   const listeners = new Set();
   readHash();
   window.addEventListener("hashchange", () => {
     if (location.hash.slice(1) === writeHash()) return;
-    Object.assign(values, DEFAULTS);
+    const lasting = Object.fromEntries(LASTING.map((name) => [name, values[name]]));
+    Object.assign(values, DEFAULTS, lasting);
     readHash();
     for (const listener of listeners) listener("address");
   });
@@ -38,6 +43,11 @@ export function createHashState() {
     set(changes) {
       Object.assign(values, changes);
       history.replaceState(null, "", `#${writeHash()}`);
+    },
+    go(changes) {
+      const before = writeHash();
+      Object.assign(values, changes);
+      if (writeHash() !== before) history.pushState(null, "", `#${writeHash()}`);
     },
     on: (listener) => listeners.add(listener),
   };

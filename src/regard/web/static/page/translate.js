@@ -1,11 +1,15 @@
 // Type a sentence: its translation comes token by token, with where the model looked.
 
-import { createChoice, make } from "../controls.js";
+import { make } from "../controls.js";
 import { makeVisible } from "../labels.js";
 import { createFormatter } from "../words.js";
+import { createAnswer } from "./answer.js";
 import { postJson, streamEvents } from "./api.js";
-import { createAttentionPanel, createButton } from "./attention.js";
+import { createAttentionPanel } from "./attention.js";
+import { createBar } from "./bar.js";
+import { findPath, joinWords } from "./branches.js";
 import { createComparison } from "./comparison.js";
+import { createHints } from "./hints.js";
 import { createLocalSite, createSites } from "./sources.js";
 import { parsePlaces } from "./state.js";
 import { createBeamTree } from "./tree.js";
@@ -24,8 +28,10 @@ export function createTranslateView(element, context) {
 class TranslateView {
   constructor(element, { state, language, server, report, session }) {
     Object.assign(this, { state, language, server, report, session, say: createFormatter(language) });
-    this.build(element);
-    this.start();
+    if (this.runs.length) {
+      this.build(element);
+      this.start();
+    } else element.append(make("p", { className: "card", textContent: this.say(server.runs.length ? "notReady" : "noRuns") }));
   }
 
   get runs() {
@@ -33,78 +39,24 @@ class TranslateView {
   }
 
   build(element) {
-    const { say } = this;
-    this.form = this.buildForm();
-    this.answer = make("div", { className: "answer", ariaLive: "polite" });
-    this.others = make("div", { className: "hypotheses", role: "group", ariaLabel: say("hypotheses") });
+    const { say, state, language, report, server, runs } = this;
+    this.bar = createBar({ state, language, server, runs, run: this.findRun() }, {
+      onsend: (text) => this.send(text), onstop: () => this.asking?.abort(), onagainst: () => this.compare(),
+      onchange: (changes, again) => this.change(changes, again),
+    });
     this.nothing = make("p", { className: "note", hidden: true });
+    this.result = make("section", { className: "card result", hidden: true, ariaLabel: say("translation") });
     this.seen = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("attention") }), this.nothing);
     this.compared = make("section", { className: "card", hidden: true });
-    const grown = make("div", { className: "scroll", tabIndex: -1 });
     this.treeCard = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("tree") }),
-      make("p", { className: "note", textContent: say("treeHelp") }), grown);
-    this.result = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("translation") }), this.answer, this.others);
-    element.append(this.form, this.result, this.seen, this.compared, this.treeCard);
-    const { state, language, report } = this;
+      make("p", { className: "note", textContent: say("treeHelp") }));
+    this.hints = createHints(this.session, language);
+    element.append(this.bar.element, this.hints.element, this.result, this.seen, this.compared, this.treeCard);
+    this.bar.grow();
+    this.answer = createAnswer(this.result, { language, onchoose: (place) => this.choose(place) });
     this.panel = createAttentionPanel(this.seen, { state, language, report, mask: this.createMask(), onshown: (panel) => this.comparison.showPanel(panel) });
-    this.tree = createBeamTree(grown, { language, onchoose: (number) => this.chooseNode(number) });
+    this.tree = createBeamTree(this.treeCard, { language, onchoose: (number) => this.chooseNode(number) });
     this.comparison = createComparison(this.compared, { state, language, report });
-  }
-
-  buildForm() {
-    const { say, state, server } = this;
-    const names = this.runs.map(({ name, about }) => [name, describeRun(name, about)]);
-    this.run = createChoice((value) => {
-      this.change({ run: value, hypothesis: 0, site: -1, head: -1, pick: "", masked: "" });
-      this.text.placeholder = this.chooseHint();
-      this.sample.hidden = !this.findRun().sample;
-    });
-    this.run.label(say("run"));
-    this.run.set(names, this.findRun()?.name ?? "");
-    this.against = createChoice((value) => { this.state.set({ with: value }); this.compare(); });
-    this.against.label(say("against"));
-    this.against.set([["", say("nobody")], ...names], names.some(([name]) => name === state.get("with")) ? state.get("with") : "");
-    this.against.element.hidden = names.length < 2;
-    this.text = make("textarea", { rows: 2, maxLength: server.limits.characters, placeholder: this.chooseHint(), value: state.get("text"), dir: "auto", ariaLabel: say("text") });
-    this.text.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      this.send();
-    });
-    this.sample = createButton(say("example"), () => { this.text.value = this.findRun().sample; this.send(); });
-    this.sample.hidden = !this.findRun()?.sample;
-    this.go = make("button", { type: "submit", className: "primary", textContent: say("translate") });
-    const form = make("form", { className: "card ask" },
-      make("div", { className: "controls" }, this.run.element, this.against.element, this.sample),
-      make("div", { className: "typed" }, this.text, this.go), this.buildOptions());
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      if (this.asking) this.asking.abort();
-      else this.send();
-    });
-    return form;
-  }
-
-  chooseHint() {
-    const { sample } = this.findRun() ?? {};
-    return sample ? this.say("writeLike", { sample }) : this.say("write");
-  }
-
-  buildOptions() {
-    const { say, state, server } = this;
-    const number = (name, most, step, hint) => {
-      const input = make("input", { type: "number", min: name === "beam" ? 1 : 0, max: most, step, value: state.get(name), title: hint ?? "" });
-      input.addEventListener("input", () => {
-        if (input.value === "" || !input.checkValidity()) return;
-        this.change({ [name]: Number(input.value), hypothesis: 0, pick: "" });
-      });
-      return make("label", { className: "regard-control" }, make("span", { textContent: say(name) }), input);
-    };
-    this.mode = createChoice((value) => this.change({ masking: value, hypothesis: 0 }, parsePlaces(state.get("masked")).length > 0));
-    this.mode.label(say("masking"));
-    this.mode.set([["attention", say("maskAttention")], ["input", say("maskInput")]], state.get("masking"));
-    return make("div", { className: "controls options" }, number("beam", server.limits.beam, 1), number("temperature", 5, 0.1, say("greedyHint")),
-      number("seed", 2147483647, 1), number("length", 5, 0.1), this.mode.element);
   }
 
   findRun() {
@@ -128,26 +80,26 @@ class TranslateView {
 
   /** Other options: what is there is asked for again, a moment later. */
   change(changes, again = true, pause = PAUSE) {
-    this.state.set(changes);
+    if ("run" in changes) this.state.go(changes);
+    else this.state.set(changes);
     clearTimeout(this.soon);
     if (again && this.state.get("text").trim()) this.soon = setTimeout(() => this.ask(), pause);
   }
 
-  send() {
-    const text = this.text.value;
-    if (!text.trim()) return this.text.focus();
+  send(text) {
     const same = text === this.state.get("text");
-    this.state.set(same ? { text } : { text, masked: "", hypothesis: 0, pick: "", look: "" });
+    this.state.go(same ? { text } : { text, masked: "", hypothesis: 0, pick: "", look: "" });
+    this.hints.hide();
     this.ask();
   }
 
+  /** What was answered before; what the address asks for; or, on a first visit, an example. */
   start() {
-    const run = this.findRun();
-    if (!run) {
-      this.form.hidden = true;
-      this.result.hidden = false;
-      this.answer.textContent = this.say(this.server.runs.length ? "notReady" : "noRuns");
-      return;
+    const { sample } = this.findRun();
+    if (!this.state.get("text").trim() && sample && !this.session.answer) {
+      this.state.set({ text: sample });
+      this.bar.text.value = sample;
+      this.hints.show();
     }
     if (this.session.answer?.key === this.encodeQuestion()) this.finish();
     else if (this.state.get("text").trim()) this.ask();
@@ -156,7 +108,7 @@ class TranslateView {
   readQuestion() {
     const get = this.state.get;
     return {
-      run: this.findRun().name, text: get("text"), masked: parsePlaces(get("masked")), masking: get("masking"),
+      run: this.findRun().name, text: get("text").slice(0, this.server.limits.characters), masked: parsePlaces(get("masked")), masking: get("masking"),
       beam: get("beam"), temperature: get("temperature"), seed: get("seed"), length: get("length"),
     };
   }
@@ -169,12 +121,12 @@ class TranslateView {
     this.asking?.abort();
     const asking = (this.asking = new AbortController());
     const before = this.session.answer;
-    const answer = { key: this.encodeQuestion(), tokens: [], unknown: [], branches: new Map(), hypotheses: [], before: undefined };
+    const answer = { key: this.encodeQuestion(), tokens: [], unknown: [], cut: 0, room: Infinity, branches: new Map(), hypotheses: [], before: undefined };
     if (before?.hypotheses.length && JSON.parse(before.key).text === this.state.get("text")) answer.before = before.hypotheses[0].text;
-    this.setBusy(true);
+    this.bar.setBusy(true);
     if (!before) {
       this.result.hidden = false;
-      this.answer.replaceChildren(make("p", { className: "note", textContent: this.say("working") }));
+      this.answer.showWord("working");
     }
     try {
       for await (const { name, data } of streamEvents("translate", this.readQuestion(), { signal: asking.signal })) {
@@ -189,14 +141,13 @@ class TranslateView {
     } finally {
       if (asking === this.asking) {
         this.asking = undefined;
-        this.setBusy(false);
+        this.bar.setBusy(false);
       }
     }
   }
 
   applyEvent(answer, name, data) {
-    if (name === "source") Object.assign(answer, data);
-    if (name === "done") answer.hypotheses = data.hypotheses;
+    if (name === "source" || name === "done") Object.assign(answer, data);
     if (name !== "step") return;
     for (const branch of data.branches) answer.branches.set(branch.number, branch);
     const newest = data.branches.filter(({ score }) => score === null);
@@ -207,51 +158,49 @@ class TranslateView {
   /** The best so far, while the search goes on. */
   showPartial(answer, path) {
     this.result.hidden = false;
-    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: joinWords(answer.branches, path) }));
-    this.others.replaceChildren();
+    this.answer.showText(joinWords(answer.branches, path));
     this.showPath(answer, path, true);
   }
 
   showPath(answer, path, passing) {
     const steps = path.map((number) => answer.branches.get(number));
     if (!steps.length || !steps[0].looked) return;
-    this.seen.hidden = false;
-    this.nothing.hidden = true;
+    this.showPanel(passing);
     this.panel.show([createLocalSite("decoder", steps.map(({ looked }) => looked), steps.map(({ word }) => word), answer.tokens)], { passing });
   }
 
-  setBusy(now) {
-    this.go.textContent = this.say(now ? "stop" : "translate");
-    this.form.toggleAttribute("aria-busy", now);
+  showPanel(passing) {
+    this.seen.hidden = false;
+    this.seen.toggleAttribute("data-passing", passing);
+    this.nothing.hidden = true;
   }
 
   async finish() {
     const { answer } = this.session;
     this.result.hidden = false;
-    this.treeCard.hidden = answer.hypotheses.length + answer.branches.size < 2 || this.state.get("beam") === 1 || this.state.get("temperature") > 0;
     const place = Math.min(this.state.get("hypothesis"), answer.hypotheses.length - 1);
     if (place >= 0) await this.choose(place);
   }
 
   async choose(place) {
     const { answer } = this.session;
-    const { say } = this;
     const hypothesis = answer.hypotheses[place];
     this.state.set({ hypothesis: place });
-    const notes = [];
-    if (answer.before !== undefined && answer.before !== answer.hypotheses[0].text) notes.push(say("before", { text: answer.before }));
-    if (answer.unknown.length) notes.push(say("unknown", { words: answer.unknown.map(makeVisible).join(", ") }));
-    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: hypothesis.text || "∅" }),
-      ...notes.map((text) => make("p", { className: "note", dir: "auto", textContent: text })));
-    this.others.replaceChildren(...answer.hypotheses.map(({ text, score }, other) => {
-      const one = createButton("", () => this.choose(other), { className: "hypothesis" });
-      one.append(make("span", { className: "score", textContent: say("score", { score: score.toFixed(2) }) }), make("bdi", { textContent: text || "∅" }));
-      one.setAttribute("aria-pressed", String(other === place));
-      return one;
-    }));
-    this.others.hidden = answer.hypotheses.length < 2;
-    this.tree.show(answer.branches, { best: answer.hypotheses[0].path, chosen: hypothesis.path });
+    this.answer.showHypotheses(answer.hypotheses, place, this.listNotes(answer, hypothesis));
+    this.tree.show(answer.branches, { hypotheses: answer.hypotheses, chosen: hypothesis.path });
     await this.showAttention(hypothesis);
+    this.treeCard.hidden = answer.branches.size < 2 || this.state.get("beam") === 1 || this.state.get("temperature") > 0;
+  }
+
+  /** What is worth knowing about an answer: what changed, what was unknown, and what was cut. */
+  listNotes({ before, hypotheses, unknown, cut, tokens, room }, { path }) {
+    const { say } = this;
+    return [
+      before !== undefined && before !== hypotheses[0].text && say("before", { text: before }),
+      unknown.length && say("unknown", { words: unknown.map(makeVisible).join(", ") }),
+      cut && say("cutSource", { cut, most: tokens.length - 1 }),
+      path.length >= room && say("cutTarget", { most: room }),
+    ].filter(Boolean);
   }
 
   /** All layers and heads of a hypothesis. */
@@ -261,13 +210,13 @@ class TranslateView {
     try {
       const found = await postJson("attention", { run, text, masked, masking, tokens: hypothesis.tokens });
       if (turn !== this.looking) return;
-      this.seen.hidden = false;
-      this.nothing.hidden = true;
       await this.panel.show(createSites(found));
+      this.showPanel(false);
       this.compare();
     } catch (error) {
       if (turn !== this.looking) return;
       const blind = /a model without attention/.test(error.message);
+      this.showPanel(false);
       this.seen.hidden = !blind;
       this.nothing.hidden = !blind;
       this.nothing.textContent = this.say("nothingLooked");
@@ -282,46 +231,27 @@ class TranslateView {
     if (place >= 0) return this.choose(place);
     const path = findPath(answer.branches, number);
     this.looking = {};
-    this.tree.show(answer.branches, { best: answer.hypotheses[0].path, chosen: path });
-    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: `${joinWords(answer.branches, path)} …` }));
+    this.tree.show(answer.branches, { hypotheses: answer.hypotheses, chosen: path });
+    this.answer.showText(`${joinWords(answer.branches, path)} …`);
     this.showPath(answer, path, false);
     return undefined;
   }
 
   compare() {
     const { answer } = this.session;
-    const other = this.state.get("with");
+    const [other, own] = [this.state.get("with"), this.findRun().name];
     const hypothesis = answer?.hypotheses[this.state.get("hypothesis")];
-    if (!other || !hypothesis) return this.comparison.hide();
-    return this.comparison.start(this.panel, { ...this.readQuestion(), run: other }, hypothesis.text, this.readQuestion().run);
+    if (!hypothesis || other === own || !this.runs.some(({ name }) => name === other)) return this.comparison.hide();
+    return this.comparison.start(this.panel, { ...this.readQuestion(), run: other }, hypothesis.text, own);
   }
 
   update() {
-    this.panel.update();
-    this.comparison.update();
+    this.panel?.update();
+    this.comparison?.update();
   }
 
   destroy() {
     this.asking?.abort();
     clearTimeout(this.soon);
   }
-}
-
-function describeRun(name, { encoder, decoder, score, source, target } = {}) {
-  const parts = [encoder === decoder ? decoder : `${encoder} → ${decoder}`, score].filter(Boolean);
-  const sides = source && target ? `${source} → ${target}` : "";
-  return [name, sides, parts.join(", ")].filter(Boolean).join(" · ");
-}
-
-function findPath(branches, number) {
-  const path = [];
-  for (let at = number; at !== -1; at = branches.get(at).parent) path.unshift(at);
-  return path;
-}
-
-/** Words as they are read: ▁ begins a word. */
-function joinWords(branches, path) {
-  const words = path.map((number) => branches.get(number)).filter(({ score }) => score === null).map(({ word }) => word);
-  const text = words.join("");
-  return text.includes("▁") ? text.replaceAll("▁", " ").trim() : words.join("");
 }

@@ -1,121 +1,141 @@
-// The hypotheses of a search as a tree: words from left to right, one line for each that was kept or given up.
+// The hypotheses of a search as a tree. What several share stands once; a line forks where complete hypotheses part, with the
+// best of what was given up there. The rest of what was given up opens on a click. Lines wrap: the tree fits any width.
 //
 //   const tree = createBeamTree(element, { language, onchoose(number) });
-//   tree.show(branches, { best, chosen });   // branches: Map from number to { number, parent, word, log_prob, score }
+//   tree.show(branches, { hypotheses, chosen });   // branches: Map from number to { number, parent, word, log_prob, score }
 
-import { makeSvg } from "../controls.js";
+import { make } from "../controls.js";
 import { makeVisible, shorten } from "../labels.js";
 import { createFormatter } from "../words.js";
+import { createButton } from "./attention.js";
+import { plantTree } from "./branches.js";
 
-const [ACROSS, DOWN] = [92, 26];
+const BESIDE = 2; // branches that were given up at a fork and are shown at once
+const LINES = 40; // that are shown at once
+const [LONG, EDGE] = [28, 8]; // words of a line that is shortened, and how many stay at its ends
 
 export function createBeamTree(element, { language, onchoose }) {
-  const picture = makeSvg("svg", { class: "tree", role: "group" });
-  element.append(picture);
-  let places = new Map();
+  const say = createFormatter(language);
+  const place = make("div", { className: "tree", role: "group", ariaLabel: say("tree") });
+  element.append(place);
+  const open = new Set(); // names of what was opened, while the same search is shown
+  let shown; // { branches, hypotheses, chosen }
 
-  picture.addEventListener("keydown", (event) => {
-    const node = Number(event.target.closest("[data-number]")?.dataset.number);
-    if (!places.has(node)) return;
-    if (event.key === "Enter" || event.key === " ") onchoose(node);
-    else if (!move(node, event.key)) return;
+  place.addEventListener("keydown", (event) => {
+    const node = event.target.closest("[data-number]");
+    const next = node && findNeighbor(node, event.key);
+    if (!next) return;
     event.preventDefault();
+    setStop(next);
+    next.focus();
   });
-  picture.addEventListener("click", (event) => {
+  place.addEventListener("click", (event) => {
     const node = event.target.closest("[data-number]");
     if (node) onchoose(Number(node.dataset.number));
   });
 
-  function move(node, key) {
-    const { x, y, parent } = places.get(node);
-    const others = [...places.values()];
-    const next = {
-      ArrowLeft: () => parent,
-      ArrowRight: () => others.find((other) => other.parent === node)?.number,
-      ArrowUp: () => others.filter((other) => other.x === x && other.y < y).sort((a, b) => b.y - a.y)[0]?.number,
-      ArrowDown: () => others.filter((other) => other.x === x && other.y > y).sort((a, b) => a.y - b.y)[0]?.number,
-    }[key]?.();
-    const found = picture.querySelector(`[data-number="${next}"]`);
-    if (!found) return key.startsWith("Arrow");
-    picture.querySelector('[tabindex="0"]')?.setAttribute("tabindex", "-1");
-    found.setAttribute("tabindex", "0");
-    found.focus();
-    return true;
+  function findNeighbor(node, key) {
+    const nodes = [...place.querySelectorAll("[data-number]")];
+    const lines = [...place.querySelectorAll(".line")];
+    const line = lines.indexOf(node.closest(".line"));
+    const at = (step) => lines[line + step]?.querySelector("[data-number]");
+    const moves = { ArrowLeft: () => nodes[nodes.indexOf(node) - 1], ArrowRight: () => nodes[nodes.indexOf(node) + 1], ArrowUp: () => at(-1), ArrowDown: () => at(1) };
+    return moves[key]?.();
   }
 
-  function show(branches, { best = [], chosen = [] } = {}) {
-    places = layOutTree(branches, new Set(best));
-    const say = createFormatter(language);
-    picture.setAttribute("aria-label", say("tree"));
-    const [width, height] = [...places.values()].reduce(([right, low], { x, y }) => [Math.max(right, x), Math.max(low, y)], [0, 0]);
-    picture.setAttribute("width", String((width + 1) * ACROSS + 20));
-    picture.setAttribute("height", String((height + 1) * DOWN + 10));
-    const bestOnes = new Set(best);
-    const chosenOnes = new Set(chosen);
-    const parents = new Set([...places.values()].map(({ parent }) => parent));
-    const edges = [...places.values()].map((node) => drawEdge(node, chosenOnes));
-    const nodes = [...places.values()].map((node) => drawNode(node, { bestOnes, chosenOnes, parents, last: chosen.at(-1), say }));
-    picture.replaceChildren(...edges, ...nodes);
-    (picture.querySelector(`[data-number="${chosen.at(-1)}"]`) ?? nodes[0])?.setAttribute("tabindex", "0");
+  function setStop(node) {
+    place.querySelector('[data-number][tabindex="0"]')?.setAttribute("tabindex", "-1");
+    node?.setAttribute("tabindex", "0");
   }
 
-  function drawEdge({ x, y, parent, number }, chosen) {
-    const from = places.get(parent);
-    const [x1, y1, x2, y2] = [((from?.x ?? -1) + 1) * ACROSS - 4, computeRowCenter(from?.y ?? 0), x * ACROSS + 8, computeRowCenter(y)];
-    const d = `M${Math.max(0, x1)},${y1} C${x1 + 8},${y1} ${x2 - 10},${y2} ${x2},${y2}`;
-    return makeSvg("path", { d, class: chosen.has(number) ? "edge chosen" : "edge" });
+  function show(branches, { hypotheses, chosen }) {
+    if (shown?.branches !== branches) open.clear();
+    shown = { branches, hypotheses, chosen };
+    draw();
   }
 
-  function drawNode(node, { bestOnes, chosenOnes, parents, last, say }) {
-    const { number, x, y, word, score, share } = node;
+  function draw() {
+    const { branches, hypotheses, chosen } = shown;
+    const kept = new Set([...hypotheses.flatMap(({ path }) => path), ...chosen]);
+    const drawing = { kept, chosen: new Set(chosen), last: chosen.at(-1), best: new Set(hypotheses[0]?.path), left: open.has("all") ? Infinity : LINES };
+    const lists = drawList(plantTree(branches), drawing, "root");
+    place.replaceChildren(...lists);
+    if (drawing.left < 0) place.append(createOpener("all", say("treeAll", { count: -drawing.left })));
+    setStop(place.querySelector(`[data-number="${drawing.last}"]`) ?? place.querySelector("[data-number]"));
+  }
+
+  /** What grows from one branch: first what was kept, then the best that was given up, then a button for the others. */
+  function drawList(nodes, drawing, name) {
+    const kept = nodes.filter(({ number }) => drawing.kept.has(number));
+    const given = nodes.filter(({ number }) => !drawing.kept.has(number));
+    const few = open.has(name) ? given : given.slice(0, kept.length > 1 || name === "root" ? BESIDE : 0);
+    const items = [...kept, ...few].map((node) => drawLine(node, drawing)).filter(Boolean);
+    if (few.length < given.length && items.length) items.push(make("li", { className: "rest" }, createOpener(name, say("treeRest", { count: given.length - few.length }))));
+    return items.length ? [make("ul", {}, ...items)] : [];
+  }
+
+  /** One line: words until complete hypotheses part, and below it what they part into. */
+  function drawLine(first, drawing) {
+    drawing.left -= 1;
+    if (drawing.left < 0) return undefined;
+    const nodes = followLine(first, drawing.kept);
+    const passed = nodes.slice(0, -1).flatMap(({ children }, place) => children.filter((child) => child !== nodes[place + 1]));
+    const line = make("div", { className: "line" }, ...drawWords(nodes, drawing));
+    const name = `line ${first.number}`;
+    if (passed.length && !open.has(name)) line.append(createOpener(name, `+${passed.length}`, say("treePassed", { count: passed.length })));
+    const last = nodes.at(-1);
+    const item = make("li", {}, line);
+    if (open.has(name)) item.append(make("ul", { className: "passed" }, ...passed.map((node) => drawLine(node, drawing)).filter(Boolean)));
+    item.append(...drawList(last.children, drawing, `fork ${last.number}`));
+    return item;
+  }
+
+  function drawWords(nodes, drawing) {
+    const name = `words ${nodes[0].number}`;
+    const words = nodes.map((node) => drawWord(node, drawing));
+    if (nodes.length <= LONG || open.has(name)) return words;
+    const between = nodes.length - 2 * EDGE;
+    return [...words.slice(0, EDGE), createOpener(name, `… ${between} …`, say("treeWords", { count: between })), ...words.slice(-EDGE)];
+  }
+
+  function drawWord({ number, word, score, share, children }, { chosen, last, best }) {
     const ended = score !== null;
-    const dead = !ended && !parents.has(number);
-    const kinds = ["node", ended && "ended", dead && "dead", bestOnes.has(number) && "best", chosenOnes.has(number) && "chosen", number === last && "last"];
+    const dead = !ended && !children.length;
     const percent = `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
     const name = ended ? say("nodeEnd", { score: score.toFixed(2) }) : say("node", { word: formatWord(word), share: percent });
+    const kinds = ["node", ended && "ended", dead && "dead", best.has(number) && "best", chosen.has(number) && "chosen", number === last && "last"];
     const label = dead ? `${name}, ${say("given")}` : name;
-    const attributes = {
-      class: kinds.filter(Boolean).join(" "), "data-number": number, role: "button", tabindex: -1,
-      "aria-pressed": number === last, "aria-label": label, transform: `translate(${x * ACROSS + 8} ${y * DOWN + 4})`,
-    };
-    return makeSvg("g", attributes,
-      makeSvg("title", {}, label),
-      makeSvg("rect", { width: ACROSS - 14, height: DOWN - 5, rx: 4 }),
-      makeSvg("rect", { class: "share", width: (ACROSS - 14) * share, height: 3, y: DOWN - 8 }),
-      makeSvg("text", { x: 6, y: 14 }, ended ? `■ ${score.toFixed(2)}` : shorten(formatWord(word), 10)));
+    const button = make("button", {
+      type: "button", className: kinds.filter(Boolean).join(" "), tabIndex: -1, title: label, ariaLabel: label, ariaPressed: String(number === last),
+      textContent: ended ? `■ ${score.toFixed(2)}` : shorten(formatWord(word), 24),
+    });
+    button.dataset.number = number;
+    button.style.setProperty("--share", String(share));
+    return button;
+  }
+
+  function createOpener(name, text, label = text) {
+    return createButton(text, () => {
+      open.add(name);
+      draw();
+      place.querySelector('[data-number][tabindex="0"]')?.focus();
+    }, { className: "opener", title: label, ariaLabel: label, ariaExpanded: "false" });
   }
 
   return { show };
 }
 
-function computeRowCenter(row) {
-  return row * DOWN + DOWN / 2 + 2;
+/** The nodes from one on, as long as exactly one of the next was kept; of what was given up, as long as there is only one. */
+function followLine(first, kept) {
+  const nodes = [first];
+  for (;;) {
+    const { children } = nodes.at(-1);
+    const next = kept.has(first.number) ? children.filter(({ number }) => kept.has(number)) : children;
+    if (next.length !== 1) return nodes;
+    nodes.push(next[0]);
+  }
 }
 
 function formatWord(word) {
   return makeVisible(word.replace(/^▁(?=.)/u, ""));
-}
-
-/** Places in columns (steps) and rows (one for each leaf; the best hypothesis is on the first). */
-function layOutTree(branches, best) {
-  const children = new Map();
-  for (const branch of branches.values()) {
-    if (!children.has(branch.parent)) children.set(branch.parent, []);
-    children.get(branch.parent).push(branch);
-  }
-  const places = new Map();
-  let rows = 0;
-  const order = (one, other) => Number(best.has(other.number)) - Number(best.has(one.number)) || other.log_prob - one.log_prob;
-  const waiting = (children.get(-1) ?? []).sort(order).reverse().map((branch) => [branch, 0, 0]);
-  while (waiting.length) {
-    const [branch, x, before] = waiting.pop();
-    const parent = places.get(branch.parent);
-    const first = parent ? !parent.taken : rows === 0;
-    if (!first) rows += 1;
-    if (parent) parent.taken = true;
-    const place = { ...branch, x, y: rows, share: Math.exp(branch.log_prob - before), taken: false };
-    places.set(branch.number, place);
-    waiting.push(...(children.get(branch.number) ?? []).sort(order).reverse().map((child) => [child, x + 1, branch.log_prob]));
-  }
-  return places;
 }

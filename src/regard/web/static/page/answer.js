@@ -1,0 +1,46 @@
+// A translation, and behind one line that opens, the other hypotheses.
+//
+//   const answer = createAnswer(element, { language, onchoose(place) });
+//   answer.showText(text);                                 // while a search goes on
+//   answer.showHypotheses(hypotheses, place, notes);
+
+import { make } from "../controls.js";
+import { createFormatter } from "../words.js";
+import { createButton } from "./attention.js";
+
+export function createAnswer(element, { language, onchoose }) {
+  const say = createFormatter(language);
+  const text = make("div", { className: "answer", ariaLive: "polite" });
+  const summary = make("summary");
+  const list = make("div", { className: "hypotheses", role: "group", ariaLabel: say("hypotheses") });
+  const others = make("details", { className: "others", hidden: true }, summary, list);
+  element.append(text, others);
+
+  function showText(said, notes = []) {
+    text.replaceChildren(make("p", { className: "said", dir: "auto", textContent: said || "∅" }),
+      ...notes.map((note) => make("p", { className: "note", dir: "auto", textContent: note })));
+  }
+
+  function showHypotheses(hypotheses, place, notes) {
+    showText(hypotheses[place].text, notes);
+    const score = say("score", { score: hypotheses[place].score.toFixed(2) });
+    others.hidden = hypotheses.length < 2;
+    summary.textContent = say("hypothesisOf", { place: place + 1, count: hypotheses.length, score });
+    list.replaceChildren(...hypotheses.map((one, other) => createHypothesis(one, other === place, () => onchoose(other))));
+  }
+
+  function createHypothesis(one, pressed, choose) {
+    const button = createButton("", choose, { className: "hypothesis", ariaPressed: String(pressed) });
+    button.append(make("span", { className: "score", textContent: say("score", { score: one.score.toFixed(2) }) }), make("bdi", { textContent: one.text || "∅" }));
+    return button;
+  }
+
+  return {
+    showText,
+    showHypotheses,
+    showWord(word) {
+      text.replaceChildren(make("p", { className: "note", textContent: say(word) }));
+      others.hidden = true;
+    },
+  };
+}
