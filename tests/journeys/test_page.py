@@ -126,23 +126,25 @@ def test_click_a_token_to_see_where_it_looked(visited: Callable[..., Any]) -> No
 
 def test_the_tree_leads_to_each_hypothesis(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
-    page.wait_for_selector("svg.tree .node.ended")
+    page.wait_for_selector(".tree .node.ended")
+    assert page.inner_text(".others summary").startswith("1 of 5 · score")
+    page.click(".others summary")
     texts = page.locator(".hypothesis bdi").all_inner_texts()
     assert len(set(texts)) == len(texts) == 5
     page.click(".hypothesis >> nth=2")
     page.wait_for_function("text => document.querySelector('.said').textContent === text", arg=texts[2])
-    expect(page.locator("svg.tree .node.last")).to_have_attribute(
-        "aria-label", re.compile("^end of a hypothesis, score")
-    )
-    page.locator("svg.tree .node:not(.ended):not(.chosen)").first.dispatch_event("click")
+    expect(page.locator(".tree .node.last")).to_have_attribute("aria-label", re.compile("^end of a hypothesis, score"))
+    page.locator(".tree .node:not(.ended):not(.chosen)").first.dispatch_event("click")
     page.wait_for_function("() => document.querySelector('.said').textContent.endsWith('…')")
-    page.locator("svg.tree .node.ended.best").dispatch_event("click")
+    page.locator(".tree .node.ended.best").dispatch_event("click")
     page.wait_for_function("text => document.querySelector('.said').textContent === text", arg=texts[0])
 
 
 def test_two_runs_and_their_difference(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
     page.wait_for_selector(".regard-grid button")
+    page.click("summary:has-text('Options')")
+    assert "later" not in page.locator("label:has-text('Compare with') option").all_inner_texts()  # not with itself
     page.select_option("label:has-text('Compare with') select", value="earlier")
     page.wait_for_selector("h2:has-text('later ↔ earlier')")
     page.wait_for_selector(".triple .pane:nth-child(3) canvas")
@@ -161,6 +163,7 @@ def test_mask_a_word_and_change_the_temperature(visited: Callable[..., Any]) -> 
     addressed(page, "masked=1")
     page.click(".part-said button >> nth=0")
     page.wait_for_function("() => document.querySelectorAll('.part-read button')[1].title === '0'")
+    page.click("summary:has-text('Options')")
     page.select_option("label:has-text('Masked words') select", value="input")
     page.wait_for_selector(".part-read button:has-text('<unk>')")
     page.click("button:has-text('Unmask all')")
@@ -201,6 +204,7 @@ def test_a_link_restores_the_view(visited: Callable[..., Any]) -> None:
     first = visited().open(ASK)
     first.wait_for_selector(".regard-grid button")
     with first.expect_response("**/attention"):
+        first.click(".others summary")
         first.click(".hypothesis >> nth=1")
     first.click(".regard-grid button[aria-label='decoder 1, head 2']")
     first.select_option("label:has-text('Colors') select", value="row")
@@ -343,7 +347,7 @@ def test_by_keyboard_alone(visited: Callable[..., Any]) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector(".looked:has-text('Where')")
     assert {"Translate", "Zoom in", "Lines"} <= reached
-    page.locator("svg.tree [tabindex='0']").focus()
+    page.locator(".tree [tabindex='0']").focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.querySelector('.said').textContent.endsWith('…')")
@@ -351,14 +355,23 @@ def test_by_keyboard_alone(visited: Callable[..., Any]) -> None:
 
 def test_everything_has_a_name(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
-    page.wait_for_selector("svg.tree .node.ended")
+    page.wait_for_selector(".tree .node.ended")
     unnamed = page.evaluate(
         """[...document.querySelectorAll('button, input, select, textarea, canvas[tabindex], [role=button]')]
         .filter((one) => one.checkVisibility() && !(one.getAttribute('aria-label') || one.textContent.trim()
           || one.labels?.[0]?.textContent.trim() || one.title)).map((one) => one.outerHTML)"""
     )
     assert unnamed == []
+    assert page.evaluate(SHIFTS) <= 0.02
     expect(page.locator("[aria-live=polite] .said")).to_have_count(1)
+
+
+# How much of the page has jumped, as browsers measure it.
+SHIFTS = """new Promise((done) => {
+  new PerformanceObserver((list) => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
+    .observe({ type: 'layout-shift', buffered: true });
+  setTimeout(() => done(0), 300);
+})"""
 
 
 def test_a_narrow_screen(visited: Callable[..., Any]) -> None:

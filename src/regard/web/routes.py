@@ -22,7 +22,7 @@ from regard.web.events import Stream, answer_head
 from regard.web.inputs import INPUT_NAME, RunInput
 from regard.web.limits import Limits
 from regard.web.metrics import LARGEST, Followers
-from regard.web.responses import answer_json, busy_error, refuse
+from regard.web.responses import answer_json, busy_error
 from regard.web.runs import Runs
 from regard.web.store import Files, Store, StoredRecording, Uploads
 from regard.web.translation import SourceText, TranslationRequest, read_target, record_attention, stream_translation

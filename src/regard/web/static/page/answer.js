@@ -1,7 +1,7 @@
 // A translation, and behind one line that opens, the other hypotheses.
 //
 //   const answer = createAnswer(element, { language, onchoose(place) });
-//   answer.showText(text);                                 // while a search goes on
+//   answer.wait(source); answer.showText(text);                                 // while a search goes on
 //   answer.showHypotheses(hypotheses, place, notes);
 
 import { make } from "../controls.js";
@@ -38,8 +38,12 @@ export function createAnswer(element, { language, onchoose }) {
   return {
     showText,
     showHypotheses,
-    showWord(word) {
-      text.replaceChildren(make("p", { className: "note", textContent: say(word) }));
+    /** Room for a translation that is about as long as its source, so that what stands below need not move. */
+    wait(source) {
+      text.style.minHeight = "";
+      text.replaceChildren(make("p", { className: "said", textContent: source, ariaHidden: "true" }));
+      text.style.minHeight = `${text.offsetHeight}px`;
+      text.replaceChildren(make("p", { className: "note", textContent: say("working") }));
       others.hidden = true;
     },
   };

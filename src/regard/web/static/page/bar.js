@@ -1,7 +1,7 @@
 // What is asked of a translator, in one line: the run, the text, and options that open. What is out of bounds is brought back, and said.
 //
 //   const bar = createBar(context, { onsend(text), onstop(), onchange(changes, again), onagainst() });
-//   bar.setBusy(now); bar.text; bar.notes;
+//   bar.setBusy(now); bar.setText(text); bar.grow();   // the last when it is on the page
 
 import { createChoice, make } from "../controls.js";
 import { createFormatter } from "../words.js";
@@ -134,8 +134,11 @@ export function createBar({ state, language, server, runs, run }, { onsend, onst
   showRun();
   return {
     element: form,
-    text,
     grow,
+    setText(value) {
+      text.value = value;
+      grow();
+    },
     setBusy(now) {
       busy = now;
       go.textContent = say(now ? "stop" : "translate");

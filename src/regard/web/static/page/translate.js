@@ -98,7 +98,7 @@ class TranslateView {
     const { sample } = this.findRun();
     if (!this.state.get("text").trim() && sample && !this.session.answer) {
       this.state.set({ text: sample });
-      this.bar.text.value = sample;
+      this.bar.setText(sample);
       this.hints.show();
     }
     if (this.session.answer?.key === this.encodeQuestion()) this.finish();
@@ -126,7 +126,7 @@ class TranslateView {
     this.bar.setBusy(true);
     if (!before) {
       this.result.hidden = false;
-      this.answer.showWord("working");
+      this.answer.wait(this.state.get("text"));
     }
     try {
       for await (const { name, data } of streamEvents("translate", this.readQuestion(), { signal: asking.signal })) {

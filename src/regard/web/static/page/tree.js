@@ -84,7 +84,7 @@ export function createBeamTree(element, { language, onchoose }) {
     const name = `line ${first.number}`;
     if (passed.length && !open.has(name)) line.append(createOpener(name, `+${passed.length}`, say("treePassed", { count: passed.length })));
     const last = nodes.at(-1);
-    const item = make("li", {}, line);
+    const item = make("li", { className: drawing.kept.has(first.number) ? "" : "given" }, line);
     if (open.has(name)) item.append(make("ul", { className: "passed" }, ...passed.map((node) => drawLine(node, drawing)).filter(Boolean)));
     item.append(...drawList(last.children, drawing, `fork ${last.number}`));
     return item;
