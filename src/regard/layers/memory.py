@@ -1,7 +1,7 @@
 """Projected keys and values, and which of them are not padding."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -9,6 +9,7 @@ from regard.algebra.masks import Full, Lengths, Mask, Table
 from regard.algebra.masks.base import as_mask
 from regard.algebra.shapes import Float, Int, Integer, Keys, Tensor, Values, broadcasts, check_floats, describe
 from regard.errors import wrong, wrong_kind
+from regard.layers.appendable import AppendableTensor
 
 FULL = Full()
 
@@ -31,6 +32,8 @@ class Memory:
     value: Values
     mask: Mask = None  # type: ignore[assignment]  # FULL: a compiler cannot trace an object as a default
     positions: Integer[Tensor, "*#batch key"] | None = None
+    # Keys and values with free space behind them, if more were appended before.
+    _growing: tuple[AppendableTensor, AppendableTensor] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.mask is None:
@@ -63,13 +66,19 @@ class Memory:
         return torch.compiler.is_compiling() or bool((behind == self.length).all())
 
     def append(self, later: "Memory") -> "Memory":
-        """Return this memory, then the later one."""
+        """Return this memory, then the later one.
+
+        Without gradients, keys and values are written behind those that are there, so that a step costs what is new.
+        """
         if type(self.mask) is Full and type(later.mask) is Full:
             mask: Mask = FULL
         else:
             mask = Table(_join_masks(self.mask, self.length, later.mask, later.length, self.key.device))
-        key, value = torch.cat([self.key, later.key], dim=-2), torch.cat([self.value, later.value], dim=-2)
-        return Memory(key, value, mask, _join_positions(self, later))
+        growing = self._growing or (AppendableTensor.from_vectors(self.key), AppendableTensor.from_vectors(self.value))
+        grown = growing[0].append(later.key), growing[1].append(later.value)
+        longer = Memory(grown[0].view(), grown[1].view(), mask, _join_positions(self, later))
+        object.__setattr__(longer, "_growing", grown)
+        return longer
 
     def select(self, index: Int[Tensor, " chosen"]) -> "Memory":
         """Return some samples of the batch, in any order, perhaps repeated: what beam search does at each step."""

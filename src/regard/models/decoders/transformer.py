@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from regard.algebra.shapes import Float, Int, Tensor
+from regard.layers.appendable import AppendableTensor
 from regard.layers.attention import Attention
 from regard.layers.blocks import DecoderBlock, DecoderBlockState
 from regard.layers.memory import Memory
@@ -26,7 +27,7 @@ from regard.models.interface import (
     MeanAlignment,
     TeacherForcingOutput,
 )
-from regard.models.key_value_cache import AppendableTensor, KeyValueCache
+from regard.models.key_value_cache import KeyValueCache
 from regard.models.selection import SharedState
 from regard.models.transformer_parts import build_block_parts, build_last_norm
 
