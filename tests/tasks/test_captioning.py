@@ -291,3 +291,11 @@ def test_chinese_captions_are_learned_and_said_by_character(regard: Regard) -> N
     Image.fromarray(draw_scene([7]).image).save("photo.png")
     said = json.loads(regard("caption", "photo.png", "--run", "run", "--json").output)
     assert said["text"] == "".join(said["words"])
+
+
+def test_captions_without_splits_are_held_out_by_the_tenth(folder: Path) -> None:
+    with gzip.open(folder / "captions.tsv.gz", "wt") as file:
+        file.write("".join(f"{number}.jpg\t第{number}张照片很好看。\n" for number in range(12)))
+    album = open_dataset(CaptioningData(images=str(folder)))
+    assert [len(album.table[part]) for part in ("train", "validation", "test")] == [10, 1, 1]
+    assert album.table["train"].get("3.jpg", ("第 3 张 照 片 很 好 看",)) == ("第 3 张 照 片 很 好 看",)

@@ -99,7 +99,8 @@ def train_in_process(name: str, config: "TranslationConfig", events: Any) -> Non
     from regard.training import event_to_json, train
 
     try:
-        for event in train(build_task(config, None), config):
+        task = build_task(config, None)
+        for event in train(task, task.config):
             events.put((name, event_to_json(event)))
     except RegardError as error:
         events.put((name, error))

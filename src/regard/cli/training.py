@@ -46,6 +46,7 @@ def train_and_show(config: Any, resume: Path | None, board: bool) -> str:
     from regard.training import Finished, train
 
     task, reason = build_task(config, resume), ""
+    config = task.config  # with what follows from the data
     if os.environ.get("RANK", "0") == "0":
         events = show_training(task, config, resume, board)
     else:
@@ -61,10 +62,13 @@ def show_training(task: Any, config: Any, resume: Path | None, board: bool) -> "
     from regard.tasks import TASKS
     from regard.training import Finished, train
     from regard.training.display import TrainingDisplay
+    from regard.training.plan import describe_plan
 
     console = open_console()
     for note in task.notes:
         console.print(f"note: {note}", markup=False)
+    if resume is None:
+        console.print(f"note: {describe_plan(task, config)}", markup=False)
     display = TrainingDisplay(console, minutes=config.training.stop.minutes)
     events = train(task, config, resume=resume, after_step=display.advance)
     if board:

@@ -136,7 +136,8 @@ def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str,
     config = package.configure(variant.preset, (comparison.data,), values)
     with TemporaryDirectory(prefix="regard-compare-") as folder:
         config = replace(config, training=replace(config.training, folder=Path(folder) / "run"))
-        for _ in train(package.build_task(config), config):
+        task = package.build_task(config)
+        for _ in train(task, task.config):
             pass
-        report = package.load(config, Path(folder) / "run").evaluate(None, "test")[comparison.set]
+        report = package.load(task.config, Path(folder) / "run").evaluate(None, "test")[comparison.set]
     return report.metrics[comparison.metric]

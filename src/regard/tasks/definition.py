@@ -12,6 +12,7 @@ from regard.tasks.data.fingerprints import check_fingerprint
 from regard.tasks.prediction import Predictor
 from regard.training import Goal, configure
 from regard.training.config import walk_fields
+from regard.training.plan import fit_training
 
 Config = TypeVar("Config")
 
@@ -55,7 +56,10 @@ class TaskDefinition(ABC, Generic[Config]):
         base: Any = self.build_preset(name, settings)
         source = self.shorten_data_name(str(getattr(settings, self.data_field, "")))
         folder = self.run_name.format(data=source, preset=name, given=preset or "").strip("-")
-        base = replace(base, training=replace(base.training, folder=Path("runs") / folder))
+        training = replace(base.training, folder=Path("runs") / folder)
+        if any(f"training.stop.{limit}" in values for limit in ("steps", "epochs")):
+            training = replace(training, stop=replace(training.stop, least=None))  # who names an end means it
+        base = replace(base, training=training)
         config: Config = configure(base, None, values)
         return config
 
@@ -94,11 +98,21 @@ class TaskDefinition(ABC, Generic[Config]):
         return self.goal or choose_goal(config.measure.goal)
 
     def build_task(self, config: Config, run: Path | None = None) -> Any:
-        """Return a `regard.training.Task` with `notes` on its data: new, or with what a run folder has kept for it."""
+        """Return a `regard.training.Task` with `notes` on its data: new, or with what a run folder has kept for it.
+
+        Its `config` is that of the run. If the run is new, what no one named follows from the data.
+        """
         data = self.open_data(config)
         if run is not None:
             check_fingerprint(self.data_noun, data.fingerprint, run)
-        return self.assemble_task(config, data, run)
+            return self.assemble_task(config, data, run)
+        task: Any = self.assemble_task(self.adapt_config(config, data), data, None)
+        task.config = replace(task.config, training=fit_training(task.config.training, task))
+        return task
+
+    def adapt_config(self, config: Config, data: Any) -> Config:
+        """Return the configuration with the values that follow from the data; by default there are none."""
+        return config
 
     @abstractmethod
     def open_data(self, config: Config) -> Any:

@@ -12,6 +12,7 @@ from regard.training.evaluation import check_evaluation, evaluate_model
 from regard.training.events import Evaluated, Event, Finished, Noted, Saved, Started, Stepped, StopReason, event_to_json
 from regard.training.interrupt import catch_signals
 from regard.training.lock import Lock
+from regard.training.plan import count_planned_steps
 from regard.training.progress import (
     LogWindow,
     Progress,
@@ -26,7 +27,7 @@ from regard.training.schedule import compute_rate
 from regard.training.session import RunState, Session, copy_buffers, prepare_session, save_after_error, save_checkpoint
 from regard.training.settings import RunConfig, Training
 from regard.training.step import take_step
-from regard.training.task import DataShare, Task
+from regard.training.task import Task
 
 
 def train(
@@ -67,15 +68,6 @@ def train(
         finally:
             if session.metrics_log:
                 session.metrics_log.close()
-
-
-def count_planned_steps(task: Task[Any], settings: Training, part: DataShare) -> int:
-    """Return the step at which the run ends unless it ends early. All epochs are taken to be as long as the first."""
-    limits = [settings.stop.steps] if settings.stop.steps else []
-    if settings.stop.epochs:
-        batches = len(task.epoch(0, part))
-        limits.append(settings.stop.epochs * math.ceil(batches / settings.optimizer.accumulate))
-    return min(limits)
 
 
 def run_steps(

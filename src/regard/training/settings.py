@@ -1,6 +1,6 @@
 """The settings of a run: one frozen dataclass per concept, each field with its meaning and unit."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
@@ -52,6 +52,7 @@ class StopCriteria:
 
     steps: int | None = None
     epochs: int | None = None
+    least: int | None = None  # steps: few data are gone through more often than `epochs`; none: if a limit is named
     patience: int | None = None  # evaluations in a row without a better metric
     target: float | None = None  # a metric that is good enough
     minutes: float | None = None  # of one training or resumption; then everything is evaluated and saved
@@ -59,7 +60,7 @@ class StopCriteria:
     def __post_init__(self) -> None:
         if self.steps is None and self.epochs is None:
             raise wrong("stop", "neither steps nor epochs", "one of them", "set stop.steps or stop.epochs")
-        check_positive_fields(self, "steps", "epochs", "patience", "minutes")
+        check_positive_fields(self, "steps", "epochs", "least", "patience", "minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,11 @@ def configure_cosine_training(
         stop=StopCriteria(epochs=epochs, target=target),
         every=Intervals(log=log),
     )
+
+
+def require_steps(training: Training, least: int) -> Training:
+    """Return a training that takes at least so many steps, however few its data are."""
+    return replace(training, stop=replace(training.stop, least=least))
 
 
 @runtime_checkable

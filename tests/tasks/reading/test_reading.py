@@ -14,10 +14,12 @@ import torch
 from walking import check_exact_resume, flags, walk
 
 from regard.errors import InputError
-from regard.tasks.reading.config import SpanReaderConfig
+from regard.tasks.data.dataset import FixedDataset
+from regard.tasks.reading.config import ReadingConfig, ReadingTraining, SpanReaderConfig
 from regard.tasks.reading.examples import encode_question
 from regard.tasks.reading.fact_language import CHINESE, ENGLISH, PEOPLE, FactLanguage
 from regard.tasks.reading.facts import FactsDataset
+from regard.tasks.reading.lengths import adapt_lengths
 from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.model import LOWEST, ReadingInputs, SpanReader, SpanScores, find_best_spans
 from regard.tasks.reading.questions import Answer, PassageQuestion
@@ -131,14 +133,26 @@ def test_another_file_is_measured_whole(regard: Regard) -> None:
     assert found == {(): {"test": 2}, (own,): {"test": 2}, (other,): {"other.json": 3}}
 
 
-def test_an_answer_outside_its_passage_is_named(regard: Regard) -> None:
+def test_wrong_answers_are_left_out_and_counted(tmp_path: Path) -> None:
+    early, nowhere = {"text": "a mat", "answer_start": 14}, {"text": "a mat", "answer_start": -1}
+    articles = [article(str(number), [MAT]) for number in range(9)]
+    path = write(tmp_path / "some.json", *articles, article("lost", [early]), article("kept", [nowhere, MAT]))
+    found = read_squad(path, validation=1, test=1)
+    assert "some.json: left out 2 of 12 answers, which are not where answer_start says" in found.notes
+    assert "some.json: left out 1 of 11 questions, which have no answer in their passage" in found.notes
+    asked = {one.name: one.answers for part in (found.train, found.validation, found.tests["test"]) for one in part}
+    assert "lost" not in asked
+    assert asked["kept"] == (Answer("a mat", 15),)
+
+
+def test_a_file_that_is_mostly_wrong_is_refused(regard: Regard) -> None:
     wrong_place = {"text": "a mat", "answer_start": 14}
-    write(Path("bad.json"), article("a", [MAT]), article("q7", [wrong_place]), article("c", [MAT]))
+    write(Path("bad.json"), article("a", [MAT]), *(article(str(number), [wrong_place]) for number in range(3)))
     done = regard("train", "reading", "bad.json", "--folder", "run")
     assert done.code == 2
     assert done.errors == (
-        "regard: answer of question q7: got 'a mat' at character 14, where the passage has ' a ma', expected words of "
-        "the passage; fix: correct answer_start\n"
+        "regard: bad.json: got 3 of 4 answers that are not where answer_start says, expected most of them in their "
+        "passages; fix: count characters from 0, in the whole context\n"
     )
     assert not Path("run").exists()
 
@@ -147,16 +161,52 @@ def test_questions_without_an_answer_are_left_out_and_counted(tmp_path: Path) ->
     articles = [article(str(number), [MAT]) for number in range(4)]
     path = write(tmp_path / "some.json", *articles, article("none", []))
     found = read_squad(path, validation=1, test=1)
-    assert "some.json: left out 1 questions without an answer in their passage" in found.notes
-    with pytest.raises(InputError, match=r"all\.json: got no question with an answer, expected some; fix: use SQuAD"):
+    assert "some.json: left out 1 of 5 questions, which have no answer in their passage" in found.notes
+    with pytest.raises(InputError, match=r"all\.json: got no question with an answer, expected some, as in SQuAD"):
         read_squad(write(tmp_path / "all.json", article("none", [])), validation=1, test=1)
 
 
-@pytest.mark.parametrize("content", [b"[1, 2", b"{}", b'{"data": [{"paragraphs": 3}]}', b"\xff\xfe"])
-def test_another_format_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+def test_a_bare_list_of_articles_is_read_and_few_are_cut_by_passage(tmp_path: Path) -> None:
+    paragraphs = [
+        part for n in range(24) for part in article(str(n), [MAT], context=f"The cat sat on a mat. {n}")["paragraphs"]
+    ]
+    (tmp_path / "list.json").write_text(json.dumps([{"paragraphs": paragraphs}, {"paragraphs": [3]}]))
+    found = read_squad(tmp_path / "list.json", validation=None, test=None)
+    assert [len(part) for part in (found.train, found.validation, found.tests["test"])] == [17, 2, 5]
+    assert found.notes == (
+        "cut by passages: 5 of 24 passages are for the test, others for validation and training",
+        "list.json: left out 1 parts that are not as SQuAD 1.1 has them",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "got"),
+    [
+        (b"[1, 2", "no JSON"),
+        (b"{}", "an object of nothing"),
+        (b'{"version": 1, "rows": []}', "an object of version, rows"),
+        (b'{"data": {"a": 1}}', "an object of data"),
+        (b"7", "no list"),
+        (b'[1, "a", null]', "no question with an answer"),
+        (b'{"data": [{"paragraphs": 3}]}', "no question with an answer"),
+        (b'{"data": [{"paragraphs": [{"context": 1, "qas": []}]}]}', "no question with an answer"),
+        (b"\xff\xfe", "no JSON"),
+    ],
+)
+def test_another_format_is_one_sentence(tmp_path: Path, content: bytes, got: str) -> None:
     (tmp_path / "x.json").write_bytes(content)
-    with pytest.raises(InputError, match=r"x\.json: got no such thing .*expected a file in the format of SQuAD 1\.1"):
+    with pytest.raises(InputError, match=rf"x\.json: got {got}.*expected .*SQuAD 1\.1"):
         read_squad(tmp_path / "x.json", validation=1, test=1)
+
+
+def test_lengths_follow_the_passages_and_answers() -> None:
+    text = "一" * 700 + "北京大学" * 8
+    question = PassageQuestion("在哪里？", text, (Answer(text[700:], 700),), "q")
+    data: FixedDataset[PassageQuestion] = FixedDataset([question] * 9, [question], {"test": [question]})
+    found = adapt_lengths(ReadingConfig(), data)
+    assert (found.learning.limit, found.reader.longest) == (732, 32)
+    named = ReadingConfig(reader=SpanReaderConfig(longest=7), learning=ReadingTraining(limit=5))
+    assert adapt_lengths(named, data) == named
 
 
 @pytest.mark.parametrize("language", [ENGLISH, CHINESE], ids=["english", "chinese"])

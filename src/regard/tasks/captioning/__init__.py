@@ -29,8 +29,9 @@ class CaptioningDefinition(TaskDefinition[CaptioningConfig]):
     config_type = CaptioningConfig
     presets: Mapping[str, AttentionKind] = {name: name for name in get_args(AttentionKind)}
     data_help = """IMAGES is scenes or scenes-zh (drawn here, endless, with captions in English or Chinese), or a folder
-with captions.tsv (lines of train, dev or test, an image and a caption, with tabs between; also .gz), or the text files
-of Flickr8k, and the images, in a folder `images` or in images.zip."""
+with captions.tsv (lines of an image and a caption with a tab between, of which a tenth each is held out for validation
+and test, or with train, dev or test before them; also .gz), or the text files of Flickr8k, and the images, in a folder
+`images` or in images.zip."""
     data_field, data_noun = "images", "captions"
     run_name = "captioning-{data}-{preset}"
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regard.errors import wrong
+from regard.tasks.data.held_out import assign_parts
 from regard.tasks.data.text_files import read_lines
 from regard.tasks.data.words import WordCut, normalize_words
 from regard.tasks.images import ImageFiles
@@ -37,16 +38,25 @@ def read_captions(folder: Path, pictures: ImageFiles, cut: WordCut = "character"
 
 
 def read_table(path: Path, cut: WordCut) -> Table:
-    """Read a table whose lines name their splits, so that all who use the data compare the same."""
+    """Read a table. Its lines name their splits, so that all who use the data compare the same, or none does."""
     table: dict[str, dict[str, tuple[str, ...]]] = {"train": {}, "validation": {}, "test": {}}
-    for number, line in enumerate(read_lines(path), 1):
-        parts = line.split("\t")
-        if len(parts) != 3 or parts[0] not in SPLITS:
-            expected = f"one of {', '.join(SPLITS)}, an image and a caption, with tabs between"
-            raise wrong(f"{path.name}, line {number}", repr(line[:60]), expected, "correct that line")
-        split, name, caption = SPLITS[parts[0]], parts[1], normalize_words(parts[2], cut)
-        table[split][name] = (*table[split].get(name, ()), caption)
+    rows = [parse_line(line, f"{path.name}, line {number}") for number, line in enumerate(read_lines(path), 1) if line]
+    parts = assign_parts(list(dict.fromkeys(name for split, name, _ in rows if not split)))
+    for split, name, caption in rows:
+        own = table[split or parts[name]]
+        own[name] = (*own.get(name, ()), normalize_words(caption, cut))
     return table
+
+
+def parse_line(line: str, name: str) -> tuple[str, str, str]:
+    """Return split, image and caption of a line; no split if the line has only the others."""
+    parts = line.split("\t")
+    if len(parts) == 2 and parts[0] not in SPLITS:
+        return "", parts[0], parts[1]
+    if len(parts) != 3 or parts[0] not in SPLITS:
+        expected = f"one of {', '.join(SPLITS)}, an image and a caption, with tabs between"
+        raise wrong(name, repr(line[:60]), expected, "correct that line")
+    return SPLITS[parts[0]], parts[1], parts[2]
 
 
 def read_flickr8k(path: Path, cut: WordCut) -> Table:

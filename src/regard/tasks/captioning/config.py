@@ -9,7 +9,7 @@ from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig, 
 from regard.tasks.data import VocabularyConfig
 from regard.tasks.data.words import WordCut
 from regard.training import Training, configure_cosine_training
-from regard.training.settings import check_not_negative
+from regard.training.settings import check_not_negative, require_steps
 
 AttentionKind = Literal["soft", "reinforce", "gumbel", "gumbel-straight", "straight-through", "none"]
 
@@ -134,10 +134,10 @@ def configure_for_scenes() -> CaptioningConfig:
 def configure_for_photos() -> CaptioningConfig:
     """Return a configuration for photographs with captions that people wrote."""
     return CaptioningConfig(
-        vocabulary=VocabularyConfig("blank", 10_000, minimum=5, lowercase=True),
+        vocabulary=VocabularyConfig("blank", 10_000, minimum=None, lowercase=True),
         model=CaptionerConfig(size=256, hidden=256, width=256, dropout=0.35),
-        learning=CaptioningTraining(budget=1024, limit=30, smoothing=0.1, stochastic=0.05),
+        learning=CaptioningTraining(budget=1024, limit=40, smoothing=0.1, stochastic=0.05),
         # A length of 0.7 was the best on Flickr8k's validation set.
         measure=CaptioningEvaluation(goal="bleu", beam=1, length=0.7, most=300),
-        training=configure_cosine_training(2e-3, 200, epochs=6, decay=0.05, keep=5, log=20),
+        training=require_steps(configure_cosine_training(2e-3, 200, epochs=6, decay=0.05, keep=5, log=20), 400),
     )

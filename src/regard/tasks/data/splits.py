@@ -9,11 +9,13 @@ from regard.errors import wrong
 from regard.tasks.data.pairs import Corpus, SentencePair
 
 HELD_OUT = 0.02  # of the pairs, for validation and for the test each
+SMALL_HELD_OUT = 0.1  # of few pairs, up to ENOUGH of them: two in a hundred would tell nothing
+ENOUGH = 50
 LEAST = 3
 Group = list[int]  # the numbers of pairs that stay together
 
 
-def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share: float = HELD_OUT) -> Corpus:
+def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share: float | None = None) -> Corpus:
     """Training, validation and test from one list of pairs.
 
     Pairs that share a sentence, or one that differs only in case and punctuation, stay together: a test sentence
@@ -23,7 +25,7 @@ def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share
     """
     groups = sorted(group_connected_pairs(pairs), key=lambda group: hash_group(pairs, group))
     check_enough(len(groups), "to train on, validate and test")
-    wanted = compute_split_size(groups, share * len(pairs))
+    wanted = compute_split_size(groups, compute_share(len(pairs)) if share is None else share * len(pairs))
     largest = max(map(len, groups))
     held_out: list[list[SentencePair]] = []
     for parts_to_come in (2, 1):
@@ -34,6 +36,15 @@ def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share
     if largest > wanted and largest > 1:
         notes = (*notes, f"{largest:,} of the {len(pairs):,} pairs are joined by sentences they share: trained on")
     return Corpus(train, held_out[0], {"test": held_out[1]}, tuple(notes), cut=True)
+
+
+def compute_share(pairs: int) -> float:
+    """Return how many pairs are held out for validation, and as many for the test: a larger share of few.
+
+    >>> compute_share(60), compute_share(3_000), compute_share(30_000)
+    (6.0, 60.0, 600.0)
+    """
+    return max(HELD_OUT * pairs, min(float(ENOUGH), SMALL_HELD_OUT * pairs))
 
 
 def compute_split_size(groups: Sequence[Group], share: float) -> int:

@@ -28,7 +28,7 @@ class VocabularyConfig:
 
     kind: Kind = "bpe"
     size: int | None = None  # at most; exactly, with bpe and unigram; none: 8000, or all that the text has
-    minimum: int = 1  # times a token must occur to be known; words and characters only
+    minimum: int | None = 1  # times that a token must occur to be known; none: 5 in long texts, 1 in short ones
     lowercase: bool = False
 
     def __post_init__(self) -> None:
@@ -146,8 +146,18 @@ def build_token_vocabulary(texts: Iterable[str], config: VocabularyConfig) -> To
     empty = TokenVocabulary((), kind, lowercase=config.lowercase)
     counts = Counter(token for text in texts for token in empty.segment(empty.apply_case(text)))
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
-    known = [token for token in ranked if counts[token] >= config.minimum]
+    minimum = choose_minimum(sum(counts.values())) if config.minimum is None else config.minimum
+    known = [token for token in ranked if counts[token] >= minimum]
     return TokenVocabulary(known[: config.max_size - len(SPECIAL)], kind, lowercase=config.lowercase)
+
+
+def choose_minimum(tokens: int) -> int:
+    """Return how often a token must occur to be known, for a text of so many tokens: little text has few of each.
+
+    >>> choose_minimum(600), choose_minimum(20_000), choose_minimum(300_000)
+    (1, 2, 5)
+    """
+    return 5 if tokens >= 100_000 else 2 if tokens >= 10_000 else 1
 
 
 def write_metadata(folder: Path, name: str, values: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from regard.errors import wrong
 from regard.models.config import check_positive
 from regard.training import Training, configure_cosine_training
-from regard.training.settings import check_not_negative
+from regard.training.settings import check_not_negative, check_positive_fields, require_steps
 
 Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
 
@@ -17,12 +17,13 @@ class DigitsData:
 
     source: str = "digits"  # digits (of scikit-learn), or a folder with the idx files of MNIST or its kin
     seed: int = 1  # of which pictures are held out
-    validation: int = 150  # pictures of the training set that are held out to choose the best weights by
+    validation: int | None = None  # pictures to choose the best weights by; none: a tenth, at most 5000
     training: int = 0  # pictures to learn from, at most; 0: all
 
     def __post_init__(self) -> None:
         for name in ("seed", "training"):
             check_not_negative(name, getattr(self, name))
+        check_positive_fields(self, "validation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,7 @@ def configure_for_files(config: DigitsConfig) -> DigitsConfig:
     """Return a configuration for larger pictures and many more of them: a larger model and fewer epochs."""
     return replace(
         config,
-        data=replace(config.data, validation=5000),
         model=resize_model(config.model, LARGE),
         learning=DigitsTraining(batch=128, jitter=0.08),
-        training=configure_cosine_training(2e-3, 200, epochs=8, decay=0.01, keep=1, log=50),
+        training=require_steps(configure_cosine_training(2e-3, 200, epochs=8, decay=0.01, keep=1, log=50), 600),
     )

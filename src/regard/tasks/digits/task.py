@@ -17,6 +17,8 @@ from regard.tasks.digits.model import build_classifier, jitter
 from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask
 from regard.training import Goal, Loss
 
+MOST_HELD_OUT = 5000  # pictures for validation
+
 
 class DigitsTask(TensorTask):
     """Learns which of ten classes a picture is of."""
@@ -52,11 +54,13 @@ def load_splits(data: DigitsData) -> DataSplits:
     """Return the pictures of this name; some of the training set are held out for validation."""
     found = load_digit_images(data.seed) if data.source == "digits" else read_idx_folder(locate_data(Path(data.source)))
     pictures, classes = found.training
-    if not 0 < data.validation < len(classes):
+    usual = 150 if data.source == "digits" else max(1, min(MOST_HELD_OUT, len(classes) // 10))
+    held_out = usual if data.validation is None else data.validation
+    if not 0 < held_out < len(classes):
         expected = f"1 to {len(classes) - 1}, fewer than there are"
-        raise wrong("data.validation", data.validation, expected, "use a tenth of them")
+        raise wrong("data.validation", held_out, expected, "use a tenth of them")
     order = torch.from_numpy(np.random.default_rng([data.seed, 6]).permutation(len(classes)))
-    held, rest = order[: data.validation], order[data.validation :]
+    held, rest = order[:held_out], order[held_out:]
     rest = rest[: data.training] if data.training else rest
     learned: tuple[Tensor, Tensor] = pictures[rest], classes[rest]
     return DataSplits(lambda _: learned, (pictures[held], classes[held]), {"test": found.test})

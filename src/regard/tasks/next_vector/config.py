@@ -6,7 +6,7 @@ from typing import Literal
 from regard.errors import wrong
 from regard.models.config import check_positive
 from regard.training import Training, configure_cosine_training
-from regard.training.settings import check_not_negative
+from regard.training.settings import check_not_negative, require_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,9 @@ class NextVectorConfig:
     data: NextVectorData = field(default_factory=NextVectorData)
     model: NextVectorModel = field(default_factory=NextVectorModel)
     batch: int = 128
-    training: Training = field(default_factory=lambda: configure_cosine_training(1e-2, 20, epochs=60, keep=1, log=20))
+    training: Training = field(
+        default_factory=lambda: require_steps(configure_cosine_training(1e-2, 20, epochs=60, keep=1, log=20), 600)
+    )
 
     def __post_init__(self) -> None:
         check_positive("batch", self.batch)

@@ -7,6 +7,7 @@ from regard.tasks.definition import TaskDefinition
 from regard.tasks.prediction import load_model
 from regard.tasks.reading.config import ReadingConfig, ReadingData
 from regard.tasks.reading.fact_language import LANGUAGES
+from regard.tasks.reading.lengths import adapt_lengths
 from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.model import SpanReader
 from regard.tasks.reading.predictor import ReadingPredictor
@@ -29,6 +30,9 @@ of GloVe."""
 
     def open_data(self, config: ReadingConfig) -> ReadingDataset:
         return open_questions(config.data)
+
+    def adapt_config(self, config: ReadingConfig, data: ReadingDataset) -> ReadingConfig:
+        return adapt_lengths(config, data)
 
     def assemble_task(self, config: ReadingConfig, data: ReadingDataset, run: Path | None) -> ReadingTask:
         return start_task(config, data) if run is None else resume_task(config, data, run)

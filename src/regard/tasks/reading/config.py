@@ -6,6 +6,7 @@ from typing import Literal
 from regard.models.config import check_positive, check_rate
 from regard.tasks.data.words import WordCut
 from regard.training import Training
+from regard.training.settings import check_positive_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +19,8 @@ class ReadingData:
     words: WordCut = "character"  # how Chinese is cut: by character, or into words by rjieba; other scripts by word
     vectors: str = ""  # of words that others trained: a file of GloVe, or a folder with one; none: learned
     known: int = 20000  # words of that file, from its beginning, that are kept beside those of the questions
-    validation: int = 4  # articles of a file that are held out for validation
-    test: int = 10  # and for the test
+    validation: int | None = None  # articles of a file for validation; none: a twelfth, at most of 1000 questions
+    test: int | None = None  # and for the test; none: a fifth
     size: int = 1000  # questions in an epoch of generated ones
     held_out: int = 300  # questions for validation and test each, of generated ones
     seed: int = 1  # of generated ones
@@ -36,11 +37,12 @@ class SpanReaderConfig:
     layers: int = 1  # of cells above the attention
     cell: Literal["gru", "lstm"] = "gru"
     dropout: float = 0.0
-    longest: int = 15  # words of an answer
+    longest: int | None = None  # words of an answer; none: as nearly all have that are learned from
 
     def __post_init__(self) -> None:
-        for name in ("width", "hidden", "layers", "longest"):
+        for name in ("width", "hidden", "layers"):
             check_positive(name, getattr(self, name))
+        check_positive_fields(self, "longest")
         check_rate("dropout", self.dropout)
 
 
@@ -49,12 +51,13 @@ class ReadingTraining:
     """The size of a batch."""
 
     budget: int = 4000  # words of passages in a batch, padding included
-    limit: int = 300  # words of a passage to learn from; longer ones are left out of training
+    limit: int | None = None  # words of a passage to learn from, longer ones are left out; none: 300, or nearly all
     question: int = 60  # words of a question, in training and when asked
 
     def __post_init__(self) -> None:
-        for name in ("budget", "limit", "question"):
+        for name in ("budget", "question"):
             check_positive(name, getattr(self, name))
+        check_positive_fields(self, "limit")
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def encode_question(question: PassageQuestion, lexicon: Lexicon) -> ReadingExamp
 def find_span(words: Sequence[Word], answer: Answer) -> tuple[int, int]:
     """Return the first and last of the words that share a character with the answer.
 
-    >>> find_span(find_words("a small dog barks"), Answer("mall dog", 3))
+    >>> find_span(Lexicon([]).split("a small dog barks"), Answer("mall dog", 3))
     (1, 2)
     """
     end = answer.begin + len(answer.text)

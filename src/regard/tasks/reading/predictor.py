@@ -17,11 +17,13 @@ from regard.tasks.reading.answers import PredictedAnswer, answer_questions
 from regard.tasks.reading.config import ReadingConfig
 from regard.tasks.reading.examples import ReadingExample, encode_question
 from regard.tasks.reading.fact_language import LANGUAGES
+from regard.tasks.reading.lengths import ANSWER
 from regard.tasks.reading.lexicon import Lexicon
 from regard.tasks.reading.metrics import compute_metrics, compute_sums
 from regard.tasks.reading.model import SpanReader
 from regard.tasks.reading.questions import PassageQuestion
-from regard.tasks.reading.squad import join_articles, read_articles
+from regard.tasks.reading.squad import join_articles
+from regard.tasks.reading.squad_file import read_articles
 from regard.tasks.reading.task import open_questions
 
 NOTE = "em, f1: in percent, as SQuAD 1.1 has them; answers in Chinese by character, as CMRC 2018 has them"
@@ -101,7 +103,7 @@ class ReadingPredictor:
     def answer_examples(self, examples: Sequence[ReadingExample], *, attention: bool = False) -> list[PredictedAnswer]:
         """Answer encoded questions."""
         with torch.inference_mode():
-            return answer_questions(self.model, examples, self.config.reader.longest, attention=attention)
+            return answer_questions(self.model, examples, self.config.reader.longest or ANSWER, attention=attention)
 
 
 def read_passage(path: Path) -> str:

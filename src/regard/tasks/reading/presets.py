@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from regard.tasks.reading.config import ReadingConfig, ReadingData, ReadingTraining, SpanReaderConfig
 from regard.training import configure_cosine_training
+from regard.training.settings import require_steps
 
 READERS: dict[str, SpanReaderConfig] = {
     "bidaf": SpanReaderConfig(),
@@ -27,5 +28,5 @@ def configure_for_squad(reader: SpanReaderConfig, data: ReadingData) -> ReadingC
         data=data,
         reader=replace(reader, hidden=64, dropout=0.25),
         learning=ReadingTraining(budget=5000),
-        training=configure_cosine_training(2e-3, 200, epochs=10, decay=0.01, log=20),
+        training=require_steps(configure_cosine_training(2e-3, 200, epochs=10, decay=0.01, log=20), 600),
     )

@@ -26,6 +26,7 @@ from regard.tasks.reading.examples import (
 )
 from regard.tasks.reading.fact_language import LANGUAGES
 from regard.tasks.reading.facts import FactsDataset
+from regard.tasks.reading.lengths import ANSWER, PASSAGE
 from regard.tasks.reading.lexicon import PADDING, Lexicon
 from regard.tasks.reading.metrics import compute_metrics, compute_sums
 from regard.tasks.reading.model import SpanReader, SpanScores
@@ -59,7 +60,7 @@ class ReadingTask(SequenceTask):
 
     def encode_epoch(self, epoch: int) -> EncodedQuestions:
         learning, questions = self.config.learning, self.dataset.load_training(epoch)
-        return encode_short_questions(questions, self.vocabulary, learning.limit, learning.question)
+        return encode_short_questions(questions, self.vocabulary, learning.limit or PASSAGE, learning.question)
 
     @cached_property
     def encoded_validation(self) -> list[ReadingExample]:
@@ -75,7 +76,7 @@ class ReadingTask(SequenceTask):
         for chosen in group_by_length([len(example.passage) for example in examples], BUDGET):
             batch = move_batch(collate_batch([examples[index] for index in chosen]), device)
             total += float(compute_loss(model(batch.inputs), batch))
-        answers = answer_questions(cast(SpanReader, model), examples, self.config.reader.longest)
+        answers = answer_questions(cast(SpanReader, model), examples, self.config.reader.longest or ANSWER)
         right = [[answer.text for answer in example.source.answers] for example in examples]
         return {"surprise": total} | compute_sums([answer.text for answer in answers], right)
 

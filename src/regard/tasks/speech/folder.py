@@ -1,10 +1,10 @@
 """A folder of sound files with transcripts: in a table, or in a text file beside each."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from regard.errors import wrong
+from regard.tasks.data.held_out import assign_parts
 from regard.tasks.data.text_files import read_lines
 from regard.tasks.speech.clips import Clip, RecordedClips
 from regard.tasks.speech.sound import read_sound
@@ -78,12 +78,7 @@ def assign_splits(place: Path, files: Sequence[Path]) -> list[str]:
     """Return the split of each file: by its folder, or by a hash of its name if there are no such folders."""
     if any(match_split_folders(place, files)):
         return [SPLITS.get(path.relative_to(place).parts[0], "train") for path in files]
-    # In the order of a hash, a tenth each: the same on every machine, and some of each even of few.
-    order = sorted(files, key=lambda path: hashlib.blake2b(str(path.relative_to(place)).encode()).digest())
-    share = max(1, len(files) // 10)
-    names = dict.fromkeys(order, "train") | dict.fromkeys(order[:share], "test")
-    names |= dict.fromkeys(order[share : 2 * share], "validation")
-    return [names[path] for path in files]
+    return list(assign_parts([str(path.relative_to(place)) for path in files]).values())
 
 
 def match_split_folders(place: Path, files: Sequence[Path]) -> list[bool]:

@@ -6,6 +6,7 @@ from regard.models.config import AttentionConfig
 from regard.tasks.speech.config import Listener, SpeechConfig, SpeechTraining, Speller
 from regard.tasks.speech.sound_source import SoundConfig
 from regard.training import configure_cosine_training
+from regard.training.settings import require_steps
 
 SPELLERS: dict[str, Speller] = {
     "location": Speller(attention=AttentionConfig(hidden=64, location=True)),
@@ -32,5 +33,5 @@ def configure_for_recordings(speller: Speller, data: SoundConfig) -> SpeechConfi
         listener=Listener(hidden=96, dropout=0.2),
         speller=replace(speller, attention=replace(speller.attention, hidden=128), dropout=0.2),
         learning=SpeechTraining(smoothing=0.05),
-        training=configure_cosine_training(2e-3, 200, epochs=50, decay=0.01, log=20),
+        training=require_steps(configure_cosine_training(2e-3, 200, epochs=50, decay=0.01, log=20), 800),
     )

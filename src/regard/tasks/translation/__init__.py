@@ -1,7 +1,7 @@
 """Translation: from parallel text to a model that translates, and to its alignments."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from regard.errors import wrong
@@ -9,6 +9,7 @@ from regard.tasks.data import ParallelText, TextConfig, VocabularyConfig, open_t
 from regard.tasks.data.vocabularies import build_vocabularies, load_vocabularies
 from regard.tasks.definition import TaskDefinition, make_path_absolute
 from regard.tasks.translation.config import SIDES, TranslationConfig
+from regard.tasks.translation.metrics import choose_tokenizer
 from regard.tasks.translation.predictor import TranslationPredictor
 from regard.tasks.translation.presets import PRESETS, build_preset
 from regard.tasks.translation.task import TranslationTask
@@ -51,6 +52,10 @@ UTF-8."""
 
     def open_data(self, config: TranslationConfig) -> ParallelText:
         return open_text(config.data)
+
+    def adapt_config(self, config: TranslationConfig, data: ParallelText) -> TranslationConfig:
+        chosen = choose_tokenizer(config.measure.tokenizer, [pair.target for pair in data.validation])
+        return replace(config, measure=replace(config.measure, tokenizer=chosen))
 
     def assemble_task(self, config: TranslationConfig, data: ParallelText, run: Path | None) -> TranslationTask:
         if run is not None:

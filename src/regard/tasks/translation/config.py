@@ -47,7 +47,7 @@ class TranslationValidation:
     """How held-out text is measured while the model trains."""
 
     goal: Literal["bleu", "exact", "loss"] = "bleu"  # decides which weights are the best
-    tokenizer: Tokenizer = "13a"  # of BLEU; none for text that is already in tokens, zh for Chinese
+    tokenizer: Tokenizer = "auto"  # of BLEU: zh for Chinese, else 13a; none for text that is already in tokens
     beam: int = 1
     most: int = 1000  # pairs of the validation set, from its beginning
 

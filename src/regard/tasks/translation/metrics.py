@@ -7,8 +7,9 @@ from importlib.metadata import version
 from typing import Any, Literal, NamedTuple
 
 from regard.errors import missing_package, wrong
+from regard.tasks.data.segmentation import has_unspaced
 
-Tokenizer = Literal["13a", "none", "intl", "zh", "char"]
+Tokenizer = Literal["auto", "13a", "none", "intl", "zh", "char"]
 ORDERS = range(1, 5)  # n-grams of one to four words
 
 
@@ -37,7 +38,7 @@ def score_translations(
     """
     sacrebleu = import_package("sacrebleu")
     exact = 100 * count_matches(hypotheses, references) / max(1, len(references))
-    bleu = sacrebleu.BLEU(tokenize=tokenizer, force=True)
+    bleu = sacrebleu.BLEU(tokenize=choose_tokenizer(tokenizer, references), force=True)
     figures = {
         "BLEU": compute_score(bleu, hypotheses, references),
         "chrF": compute_score(sacrebleu.CHRF(), hypotheses, references),
@@ -49,6 +50,17 @@ def score_translations(
             score, f"{signature}|detok:{language}.sacremoses.{version('sacremoses')}"
         )
     return TranslationReport(len(references), exact, figures)
+
+
+def choose_tokenizer(tokenizer: Tokenizer, references: Sequence[str]) -> Tokenizer:
+    """Return the tokenizer of BLEU: zh, which counts characters, if that is `auto` and the references are Chinese.
+
+    >>> choose_tokenizer("auto", ["一只狗。"]), choose_tokenizer("auto", ["a dog"]), choose_tokenizer("intl", ["狗"])
+    ('zh', '13a', 'intl')
+    """
+    if tokenizer != "auto":
+        return tokenizer
+    return "zh" if 2 * sum(map(has_unspaced, references)) > len(references) else "13a"
 
 
 def detokenize_lines(lines: Sequence[str], language: str) -> list[str]:
@@ -78,7 +90,7 @@ def sum_matches(hypotheses: Sequence[str], references: Sequence[str], tokenizer:
     counted = {"sentences": float(len(references)), "matches": float(count_matches(hypotheses, references))}
     if not references:
         return counted
-    bleu = import_package("sacrebleu").BLEU(tokenize=tokenizer, force=True)
+    bleu = import_package("sacrebleu").BLEU(tokenize=choose_tokenizer(tokenizer, references), force=True)
     score = bleu.corpus_score(list(hypotheses), [list(references)])
     grams = zip(ORDERS, score.counts, score.totals, strict=True)
     for order, right, total in grams:

@@ -57,7 +57,7 @@ def configure_for_files(model: ModelConfig, text: TextConfig) -> TranslationConf
         data=text,
         vocabulary=TranslationVocabulary(source=kind, target=kind, joint=model.tied == "all"),
         model=model,
-        measure=TranslationValidation(tokenizer="none" if all(map(is_tokenized, text.text.split(","))) else "13a"),
+        measure=TranslationValidation(tokenizer="none" if all(map(is_tokenized, text.text.split(","))) else "auto"),
         training=Training(
             keep=10,
             optimizer=Optimizer(rate=rate),

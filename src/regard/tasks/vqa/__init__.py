@@ -18,8 +18,8 @@ class VqaDefinition(TaskDefinition[VqaConfig]):
 
     config_type, presets = VqaConfig, PRESETS
     data_help = """QUESTIONS is easy-vqa (in its package), scenes or scenes-zh (drawn here, asked about in English
-or Chinese), or a folder with train and test, each with images/0.png,
-1.png, … and questions.json, a list of [question, answer, image number]."""
+or Chinese), or a folder with images and questions.json, a list of [question, answer, image], an image by its name or by
+a number n for n.png; or folders train and test with these."""
     data_field = data_noun = "questions"
     run_name = "vqa-{data}-{preset}"
     goal = VqaTask.goal

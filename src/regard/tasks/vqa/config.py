@@ -9,7 +9,7 @@ from regard.errors import wrong
 from regard.models.config import check_positive, check_rate
 from regard.tasks.data.words import WordCut
 from regard.training import Training, configure_cosine_training
-from regard.training.settings import check_not_negative, check_positive_fields
+from regard.training.settings import check_not_negative, check_positive_fields, require_steps
 
 Kind = Literal["stacked", "co-attention", "transformer", "none"]
 
@@ -77,7 +77,7 @@ class VqaConfig:
     model: AnswererConfig = field(default_factory=AnswererConfig)
     learning: VqaTraining = field(default_factory=VqaTraining)
     training: Training = field(
-        default_factory=lambda: configure_cosine_training(1e-3, 50, epochs=15, target=99.95, log=20)
+        default_factory=lambda: require_steps(configure_cosine_training(1e-3, 50, epochs=15, target=99.95, log=20), 800)
     )
 
 

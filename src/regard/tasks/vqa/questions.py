@@ -11,13 +11,17 @@ import numpy as np
 from regard.datasets.bounds import parse_json
 from regard.errors import missing_package, wrong
 from regard.tasks.data.fingerprints import digest
+from regard.tasks.data.held_out import assign_parts
 from regard.tasks.data.words import normalize_words
 from regard.tasks.images import ImageFiles, decode_images
 from regard.tasks.vqa.config import VqaData
 
 YES_NO = ("yes", "no", "有", "没有", "是", "不是", "对", "不对")
 MOST_HELD_OUT = 400  # images for validation
-EXPECTED = "a list of [question, answer, image number]"
+LEAST = 3  # images of a folder without splits
+HELD_OUT = ("validation", "test")
+QUESTIONS = "questions.json"
+EXPECTED = "a list of [question, answer, image]"
 
 
 class ImageQuestion(NamedTuple):
@@ -44,10 +48,11 @@ class VqaSplit:
             found[question.image].append(number)
         return found
 
-    def slice_images(self, start: int, stop: int) -> "VqaSplit":
+    def select_images(self, chosen: Sequence[int]) -> "VqaSplit":
         """Return some of the images, with their questions."""
-        questions = [one._replace(image=one.image - start) for one in self.questions if start <= one.image < stop]
-        return VqaSplit(self.pixels[start:stop], self.names[start:stop], questions)
+        places = {image: place for place, image in enumerate(chosen)}
+        questions = [one._replace(image=places[one.image]) for one in self.questions if one.image in places]
+        return VqaSplit(self.pixels[list(chosen)], [self.names[image] for image in chosen], questions)
 
 
 class VqaDataset(NamedTuple):
@@ -76,6 +81,8 @@ def read_questions(config: VqaData) -> VqaDataset:
     if not folder.is_dir():
         fix = "write easy-vqa, scenes, scenes-zh, or the path of a folder"
         raise wrong("data.questions", f"no folder {folder}", "easy-vqa, or a folder with train and test", fix)
+    if not (folder / "train").is_dir() and (folder / QUESTIONS).is_file():
+        return split_folder(read_split(folder, config), config)
     known, test = (read_split(folder / name, config) for name in ("train", "test"))
     held_out = max(1, min(MOST_HELD_OUT, len(known.names) // 10)) if config.held_out is None else config.held_out
     kept = len(known.names) - held_out
@@ -83,7 +90,17 @@ def read_questions(config: VqaData) -> VqaDataset:
         got, fix = f"{held_out} of {len(known.names)} images", "set data.held_out to a tenth of them"
         raise wrong("data.held_out", got, "fewer than there are", fix)
     most = kept if config.most is None else min(kept, config.most)
-    return VqaDataset(known.slice_images(0, most), known.slice_images(kept, len(known.names)), test)
+    return VqaDataset(known.select_images(range(most)), known.select_images(range(kept, len(known.names))), test)
+
+
+def split_folder(found: VqaSplit, config: VqaData) -> VqaDataset:
+    """Return the images of a folder without splits, by a hash of their names: a tenth each is held out."""
+    if len(found.names) < LEAST:
+        raise wrong("images", len(found.names), f"at least {LEAST}, to learn, validate and test", "add some")
+    parts = list(assign_parts(found.names).values())
+    chosen = {part: [place for place, own in enumerate(parts) if own == part] for part in ("train", *HELD_OUT)}
+    chosen["train"] = chosen["train"][: config.most]
+    return VqaDataset(*(found.select_images(places) for places in chosen.values()))
 
 
 def find_package_folder() -> Path:
@@ -96,24 +113,24 @@ def find_package_folder() -> Path:
 
 
 def read_split(folder: Path, config: VqaData) -> VqaSplit:
-    """Read one split: images/0.png, 1.png, … and questions.json."""
-    rows = read_rows(folder / "questions.json")
+    """Read one split: a folder of images and questions.json."""
+    rows = read_rows(folder / QUESTIONS)
     pictures = ImageFiles(folder / "images")
-    numbers = sorted({image for _, _, image in rows})
-    names = [f"{number}.png" for number in numbers]
+    names = sorted({image for _, _, image in rows}, key=lambda name: (len(name), name))  # 9.png before 10.png
     missing = [name for name in names if name not in pictures.members]
     if missing:
         fix = "bring the image back, or take its questions out"
         raise wrong("images", f"no {missing[0]} in {pictures.path}", "an image for every question", fix)
-    indices = {number: index for index, number in enumerate(numbers)}
+    indices = {name: index for index, name in enumerate(names)}
     asked = [ImageQuestion(normalize_words(text, config.words), answer, indices[image]) for text, answer, image in rows]
     return VqaSplit(decode_images(pictures, names, config.pixels, cache=config.cache), names, asked)
 
 
-def read_rows(file: Path) -> list[tuple[str, str, int]]:
-    """Read question, answer and image number of each row."""
+def read_rows(file: Path) -> list[tuple[str, str, str]]:
+    """Read question, answer and image of each row: the name of its file, or a number, which means 0.png, 1.png, …"""
     try:
-        rows = [(str(text), str(answer), int(image)) for text, answer, image in parse_json(file.read_text("utf-8"))]
+        found = parse_json(file.read_text("utf-8"))
+        rows = [(str(text), str(answer), name_image(image)) for text, answer, image in found]
     except FileNotFoundError:
         raise wrong("questions", f"no file {file}", EXPECTED, "put it there") from None
     except (OSError, ValueError, TypeError) as error:
@@ -122,3 +139,16 @@ def read_rows(file: Path) -> list[tuple[str, str, int]]:
     if not rows:
         raise wrong("questions", f"none in {file}", EXPECTED, "write some questions")
     return rows
+
+
+def name_image(image: object) -> str:
+    """Return the file of an image by its name or number; raise a `ValueError` for anything else.
+
+    >>> name_image(7), name_image("cat.jpg")
+    ('7.png', 'cat.jpg')
+    """
+    if isinstance(image, str) and not image.isdecimal():
+        return image
+    if isinstance(image, bool | float) or not str(image).isdecimal():
+        raise ValueError(image)
+    return f"{image}.png"

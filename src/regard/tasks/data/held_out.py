@@ -1,0 +1,19 @@
+"""Which items of a folder without splits are held out: by a hash of their names, the same on every machine."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=object)
+
+
+def assign_parts(names: Sequence[Name]) -> dict[Name, str]:
+    """Return the part of each name: a tenth for validation, a tenth for the test, and at least one of each.
+
+    >>> list(assign_parts(["a", "b", "c"]).values())
+    ['train', 'validation', 'test']
+    """
+    order = sorted(names, key=lambda name: hashlib.blake2b(str(name).encode()).digest())
+    share = max(1, len(names) // 10)
+    parts = dict.fromkeys(order[:share], "test") | dict.fromkeys(order[share : 2 * share], "validation")
+    return {name: parts.get(name, "train") for name in names}

@@ -1,0 +1,43 @@
+"""How long a run is: the size of the data decides, unless somebody names an end."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.tasks import import_task
+from regard.training.plan import count_planned_steps, describe_plan
+from regard.training.task import DataShare
+
+
+def build(path: Path, rows: int, **values: str) -> Any:
+    np.savetxt(path, np.random.default_rng(1).normal(size=(rows, 2)), delimiter=",")
+    definition = import_task("next-vector")
+    return definition.build_task(definition.configure(None, (str(path),), values))
+
+
+def test_few_data_are_trained_on_for_enough_steps_and_many_as_the_epochs_say(tmp_path: Path) -> None:
+    few, many = build(tmp_path / "few.csv", 60), build(tmp_path / "many.csv", 4000)
+    settings = few.config.training
+    assert (settings.stop.steps, settings.stop.epochs, settings.stop.least) == (600, None, None)
+    assert settings.schedule.warmup <= 60
+    assert settings.every.evaluate == 30
+    assert count_planned_steps(many, many.config.training, DataShare()) > 600
+    assert many.config.training.stop.epochs == 60
+    assert many.config.training.every.evaluate is None
+
+
+def test_who_names_an_end_means_it(tmp_path: Path) -> None:
+    for field, value in (("stop.epochs", "3"), ("stop.steps", "7")):
+        task = build(tmp_path / "few.csv", 60, **{field: value})
+        assert count_planned_steps(task, task.config.training, DataShare()) == (3 if "epochs" in field else 7)
+    warm = build(tmp_path / "few.csv", 60, **{"stop.least": "100", "every.evaluate": "9"}).config.training
+    assert (warm.stop.steps, warm.schedule.warmup, warm.every.evaluate) == (100, 10, 9)
+
+
+def test_the_plan_says_the_steps_and_the_time(tmp_path: Path) -> None:
+    task = build(tmp_path / "few.csv", 60)
+    assert describe_plan(task, task.config).startswith("600 steps, about ")
+    moved = replace(task.config, training=replace(task.config.training, device="meta"))
+    assert describe_plan(task, moved) == "600 steps"
