@@ -50,7 +50,7 @@ def test_two_ways_to_go_on_from_one_memory_do_not_disturb_each_other() -> None:
     one, other = start.append(left), start.append(right)
     assert torch.equal(one.key[:, 2:], left.key)
     assert torch.equal(other.key[:, 2:], right.key)
-    assert torch.equal(one.append(right).add_to_keys(torch.ones(3)).append(left).key[:, 4:], left.key)
+    assert torch.equal(one.append(right).add_to_keys(torch.ones(4, 3)).append(left).key[:, 4:], left.key)
 
 
 def test_weights_of_an_earlier_step_are_fresh_after_later_ones() -> None:
