@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 DEMO_EXTRAS := plot,text
-TEST_EXTRAS := $(DEMO_EXTRAS),sklearn,web,zh,vision,audio,export,ct2,hf,dev
+TEST_EXTRAS := $(DEMO_EXTRAS),sklearn,web,zh,vision,audio,export,ct2,hf,docs,dev
 
 # Two test processes with one thread each. Threads that compete for a core make small operations
 # up to 200 times slower, so raise WORKERS rather than the threads.
@@ -97,8 +97,9 @@ peers: $(TEST_STAMP) ## install the libraries that we are compared with, in .ven
 bench: peers ## measure every performance claim; let nothing else run meanwhile
 	$(BIN)/python -m benchmarks
 
-docs: $(TEST_STAMP) ## write docs/catalog.md from the docstrings
+docs: $(TEST_STAMP) ## docs/catalog.md from the docstrings, and site/: both languages, every block of code run
 	$(BIN)/python docs/build.py
+	$(ONE_THREAD) NO_MKDOCS_2_WARNING=1 $(BIN)/python docs/website.py
 
 # Every source compiled three times, for processors of any age; auditwheel finds the oldest systems that it runs on.
 wheel: $(TEST_STAMP) ## dist/: an sdist, and a wheel with compiled kernels that is tried in an empty environment

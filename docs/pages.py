@@ -1,0 +1,146 @@
+"""Run the code of the site's pages, and put what it prints and draws below it.
+
+A page is written twice, in docs/en and docs/zh. The code stands in the English one, as fenced `python` blocks that run
+one after another in one namespace. If a block bound the name `figure`, `![caption](figure)` below it shows what was
+drawn. The Chinese page shows the same block with `{{ code 1 }}`. Outcomes are kept in build/docs/cache under a name
+made from the code and from all of src, so that only what could have changed runs again.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / "build" / "docs" / "cache"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FIGURE = re.compile(r"^!\[(.+)\]\(figure\)$", re.MULTILINE)
+CODE = re.compile(r"^\{\{ code (\d+) \}\}$", re.MULTILINE)
+
+
+class PageError(Exception):
+    """A page that cannot be built; the message names the page, and says what is wrong with it."""
+
+
+class Outcome(NamedTuple):
+    """What one block printed, and the file of what it drew, if anything."""
+
+    printed: str
+    figure: str | None
+
+
+def list_pages(language: str) -> list[str]:
+    """Return the pages of a language by their path below its folder."""
+    folder = ROOT / "docs" / language
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.md"))
+
+
+def compare_languages() -> None:
+    """Raise if a page is missing in one of the languages."""
+    english, chinese = set(list_pages("en")), set(list_pages("zh"))
+    if english != chinese:
+        raise PageError(f"pages: got {sorted(english ^ chinese)} in one language only; fix: write them in the other")
+
+
+def read_page(language: str, name: str) -> str:
+    """Return the text of a page as it was written."""
+    return (ROOT / "docs" / language / name).read_text(encoding="utf-8")
+
+
+def compute_source_digest() -> str:
+    """Return a name for everything that a block may call."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "src").rglob("*")):
+        if path.suffix in (".py", ".cpp", ".hpp"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def run_page(name: str, source: str) -> list[Outcome]:
+    """Return the outcomes of all blocks of an English page, from the cache if nothing changed."""
+    blocks = BLOCK.findall(read_page("en", name))
+    key = hashlib.sha256("\0".join([name, source, *blocks]).encode()).hexdigest()[:24]
+    folder = CACHE / key
+    if not (folder / "outcomes.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        outcomes = list(run_blocks(name, blocks, folder))
+        (folder / "outcomes.json").write_text(json.dumps(outcomes), encoding="utf-8")
+    kept = json.loads((folder / "outcomes.json").read_text(encoding="utf-8"))
+    return [Outcome(printed, figure and str(folder / figure)) for printed, figure in kept]
+
+
+def run_blocks(name: str, blocks: list[str], folder: Path) -> Iterator[Outcome]:
+    """Run blocks in one namespace, and yield what each printed and drew."""
+    import torch
+    from matplotlib.figure import Figure
+
+    torch.manual_seed(0)
+    space: dict[str, Any] = {"__name__": "__page__"}
+    shown = None
+    for number, block in enumerate(blocks, 1):
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(compile(block, f"docs/en/{name}, block {number}", "exec"), space)
+        except Exception as error:
+            raise PageError(f"docs/en/{name}, block {number}: {type(error).__name__}: {error}") from error
+        figure = space.get("figure")
+        drawn = f"{Path(name).stem}-{number}.svg" if isinstance(figure, Figure) and figure is not shown else None
+        if drawn is not None:
+            save_figure(figure, folder / drawn)
+        shown = figure
+        yield Outcome(printed.getvalue(), drawn)
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure whose bytes depend on nothing but its content."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "regard", "svg.fonttype": "path"}):
+        figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+
+
+def render_english(name: str, text: str, outcomes: list[Outcome], folder: Path) -> str:
+    """Return the page with outputs below its blocks and files for its figures, which are copied to `folder`."""
+    blocks = iter(outcomes)
+    whole = BLOCK.sub(lambda found: found[0] + _show_printed(next(blocks)), text)
+    return _show_figures(name, whole, BLOCK, outcomes, folder)
+
+
+def render_chinese(name: str, text: str, english: str, outcomes: list[Outcome], folder: Path) -> str:
+    """Return the Chinese page with the blocks of the English one."""
+    blocks = BLOCK.findall(english)
+    wanted = [int(number) for number in CODE.findall(text)]
+    if wanted != list(range(1, len(blocks) + 1)):
+        raise PageError(f"docs/zh/{name}: got code {wanted}, expected 1 to {len(blocks)}; fix: show each block once")
+    if BLOCK.search(text):
+        raise PageError(f"docs/zh/{name}: got a python block, expected {{{{ code 1 }}}}; fix: write code in docs/en")
+    whole = CODE.sub(
+        lambda found: f"```python\n{blocks[int(found[1]) - 1]}```{_show_printed(outcomes[int(found[1]) - 1])}", text
+    )
+    return _show_figures(name, whole, BLOCK, outcomes, folder)
+
+
+def _show_printed(outcome: Outcome) -> str:
+    return f'\n\n```text title="→"\n{outcome.printed.rstrip()}\n```' if outcome.printed.strip() else ""
+
+
+def _show_figures(name: str, text: str, block: re.Pattern[str], outcomes: list[Outcome], folder: Path) -> str:
+    """Replace every `(figure)` by the file that the block above it drew."""
+    ends = [found.end() for found in block.finditer(text)]
+
+    def show(found: re.Match[str]) -> str:
+        above = sum(end <= found.start() for end in ends)
+        drawn = outcomes[above - 1].figure if above else None
+        if drawn is None:
+            raise PageError(f"{name}: the block above “{found[1]}” drew no figure; fix: bind the name figure")
+        target = folder / Path(drawn).name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(Path(drawn).read_bytes())
+        return f"![{found[1]}]({target.name})"
+
+    return FIGURE.sub(show, text)

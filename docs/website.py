@@ -1,0 +1,186 @@
+"""Build the site in both languages into site/: `make docs`.
+
+Written pages (docs/en, docs/zh) with their code run, recorded pages (docs/*.md), and a reference page for each public
+module go to build/docs/pages; mkdocs turns them into HTML, which is searched for requests to other hosts.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import pages
+import results
+
+ROOT = pages.ROOT
+MADE = ROOT / "build" / "docs" / "pages"
+SITE = ROOT / "site"
+# Pages that programs of this repository write, from docstrings or measurements, with their titles in Chinese.
+RECORDS = {
+    "catalog": "目录：公式与文献",
+    "tasks": "十个任务",
+    "compare": "机制之间的比较",
+    "benchmarks": "实测速度",
+    "transforms": "与 torch 变换的配合",
+    "architectures": "能观察哪些模型",
+    "faults": "中断与恢复",
+}
+MODULES = {
+    "attend": ("regard.compute.attend", "regard.compute.weights", "regard.compute.planning"),
+    "scores": ("regard.algebra.scores",),
+    "biases": ("regard.algebra.biases",),
+    "masks": ("regard.algebra.masks",),
+    "normalizers": ("regard.algebra.normalizers",),
+    "aggregates": ("regard.algebra.aggregates",),
+    "layers": ("regard.layers",),
+    "inspect": ("regard.inspect.observe", "regard.inspect.recording", "regard.inspect.measure"),
+    "testing": ("regard.testing", "regard.errors"),
+}
+CHINESE_MODULES = {
+    "attend": "attend 算子",
+    "scores": "评分函数",
+    "biases": "偏置",
+    "masks": "掩码",
+    "normalizers": "归一化",
+    "aggregates": "聚合",
+    "layers": "层",
+    "inspect": "观察与度量",
+    "testing": "检验自己的部件",
+}
+STYLE = """
+.formula math { font-size: 1.1em; }
+div.formula { overflow-x: auto; margin: 1em 0; }
+.md-typeset img[src$=".svg"] { background: white; padding: 0.3em; }
+"""
+FOREIGN = re.compile(
+    r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//(?!localhost)[^>]*>"""
+)
+HARMLESS = re.compile(r"""rel=["']?(?:canonical|alternate|edit)""")
+
+
+def main() -> int:
+    """Build everything; with `--check` only run the code and compare the languages."""
+    begun = time.monotonic()
+    try:
+        counts = make_pages()
+    except pages.PageError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{counts}; {time.monotonic() - begun:.0f} s for the code", flush=True)
+    if "--check" in sys.argv:
+        return 0
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-f", "docs/mkdocs.yml"], cwd=ROOT, check=True
+    )
+    found = list(find_foreign_requests())
+    for line in found:
+        print(line, file=sys.stderr)
+    print(f"site/index.html; {time.monotonic() - begun:.0f} s")
+    return 1 if found else 0
+
+
+def make_pages() -> str:
+    """Write all sources of the site, and return how many there are of what."""
+    pages.compare_languages()
+    shutil.rmtree(MADE, ignore_errors=True)
+    source, blocks, figures, words = pages.compute_source_digest(), 0, 0, 0
+    for name in pages.list_pages("en"):
+        english, chinese = pages.read_page("en", name), pages.read_page("zh", name)
+        outcomes = pages.run_page(name, source)
+        folders = [(MADE / language / name).parent for language in ("en", "zh")]
+        texts = (
+            pages.render_english(name, english, outcomes, folders[0]),
+            pages.render_chinese(name, chinese, english, outcomes, folders[1]),
+        )
+        for language, text in zip(("en", "zh"), texts, strict=True):
+            write(MADE / language / name, results.fill_tables(text, language))
+        blocks, figures = blocks + len(outcomes), figures + sum(outcome.figure is not None for outcome in outcomes)
+        words += len(english.split()) + len(re.findall(r"[\u4e00-\u9fff]", chinese))
+    write(MADE / "site.css", STYLE)
+    copy_records()
+    write_reference()
+    return f"{len(pages.list_pages('en'))} pages in two languages, {words} words, {blocks} blocks, {figures} figures"
+
+
+def copy_records() -> None:
+    """Copy the recorded pages, their pictures beside them; links to files of the repository become plain text."""
+    for name, title in RECORDS.items():
+        text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        for language in ("en", "zh"):
+            folder = MADE / language / "records"
+            own = re.sub(r"(!?)\[([^\]]*)\]\(([^)#]+)(#[^)]*)?\)", lambda found, to=folder: _relink(found, to), text)
+            note = "本页由程序写成：数字来自记录，公式来自源码，故用英文。"
+            write(
+                folder / f"{name}.md",
+                own if language == "en" else re.sub("^# .*", f"# {title}\n\n{note}", own, count=1),
+            )
+
+
+def _relink(found: re.Match[str], folder: Path) -> str:
+    picture, text, target, anchor = found.groups()
+    if target.startswith("http"):
+        return found[0]
+    path = (ROOT / "docs" / target).resolve()
+    if picture and path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / path.name)
+        return f"![{text}]({path.name})"
+    if path.parent == ROOT / "docs" and path.stem in RECORDS:
+        return f"[{text}]({path.name}{anchor or ''})"
+    return text
+
+
+def write_reference() -> None:
+    """Write a page for each public module: all names of its `__all__`, which mkdocstrings then describes."""
+    for name, modules in MODULES.items():
+        lines: list[str] = []
+        for module in map(import_module, modules):
+            public = getattr(module, "__all__", None) or _find_own(module)
+            lines += [line for each in public for line in _describe(getattr(module, each), each)]
+        write(MADE / "en" / "reference" / f"{name}.md", "\n".join([f"# {name}", "", *lines]))
+        title = f"# {CHINESE_MODULES[name]}\n\n签名、公式与例子来自源码中的文档字符串。\n"
+        write(MADE / "zh" / "reference" / f"{name}.md", "\n".join([title, *lines]))
+
+
+def _find_own(module: object) -> list[str]:
+    own = vars(module)
+    name = own["__name__"]
+    return [
+        each for each, value in own.items() if not each.startswith("_") and getattr(value, "__module__", "") == name
+    ]
+
+
+def _describe(value: object, name: str) -> list[str]:
+    home = getattr(value, "__module__", None)
+    if not isinstance(home, str) or not home.startswith("regard") or not hasattr(value, "__qualname__"):
+        return []
+    return [f"::: {home}.{name}", "    options: {heading_level: 2}", ""]
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file, its folder first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def find_foreign_requests() -> list[str]:
+    """Return what a reader's browser would ask of another host: nothing must be left."""
+    found = [
+        f"{page.relative_to(SITE)}: {tag[0]}"
+        for page in SITE.rglob("*.html")
+        for tag in FOREIGN.finditer(page.read_text(encoding="utf-8"))
+        if not HARMLESS.search(tag[0])
+    ]
+    styles = [
+        f"{path.relative_to(SITE)}: {url}"
+        for path in SITE.rglob("*.css")
+        for url in re.findall(r"url\([\"']?(https?://[^)]+)\)", path.read_text(encoding="utf-8"))
+    ]
+    return found + styles
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
