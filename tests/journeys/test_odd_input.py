@@ -221,7 +221,7 @@ def test_a_file_that_is_no_text_is_one_sentence_for_every_command(regard: Regard
     for path, sentence in odd_files(tmp_path):
         for command in (
             ("train", "translation", path, path, "--folder", "new"),
-            ("evaluate", run, "--data", path, path),
+            ("evaluate", run, path, path),
             ("train", "translation", path, "--folder", "new"),
         ):
             done = regard(*command)

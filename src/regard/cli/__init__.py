@@ -26,7 +26,7 @@ app.command("regard.cli.train:train", help="Train a model for a task: regard tra
 app.command("regard.cli.resume:resume", help="Go on with a run from its last checkpoint.")
 app.command("regard.cli.dispatch:evaluate", help="Say how good a run is on held-out data.", **OWN_FLAGS)
 app.command("regard.cli.dispatch:predict", help="Ask a run about one thing.", **OWN_FLAGS)
-app.command("regard.cli.translate:translate", help="Translate standard input to standard output.")
+app.command("regard.cli.translate:translate", help="Translate standard input or files.")
 app.command("regard.cli.predict:transcribe", help="Write down what is said in a sound file.")
 app.command("regard.cli.data:app", name="data", help="Show the data sets that tasks know by name, and fetch them.")
 app.command("regard.cli.predict:answer", help="Answer a question about a text.")

@@ -10,6 +10,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from regard.cli.runs import is_exported
+
 Arguments = Annotated[str, Parameter(allow_leading_hyphen=True)]
 SHARED_COMMANDS = {
     "evaluate": "regard.cli.evaluate:evaluate",
@@ -48,7 +50,9 @@ def call_command(command: str, arguments: Sequence[str]) -> None:
 
     run = next((Path(word) for word in arguments if (Path(word) / "versions.json").is_file()), None)
     target = SHARED_COMMANDS[command]
-    if run is not None:
+    if run is None and any(is_exported(Path(word)) for word in arguments):
+        target = TASK_COMMANDS.get(("translation", command), target)
+    elif run is not None:
         target = TASK_COMMANDS.get((read_task_name(run), command), target)
     elif command == "show" and arguments and arguments[0] == "positions":
         target = "regard.cli.show_positions:show"

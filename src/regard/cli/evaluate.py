@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     run: Path,
-    data: str | None = None,
-    *,
+    *data: str,
     split: Literal["test", "validation"] = "test",
     load_options: LoadFlags = None,
     as_json: JsonFlag = False,
@@ -29,13 +28,16 @@ def evaluate(
     run
         The run folder.
     data
-        Other data of the same kind; that of the run where it is not given.
+        Other data of the same kind, as for regard train; that of the run where it is not given.
     split
         Which part of the run's own data.
     as_json
         One JSON object for all sets.
     """
-    reports = (load_options or LoadOptions()).load_predictor(run).evaluate(data, split)
+    from regard.tasks import import_task, read_task_name
+
+    named = import_task(read_task_name(run)).join_data_names(data) if data else None
+    reports = (load_options or LoadOptions()).load_predictor(run).evaluate(named, split)
     if as_json:
         print(json.dumps({name: {"items": one.items, **one.metrics} for name, one in reports.items()}))
     else:

@@ -25,8 +25,6 @@ AT_ONCE = 256  # sentences between two steps of the progress bar
 class ComparisonOptions:
     """The texts to compare, and how."""
 
-    data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
-    "Other text: two aligned files, a table, or a folder; that of the run where it is not given."
     split: Literal["test", "validation"] = "test"
     "Which part of the run's own text."
     tokenizer: Literal["13a", "none", "intl", "zh", "char"] | None = None
@@ -37,7 +35,7 @@ class ComparisonOptions:
 
 def evaluate(
     run: Path,
-    *,
+    *data: str,
     comparison: Annotated[ComparisonOptions | None, Parameter(name="*")] = None,
     search_options: SearchFlags = None,
     load_options: LoadFlags = None,
@@ -50,20 +48,23 @@ def evaluate(
     ----------
     run
         The run folder.
+    data
+        Other text: two aligned files, a table, or a folder; that of the run where it is not given.
     output
         A folder for the translations, one file for each test set.
     as_json
         One JSON object for all test sets.
     """
+    from regard.tasks import import_task
     from regard.tasks.translation.metrics import detokenize_lines, score_translations
     from regard.tasks.translation.predictor import load_sets
 
     comparison, search_options = comparison or ComparisonOptions(), search_options or SearchOptions()
     if comparison.detokenize:
         detokenize_lines((), comparison.detokenize)  # raises for an unknown language before all is translated
-    data = ",".join(comparison.data) if comparison.data else None
+    named = import_task("translation").join_data_names(data) if data else None
     translator, reports = (load_options or LoadOptions()).load_translator(run), {}
-    for name, pairs in load_sets(translator.config, data, comparison.split, run).items():
+    for name, pairs in load_sets(translator.config, named, comparison.split, run).items():
         translations = translate_texts(translator, [pair.source for pair in pairs], search_options, name, quiet=as_json)
         save_translations(translations, name, output)
         tokenizer = comparison.tokenizer or translator.config.measure.tokenizer

@@ -34,7 +34,7 @@ def export(
     export_model(LoadOptions(weights).load_translator(run), output, form)
     now = {
         "safetensors": f"regard translate {output}",
-        "onnx": f"see {output / 'graphs.json'} for the names of what goes in and out",
-        "ct2": f"ctranslate2.Translator({str(output)!r})",
+        "onnx": f"regard translate {output}, or without regard: docs/export.md",
+        "ct2": f"regard translate {output}, or ctranslate2.Translator({str(output)!r})",
     }
     print(f"{output}: written; now: {now[form]}")

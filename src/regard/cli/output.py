@@ -4,7 +4,9 @@ import contextlib
 import json
 import os
 import sys
-from typing import Annotated, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -36,6 +38,20 @@ def open_console(*, errors: bool = False) -> Console:
 def print_error(text: str) -> None:
     """Print a sentence to standard error, whatever it contains; in a terminal it breaks between words."""
     open_console(errors=True).print(f"regard: {text}", markup=False, emoji=False)
+
+
+@contextlib.contextmanager
+def redirect_output(path: Path) -> Iterator[None]:
+    """Let what is printed go to a file in UTF-8."""
+    if not path.parent.is_dir():
+        raise wrong("output", path, "a folder that exists", f"make {path.parent} first")
+    before: IO[Any] = sys.stdout
+    with path.open("w", encoding="utf-8") as file:
+        sys.stdout = file
+        try:
+            yield
+        finally:
+            sys.stdout = before
 
 
 def print_text(text: str) -> None:

@@ -1,17 +1,17 @@
 """`regard predict`, and the same for one task: `answer`, `ask`, `caption`, `transcribe`."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.progress import track
 
 from regard.cli.items import STDIN, Item, collect_items
-from regard.cli.output import JsonFlag, open_console, print_error, print_json, print_text
+from regard.cli.output import JsonFlag, open_console, print_error, print_json, print_text, redirect_output
 from regard.cli.runs import LoadOptions, check_task
 from regard.datasets.text import check_text
 from regard.errors import InputError, wrong
@@ -103,18 +103,6 @@ def write_row(item: Item, prediction: "Prediction", as_json: bool) -> None:
         print_json({"item": list(item), **prediction.values})
     else:
         print_text("\t".join((*item, " ".join(prediction.text.split()))))
-
-
-@contextmanager
-def redirect_output(path: Path) -> Iterator[None]:
-    """Let what is printed go to a file in UTF-8."""
-    before: IO[Any] = sys.stdout
-    with path.open("w", encoding="utf-8") as file:
-        sys.stdout = file
-        try:
-            yield
-        finally:
-            sys.stdout = before
 
 
 def prepare_folder(folder: Path) -> Path:

@@ -22,6 +22,11 @@ def check_task(run: Path, name: str, how: str) -> None:
         raise wrong("run", f"{run}, a run of {task}", f"one of {name}", f"name another, or make one with {how}")
 
 
+def is_exported(folder: Path) -> bool:
+    """Return whether a folder was exported for another program, as ONNX graphs or for CTranslate2."""
+    return any((folder / name).is_file() for name in ("graphs.json", "model.bin"))
+
+
 @dataclass
 class LoadOptions:
     """Options of loading a run."""
@@ -35,7 +40,9 @@ class LoadOptions:
     "ct2: by CTranslate2, for Transformers; what it needs is kept in the run folder."
 
     def load_translator(self, run: Path) -> "Translator":
-        """Return the translator of a run."""
+        """Return the translator of a run, or of a folder that was exported."""
+        if is_exported(run):
+            return self.load_exported(run)
         from regard.tasks.translation import Translator
 
         check_task(run, "translation", "regard train translation")
@@ -45,6 +52,18 @@ class LoadOptions:
         from regard.export import open_translator
 
         return open_translator(translator, run, self.weights)
+
+    def load_exported(self, folder: Path) -> "Translator":
+        """Return the translator of an exported folder, which has its own engine and its own weights."""
+        import torch
+
+        from regard.export import open_exported
+
+        if self.weights is not None:
+            raise wrong("--weights", self.weights, f"none: {folder} has its own", "leave it out, or name the run")
+        if self.threads:
+            torch.set_num_threads(self.threads)
+        return open_exported(folder)
 
     def load_predictor(self, run: Path) -> "Predictor":
         """Return the predictor of a run, for every task."""

@@ -1,18 +1,21 @@
-"""`regard translate`: standard input to standard output, line by line, in order."""
+"""`regard translate`: standard input or files to standard output or a file, line by line, in order."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+from rich.progress import Progress
 
 from regard.cli.input import get_stdin_handle, read_lines
-from regard.cli.output import JsonFlag, print_json, print_text
+from regard.cli.output import JsonFlag, open_console, print_json, print_text, redirect_output
 from regard.cli.runs import LoadFlags, LoadOptions
 from regard.datasets.text import clean
-from regard.errors import format_message
+from regard.errors import format_message, wrong
 
 if TYPE_CHECKING:
     from regard.tasks.data.vocabulary import Vocabulary
@@ -49,39 +52,97 @@ class SearchOptions:
 SearchFlags = Annotated[SearchOptions | None, Parameter(name="*")]
 
 
+@dataclass
+class TextOptions:
+    """Where lines come from, where translations go, and in which form."""
+
+    input: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None
+    "Files to translate, one after another, beside those that follow the run; standard input where none is named."
+    output: Path | None = None
+    "A file for the translations; standard output where it is not given."
+    alignments: bool = False
+    "After a tab, which source token each token looked at most, as 0-0 1-2 …; in JSON, all weights."
+    as_json: JsonFlag = False
+    "One JSON object a line, with tokens and scores."
+
+
 def translate(
     run: Path,
-    *,
+    *file: Path,
     search_options: SearchFlags = None,
-    alignments: bool = False,
-    as_json: JsonFlag = False,
+    text_options: Annotated[TextOptions | None, Parameter(name="*")] = None,
     load_options: LoadFlags = None,
 ) -> None:
-    """Translate standard input to standard output, a line for a line.
+    """Translate standard input to standard output, or files to a file, a line for a line.
 
     Parameters
     ----------
     run
-        The run folder.
-    alignments
-        After a tab, which source token each token looked at most, as 0-0 1-2 …; in JSON, all weights.
-    as_json
-        One JSON object a line, with tokens and scores.
+        The run folder, or a folder that regard export wrote.
+    file
+        Text files, UTF-8, a sentence in each line; standard input where none is named.
     """
-    search_options = search_options or SearchOptions()
-    search, number = search_options.build_search(), 0
+    search_options, text_options = search_options or SearchOptions(), text_options or TextOptions()
+    paths = [*file, *(text_options.input or ())]
+    for path in paths:
+        check_input(path, text_options.output)
     translator = (load_options or LoadOptions()).load_translator(run)
-    for raw in read_lines(get_stdin_handle(), search_options.batch):
-        lines = [clean(line) for line in raw]
-        warn(translator, lines, number, search)
-        found = translator.translate(lines, search, attention=alignments)
-        for line, one in zip(lines, found, strict=True):
-            number += 1
-            if as_json:
-                print_json(translation_to_json(line, one))
-            for text in () if as_json else format_translation(one, number, search_options.n_best, alignments):
-                print_text(text)
-        sys.stdout.flush()
+    with nullcontext() if text_options.output is None else redirect_output(text_options.output):
+        number = 0
+        for raw in show_progress(read_batches(paths, search_options.batch), paths, text_options.output):
+            translate_lines(translator, [clean(line) for line in raw], number, search_options, text_options)
+            number += len(raw)
+
+
+def translate_lines(
+    translator: "Translator", lines: Sequence[str], before: int, search_options: SearchOptions, options: TextOptions
+) -> None:
+    """Print the translations of some lines; `before` is how many there were before them."""
+    search = search_options.build_search()
+    warn(translator, lines, before, search)
+    found = translator.translate(lines, search, attention=options.alignments)
+    for number, (line, one) in enumerate(zip(lines, found, strict=True), before + 1):
+        if options.as_json:
+            print_json(translation_to_json(line, one))
+            continue
+        for text in format_translation(one, number, search_options.n_best, options.alignments):
+            print_text(text)
+    sys.stdout.flush()
+
+
+def check_input(path: Path, output: Path | None) -> None:
+    """Raise if a file to translate is not there, or would be overwritten by its translation."""
+    if not path.is_file():
+        fix = 'check the path; for one sentence, write regard predict RUN "…"'
+        raise wrong("input", f"no file {path}", "a text file", fix)
+    if output is not None and output.exists() and output.samefile(path):
+        raise wrong("output", f"{output}, which is the input", "another file", "name another one")
+
+
+def read_batches(paths: Sequence[Path], most: int) -> Iterator[list[str]]:
+    """Yield the lines of some files, or of standard input, in lists of at most `most`."""
+    if not paths:
+        yield from read_lines(get_stdin_handle(), most)
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            yield from read_lines(handle, most)
+        finally:
+            os.close(handle)
+
+
+def show_progress(batches: Iterator[list[str]], paths: Sequence[Path], output: Path | None) -> Iterator[list[str]]:
+    """Yield the batches of files, with a bar if the translations do not go to the terminal themselves."""
+    console = open_console(errors=True)
+    is_hidden = not paths or not console.is_terminal or (output is None and sys.stdout.isatty())
+    if is_hidden:
+        yield from batches
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("translating", total=sum(path.read_bytes().count(b"\n") for path in paths))
+        for batch in batches:
+            yield batch
+            bar.advance(task, len(batch))
 
 
 def format_translation(result: "TranslationResult", number: int, best: int, alignments: bool) -> Iterator[str]:

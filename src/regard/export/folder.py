@@ -7,6 +7,7 @@ from typing import Literal
 
 from regard.errors import wrong
 from regard.export.converter import to_ctranslate2
+from regard.export.exported import write_facts
 from regard.export.graphs import to_onnx
 from regard.tasks.data import TextConfig, save_vocabularies
 from regard.tasks.prediction import WEIGHTS
@@ -29,6 +30,7 @@ def export(translator: Translator, folder: Path, form: Format = "safetensors") -
             write_run(translator, temporary, folder.name)
             return
         {"onnx": to_onnx, "ct2": to_ctranslate2}[form](translator, temporary)
+        write_facts(translator, temporary, form)
         save_vocabularies(translator.vocabularies, temporary)
 
 

@@ -19,7 +19,7 @@ NEAR = 1e-3  # of float32, through a whole model
 
 def verify_graphs(model: EncoderDecoder[Any], folder: Path) -> None:
     """Raise if the graphs of a folder do not compute what the model does."""
-    runtime = _import_onnxruntime()
+    runtime = import_onnxruntime()
     sessions = [runtime.InferenceSession(str(folder / name)) for name in ("encoder.onnx", "step.onnx")]
     lengths = torch.tensor(LENGTHS)
     source = torch.full((len(LENGTHS), max(LENGTHS)), END)
@@ -67,7 +67,8 @@ def _mismatch_error(got: str) -> InputError:
     return wrong("onnx", got, "a graph that does what the model does", "export it as safetensors")
 
 
-def _import_onnxruntime() -> Any:
+def import_onnxruntime() -> Any:
+    """Return the package; raise with how to install it if it is missing."""
     try:
         import onnxruntime
     except ImportError:

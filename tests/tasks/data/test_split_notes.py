@@ -137,5 +137,5 @@ def test_a_run_is_not_measured_on_what_it_was_trained_on(regard: Regard, tmp_pat
         "which none was trained on; fix: bring them back with the version of regard, or name other data to measure on\n"
     )
     assert regard("evaluate", "run") == (2, "", sentence)
-    assert regard("evaluate", "run", "--data", "text.tsv", "--json").code == 0
+    assert regard("evaluate", "run", "text.tsv", "--json").code == 0
     assert "whose fingerprint is" in regard("resume", "run").errors

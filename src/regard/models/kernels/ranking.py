@@ -34,16 +34,20 @@ class Ranking(NamedTuple):
 
 def rank(
     vectors: Float[Tensor, "row width"],
-    weight: Float[Tensor, "vocabulary width"],
+    weight: Float[Tensor, "vocabulary width"] | None,
     bias: Float[Tensor, " vocabulary"] | None,
     count: int,
     excluded: Int[Tensor, " some"],
 ) -> Ranking:
     """Return the `count` best tokens of each row. Those in `excluded` are not among them, but count in the total.
 
+    Without a `weight`, the vectors are scores already.
+
     >>> rank(torch.ones(1, 1), torch.tensor([[0.0], [3.0], [1.0], [2.0]]), None, 2, torch.tensor([1])).tokens
     tensor([[3, 2]])
     """
+    if weight is None:
+        return _rank_in_torch(vectors, min(count, vectors.shape[1] - len(excluded)), excluded)
     count, scores = min(count, len(weight) - len(excluded)), len(vectors) * len(weight)
     if bias is not None and bias.shape != weight.shape[:1]:
         raise wrong(
