@@ -41,14 +41,13 @@ class AdditiveInputs:
 def ours(sizes: Sizes) -> Contender:
     """The operator, with the projections of the score."""
     given = AdditiveInputs(sizes)
-    score = regard.Additive(sizes.hidden, query=sizes.hidden, key=sizes.hidden)
-    if score.query is None or score.source is None:
+    score = regard.Additive(sizes.hidden)
+    if score.query is None or score.key is None:
         raise TypeError("the score was built with widths and has no projections")
     with torch.no_grad():
         score.weight.copy_(given.weight)
         score.query.weight.copy_(given.near.weight)
-        score.source.weight.copy_(given.far.weight)
-        score.source.bias.zero_()
+        score.key.weight.copy_(given.far.weight)
 
     def forward() -> Tensor:
         return regard.attend(given.query, given.source, given.source, score=score).output

@@ -22,7 +22,7 @@ from regard.layers import Attention, Mechanism, Projections
 def ours(sizes: Sizes) -> Contender:
     """The operator over keys that were projected before."""
     given = AdditiveInputs(sizes)
-    score = regard.Additive(sizes.hidden)
+    score = regard.Additive.projected(sizes.hidden)
     score.weight = nn.Parameter(given.weight.detach().clone())
     key, mask = given.far(given.source).detach(), regard.Lengths(given.lengths)
     return Contender(lambda: regard.attend(given.near(given.query), key, given.source, score=score, mask=mask).output)
@@ -31,7 +31,7 @@ def ours(sizes: Sizes) -> Contender:
 def layer(sizes: Sizes) -> Contender:
     """The same through the layer and its memory, as a decoder calls it."""
     given = AdditiveInputs(sizes)
-    score = regard.Additive(sizes.hidden)
+    score = regard.Additive.projected(sizes.hidden)
     score.weight = nn.Parameter(given.weight.detach().clone())
     module = Attention(Projections(given.near, given.far), mechanism=Mechanism(score))
     memory = module.remember(given.source.detach(), mask=regard.Lengths(given.lengths))

@@ -215,11 +215,6 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "lengths: got -1, expected at least 0; fix: a length counts keys; an empty sequence has length 0",
     ),
     # parts
-    "a name for a score": (
-        call(score="dot"),
-        TypeError,
-        "score: got 'dot', expected a Score; fix: pass an instance, such as Dot()",
-    ),
     "a class of scores": (
         call(score=Dot),
         TypeError,
@@ -257,9 +252,9 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "query: got a list, expected a float tensor; fix: write torch.as_tensor(...)",
     ),
     "a score of other widths": (
-        call(score=Concat(3, query=D, key=D + 1)),
+        call(score=Concat(D, D + 1, 3)),
         ValueError,
-        "key: got width 11, expected the score's own 12; fix: build Concat(3, query=11, key=11)",
+        "key: got width 11, expected the score's own 12; fix: build Concat(query=11, key=11, hidden=3)",
     ),
     "too many keys for the score": (
         call(score=Location(D, keys=5)),

@@ -128,7 +128,7 @@ TABLE: dict[str, tuple[Parts, CallFacts, BackendName]] = {
         "stream",
     ),
     "additive": (parts(score=Additive(11)), FACTS, "stream"),
-    "concat": (parts(score=Concat(11, query=11, key=11)), FACTS, "stream"),
+    "concat": (parts(score=Concat(11)), FACTS, "stream"),
     "laplacian": (parts(score=Laplacian()), FACTS, "stream"),
     "capped": (parts(score=Capped(Dot())), FACTS, "stream"),
     "temperature": (parts(normalizer=Softmax.learned(heads=3)), FACTS._replace(grad=True), "sdpa"),

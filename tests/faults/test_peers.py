@@ -142,7 +142,9 @@ def test_weights_are_weights_and_not_their_totals_unlike_in_transformers() -> No
 
 
 @pytest.mark.parametrize(
-    "mechanism", [None, Mechanism(Additive(2)), Mechanism(normalizer=Sparsemax())], ids=["dot", "add", "sparse"]
+    "mechanism",
+    [None, Mechanism(Additive.projected(2)), Mechanism(normalizer=Sparsemax())],
+    ids=["dot", "add", "sparse"],
 )
 def test_no_dropout_in_evaluation_unlike_in_opennmt(mechanism: Mechanism | None) -> None:
     """OpenNMT-py and eole do not tell the fused call that evaluation has begun."""
@@ -164,7 +166,7 @@ def test_no_dropout_in_evaluation_unlike_in_opennmt(mechanism: Mechanism | None)
 
 def test_coverage_is_fed_unlike_in_opennmt() -> None:
     """OpenNMT-py and eole build a coverage layer whose input never comes: here what was seen changes what is next."""
-    coverage, score = Coverage(3), Additive(3)
+    coverage, score = Coverage(3), Additive.projected(3)
     memory = Memory(torch.randn(2, S, 3), torch.randn(2, S, E))
     query, seen = torch.randn(2, 1, 3), build_initial_weights(memory)
     steps = []

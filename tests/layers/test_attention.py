@@ -110,7 +110,7 @@ def test_within_is_remember_and_attend(packed: bool, rotary: Rotary | None) -> N
 
 @pytest.mark.parametrize("rotary", [None, Rotary(10)])
 @pytest.mark.parametrize("groups", [1, H])
-@pytest.mark.parametrize("score", [ScaledDot, Gaussian, lambda: Additive(10, heads=H)])
+@pytest.mark.parametrize("score", [ScaledDot, Gaussian, lambda: Additive.projected(10, heads=H)])
 def test_stepping_is_teacher_forcing(score: type, groups: int, rotary: Rotary | None) -> None:
     layer = Attention(10 * H, heads=H, groups=groups, mechanism=Mechanism(score()), rotary=rotary).double()
     x = torch.randn(B, L, 10 * H).double()
@@ -185,7 +185,7 @@ def test_bahdanau_is_parts() -> None:
     """Additive score, a matrix for query and key, values as they are: the projected keys are the memory."""
     hidden = 17
     parts = Projections(query=nn.Linear(SIZE, hidden, bias=False), key=nn.Linear(SOURCE, hidden)).double()
-    score = Additive(hidden).double()
+    score = Additive.projected(hidden).double()
     layer = Attention(parts, mechanism=Mechanism(score))
     query, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, SOURCE).double()
     hidden_layer = torch.tanh(parts.query(query)[:, :, None] + parts.key(source)[:, None])
@@ -263,7 +263,7 @@ def test_a_call_may_replace_the_mechanism() -> None:
 
 
 def test_gradient_reaches_every_parameter() -> None:
-    mechanism = Mechanism(Additive(D, heads=H), bias=Relative(H))
+    mechanism = Mechanism(Additive.projected(D, heads=H), bias=Relative(H))
     layer = Attention(SIZE, heads=H, source=SOURCE, mechanism=mechanism)
     layer(torch.randn(B, L, SIZE), layer.remember(torch.randn(B, S, SOURCE))).square().sum().backward()
     for name, parameter in layer.named_parameters():

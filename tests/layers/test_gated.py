@@ -99,7 +99,7 @@ def test_gradient_reaches_every_parameter() -> None:
 
 
 def test_sparse_glimpses() -> None:
-    layer = built(mechanism=Mechanism(Additive(N, heads=K), normalizer=Sparsemax()))
+    layer = built(mechanism=Mechanism(Additive.projected(N, heads=K), normalizer=Sparsemax()))
     weights = layer(10 * torch.randn(B, T, D).double()).weights
     torch.testing.assert_close(weights.sum(-1), torch.ones(B, STEPS, K).double())
     assert (weights == 0).any()

@@ -22,7 +22,7 @@ B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 
 def bahdanau() -> Attention:
     parts = Projections(query=nn.Linear(E, D, bias=False), key=nn.Linear(E, D))
-    return Attention(parts, mechanism=Mechanism(Additive(D))).double()
+    return Attention(parts, mechanism=Mechanism(Additive.projected(D))).double()
 
 
 def test_location_features_are_the_formula() -> None:
@@ -88,7 +88,7 @@ def test_padding_does_not_matter(kind: type[nn.Module]) -> None:
 
 
 def test_heads_have_their_own_past() -> None:
-    layer = Attention(H * D, heads=H, mechanism=Mechanism(Additive(D, heads=H))).double()
+    layer = Attention(H * D, heads=H, mechanism=Mechanism(Additive.projected(D, heads=H))).double()
     x = torch.randn(B, S, H * D).double()
     memory, term = layer.remember(x), LocationFeatures(D).double()
     attended = layer.attend(x[:, :1], term(memory, torch.rand(B, H, S).double()))

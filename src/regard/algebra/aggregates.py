@@ -58,7 +58,7 @@ class RowAggregate(Aggregate):
     head_blind = True
 
 
-@list_as("soft")
+@list_as("soft", aliases="weighted-sum expectation 软 软注意力 加权平均")
 class Soft(RowAggregate):
     """The weighted average itself (soft attention)."""
 
@@ -68,7 +68,7 @@ class Soft(RowAggregate):
         return AggregateResult(weights)
 
 
-@list_as("argmax")
+@list_as("argmax", aliases="hard 硬 硬注意力")
 class Argmax(RowAggregate):
     r"""The value of the largest weight; the gradient passes as if it were soft.
 
@@ -81,7 +81,7 @@ class Argmax(RowAggregate):
         return AggregateResult(straight_through(weights, weights))
 
 
-@list_as("gumbel")
+@list_as("gumbel", aliases="gumbel-softmax concrete")
 class Gumbel(RowAggregate):
     r"""A soft sample: softmax of the log-weights plus Gumbel noise.
 
@@ -113,7 +113,7 @@ class Gumbel(RowAggregate):
         return powers / powers.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 
 
-@list_as("gumbel-straight")
+@list_as("gumbel-straight", aliases="straight-through")
 class StraightThroughGumbel(Gumbel):
     """A hard sample with the gradient of the soft one (straight-through Gumbel, Jang et al. 2017, §2.2)."""
 
@@ -125,7 +125,7 @@ class StraightThroughGumbel(Gumbel):
         return AggregateResult(straight_through(relaxed, relaxed))
 
 
-@list_as("sample")
+@list_as("sample", aliases="reinforce stochastic 抽样 采样")
 class Sample(RowAggregate):
     r"""One value drawn by its weight, with the logarithm of its probability for REINFORCE.
 

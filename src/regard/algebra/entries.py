@@ -18,6 +18,7 @@ class Sizes(NamedTuple):
     lead: tuple[int, ...] = ()
     queries: int = 1
     keys: int = 512
+    projected: bool = False  # whether a layer projects queries and keys before it scores them
 
     @property
     def heads(self) -> int | None:
@@ -25,27 +26,47 @@ class Sizes(NamedTuple):
         return self.lead[-1] if self.lead else None
 
 
-def list_as(name: str, build: Callable[[Sizes], object] | None = None) -> Callable[[Class], Class]:
+def list_as(
+    name: str, build: Callable[[Sizes], object] | None = None, *, write: str = "", aliases: str = ""
+) -> Callable[[Class], Class]:
     """Give a class a name in the catalog: what `regard list` shows, `--score` takes and the contract tests run over.
 
-    `build` makes one for given sizes; without it the class is called without arguments.
+    `build` makes one for given sizes; without it the class is called without arguments. `write` is how a user writes
+    its constructor, with sizes in braces, if it has parameters or numbers that a name cannot tell. `aliases` are other
+    names for it, separated by blanks: what papers, libraries and Chinese articles call it.
     """
 
     def add_entry(part: Class) -> Class:
         def build_plain(sizes: Sizes) -> object:
             return part()
 
+        entry = CatalogBuilder(build or build_plain, write, tuple(aliases.split()))
         entries = vars(part).get("catalog_entries", {})
-        setattr(part, "catalog_entries", {name: build or build_plain, **entries})  # noqa: B010
+        setattr(part, "catalog_entries", {name: entry, **entries})  # noqa: B010
         return part
 
     return add_entry
 
 
-def collect_entries(family: ModuleType) -> dict[str, Callable[[Sizes], Any]]:
+class CatalogBuilder(NamedTuple):
+    """How a part is built for given sizes, how a user writes its constructor, and what else it is called."""
+
+    build: Callable[[Sizes], Any]
+    write: str = ""
+    aliases: tuple[str, ...] = ()
+
+    def __call__(self, sizes: Sizes) -> Any:
+        return self.build(sizes)
+
+    def format_constructor(self, sizes: Sizes) -> str:
+        """Return the constructor with these sizes filled in; empty if the name alone says all."""
+        return self.write.format(**sizes._asdict(), heads=sizes.heads or 1)
+
+
+def collect_entries(family: ModuleType) -> dict[str, CatalogBuilder]:
     """Return what `list_as` gave the public classes of a family, in the order in which it defines or imports them."""
     parts = [part for name, part in vars(family).items() if name in family.__all__]
-    return {name: build for part in parts for name, build in vars(part).get("catalog_entries", {}).items()}
+    return {name: entry for part in parts for name, entry in vars(part).get("catalog_entries", {}).items()}
 
 
 def make_lengths(sizes: Sizes) -> torch.Tensor:

@@ -79,7 +79,7 @@ def _build_additive() -> Iterator[BenchmarkPair]:
     import regard
 
     query, key, value = (_draw(4, 128, 128) for _ in range(3))
-    score = regard.Additive(128)
+    score = regard.Additive.projected(128)
     for leaves in ((), (query, key)):
         yield _build_pair(
             "additive 4×128×128",

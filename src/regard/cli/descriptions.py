@@ -38,7 +38,8 @@ def describe_family(family: str) -> list[CatalogEntry]:
 
 def describe_part(family: str, name: str) -> CatalogEntry:
     """Return the description of one part, which is built for an example size."""
-    part = catalog.find(family, name)(EXAMPLE_SIZES)
+    name = catalog.resolve_name(family, name)
+    part = catalog.FAMILIES[family][name](EXAMPLE_SIZES)
     text = inspect.getdoc(type(part)) or ""
     summary = text.splitlines()[0] if part is not None else "No bias."
     kind = "—" if part is None else type(part).__name__

@@ -55,7 +55,7 @@ def explain(
     Parameters
     ----------
     score
-        A score of the catalog, such as additive.
+        A score of the catalog, such as additive, by any name it goes by (bahdanau, 加性); or another part.
     bias
         A bias of the catalog.
     mask
@@ -65,11 +65,15 @@ def explain(
     aggregate
         An aggregate of the catalog.
     """
+    from regard.algebra.catalog import find_family
     from regard.cli.descriptions import describe_part
     from regard.cli.formulas import render_formulas
 
     console = open_console()
     names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "aggregate": aggregate}
+    family = find_family(score, "score")
+    if family != "score":  # the name of another part says all: it is explained with the default score
+        names |= {"score": "scaled-dot", family: score}
     entries = [describe_part(family, name) for family, name in names.items()]
     plan, cost = plan_call(names, call or CallOptions())
     for part in entries:
@@ -103,7 +107,7 @@ def plan_call(names: Mapping[str, str], call: CallOptions) -> "tuple[Plan, PlanC
     facts = build_facts(call)
     sizes = catalog.Sizes(call.dim, call.dim, facts.value, facts.lead, call.queries, call.keys)
     builders = {family: catalog.find(family, name) for family, name in names.items()}
-    parts = Parts(*(build(sizes) for build in builders.values()))  # type: ignore[arg-type]
+    parts = Parts(*(build(sizes) for build in builders.values()))
     plan = make_plan(parts, facts, backend=call.backend)
     return plan, BACKENDS[plan.backend].estimate_cost(parts, facts)
 

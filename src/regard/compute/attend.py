@@ -15,6 +15,7 @@ from regard.compute.backends import BACKENDS, BackendResult
 from regard.compute.checks import check
 from regard.compute.kernels import native, noise
 from regard.compute.kernels.native import tensor_memory
+from regard.compute.names import resolve_names
 from regard.compute.planning import AUTO, MOST_PLANS, BackendName, Plan, plan_call
 from regard.compute.shield import FiniteInputs, shield
 from regard.compute.watchers import WATCHERS, notify_watchers
@@ -53,11 +54,11 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     key: WideKeys,
     value: Values,
     *,
-    score: Score = SCORE,
-    bias: Bias | None = None,
-    mask: Mask = MASK,
-    normalizer: Normalizer = NORMALIZER,
-    aggregate: Aggregate = AGGREGATE,
+    score: Score | str = SCORE,
+    bias: Bias | str | None = None,
+    mask: Mask | str = MASK,
+    normalizer: Normalizer | str = NORMALIZER,
+    aggregate: Aggregate | str = AGGREGATE,
     dropout: float = 0.0,
     backend: BackendName = AUTO,
 ) -> AttentionResult:
@@ -68,19 +69,23 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
 
     Every combination of parts runs. The fastest way to compute it is chosen (`plan` says which, and why), unless a
     backend is asked for by name, which then computes it or raises. A query that may see no key gives zeros.
-    `dropout` is the rate to apply now: pass 0 in evaluation.
+    A part without parameters may be given by its name in the catalog, or by what papers call it: `score="gaussian"`,
+    `mask="causal"`. `dropout` is the rate to apply now: pass 0 in evaluation.
 
     >>> from regard import Causal, Gaussian
     >>> x = torch.arange(3.0)[:, None]
     >>> attend(x, x, x, score=Gaussian(bandwidth=0.1), mask=Causal()).output.flatten()
     tensor([0., 1., 2.])
+    >>> output, weights = attend(x, x, x, score="gaussian", normalizer="sparsemax", mask="causal")
     """
-    parts = Parts(score, bias, mask, normalizer, aggregate)
+    parts = Parts(score, bias, mask, normalizer, aggregate)  # type: ignore[arg-type]  # names are resolved next
+    if str in (type(score), type(bias), type(mask), type(normalizer), type(aggregate)):
+        parts = resolve_names(parts, query, key, value)
     if isinstance(query, Tensor) and query.is_floating_point() and is_autocast_on(query.device.type):
         with torch.autocast(query.device.type, enabled=False):
             return _attend_without_autocast(parts, query, key, value, dropout, backend)
     lead, plan = check_and_plan(parts, query, key, value, dropout, backend)
-    seed = noise.draw_seed(query.device) if dropout or aggregate.random else None
+    seed = noise.draw_seed(query.device) if dropout or parts.aggregate.random else None
     call, finite, chosen = AttentionCall(parts, query, key, value, dropout, seed), None, BACKENDS[plan.backend]
     if chosen.reads_hidden_keys:
         finite = shield(call, half_in_float32=chosen.sums_half_in_float32)

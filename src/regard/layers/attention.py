@@ -1,17 +1,22 @@
 """Attention as a layer: projections to heads, any mechanism, an explicit memory."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
 
+from regard.algebra.aggregates import Aggregate
+from regard.algebra.biases import Bias
+from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Full, Mask, Window
 from regard.algebra.masks.base import differs_by_head, ensure_head_axis
+from regard.algebra.normalizers import Normalizer
+from regard.algebra.scores import Score
 from regard.algebra.shapes import Float, Tensor, describe
 from regard.compute.attend import AttentionResult
 from regard.errors import wrong, wrong_kind
 from regard.layers.conversion import from_multihead, to_multihead
-from regard.layers.mechanism import Mechanism
+from regard.layers.mechanism import Mechanism, choose_mask
 from regard.layers.memory import FULL, Memory, check_sequence, combine_masks, zero_harmful_padding, zero_hidden
 from regard.layers.positions import Rotary, Start, check_start
 from regard.layers.projections import HeadProjections, PackedProjections, Projections
@@ -27,30 +32,37 @@ class Attention(nn.Module):
     with $x$ = the queries, $s$ = the source (none: the queries), and $W$ = `projections`: given
     as parts, or made for `size`, `heads`, `groups` and the width of the `source`. Vaswani et al. 2017, §3.2.2, with
     any score, bias, normalizer and aggregate. A query that sees no key gives the last projection of zeros. `role` is
-    set by the module that uses the layer, for those who record a model; it changes no number.
+    set by the module that uses the layer, for those who record a model; it changes no number. Parts are given as
+    objects, by their names in the catalog, or together as a `mechanism`.
 
     >>> layer = Attention(6, heads=2)
     >>> x = torch.randn(5, 7, 6)
     >>> layer(x).shape, layer(x, torch.randn(5, 4, 6)).shape
     (torch.Size([5, 7, 6]), torch.Size([5, 7, 6]))
+    >>> output, weights = Attention(6, heads=2, score="additive", normalizer="sparsemax").attend(x, mask="causal")
     """
 
     role: Role | None = None
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the parts of the algebra, each with its default
         self,
         size: int | HeadProjections,
         *,
         heads: int | None = None,
         groups: int | None = None,
         source: int | None = None,
+        score: Score | str | None = None,
+        bias: Bias | str | None = None,
+        normalizer: Normalizer | str | None = None,
+        aggregate: Aggregate | str | None = None,
         mechanism: Mechanism | None = None,
         rotary: Rotary | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.projections = _build_projections(size, heads, groups, source)
-        self.mechanism = Mechanism() if mechanism is None else mechanism
+        parts = {"score": score, "bias": bias, "normalizer": normalizer, "aggregate": aggregate}
+        self.mechanism = _choose_mechanism(mechanism, parts, size, self.projections)
         self.rotary = rotary
         self.dropout = dropout
 
@@ -91,7 +103,7 @@ class Attention(nn.Module):
         source: Float[Tensor, "*lead key source"] | Memory | None = None,
         content: Float[Tensor, "*lead key content"] | None = None,
         *,
-        mask: Mask = FULL,
+        mask: Mask | str = FULL,
         mechanism: Mechanism | None = None,
     ) -> AttentionResult:
         """Attend to a source: output `(*lead, query, size)`, weights `(*lead, heads, query, key)`.
@@ -102,6 +114,7 @@ class Attention(nn.Module):
         layer's in this call. The last query has the position of the last key.
         """
         check_sequence("query", query)
+        mask = choose_mask(mask)
         if source is None and content is None:
             return self.attend_self(zero_hidden(query, mask), mask=mask, mechanism=mechanism)[0]
         memory = self._as_memory(source, content, mask)
@@ -115,7 +128,7 @@ class Attention(nn.Module):
         source: Float[Tensor, "*lead key source"] | Memory | None = None,
         content: Float[Tensor, "*lead key content"] | None = None,
         *,
-        mask: Mask = FULL,
+        mask: Mask | str = FULL,
     ) -> Float[Tensor, "*lead query out"]:
         """Return the output of `attend`: `layer(x)`, `layer(x, source)`, `layer(query, key, value)` or a memory."""
         return self.attend(query, source, content, mask=mask).output
@@ -125,7 +138,7 @@ class Attention(nn.Module):
         sequence: Float[Tensor, "*lead query size"],
         *,
         before: Memory | None = None,
-        mask: Mask = FULL,
+        mask: Mask | str = FULL,
         real: Mask = FULL,
         mechanism: Mechanism | None = None,
     ) -> tuple[AttentionResult, Memory]:
@@ -134,6 +147,7 @@ class Attention(nn.Module):
         The same numbers as `remember`, `append` and `attend`, in one matrix product. `real` allows the positions of
         the sequence that are not padding; the outputs of the others are undefined.
         """
+        mask = choose_mask(mask)
         start: Start = 0 if before is None else self._find_start(before, mask)
         query, key, value = self.projections.project_self(zero_harmful_padding(sequence, real))
         memory = self._build_memory(key, value, real, start)
@@ -225,6 +239,23 @@ def _build_projections(
     if source is None:
         return PackedProjections(size, heads=heads, groups=groups)
     return Projections.linear(size, heads=heads, groups=groups, source=source)
+
+
+def _choose_mechanism(
+    mechanism: Mechanism | None, parts: dict[str, Any], size: int | HeadProjections, projections: HeadProjections
+) -> Mechanism:
+    """Return the mechanism that is given, or one of these parts, which may be named."""
+    given = [name for name, part in parts.items() if part is not None]
+    if mechanism is None:
+        width = size // projections.heads if isinstance(size, int) else None
+        lead = (projections.heads,)
+        return Mechanism(**parts, sizes=None if width is None else Sizes(width, width, width, lead, projected=True))
+    if not isinstance(mechanism, Mechanism):
+        fix = "write score=…, or mechanism=Mechanism(score)"
+        raise wrong_kind("mechanism", describe(mechanism), "a Mechanism", fix)
+    if given:
+        raise wrong(given[0], describe(parts[given[0]]), "none beside a mechanism", "give it to the mechanism")
+    return mechanism
 
 
 def _attend_by_head(

@@ -13,6 +13,7 @@ from regard.compute.kernels.dropout import add_dropout, dropout, relu_dropout
 from regard.compute.weights import Weights
 from regard.errors import wrong
 from regard.layers.attention import Attention
+from regard.layers.mechanism import choose_mask
 from regard.layers.memory import FULL, Memory, combine_masks, zero_harmful_padding
 from regard.layers.projections import build_linear
 
@@ -151,7 +152,7 @@ class EncoderBlock(Block):
         self.feed_forward = _choose_feed_forward(feed_forward, size, dropout)
         self.attention_residual, self.forward_residual = (residual(size, dropout=dropout) for _ in range(2))
 
-    def forward(self, stream: Stream, *, mask: Mask = FULL, real: Mask = FULL) -> Stream:
+    def forward(self, stream: Stream, *, mask: Mask | str = FULL, real: Mask = FULL) -> Stream:
         """Return the stream after the block; `real` allows positions that are not padding, `mask` which sees which."""
         stream = zero_harmful_padding(stream, real)
         attended, _ = self.attention.attend_self(self.attention_residual.prepare(stream), mask=mask, real=real)
@@ -215,7 +216,7 @@ class DecoderBlock(Block):
         return DecoderBlockState(None, self.source.remember(source, mask=mask))
 
     def forward(
-        self, stream: Stream, state: DecoderBlockState | Tensor, *, mask: Mask = FULL, real: Mask = FULL
+        self, stream: Stream, state: DecoderBlockState | Tensor, *, mask: Mask | str = FULL, real: Mask = FULL
     ) -> DecoderBlockOutput:
         """Return the stream after the block, the new state and the weights of both attentions.
 
@@ -225,7 +226,7 @@ class DecoderBlock(Block):
         state = self.begin(state) if isinstance(state, Tensor) else state
         stream = zero_harmful_padding(stream, real)
         prepared = self.attention_residual.prepare(stream)
-        mask = combine_masks(CAUSAL, mask)
+        mask = combine_masks(CAUSAL, choose_mask(mask))
         own, memory = self.attention.attend_self(prepared, before=state.own, mask=mask, real=real)
         stream = self.attention_residual.combine(stream, own.output)
         source = self.source.attend(self.source_residual.prepare(stream), state.source)

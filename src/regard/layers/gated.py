@@ -126,7 +126,7 @@ class GatedHeads(nn.Module):
         self.update = build_linear(heads * size + hidden, hidden)
         self.squash = build_linear(hidden, hidden)
         self.answer = build_linear(hidden, out)
-        score, flat = Additive(hidden, heads=heads), Softmax(temperature=math.sqrt(hidden))
+        score, flat = Additive.projected(hidden, heads=heads), Softmax(temperature=math.sqrt(hidden))
         self.mechanism = Mechanism(score, normalizer=flat) if mechanism is None else mechanism
 
     def begin(self, source: GatedSource) -> GatedState:

@@ -1,15 +1,19 @@
 """A score, a bias, a normalizer and an aggregate, as one part of a layer."""
 
+from typing import Any
+
 from torch import nn
 
 from regard.algebra.aggregates import Aggregate, Soft
 from regard.algebra.biases import Bias
+from regard.algebra.catalog import Sizes, build_named
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer, Softmax
 from regard.algebra.scores import ScaledDot, Score
-from regard.algebra.shapes import Queries, Tensor, Values, WideKeys
+from regard.algebra.shapes import Queries, Tensor, Values, WideKeys, describe
 from regard.algebra.terms import Term
 from regard.compute.attend import AttentionResult, attend
+from regard.errors import wrong_kind
 from regard.layers.memory import FULL
 
 
@@ -18,27 +22,28 @@ class Mechanism(nn.Module):
 
     $$ \mathrm{aggregate}(\mathrm{normalizer}(\mathrm{score}(q, k) + \mathrm{bias}, \cdot), v) $$
 
-    The defaults are scaled dot product, no bias, softmax, and the soft aggregate. A mechanism is not changed; `replace`
-    returns another one that shares the other parts.
+    The defaults are scaled dot product, no bias, softmax, and the soft aggregate. A part may be given by its name in
+    the catalog; one with parameters is then built for `sizes`. A mechanism is not changed; `replace` returns another
+    one that shares the other parts.
 
-    >>> from regard.algebra.normalizers import Sparsemax
-    >>> type(Mechanism(normalizer=Sparsemax()).score).__name__
-    'ScaledDot'
+    >>> Mechanism("gaussian", normalizer="sparsemax").list_parts()
+    ['Gaussian', 'Sparsemax', 'Soft']
     """
 
     def __init__(
         self,
-        score: Score | None = None,
+        score: Score | str | None = None,
         *,
-        bias: Bias | None = None,
-        normalizer: Normalizer | None = None,
-        aggregate: Aggregate | None = None,
+        bias: Bias | str | None = None,
+        normalizer: Normalizer | str | None = None,
+        aggregate: Aggregate | str | None = None,
+        sizes: Sizes | None = None,
     ) -> None:
         super().__init__()
-        self.score = ScaledDot() if score is None else score
-        self.bias = bias
-        self.normalizer = Softmax() if normalizer is None else normalizer
-        self.aggregate = Soft() if aggregate is None else aggregate
+        self.score: Score = choose_part("score", score, Score, sizes) or ScaledDot()
+        self.bias: Bias | None = choose_part("bias", bias, Bias, sizes)
+        self.normalizer: Normalizer = choose_part("normalizer", normalizer, Normalizer, sizes) or Softmax()
+        self.aggregate: Aggregate = choose_part("aggregate", aggregate, Aggregate, sizes) or Soft()
 
     def replace(
         self,
@@ -73,7 +78,7 @@ class Mechanism(nn.Module):
         return names if plain else [f"{n} at temperature {temperature}" if n == "Softmax" else n for n in names]
 
     def attend(
-        self, query: Queries, key: WideKeys, value: Values, *, mask: Mask = FULL, dropout: float = 0.0
+        self, query: Queries, key: WideKeys, value: Values, *, mask: Mask | str = FULL, dropout: float = 0.0
     ) -> AttentionResult:
         """Attend to these keys and values under this mask."""
         return attend(
@@ -87,3 +92,18 @@ class Mechanism(nn.Module):
             aggregate=self.aggregate,
             dropout=dropout,
         )
+
+
+def choose_part(family: str, part: Any, kind: type, sizes: Sizes | None) -> Any:
+    """Return the part itself, None, or that of this name in the catalog; raise if it is of another family."""
+    if isinstance(part, str):
+        return build_named(family, part, sizes or Sizes(64, 64, 64), trained=sizes is not None)
+    if part is not None and not isinstance(part, kind):
+        expected = f"a {kind.__name__}, or its name in the catalog"
+        raise wrong_kind(family, describe(part), expected, "see `regard list` for all of them")
+    return part
+
+
+def choose_mask(mask: Mask | str) -> Mask:
+    """Return the mask itself, or that of this name in the catalog."""
+    return build_named("mask", mask, Sizes(1, 1, 1), trained=False) if isinstance(mask, str) else mask

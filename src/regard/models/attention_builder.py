@@ -26,6 +26,7 @@ def build_score(name: str, sizes: Sizes) -> Score:
 
 def build_normalizer(name: str, sizes: Sizes, *, sequential: bool) -> Normalizer:
     """Build a normalizer of the catalog; one whose rows depend on the rows before only if `sequential`."""
+    name = catalog.resolve_name("normalizer", name)
     if name == "local-p":
         fix = 'use scope = "local-p"' if sequential else "write softmax"
         raise wrong("normalizer", repr(name), "one without a center of its own", fix)
@@ -62,11 +63,11 @@ def build_self_attention(config: ModelConfig) -> Attention:
 
 def build_cross_attention(config: ModelConfig, query: int, encoder: Encoder, *, sequential: bool = False) -> Attention:
     """Build one head over the source, which projects what its score needs projected; `query` is the queries' width."""
-    options = config.attention
-    unprojected = options.score in UNPROJECTED
+    options, name = config.attention, catalog.resolve_name("score", config.attention.score)
+    unprojected = name in UNPROJECTED
     width = compute_key_width(config, query, encoder)
     sizes = Sizes(query if unprojected else width, width, encoder.content, keys=config.longest)
-    score = Additive(width) if options.score in ADDITIVE else build_score(options.score, sizes)
+    score = Additive.projected(width) if name in ADDITIVE else build_score(name, sizes)
     projections = Projections(
         query=None if unprojected else build_linear(query, width, bias=False),
         key=None if width == encoder.width and unprojected else build_linear(encoder.width, width),
@@ -77,6 +78,7 @@ def build_cross_attention(config: ModelConfig, query: int, encoder: Encoder, *, 
 
 def compute_key_width(config: ModelConfig, query: int, encoder: Encoder) -> int:
     """Return the width of a key: *dot* needs the query's, the other unprojected scores take the encoder's."""
-    if config.attention.score == "dot":
+    name = catalog.resolve_name("score", config.attention.score)
+    if name == "dot":
         return query
-    return encoder.width if config.attention.score in UNPROJECTED else config.attention.hidden
+    return encoder.width if name in UNPROJECTED else config.attention.hidden

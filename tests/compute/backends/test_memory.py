@@ -96,7 +96,7 @@ CASES: dict[str, tuple[str, Any]] = {
         },
     ),
     "linear": ("linear", lambda n: {"score": FeatureDot(), "normalizer": RowTotal(), "mask": Causal()}),
-    "additive": ("stream", lambda n: {"score": Additive(D)}),
+    "additive": ("stream", lambda n: {"score": Additive.projected(D)}),
     "laplacian": ("stream", lambda n: {"score": Laplacian(), "mask": Lengths(torch.tensor(n // 4))}),
     "sigmoid": ("stream", lambda n: {"normalizer": Sigmoid()}),
     "dropout": ("stream", lambda n: {"dropout": 0.3}),

@@ -23,7 +23,7 @@ def compute_slopes(heads: int) -> Float[Tensor, " heads"]:
 LARGEST_COLUMN = 16.0  # the largest number for a key: rounding it costs as many units in the last place
 
 
-@list_as("alibi", lambda s: ALiBi(s.heads or 1))
+@list_as("alibi", lambda s: ALiBi(s.heads or 1), aliases="press linear-bias 线性偏置")
 class ALiBi(Bias):
     r"""The further away, the lower the score, by a fixed slope for each head.
 

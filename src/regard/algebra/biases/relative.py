@@ -31,7 +31,12 @@ def assign_buckets(distance: Int[Tensor, "..."], count: int, farthest: int, *, c
     return side + torch.where(away < near, away, far)
 
 
-@list_as("relative", lambda s: Relative(s.heads or 1))
+@list_as(
+    "relative",
+    lambda s: Relative(s.heads or 1),
+    write="Relative({heads})",
+    aliases="t5 relative-position buckets 相对位置",
+)
 class Relative(Bias):
     r"""A learned number for each head and each bucket of the distance.
 

@@ -9,7 +9,7 @@ from regard.algebra.shapes import Float, Tensor, check_lead, check_tensor
 from regard.errors import wrong
 
 
-@list_as("prior", lambda s: Prior(torch.linspace(-1, 1, s.keys)))
+@list_as("prior", lambda s: Prior(torch.linspace(-1, 1, s.keys)), write="Prior(numbers)", aliases="key-bias 先验")
 class Prior(Bias):
     r"""A number for each key that all queries share.
 
@@ -43,7 +43,12 @@ class Prior(Bias):
             raise wrong("bias.prior", got, f"keys={keys}", fix)
 
 
-@list_as("dense", lambda s: Dense(torch.linspace(-1, 1, s.queries * s.keys).view(s.queries, s.keys)))
+@list_as(
+    "dense",
+    lambda s: Dense(torch.linspace(-1, 1, s.queries * s.keys).view(s.queries, s.keys)),
+    write="Dense(table)",
+    aliases="table attn-bias additive-mask 偏置表",
+)
 class Dense(Bias):
     r"""A number for each pair, written out.
 

@@ -167,7 +167,7 @@ def as_mask(mask: object) -> Mask:
     raise wrong_kind("mask", describe(mask), "a Mask", "write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)")
 
 
-@list_as("table", lambda s: Table(make_checkerboard(s)))
+@list_as("table", lambda s: Table(make_checkerboard(s)), write="Mask.keep(table)", aliases="bool attn-mask 表")
 @dataclass(frozen=True, slots=True, eq=False)
 class Table(Mask):
     """Any pairs, written out. Prefer `Mask.keep(tensor)` and `Mask.drop(tensor)`, which name the polarity.

@@ -17,7 +17,7 @@ from regard.errors import wrong, wrong_kind
 FARTHEST = 2**62  # more than any distance between two keys, and still an int64
 
 
-@list_as("full")
+@list_as("full", aliases="all none global bidirectional 全局 全部")
 @dataclass(frozen=True, slots=True)
 class Full(Mask):
     """Every query may attend to every key."""
@@ -33,7 +33,7 @@ class Full(Mask):
         return True
 
 
-@list_as("causal")
+@list_as("causal", aliases="autoregressive look-ahead subsequent lower-triangular tril 因果 单向")
 @dataclass(frozen=True, slots=True)
 class Causal(Mask):
     """A query sees its own position and what comes before.
@@ -60,8 +60,18 @@ class Causal(Mask):
         return blocks.column <= blocks.position.amax(-1, keepdim=True)
 
 
-@list_as("window", lambda s: Window(before=max(1, s.keys // 8), after=max(1, s.keys // 16)))
-@list_as("causal-window", lambda s: Window(before=max(1, s.keys // 8), after=0))
+@list_as(
+    "window",
+    lambda s: Window(before=max(1, s.keys // 8), after=max(1, s.keys // 16)),
+    write="Window(before=128, after=128)",
+    aliases="local local-m sliding-window longformer 局部 局部注意力 窗口",
+)
+@list_as(
+    "causal-window",
+    lambda s: Window(before=max(1, s.keys // 8), after=0),
+    write="Window(before=128, after=0)",
+    aliases="mistral causal-local 因果窗口",
+)
 @dataclass(frozen=True, slots=True)
 class Window(Mask):
     """A query sees `before` keys before its own position and `after` keys after it (Luong's local-m; Longformer).
@@ -106,7 +116,12 @@ class Window(Mask):
         return (blocks.column >= first) & (blocks.column <= last)
 
 
-@list_as("around", lambda s: CenteredWindow(torch.linspace(0, s.keys - 1, s.queries), max(1, s.keys // 8)))
+@list_as(
+    "around",
+    lambda s: CenteredWindow(torch.linspace(0, s.keys - 1, s.queries), max(1, s.keys // 8)),
+    write="CenteredWindow(center, radius=10)",
+    aliases="centered 围绕中心",
+)
 @dataclass(frozen=True, slots=True, eq=False)
 class CenteredWindow(Mask):
     """A query sees the keys at most `radius` from its own `center`, given per query (Luong's local attention).
@@ -192,7 +207,12 @@ class LengthMask(Mask):
         return type(self)(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
 
 
-@list_as("lengths", lambda s: Lengths(make_lengths(s)))
+@list_as(
+    "lengths",
+    lambda s: Lengths(make_lengths(s)),
+    write="Lengths(lengths)",
+    aliases="padding valid-lens valid-lengths key-padding-mask 有效长度 填充",
+)
 @dataclass(frozen=True, slots=True, eq=False)
 class Lengths(LengthMask):
     """Only the first `lengths` keys are real; the rest is padding. A length of zero allows nothing.
@@ -216,7 +236,7 @@ class Lengths(LengthMask):
         return blocks.column < find_max_count(self.lengths)
 
 
-@list_as("prefix", lambda s: Prefix(make_lengths(s)))
+@list_as("prefix", lambda s: Prefix(make_lengths(s)), write="Prefix(lengths)", aliases="prefix-lm 前缀")
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefix(LengthMask):
     """All queries see the first `lengths` keys, and the rest causally (prefix language models, T5)."""
@@ -229,7 +249,12 @@ class Prefix(LengthMask):
         return causal | (blocks.column < find_max_count(self.lengths))
 
 
-@list_as("documents", lambda s: Documents(make_thirds(s.keys), make_thirds(s.queries)))
+@list_as(
+    "documents",
+    lambda s: Documents(make_thirds(s.keys), make_thirds(s.queries)),
+    write="Documents(documents)",
+    aliases="packed segments block-diagonal 文档",
+)
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents(Mask):
     """Queries see the keys of their own document: packed sequences.

@@ -20,7 +20,12 @@ from regard.compute.kernels import simplex
 from regard.errors import wrong, wrong_kind
 
 
-@list_as("local-p", lambda s: LocalGaussian(torch.linspace(0.3, s.keys - 1.2, s.queries), max(1.0, s.keys / 8)))
+@list_as(
+    "local-p",
+    lambda s: LocalGaussian(torch.linspace(0.3, s.keys - 1.2, s.queries), max(1.0, s.keys / 8)),
+    write="LocalGaussian(center, deviation=5.0)",
+    aliases="local luong-local predictive 局部预测",
+)
 class LocalGaussian(RowNormalizer):
     r"""Softmax times a Gaussian around a center, **not** renormalized.
 

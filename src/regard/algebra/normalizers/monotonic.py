@@ -26,7 +26,7 @@ class SequentialNormalizer(Normalizer):
         return self.step(scores, allowed, previous=None)
 
 
-@list_as("monotonic")
+@list_as("monotonic", aliases="raffel 单调")
 class Monotonic(SequentialNormalizer):
     r"""The expected alignment of a walk along the keys that only goes forward: for training.
 
@@ -41,7 +41,7 @@ class Monotonic(SequentialNormalizer):
         return monotonic.align_expected(scores, allowed, previous)
 
 
-@list_as("hard-monotonic")
+@list_as("hard-monotonic", aliases="硬单调")
 class HardMonotonic(SequentialNormalizer):
     r"""The walk itself, decided at every key: for inference after training with `Monotonic`.
 
@@ -55,7 +55,9 @@ class HardMonotonic(SequentialNormalizer):
         return monotonic.align_hard(scores, allowed, previous)
 
 
-@list_as("chunkwise", lambda _: ChunkwiseMonotonic(width=3))
+@list_as(
+    "chunkwise", lambda _: ChunkwiseMonotonic(width=3), write="ChunkwiseMonotonic(width=4)", aliases="mocha 分块单调"
+)
 class ChunkwiseMonotonic(SequentialNormalizer):
     r"""Softmax over the last `width` keys up to the key where a monotonic walk stopped.
 

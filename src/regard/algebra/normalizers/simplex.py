@@ -16,7 +16,12 @@ RANGE = "a number from 1 to 100"
 
 
 @list_as("softmax")
-@list_as("tempered", lambda s: Softmax.learned(0.7, heads=s.heads))
+@list_as(
+    "tempered",
+    lambda s: Softmax.learned(0.7, heads=s.heads),
+    write="Softmax.learned(heads={heads})",
+    aliases="temperature 温度",
+)
 class Softmax(RowNormalizer):
     r"""Shares in proportion to the exponential of the score.
 
@@ -48,7 +53,7 @@ class Softmax(RowNormalizer):
         return simplex.softmax(widen(scores) / broadcast_per_head(self.temperature), allowed).to(scores.dtype)
 
 
-@list_as("softmax-plus-one")
+@list_as("softmax-plus-one", aliases="softmax1 off-by-one quiet")
 class SoftmaxPlusOne(RowNormalizer):
     r"""Softmax that may attend to nothing.
 
@@ -65,7 +70,7 @@ class SoftmaxPlusOne(RowNormalizer):
         return simplex.softmax_plus_one(scores, allowed)
 
 
-@list_as("sparsemax")
+@list_as("sparsemax", aliases="martins 稀疏")
 class Sparsemax(RowNormalizer):
     r"""The nearest point of the simplex, most of whose coordinates are 0.
 
@@ -82,7 +87,7 @@ class Sparsemax(RowNormalizer):
         return simplex.sparsemax(scores, allowed)
 
 
-@list_as("entmax-1.5")
+@list_as("entmax-1.5", aliases="entmax15")
 class Entmax15(RowNormalizer):
     r"""Half way between softmax and sparsemax.
 
@@ -99,7 +104,12 @@ class Entmax15(RowNormalizer):
         return simplex.entmax15(scores, allowed)
 
 
-@list_as("entmax", lambda s: Entmax.learned(1.3, heads=s.heads))
+@list_as(
+    "entmax",
+    lambda s: Entmax.learned(1.3, heads=s.heads),
+    write="Entmax.learned(heads={heads})",
+    aliases="alpha-entmax α-entmax",
+)
 class Entmax(RowNormalizer):
     r"""From softmax (α = 1) over sparsemax (α = 2) to sparser still, with α fixed or learned.
 
@@ -149,7 +159,7 @@ def _is_readable(tensor: Tensor) -> bool:
     return real and tensor.device.type == "cpu"
 
 
-@list_as("sigmoid")
+@list_as("sigmoid", aliases="logistic")
 class Sigmoid(RowNormalizer):
     r"""A weight for each pair by itself: rows do not sum to one.
 
@@ -173,7 +183,7 @@ class Sigmoid(RowNormalizer):
         return simplex.sigmoid(widen(scores) + broadcast_per_head(self.shift), allowed).to(scores.dtype)
 
 
-@list_as("row-total")
+@list_as("row-total", aliases="linear sum-normalization 行和")
 class RowTotal(RowNormalizer):
     r"""Scores over their sum: for scores that are never negative, such as products of positive features.
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from regard.algebra.entries import list_as
+from regard.algebra.entries import Sizes, list_as
 from regard.algebra.scores.base import Form, Score, check_widths
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.compute.kernels.additive import additive_scores
@@ -15,32 +15,55 @@ def init_uniform(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
 
 
-@list_as("additive", lambda s: Additive(s.query, query=s.query, key=s.key, heads=s.heads))
+def _build_additive(sizes: Sizes) -> "Additive":
+    """Build the score for these sizes: W and U are the layer's, if it projects queries and keys."""
+    if sizes.projected and sizes.query == sizes.key:
+        return Additive.projected(sizes.query, heads=sizes.heads)
+    return Additive(sizes.query, sizes.key, heads=sizes.heads)
+
+
+@list_as(
+    "additive",
+    _build_additive,
+    write="Additive(query={query}, key={key}, hidden={query})",
+    aliases="bahdanau mlp perceptron 加性 加性注意力",
+)
 class Additive(Score):
     r"""A small network with one hidden layer of query and key.
 
     $$ s_{ij} = v^\top \tanh(W q_i + U k_j) $$
 
-    with $v$ = `weight` (one for each head if heads are given), $W$ = `query`, $U$ = `source`. Without widths, query and
-    key are already projected to `hidden`: so a layer can project the keys once and keep them. Bahdanau et al. 2015,
-    §A.1.2.
+    with $v$ = `weight` (one for each head if heads are given), $W$ = `query` and $U$ = `key`, matrices without a bias,
+    to a hidden layer of `hidden` units. `Additive(64)` is short for `Additive(query=64, key=64, hidden=64)`.
+    `Additive.projected(hidden)` has $v$ alone, for queries and keys that a layer has projected already: it can then
+    keep the projected keys. Bahdanau et al. 2015, §A.1.2.
 
     Lowers to: query blocks. The compiled kernel has no tanh in its loop, because
     $\tanh(a + b) = 1 - 2 / (1 + e^{2a} e^{2b})$; without it torch takes tanh of every pair.
 
-    >>> Additive(3)(torch.zeros(1, 3), torch.zeros(2, 3))
+    >>> Additive(query=3, key=5, hidden=7)(torch.ones(1, 3), torch.ones(2, 5)).shape
+    torch.Size([1, 2])
+    >>> Additive.projected(3)(torch.zeros(1, 3), torch.zeros(2, 3))
     tensor([[0., 0.]], grad_fn=<SqueezeBackward1>)
     """
 
     head_blind = True
 
     def __init__(
-        self, hidden: int, *, query: int | None = None, key: int | None = None, heads: int | None = None
+        self, query: int, key: int | None = None, hidden: int | None = None, *, heads: int | None = None
     ) -> None:
         super().__init__()
+        key, hidden = query if key is None else key, query if hidden is None else hidden
         self.weight = init_uniform(heads, hidden) if heads else init_uniform(hidden)
-        self.query = None if query is None else nn.Linear(query, hidden, bias=False)
-        self.source = None if key is None else nn.Linear(key, hidden)
+        self.query: nn.Linear | None = nn.Linear(query, hidden, bias=False)
+        self.key: nn.Linear | None = nn.Linear(key, hidden, bias=False)
+
+    @classmethod
+    def projected(cls, hidden: int, *, heads: int | None = None) -> "Additive":
+        """Return the score of queries and keys that are projected to the hidden layer already."""
+        score = cls(1, 1, hidden, heads=heads)
+        score.query = score.key = None
+        return score
 
     @property
     def form(self) -> Form:
@@ -49,7 +72,7 @@ class Additive(Score):
     def project(self, query: Queries, key: WideKeys) -> tuple[Tensor, Tensor]:
         """Return query and key in the hidden layer, before they are added."""
         near = query if self.query is None else self.query(query)
-        return near, key if self.source is None else self.source(key)
+        return near, key if self.key is None else self.key(key)
 
     def forward(self, query: Queries, key: WideKeys) -> Scores:
         near, far = self.project(query, key)
@@ -61,29 +84,36 @@ class Additive(Score):
 
     def check(self, query: Queries, key: WideKeys) -> None:
         hidden = self.weight.shape[-1]
-        first, second = (hidden if linear is None else linear.in_features for linear in (self.query, self.source))
-        fix = f"build Additive({hidden}, query={query.shape[-1]}, key={key.shape[-1]})"
+        first, second = (hidden if linear is None else linear.in_features for linear in (self.query, self.key))
+        fix = f"build Additive(query={query.shape[-1]}, key={key.shape[-1]}, hidden={hidden})"
         check_widths(query, key, (first, second), fix)
 
 
-@list_as("concat", lambda s: Concat(s.query, query=s.query, key=s.key))
+@list_as(
+    "concat",
+    lambda s: Concat(s.query, s.key),
+    write="Concat(query={query}, key={key}, hidden={query})",
+    aliases="luong-concat 拼接",
+)
 class Concat(Score):
     r"""Query and key side by side through one matrix.
 
     $$ s_{ij} = v^\top \tanh(W [q_i; k_j]) $$
 
-    with $v$ = `weight`, $W$ = `matrix` (hidden × both widths). Luong et al. 2015, eq. 8 (*concat*).
+    with $v$ = `weight`, $W$ = `matrix` (hidden × both widths). `Concat(64)` is short for `Concat(query=64, key=64,
+    hidden=64)`. Luong et al. 2015, eq. 8 (*concat*).
 
     Lowers to: the additive kernel, because $W [q; k] = W_q q + W_k k$.
 
-    >>> Concat(4, query=2, key=3)(torch.ones(1, 2), torch.ones(5, 3)).shape
+    >>> Concat(query=2, key=3, hidden=4)(torch.ones(1, 2), torch.ones(5, 3)).shape
     torch.Size([1, 5])
     """
 
     head_blind = True
 
-    def __init__(self, hidden: int, *, query: int, key: int) -> None:
+    def __init__(self, query: int, key: int | None = None, hidden: int | None = None) -> None:
         super().__init__()
+        key, hidden = query if key is None else key, query if hidden is None else hidden
         self.widths = query, key
         self.matrix = init_uniform(hidden, query + key)
         self.weight = init_uniform(hidden)
@@ -105,5 +135,5 @@ class Concat(Score):
         return additive_scores(linear(query, left), linear(key, right), self.weight)
 
     def check(self, query: Queries, key: WideKeys) -> None:
-        fix = f"build Concat({self.weight.shape[-1]}, query={query.shape[-1]}, key={key.shape[-1]})"
+        fix = f"build Concat(query={query.shape[-1]}, key={key.shape[-1]}, hidden={self.weight.shape[-1]})"
         check_widths(query, key, self.widths, fix)

@@ -9,14 +9,25 @@ from regard.algebra.shapes import Queries, Scores, WideKeys
 from regard.errors import wrong
 
 
-@list_as("bilinear", lambda s: Bilinear(s.query, s.key))
-@list_as("low-rank", lambda s: Bilinear(s.query, s.key, rank=max(1, min(s.query, s.key) // 2)))
+@list_as(
+    "bilinear",
+    lambda s: Bilinear(s.query, s.key),
+    write="Bilinear({query}, {key})",
+    aliases="general luong luong-general multiplicative 双线性 乘性",
+)
+@list_as(
+    "low-rank",
+    lambda s: Bilinear(s.query, s.key, rank=max(1, min(s.query, s.key) // 2)),
+    write="Bilinear({query}, {key}, rank=8)",
+    aliases="低秩",
+)
 class Bilinear(DotScore):
     r"""An inner product through a learned matrix.
 
     $$ s_{ij} = q_i^\top W k_j, \qquad W = A B^\top \text{ if a rank is given} $$
 
-    with $W$ = `weight` (query width × key width), $A$ = `left`, $B$ = `right`. Luong et al. 2015, eq. 8 (*general*).
+    with $W$ = `weight` (query width × key width), $A$ = `left`, $B$ = `right`; a key is as wide as a query
+    unless its width is given. Luong et al. 2015, eq. 8 (*general*).
 
     Lowers to: a dot product with $q' = W^\top q$; of low rank with $q' = A^\top q$, $k' = B^\top k$.
 
@@ -27,8 +38,9 @@ class Bilinear(DotScore):
 
     head_blind = True
 
-    def __init__(self, query: int, key: int, *, rank: int | None = None) -> None:
+    def __init__(self, query: int, key: int | None = None, *, rank: int | None = None) -> None:
         super().__init__()
+        key = query if key is None else key
         if rank is not None and not 1 <= rank <= min(query, key):
             raise wrong("rank", rank, f"1 … {min(query, key)}", "use a rank below both widths, or none")
         self.rank = rank

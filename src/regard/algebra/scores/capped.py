@@ -11,7 +11,7 @@ from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.algebra.terms import broadcast_per_head, check_setting
 
 
-@list_as("capped", lambda _: Capped(ScaledDot(), cap=30.0))
+@list_as("capped", lambda _: Capped(ScaledDot(), cap=30.0), aliases="softcap soft-cap tanh-cap 封顶")
 class Capped(Score):
     r"""Any score, squeezed smoothly into $(-c, c)$.
 

@@ -11,8 +11,13 @@ from regard.algebra.terms import broadcast_per_head, check_setting, learn_settin
 SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
 
 
-@list_as("cosine", lambda _: Cosine(temperature=0.1))
-@list_as("learned-cosine", lambda s: Cosine.learned(heads=s.heads))
+@list_as("cosine", lambda _: Cosine(temperature=0.1), aliases="content-based ntm 余弦")
+@list_as(
+    "learned-cosine",
+    lambda s: Cosine.learned(heads=s.heads),
+    write="Cosine.learned(heads={heads})",
+    aliases="可学习余弦",
+)
 class Cosine(DotScore):
     r"""The cosine of the angle between query and key, over a temperature.
 

@@ -7,7 +7,7 @@ from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores
 
 
-@list_as("dot")
+@list_as("dot", aliases="inner-product luong-dot 点积 内积")
 class Dot(DotScore):
     r"""The inner product of query and key.
 
@@ -31,7 +31,7 @@ class Dot(DotScore):
         return DotForm(query, key)
 
 
-@list_as("scaled-dot")
+@list_as("scaled-dot", aliases="scaled-dot-product vaswani transformer 缩放点积 缩放点积注意力")
 class ScaledDot(DotScore):
     r"""The inner product over the square root of the width, which keeps its variance at one.
 

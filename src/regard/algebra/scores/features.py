@@ -15,7 +15,7 @@ def elu_plus_one(x: Tensor) -> Tensor:
     return nn.functional.elu(x) + 1
 
 
-@list_as("features")
+@list_as("features", aliases="linear elu katharopoulos kernel-features 线性 特征")
 class FeatureDot(DotScore):
     r"""The inner product of positive features of query and key.
 

@@ -9,8 +9,13 @@ from regard.algebra.terms import broadcast_per_head
 from regard.compute.kernels.distance import compute_distances
 
 
-@list_as("gaussian")
-@list_as("learned-gaussian", lambda s: Gaussian.learned(heads=s.heads))
+@list_as("gaussian", aliases="rbf kernel nadaraya-watson 高斯 高斯核 核回归")
+@list_as(
+    "learned-gaussian",
+    lambda s: Gaussian.learned(heads=s.heads),
+    write="Gaussian.learned(heads={heads})",
+    aliases="可学习高斯核",
+)
 class Gaussian(KernelScore, DotScore):
     r"""How close the query is to the key.
 

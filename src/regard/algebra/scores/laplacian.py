@@ -9,8 +9,13 @@ from regard.algebra.terms import broadcast_per_head
 from regard.compute.kernels.distance import compute_distances
 
 
-@list_as("laplacian")
-@list_as("learned-laplacian", lambda s: Laplacian.learned(heads=s.heads))
+@list_as("laplacian", aliases="laplace 拉普拉斯 拉普拉斯核")
+@list_as(
+    "learned-laplacian",
+    lambda s: Laplacian.learned(heads=s.heads),
+    write="Laplacian.learned(heads={heads})",
+    aliases="可学习拉普拉斯核",
+)
 class Laplacian(KernelScore):
     r"""How close the query is to the key, by absolute differences.
 

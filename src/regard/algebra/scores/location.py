@@ -9,7 +9,12 @@ from regard.algebra.shapes import Queries, Scores, WideKeys
 from regard.errors import wrong
 
 
-@list_as("location", lambda s: Location(s.query, keys=s.keys))
+@list_as(
+    "location",
+    lambda s: Location(s.query, keys=s.keys),
+    write="Location({query}, keys={keys})",
+    aliases="luong-location 基于位置",
+)
 class Location(DotScore):
     r"""A score from the query alone: it chooses positions, whatever the keys are.
 
