@@ -28,6 +28,7 @@ _OTHERS = {
     "load": "tasks.loading",
     "make_plan": "compute.planning",
     "observe": "inspect.observe",
+    "view": "inspect.display",
 }
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from regard.compute.planning import make_plan as make_plan
     from regard.compute.weights import Weights as Weights
     from regard.errors import *
+    from regard.inspect.display import view as view
     from regard.inspect.observe import observe as observe
     from regard.inspect.recording import Recording as Recording
     from regard.tasks.loading import load as load

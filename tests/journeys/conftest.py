@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from serving import Server, Visited
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE = 600_000  # milliseconds that a journey waits for what it expects: as long as a machine may be busy
+PATIENCE = int(os.environ.get("REGARD_PATIENCE", 600_000))  # milliseconds until a journey gives up waiting
 HOW = "no Chromium on this machine: install one (Debian: apt-get install chromium) to run the journeys through pages"
 
 

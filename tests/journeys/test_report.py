@@ -1,5 +1,6 @@
 """A report opened from disk in a real browser, as somebody who was sent it would."""
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
+from regard.inspect.draw.bundle import bundle_modules
 from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
 from regard.inspect.draw.colors import build_palette
 from regard.inspect.draw.report import render_report
@@ -179,12 +181,72 @@ def test_everything_by_keyboard(sentence: Page) -> None:
 
 
 def test_lines_are_drawn_from_tokens_to_what_they_look_at(sentence: Page) -> None:
+    lines = sentence.locator(".regard-arcs path")
     sentence.get_by_role("button", name="Lines").click()
-    expected = int((weights(12, 3, 5).mean(0) >= 0.02).sum())
-    expect(sentence.locator(".regard-arcs path")).to_have_count(expected)
+    expect(lines).to_have_count(int((weights(12, 3, 5) >= 0.02).sum()))  # of all heads, each in its color
+    assert len(set(lines.evaluate_all("(lines) => lines.map((line) => line.getAttribute('stroke'))"))) == H
     sentence.get_by_role("slider", name="Hide below").fill("0.3")
-    expected = int((weights(12, 3, 5).mean(0) >= 0.3).sum())
-    expect(sentence.locator(".regard-arcs path")).to_have_count(expected)
+    expect(lines).to_have_count(int((weights(12, 3, 5) >= 0.3).sum()))
+    sentence.locator(".regard-swatch").first.click()
+    expect(lines).to_have_count(int((weights(12, 3, 5)[1] >= 0.3).sum()))
+    sentence.get_by_role("button", name="none").click()
+    expect(lines).to_have_count(0)
+
+
+def test_what_is_chosen_stays_chosen_where_the_axes_agree(sentence: Page) -> None:
+    sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(0).click()
+    sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="2")
+    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 1")
+    expect(sentence.get_by_text("Where “le” looks")).to_be_visible()
+    expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value("1")
+    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="encoder 1")
+    expect(sentence.get_by_text("All queries together")).to_be_visible()  # its queries are others
+    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 2")
+    expect(sentence.get_by_text("Where “le” looks")).to_be_visible()
+
+
+def test_one_token_in_every_head(sentence: Page) -> None:
+    sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
+    rows = {f"decoder {layer}·{head + 1}": weights(10 + layer, 3, 5)[head, 2] for layer in (1, 2) for head in range(H)}
+    order = sorted(rows, key=lambda name: -rows[name].max().item())
+    chips = sentence.get_by_role("group", name="“月” in every head").get_by_role("button")
+    texts = chips.all_inner_texts()
+    assert [text.split(" →")[0] for text in texts] == order
+    assert [float(text.split()[-1]) for text in texts] == [round(rows[name].max().item(), 2) for name in order]
+    chips.nth(0).click()
+    expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value(str(int(order[0][-1]) - 1))
+
+
+def test_all_heads_of_all_layers_fit_on_one_screen(opened: Callable[..., Page]) -> None:
+    recording = Recording.from_weights({f"model.h.{layer}.attn": torch.rand(12, 6, 6) for layer in range(12)})
+    page = opened([Chapter("", recording)])
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.get_by_role("button", name="All heads").click()
+    boxes = page.locator(".part-model .regard-grid button").evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect()).map(({ right, bottom }) => [right, bottom])"
+    )
+    assert len(boxes) == 12 * 13  # their mean too
+    assert max(right for right, _ in boxes) <= 1440
+    assert max(bottom for _, bottom in boxes) <= 900
+    assert page.locator(".part-model .regard-grid-name").all_inner_texts()[1:] == [str(layer) for layer in range(12)]
+    page.get_by_role("button", name="model.h.3.attn, head 5").click()
+    expect(page.get_by_role("application", name=re.compile("model.h.3.attn, head 5: heat map"))).to_be_visible()
+
+
+def test_pieces_become_words(opened: Callable[..., Page]) -> None:
+    tokens = ["The", "Ġj", "umps", "Ġend"]
+    table = weights(3, 4, 4)
+    page = opened([Chapter("", Recording.from_weights({"layer": table}, queries=tokens, keys=tokens))])
+    page.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
+    page.get_by_role("checkbox", name="Whole words").check()
+    read = page.get_by_role("group", name="read: tokens").get_by_role("button")
+    assert read.all_inner_texts() == ["The", "jumps", "end"]
+    expect(page.get_by_text("Where “jumps” looks")).to_be_visible()
+    mean = table.mean(0)[1:3].mean(0)
+    shown = [float((label or "").split()[-1]) for label in (read.nth(n).get_attribute("aria-label") for n in range(3))]
+    assert shown == pytest.approx([mean[0].item(), (mean[1] + mean[2]).item(), mean[3].item()], rel=1e-4)
+    page.get_by_role("checkbox", name="Whole words").uncheck()
+    expect(page.get_by_text("Where “Ġj” looks")).to_be_visible()
 
 
 def test_chinese_and_dark(sentence: Page) -> None:
@@ -228,11 +290,18 @@ def test_a_narrow_screen_needs_no_scrolling_sideways(sentence: Page) -> None:
     assert sentence.evaluate("() => document.documentElement.scrollWidth") <= 360
 
 
-def test_both_languages_have_every_word_and_colors_are_those_of_the_pictures(sentence: Page) -> None:
-    words = sentence.evaluate('() => modules["words.js"].listWords()')
+MODULES = f"""(asked) => {{
+  const document = undefined;
+  const [name, part, values] = asked;
+  {bundle_modules("chapters.js")}
+  return modules[name][part](...values);
+}}"""
+
+
+def test_both_languages_have_every_word_and_colors_are_those_of_the_pictures(watched: Any) -> None:
+    words = watched.page.evaluate(MODULES, ["words.js", "listWords", []])
     assert words["en"] == words["zh"]
-    for kind, dark in (("weights", False), ("weights", True), ("difference", False)):
-        shown = sentence.evaluate(
-            '([kind, dark]) => Array.from(modules["colors.js"].buildPalette(kind, dark))', [kind, dark]
-        )
-        assert np.abs(np.array(shown).reshape(256, 3) - build_palette(kind, dark=dark).astype(int)).max() <= 1
+    for kind, dark in itertools.product(("weights", "difference"), (False, True)):
+        shown = watched.page.evaluate(MODULES, ["colors.js", "buildPalette", [kind, dark]])
+        colors = np.array(shown).reshape(256, 3)
+        assert np.abs(colors - build_palette(kind, dark=dark).astype(int)).max() <= 1

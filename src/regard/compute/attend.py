@@ -1,5 +1,6 @@
 """The one operator."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -20,6 +21,7 @@ from regard.compute.planning import AUTO, MOST_PLANS, BackendName, Plan, plan_ca
 from regard.compute.shield import FiniteInputs, shield
 from regard.compute.watchers import WATCHERS, notify_watchers
 from regard.compute.weights import Weights
+from regard.notebook import build_bundle, render_html
 
 SCORE, MASK, NORMALIZER, AGGREGATE = ScaledDot(), Full(), Softmax(), Soft()
 _checked_plans: dict[object, "CheckedPlan"] = {}
@@ -40,6 +42,12 @@ class AttentionResult(NamedTuple):
     def plan(self) -> Plan:
         """The plan by which it was computed."""
         return self.weights.plan
+
+    def _repr_html_(self) -> str:
+        return render_html(self)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Mapping[str, object]:
+        return build_bundle(self)
 
 
 class CheckedPlan(NamedTuple):

@@ -24,6 +24,7 @@ from regard.compute.lowering.backend import BackendResult
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.compute.planning import Plan
 from regard.errors import StaleError, format_message, wrong
+from regard.notebook import NotebookDisplay
 
 PARTS = tuple(f"tensor of the {name}" for name in Parts._fields)
 TENSORLESS = (Dot, ScaledDot, Full, Causal, Soft)  # they hold no tensors: skipped at each call
@@ -52,7 +53,7 @@ class RowTotals(NamedTuple):
     total: Float[Tensor, "*lead query"]
 
 
-class Weights:
+class Weights(NotebookDisplay):
     """A handle on the weights; nothing is computed before it is asked for. Dropout is not in them.
 
     `dense()` and indexing have a gradient; the others have none. They are the weights of the call that made them: if

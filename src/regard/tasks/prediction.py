@@ -11,6 +11,7 @@ from torch import nn
 from regard.errors import InputError, wrong
 from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
 from regard.inspect.recording import Recording
+from regard.notebook import build_bundle, render_html
 from regard.training import Training, read_safetensors, restore_weights
 from regard.training.run_folder import format_resume_command
 from regard.training.runtime import choose_device
@@ -89,6 +90,12 @@ class Prediction(NamedTuple):
     def __repr__(self) -> str:
         size = "" if self.map is None else f", weights {len(self.map.rows)} × {len(self.map.columns)}"
         return f"Prediction({self.text!r}{size})"
+
+    def _repr_html_(self) -> str:
+        return render_html(self)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Mapping[str, object]:
+        return build_bundle(self)
 
     def build_chapter(self) -> Chapter | None:
         """Return what a page shows of it, or none if there are no weights to show."""

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import wrong
+from regard.inspect.measure import profile_heads
 from regard.inspect.recording import AttentionMap, Recording, Sketch
 from regard.web.bodies import Fields
 from regard.web.store import StoredRecording
@@ -29,6 +30,7 @@ def summarize_recording(name: str, kept: StoredRecording, cells: int, ticket: Ti
             "kind": str(attention.header()["kind"]),
             "whole": is_small(attention, cells),
             "labelled": labels is not None,
+            "measures": profile_heads(attention),
             "across": attention.queries != attention.keys if labels is None else labels.queries != labels.keys,
         }
         sites.append({"name": site, **size, **facts})

@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgb
 from regard.inspect.draw.alignment import draw_alignment
 from regard.inspect.draw.colors import build_palette, make_color_map
 
-KINDS = [("weights", False, -1), ("weights", True, 1), ("difference", False, 1)]
+KINDS = [("weights", False, -1), ("weights", True, 1)]
 # How much of linear red, green and blue each kind of missing cone leaves (Viénot, Brettel and Mollon 1999).
 BLIND = {
     "protan": [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
@@ -34,6 +34,20 @@ def test_lightness_goes_one_way_in_grey_and_for_the_color_blind(kind: str, dark:
         steps = way * np.diff(lightness(own)[::5])  # single steps are rounded to bytes
         assert steps.min() > 0, name
         assert abs(lightness(own)[-1] - lightness(own)[0]) > 50, name
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_no_difference_has_the_color_of_the_paper_and_both_ways_lead_away_from_it(dark: bool) -> None:
+    palette = build_palette("difference", dark=dark).astype(float)
+    paper = np.array([0x16, 0x18, 0x1B] if dark else [255, 255, 255])
+    assert np.abs(palette[127:129] - paper).max() <= 5
+    linear = light(palette)
+    seen = {"grey": linear} | {name: (linear @ np.array(part).T).clip(0, 1) for name, part in BLIND.items()}
+    for name, own in seen.items():
+        away = np.abs(lightness(own) - lightness(own)[127:129].mean())[::5]
+        assert (np.diff(away[:25]) < 0).all(), name
+        assert (np.diff(away[27:]) > 0).all(), name
+        assert abs(lightness(own)[-1] - lightness(own)[0]) > 15, name  # less and more are told apart in grey too
 
 
 def test_nothing_is_white_on_paper() -> None:

@@ -1,5 +1,6 @@
 """The chapters of a report: recordings, each with a name, and the picture or sound that their keys are parts of."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -9,10 +10,12 @@ from jaxtyping import Float, Float32, UInt8
 
 from regard.errors import InputError
 from regard.inspect.draw.compression import encode_png, pack
+from regard.inspect.measure import profile_heads
 from regard.inspect.recording import AttentionMap, Difference, Recording, TokenLabels
 
 MOST = 512  # queries or keys that are written one by one
 SMALL = 256  # cells that more of them are drawn in
+COARSER = (128, 64, 32)  # cells of both axes, if a report would become too large
 
 
 class Regions(NamedTuple):
@@ -54,8 +57,12 @@ class Chapter:
 
 @dataclass(slots=True)
 class ReportBuilder:
-    """Collect the tables, labels and notes of a report, each of them once."""
+    """Collect the tables, labels and notes of a report, each of them once.
 
+    Axes of more than `cells` positions are drawn in so many; by default, only those that are long.
+    """
+
+    cells: int | None = None
     tables: list[Float32[np.ndarray, "head query key"]] = field(default_factory=list)
     labels: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -63,7 +70,7 @@ class ReportBuilder:
 
     def add_table(self, weights: Float32[np.ndarray, "head query key"]) -> int:
         """Return the index of a table; hypotheses of a sentence share the encoder's."""
-        identity = repr(weights.shape).encode() + weights.tobytes()
+        identity = repr(weights.shape).encode() + hashlib.blake2b(weights.tobytes()).digest()
         if identity not in self.table_indices:
             self.table_indices[identity] = len(self.tables)
             self.tables.append(weights)
@@ -93,7 +100,7 @@ class ReportBuilder:
 
     def encode_site(self, name: str, attention: AttentionMap, labels: TokenLabels | None) -> dict[str, Any]:
         """Return a site as the page reads it: all weights, or the largest of several in a cell if there are many."""
-        weights = shrink_weights(attention)
+        weights = shrink_weights(attention, self.cells)
         heads, height, width = weights.shape
         rows = pool_labels(None if labels is None else labels.queries, attention.queries, height)
         columns = pool_labels(None if labels is None else labels.keys, attention.keys, width)
@@ -106,6 +113,7 @@ class ReportBuilder:
             "height": height,
             "width": width,
             "step": [-(-attention.queries // height), -(-attention.keys // width)],
+            "measures": profile_heads(attention),
             "table": self.add_table(weights),
         }
 
@@ -115,14 +123,37 @@ class ReportBuilder:
             self.notes.append(text)
 
 
-def shrink_weights(attention: AttentionMap) -> Float32[np.ndarray, "head query key"]:
+def count_cells(chapters: Sequence[Chapter], cells: int | None) -> int:
+    """Return how many cells the attentions of all chapters are drawn in."""
+    total = 0
+    for chapter in chapters:
+        for heads, *axes in (attention.shape for attention in chapter.recording.values()):
+            height, width = choose_size((axes[0], axes[1]), cells) or axes
+            total += heads * height * width
+    return total
+
+
+def choose_size(axes: tuple[int, int], cells: int | None) -> tuple[int, int] | None:
+    """Return how many cells the axes of an attention are drawn in; None if every weight has its own.
+
+    >>> choose_size((512, 3), None), choose_size((513, 3), None), choose_size((512, 3), 64)
+    (None, (256, 3), (64, 3))
+    """
+    if max(axes) <= (MOST if cells is None else cells):
+        return None
+    most = SMALL if cells is None else cells
+    return min(most, axes[0]), min(most, axes[1])
+
+
+def shrink_weights(attention: AttentionMap, cells: int | None = None) -> Float32[np.ndarray, "head query key"]:
     """Return all weights of a short attention, the largest of each cell of a long one."""
-    if attention.queries <= MOST and attention.keys <= MOST:
+    axes = attention.queries, attention.keys
+    size = choose_size(axes, cells)
+    if size is None:
         try:
             return attention.dense().float().cpu().numpy()
         except InputError:
-            pass  # a sketch, which can only be downsampled
-    size = (min(SMALL, attention.queries), min(SMALL, attention.keys))
+            size = min(SMALL, axes[0]), min(SMALL, axes[1])  # a sketch, which can only be downsampled
     heads = [attention.downsample(head, size=size, how="max") for head in range(attention.heads)]
     return np.stack([head.float().cpu().numpy() for head in heads])
 

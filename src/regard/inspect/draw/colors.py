@@ -4,11 +4,13 @@
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, UInt8
-from matplotlib.colors import ListedColormap
+
+if TYPE_CHECKING:
+    from matplotlib.colors import ListedColormap
 
 STEPS = 256
 Kind = str  # "weights" from 0 to 1, "difference" from −1 to 1
@@ -24,8 +26,19 @@ class ColorPath(NamedTuple):
 
 LIGHT = ColorPath((1.0, 0.3), (225, 268), (0.0, 0.14, 0.1))
 DARK = ColorPath((0.23, 0.96), (268, 100), (0.015, 0.13, 0.09))
-# Dark blue is less, bright yellow is more, grey between them is the same: the lightness alone says so too.
-LESS, MORE, SPREAD, VIVID = 262.0, 75.0, (0.3, 0.93), 0.13
+
+
+class DifferencePath(NamedTuple):
+    """Two paths from the paper: lightness of the least, of none and of the most; hues and chroma of both ends."""
+
+    lightness: tuple[float, float, float]
+    hue: tuple[float, float]
+    chroma: float
+
+
+# Nothing has the color of the paper; less is bluer and darker than more, which also grey printing shows.
+LIGHT_DIFFERENCE = DifferencePath((0.36, 1.0, 0.6), (262, 50), 0.16)
+DARK_DIFFERENCE = DifferencePath((0.6, 0.209, 0.86), (255, 75), 0.15)
 TO_CONES = np.array(
     [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]]
 )
@@ -43,15 +56,18 @@ def build_palette(kind: Kind = "weights", *, dark: bool = False) -> UInt8[np.nda
     """Return 256 colors: of weights from 0 to 1, or of differences from −1 to 1."""
     amounts = np.linspace(0, 1, STEPS)
     if kind == "difference":
-        hues = np.where(amounts < 0.5, LESS, MORE)
-        return oklab_to_rgb(np.interp(amounts, [0, 1], SPREAD), VIVID * np.abs(2 * amounts - 1), hues)
+        lightness, hue, vivid = DARK_DIFFERENCE if dark else LIGHT_DIFFERENCE
+        hues = np.where(amounts < 0.5, float(hue[0]), float(hue[1]))
+        return oklab_to_rgb(np.interp(amounts, [0, 0.5, 1], lightness), vivid * np.abs(2 * amounts - 1), hues)
     path = DARK if dark else LIGHT
     chroma = np.interp(amounts, [0, 0.5, 1], path.chroma)
     return oklab_to_rgb(np.interp(amounts, [0, 1], path.lightness), chroma, np.interp(amounts, [0, 1], path.hue))
 
 
-def make_color_map(kind: Kind = "weights", *, dark: bool = False) -> ListedColormap:
+def make_color_map(kind: Kind = "weights", *, dark: bool = False) -> "ListedColormap":
     """Return the same colors for matplotlib."""
+    from matplotlib.colors import ListedColormap  # the colors themselves need no extra
+
     return ListedColormap(build_palette(kind, dark=dark) / 255, name=f"regard {kind}")
 
 

@@ -5,15 +5,18 @@ import hashlib
 import html
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
 from regard.errors import wrong
 from regard.inspect.draw.bundle import bundle_script, read_static
-from regard.inspect.draw.chapters import Chapter, ReportBuilder
+from regard.inspect.draw.chapters import COARSER, Chapter, ReportBuilder, count_cells
 from regard.inspect.draw.compression import pack_within
 
 BUDGET = 800_000  # bytes of weights; with the page around them, less than a megabyte
+LEAST_BYTES = 0.7  # of a cell: causal weights, half of which are zeros, rounded as far as they may be
+STYLES = ("drawing.css", "panel.css", "report.css")
 PAGE = """<!doctype html>
 <html lang="{language}">
 <head>
@@ -44,7 +47,7 @@ def render_report(
     >>> "a &lt;title&gt;" in page, "https:" in page
     (True, False)
     """
-    style, code = read_static("drawing.css") + read_static("report.css"), bundle_script("report.js")
+    style, code = "".join(map(read_static, STYLES)), bundle_script("report.js")
     data = build_contents(chapters, title, budget) | {"language": language}
     # A token may be "</script>"; no sign that means anything to HTML is left in the data.
     text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
@@ -59,13 +62,23 @@ def render_report(
 
 
 def build_contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET) -> dict[str, Any]:
-    """Return what the page shows, as `web/static/inspector.js` reads it."""
-    builder = ReportBuilder()
-    written = [chapter for chapter in map(builder.encode_chapter, chapters) if chapter["sites"]]
-    if not written:
-        got = "; ".join(builder.notes) or "no attention at all"
-        raise wrong("recording", got, "at least one attention", "record a model that attends")
-    tables, bits = pack_within(builder.tables, budget)
+    """Return what the page shows, as `web/static/chapters.js` reads it; its tables take at most `budget` bytes.
+
+    Weights are rounded if need be; then the largest of several stand for all of them; then sites are left out.
+    """
+    for cells in (None, *COARSER):
+        if cells != COARSER[-1] and LEAST_BYTES * count_cells(chapters, cells) > budget:
+            continue
+        builder = ReportBuilder(cells)
+        written = [chapter for chapter in map(builder.encode_chapter, chapters) if chapter["sites"]]
+        if not written:
+            got = "; ".join(builder.notes) or "no attention at all"
+            raise wrong("recording", got, "at least one attention", "record a model that attends")
+        tables, bits = pack_within(builder.tables, budget)
+        if sum(map(len, tables)) <= budget:
+            break
+    else:
+        tables = drop_sites(written, tables, builder, budget)
     return {
         "title": title,
         "exact": bits,
@@ -75,6 +88,20 @@ def build_contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET
         "tables": tables,
         "chapters": written,
     }
+
+
+def drop_sites(written: list[dict[str, Any]], tables: list[str], builder: ReportBuilder, budget: int) -> list[str]:
+    """Leave out sites from the end until the tables of the others fit, and return these tables; one site stays."""
+    fits = list(accumulate(map(len, tables)))
+    kept = max(1, sum(size <= budget for size in fits))
+    for chapter in written:
+        sites = chapter["sites"]
+        chapter["sites"] = [site for site in sites if site["table"] < kept]
+        hidden = len(sites) - len(chapter["sites"])
+        if hidden:
+            builder.add_note(f"{hidden} of {len(sites)} sites are not shown: too many weights")
+    written[:] = [chapter for chapter in written if chapter["sites"]]
+    return tables[:kept]
 
 
 def build_policy(style: str, code: str) -> str:

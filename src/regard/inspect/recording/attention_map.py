@@ -11,6 +11,7 @@ from regard.algebra.shapes import Float, Tensor, describe
 from regard.compute.kernels.summary import summarize_weights
 from regard.compute.weights import TopWeights
 from regard.errors import wrong
+from regard.notebook import NotebookDisplay
 
 PoolMode = Literal["mean", "max"]
 InterruptCheck = Callable[[], object]
@@ -49,7 +50,7 @@ class CellGrid(NamedTuple):
         return CellGrid(min(self.height, size[0]), min(self.width, size[1]), self.how)
 
 
-class AttentionMap(ABC):
+class AttentionMap(NotebookDisplay, ABC):
     """The weights of one call at one site for one item of a batch: `heads` × `queries` × `keys`.
 
     How much of them is known depends on the kind; asking for what was not kept raises with what to do.

@@ -14,6 +14,7 @@ from regard.errors import find_nearest, wrong, wrong_kind
 from regard.inspect.recording.attention_map import AttentionMap, DenseMap
 from regard.inspect.recording.difference import Difference
 from regard.inspect.recording.sketch import Sketch
+from regard.notebook import NotebookDisplay
 
 MAX_STACKED = 2**28  # weights that are stacked as a whole: a small file may claim keys that are far apart
 SAME_SITES = "record the same model twice, or name the sites alike"
@@ -37,7 +38,7 @@ class TokenLabels:
                 raise wrong(f"{axis} of {name}", "half a surrogate pair", "text that can be written", fix)
 
 
-class Recording(Mapping[str, AttentionMap]):
+class Recording(NotebookDisplay, Mapping[str, AttentionMap]):
     """Attentions by the name of their site, in the order in which they were computed.
 
     A name is the path of a module, with the number of the call behind `#` from the second call on. `labels` has the

@@ -6,7 +6,11 @@ const PALETTES = {
   light: { lightness: [1.0, 0.3], hue: [225, 268], chroma: [0.0, 0.14, 0.1] },
   dark: { lightness: [0.23, 0.96], hue: [268, 100], chroma: [0.015, 0.13, 0.09] },
 };
-const DIFFERENCE = { lightness: [0.3, 0.93], hues: [262, 75], chroma: 0.13 };
+// Nothing has the color of the paper; less is bluer and darker than more, which also grey printing shows.
+const DIFFERENCES = {
+  light: { lightness: [0.36, 1, 0.6], hues: [262, 50], chroma: 0.16 },
+  dark: { lightness: [0.6, 0.209, 0.86], hues: [255, 75], chroma: 0.15 },
+};
 const STEPS = 256;
 
 /** 256 colors, red, green and blue of each in turn. `kind`: "weights" from 0 to 1, or "difference" from −1 to 1. */
@@ -14,7 +18,7 @@ export function buildPalette(kind = "weights", dark = false) {
   const colors = new Uint8ClampedArray(STEPS * 3);
   for (let step = 0; step < STEPS; step += 1) {
     const amount = step / (STEPS - 1);
-    const color = kind === "difference" ? colorDifference(amount) : colorWeight(amount, dark ? PALETTES.dark : PALETTES.light);
+    const color = kind === "difference" ? colorDifference(amount, dark ? DIFFERENCES.dark : DIFFERENCES.light) : colorWeight(amount, dark ? PALETTES.dark : PALETTES.light);
     colors.set(color, step * 3);
   }
   return colors;
@@ -26,10 +30,10 @@ function colorWeight(amount, { lightness, hue, chroma }) {
   return toRgb(mix(...lightness, amount), bend, mix(...hue, amount));
 }
 
-// Dark blue is less, bright yellow is more, grey between them is the same: also where colors cannot be seen.
-function colorDifference(amount) {
-  const { lightness, hues, chroma } = DIFFERENCE;
-  return toRgb(mix(...lightness, amount), chroma * Math.abs(amount * 2 - 1), amount < 0.5 ? hues[0] : hues[1]);
+function colorDifference(amount, { lightness, hues, chroma }) {
+  const [less, none, more] = lightness;
+  const size = Math.abs(amount * 2 - 1);
+  return toRgb(mix(none, amount < 0.5 ? less : more, size), chroma * size, amount < 0.5 ? hues[0] : hues[1]);
 }
 
 function mix(from, to, amount) {
@@ -66,6 +70,18 @@ function encodeSrgb(linear) {
 export function toCss(colors, amount) {
   const place = 3 * Math.round(Math.min(1, Math.max(0, amount)) * (STEPS - 1));
   return `rgb(${colors[place]} ${colors[place + 1]} ${colors[place + 2]})`;
+}
+
+// Okabe & Ito 2008, told apart by all eyes; the ones that are too near to the paper are made darker or lighter.
+const HEADS = {
+  light: ["#0072b2", "#d55e00", "#00875f", "#a8498a", "#8a6d00", "#1f8fc4", "#5a5a5a", "#b3261e"],
+  dark: ["#56b4e9", "#e69f00", "#2fc49a", "#e08fc0", "#f0e442", "#9ec8ff", "#c8c8c8", "#ff8a70"],
+};
+
+/** A color for each of sixteen heads; the second eight are dashed: [{ color, dashed }]. */
+export function chooseHeadColors(dark) {
+  const colors = dark ? HEADS.dark : HEADS.light;
+  return [false, true].flatMap((dashed) => colors.map((color) => ({ color, dashed })));
 }
 
 /** Black or white, whichever can be read on that color. */

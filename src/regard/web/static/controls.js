@@ -1,7 +1,6 @@
 // Labelled controls, each a plain element of HTML that a keyboard and a screen reader know.
 
 import { colorTable } from "./tiles.js";
-import { formatSiteName } from "./words.js";
 
 /** An element of HTML with these properties, `role` and `ariaLabel` among them. */
 export function make(tag, properties = {}, ...children) {
@@ -55,15 +54,15 @@ export function createSlider(onchange) {
   };
 }
 
-/** Which color means what: { element, set(paint, least, most) }; paints as in tiles.js. */
+/** Which color means what: { element, set(paint, least, most, middle) }; paints as in tiles.js. */
 export function createLegend() {
-  const [low, high] = [make("span"), make("span")];
+  const [low, high, center] = [make("span"), make("span"), make("span", { className: "regard-center" })];
   const bar = make("canvas", { width: 256, height: 1 });
-  const element = make("span", { className: "regard-legend", role: "img" }, low, bar, high);
+  const element = make("span", { className: "regard-legend", role: "img" }, low, make("span", { className: "regard-bar" }, bar, center), high);
   return {
     element,
-    set(paint, least, most) {
-      [low.textContent, high.textContent] = [least, most];
+    set(paint, least, most, middle = "") {
+      [low.textContent, high.textContent, center.textContent] = [least, most, middle];
       const values = Float32Array.from({ length: 256 }, (_, step) => (paint.difference ? step / 127.5 - 1 : step / 255));
       colorTable(bar, { values, rows: 1, columns: 256 }, { ...paint, scale: "none" }, 1, () => 1);
       element.setAttribute("aria-label", `${least} – ${most}`);
@@ -90,17 +89,20 @@ export function createToggle(onchange) {
   };
 }
 
-/** Names the controls of an attention, and gives them what there is to choose from and what is chosen. */
-export function fillControls(controls, say, { sites, site, head, scale, threshold, drawing }) {
-  const words = { site: "layer", head: "headName", scale: "colors", threshold: "threshold", drawing: "drawing" };
-  for (const [name, word] of Object.entries(words)) controls[name].label(say(word));
-  controls.site.set(sites.map(({ name }, place) => [place, formatSiteName(name, say)]), site);
-  controls.site.element.hidden = sites.length < 2;
-  const count = sites[site].heads;
-  const heads = Array.from({ length: count }, (_, place) => [place, String(place + 1)]);
-  controls.head.set(count > 1 ? [[-1, say("mean")], ...heads] : heads, head);
-  controls.head.element.hidden = count < 2;
-  controls.scale.set(["none", "row", "global"].map((name) => [name, say(name)]), scale);
-  controls.threshold.set(threshold);
-  controls.drawing.set(["map", "lines"].map((name) => [name, say(name)]), drawing);
+/** Yes or no: { element, set(checked), label(text) }. */
+export function createSwitch(onchange) {
+  const [name, box] = [make("span"), make("input", { type: "checkbox" })];
+  box.addEventListener("change", () => onchange(box.checked));
+  return {
+    element: make("label", { className: "regard-control" }, box, name),
+    set(checked) { box.checked = checked; },
+    label(text) { name.textContent = text; },
+  };
+}
+
+/** A button with a text or a sign. */
+export function createButton(text, onclick, properties = {}) {
+  const made = make("button", { type: "button", textContent: text, ...properties });
+  made.addEventListener("click", onclick);
+  return made;
 }

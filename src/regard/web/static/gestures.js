@@ -37,7 +37,7 @@ export function listen(canvas, act) {
   canvas.addEventListener("dblclick", (event) => act.zoom(2, ...place(event)));
   // The wheel scrolls the page until the map has been clicked or Ctrl is held, so that nobody is caught in it.
   canvas.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas) return;
+    if (!event.ctrlKey && !event.metaKey && canvas.getRootNode().activeElement !== canvas) return;
     event.preventDefault();
     act.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), ...place(event));
   }, { passive: false });

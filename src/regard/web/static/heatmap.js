@@ -21,7 +21,7 @@ import { createPaint, createTileStore, drawTiles } from "./tiles.js";
 import { chooseLanguage, createFormatter } from "./words.js";
 
 const DEFAULTS = { scale: "none", threshold: 0, kind: "weights", name: "", height: 0 };
-const LARGEST_CELL = 30; // pixels, before anyone zooms
+const LARGEST_CELL = 56; // pixels, before anyone zooms
 const DEEPEST = 96; // pixels of a cell, zoomed in
 
 export function createHeatMap(element, options) {

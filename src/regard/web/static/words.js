@@ -25,6 +25,13 @@ const WORDS = {
     none: "0 to 1", row: "by row", global: "by largest", map: "Map", lines: "Lines", drawing: "Drawing",
     allHeads: "All heads", fit: "Show all", score: "score {score}", theme: "Dark or light", language: "Language",
     fromRow: "Where “{token}” looks", fromColumn: "What looks at “{token}”", tokens: "Tokens",
+    whole: "All queries together: weight received on average", auto: "automatic", rowLargest: "row’s largest", headLargest: "head’s largest",
+    alignment: "alignment of the mean", every: "all", noneOfThem: "none", wholeWords: "Whole words", order: "Order", byLayer: "by layer",
+    diagonal: "same position", previous: "previous position", next: "next position", first: "first position", uniform: "all alike",
+    entropy: "entropy", agreement: "agreement with the layer’s other heads",
+    everyHeadRow: "“{row}” in every head", everyHeadColumn: "Every head at “{column}”", everyHeadPair: "“{row}” → “{column}” in every head",
+    zoom: "Zoom", zoomIn: "Zoom in", zoomOut: "Zoom out", save: "Save", tiled: "{rows} × {columns} weights, fetched by tiles as you look",
+    tooLarge: "export: got {cells} weights, expected at most {most}; fix: save PNG, or use the recording's own file",
   },
   zh: {
     cell: "{row} → {column}：{weight}",
@@ -50,6 +57,13 @@ const WORDS = {
     none: "0 到 1", row: "按行", global: "按最大值", map: "热图", lines: "连线", drawing: "图形",
     allHeads: "全部注意力头", fit: "显示全部", score: "得分 {score}", theme: "深色或浅色", language: "语言",
     fromRow: "“{token}” 关注哪里", fromColumn: "哪些词元关注 “{token}”", tokens: "词元",
+    whole: "所有查询的平均权重", auto: "自动", rowLargest: "该行最大值", headLargest: "该头最大值",
+    alignment: "平均权重的对齐", every: "全部", noneOfThem: "无", wholeWords: "按词合并", order: "排序", byLayer: "按层",
+    diagonal: "同一位置", previous: "前一位置", next: "后一位置", first: "首个位置", uniform: "均匀",
+    entropy: "熵", agreement: "与同层其他头的一致程度",
+    everyHeadRow: "各头中的 “{row}”", everyHeadColumn: "各头对 “{column}” 的关注", everyHeadPair: "各头中的 “{row}” → “{column}”",
+    zoom: "缩放", zoomIn: "放大", zoomOut: "缩小", save: "保存", tiled: "{rows} × {columns} 个权重，浏览时按块获取",
+    tooLarge: "export: got {cells} weights, expected at most {most}; fix: 保存 PNG，或使用记录文件本身",
   },
 };
 
@@ -71,11 +85,11 @@ export function formatSiteName(name, say) {
   return itself ? say("itself", { site: say(side, { layer }) }) : say(side, { layer });
 }
 
-/** A head of a site, or the mean of all (head −1), in the reader's language. */
+/** A head of a site, the mean of all (head −1) or its alignment (−2), in the reader's language. */
 export function formatHeadName({ name, heads }, head, say) {
   const site = formatSiteName(name, say);
-  const label = head < 0 ? say("mean") : say("head", { head: head + 1 });
-  return heads > 1 ? say("headOf", { site, head: label }) : site;
+  const label = head === -2 ? say("alignment") : head < 0 ? say("mean") : say("head", { head: head + 1 });
+  return heads > 1 || head < 0 ? say("headOf", { site, head: label }) : site;
 }
 
 /** "en" or "zh", whichever is nearer to what was asked for, or to what the browser is set to. */

@@ -4,9 +4,8 @@
 //   answer.wait(source); answer.showText(text);                                 // while a search goes on
 //   answer.showHypotheses(hypotheses, place, notes);
 
-import { make } from "../controls.js";
+import { createButton, make } from "../controls.js";
 import { createFormatter } from "../words.js";
-import { createButton } from "./attention.js";
 
 export function createAnswer(element, { language, onchoose }) {
   const say = createFormatter(language);

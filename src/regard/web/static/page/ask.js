@@ -1,9 +1,9 @@
 // Ask a run about an image, a sound or a passage, and see where it looked for each word.
 
-import { createChoice, make } from "../controls.js";
+import { createButton, createChoice, make } from "../controls.js";
+import { createAttentionPanel } from "../panel.js";
 import { createFormatter } from "../words.js";
 import { postFile } from "./api.js";
-import { createAttentionPanel, createButton } from "./attention.js";
 import { createFileChooser, findSizeError } from "./files.js";
 import { createSites } from "./sources.js";
 

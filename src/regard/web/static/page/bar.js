@@ -3,9 +3,8 @@
 //   const bar = createBar(context, { onsend(text), onstop(), onchange(changes, again), onagainst() });
 //   bar.setBusy(now); bar.setText(text); bar.grow();   // the last when it is on the page
 
-import { createChoice, make } from "../controls.js";
+import { createButton, createChoice, make } from "../controls.js";
 import { createFormatter } from "../words.js";
-import { createButton } from "./attention.js";
 import { parsePlaces } from "./state.js";
 
 /** The largest value of each option, and its step. */

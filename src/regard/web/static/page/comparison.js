@@ -3,11 +3,12 @@
 import { make } from "../controls.js";
 import { isDark } from "../colors.js";
 import { createHeatMap } from "../heatmap.js";
+import { findFirstSite, MEAN } from "../sites.js";
 import { createLocalSource } from "../source.js";
 import { readWeights } from "../tables.js";
 import { createFormatter, formatSiteName } from "../words.js";
 import { postJson, streamEvents } from "./api.js";
-import { createSites, findFirstSite, MEAN } from "./sources.js";
+import { createSites } from "./sources.js";
 
 export function createComparison(element, { state, language, report }) {
   const say = createFormatter(language);

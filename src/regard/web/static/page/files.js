@@ -1,7 +1,6 @@
 // A file, chosen with a button, by pointer or keyboard, or dropped anywhere on the page.
 
-import { make } from "../controls.js";
-import { createButton } from "./attention.js";
+import { createButton, make } from "../controls.js";
 
 /** { element, destroy() }; `onfile(file)` gets one file, `place` shows where it may be dropped. */
 export function createFileChooser(place, { name, hint, accept, onfile }) {

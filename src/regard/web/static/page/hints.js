@@ -1,8 +1,7 @@
 // Three short hints beside the example that runs by itself on a first visit.
 
-import { make } from "../controls.js";
+import { createButton, make } from "../controls.js";
 import { createFormatter } from "../words.js";
-import { createButton } from "./attention.js";
 
 /** { element, show(), hide() }; `session` remembers that they were closed. */
 export function createHints(session, language) {

@@ -2,11 +2,10 @@
 
 import "./words.js";
 import { isDark } from "../colors.js";
-import { createToggle, make } from "../controls.js";
+import { createButton, createToggle, make } from "../controls.js";
 import { chooseLanguage, createFormatter } from "../words.js";
 import { getJson, onConnection, onSuccess, pause, takeToken, watchServer } from "./api.js";
 import { createAskView, findAskable } from "./ask.js";
-import { createButton } from "./attention.js";
 import { createRecordingView } from "./recordings.js";
 import { createHashState } from "./state.js";
 import { createTrainingView } from "./training.js";

@@ -1,9 +1,9 @@
 // Recordings: those that are served, and files that are opened or dropped here.
 
-import { make } from "../controls.js";
+import { createButton, make } from "../controls.js";
+import { createAttentionPanel } from "../panel.js";
 import { createFormatter } from "../words.js";
 import { getJson, postFile, postJson } from "./api.js";
-import { createAttentionPanel, createButton } from "./attention.js";
 import { createFileChooser, findSizeError } from "./files.js";
 import { createSites } from "./sources.js";
 
@@ -17,7 +17,7 @@ export function createRecordingView(element, { state, language, server, report, 
   const chooser = createFileChooser(drop, { name: say("openRecording"), hint: say("dropHere"), accept: ".safetensors,.regard", onfile: send });
   drop.append(chooser.element, make("p", { className: "note", textContent: say("noRecording") }));
   element.append(drop, card);
-  const panel = createAttentionPanel(card, { state, language, report });
+  const panel = createAttentionPanel(card, { state, language, report, names: ["target", "source"] });
 
   function renderFiles() {
     files.replaceChildren(...server.files.map((name) => {

@@ -1,15 +1,14 @@
-// A recording of the server as the drawings want it: sites whose weights are here, or come by tiles.
+// A recording of the server as a panel wants it: sites whose weights are here, or come by tiles.
 
-import { averageHeads, createLocalSource, SIZE } from "../source.js";
+import { createSite, MEAN } from "../sites.js";
+import { SIZE } from "../source.js";
 import { getBytes, getJson, getNumbers } from "./api.js";
 
-export const MEAN = -1; // the head that is the mean of all
-
-/** Sites of a recording: { name, heads, rows, columns, kind, whole, labels(), source(head) }, the last two promises. */
+/** Sites of a recording, as in ../sites.js. */
 export function createSites({ recording, sites }) {
   const path = `recordings/${recording}`;
   const bundle = remember(() => loadBundle(path, sites));
-  return sites.map((site, place) => createSite(path, site, place, bundle));
+  return sites.map((site, place) => createServedSite(path, site, place, bundle));
 }
 
 /** The same promise each time, unless it failed. */
@@ -18,19 +17,16 @@ function remember(make) {
   return () => (made ??= make().catch((error) => { made = undefined; throw error; }));
 }
 
-function createSite(path, site, place, bundle) {
+function createServedSite(path, site, place, bundle) {
   const kind = site.kind === "difference" ? "difference" : "weights";
-  const [table, labels] = [remember(() => loadTable(path, site, place, bundle)), remember(() => loadLabels(path, site, place, bundle))];
+  const labels = remember(() => loadLabels(path, site, place, bundle));
+  if (site.whole) return createSite({ ...site, kind, labels }, remember(() => loadTable(path, site, place, bundle)));
   const sources = new Map();
-  return {
-    ...site,
-    kind,
-    labels,
-    source(head) {
-      if (!sources.has(head)) sources.set(head, remember(() => (site.whole ? loadLocalSource(site, table(), head) : createTiledSource(path, site, place, head))));
-      return sources.get(head)();
-    },
+  const source = (head) => {
+    if (!sources.has(head)) sources.set(head, remember(() => createTiledSource(path, site, place, head)));
+    return sources.get(head)();
   };
+  return { ...site, kind, labels, source, thumbnails: async () => [] };
 }
 
 /** Labels and weights of all small sites in one answer: a list with undefined for those that are not in it. */
@@ -59,13 +55,6 @@ async function loadLabels(path, site, place, bundle) {
   return found ? found.labels : getJson(`${path}/labels?site=${place}`);
 }
 
-async function loadLocalSource({ heads, rows, columns }, table, head) {
-  const cells = rows * columns;
-  const weights = await table;
-  const chosen = head === MEAN ? averageHeads(weights, heads, cells) : weights.subarray(head * cells, (head + 1) * cells);
-  return createLocalSource(chosen, rows, columns);
-}
-
 async function createTiledSource(path, { rows, columns }, place, head) {
   const asked = `site=${place}&head=${head === MEAN ? "mean" : head}`;
   const largest = await getNumbers(`${path}/rows?${asked}`);
@@ -85,19 +74,4 @@ async function createTiledSource(path, { rows, columns }, place, head) {
       return { values, rows: size(rows, up, row), columns: size(columns, across, column) };
     },
   };
-}
-
-/** One site made of weights that are here: what a search says while it goes on. */
-export function createLocalSite(name, weights, rows, columns) {
-  const source = createLocalSource(Float32Array.from(weights.flat()), rows.length, columns.length);
-  return {
-    name, heads: 1, rows: rows.length, columns: columns.length, kind: "weights", whole: true,
-    labels: async () => ({ rows, columns }), source: async () => source,
-  };
-}
-
-/** The site that says the most: the last that looks from one text at another. */
-export function findFirstSite(sites) {
-  const place = sites.findLastIndex(({ across }) => across);
-  return place < 0 ? sites.length - 1 : place;
 }

@@ -1,8 +1,10 @@
 // What is shown, as it stands behind # in the address: a link restores the view.
 
+import { PANEL_STATE } from "../panelstate.js";
+
 const DEFAULTS = {
   view: "", run: "", with: "", text: "", beam: 5, temperature: 0, seed: 0, length: 1, masked: "", masking: "attention",
-  hypothesis: 0, site: -1, head: -1, scale: "", threshold: 0, drawing: "map", pick: "", look: "", file: "", kept: "",
+  hypothesis: 0, file: "", kept: "", ...PANEL_STATE,
   passage: "", question: "", example: "",
   runs: "", heat: 0.6,
   lang: "", theme: "",

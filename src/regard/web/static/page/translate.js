@@ -2,15 +2,16 @@
 
 import { make } from "../controls.js";
 import { makeVisible } from "../labels.js";
+import { createAttentionPanel } from "../panel.js";
+import { createLocalSite } from "../sites.js";
 import { createFormatter } from "../words.js";
 import { createAnswer } from "./answer.js";
 import { postJson, streamEvents } from "./api.js";
-import { createAttentionPanel } from "./attention.js";
 import { createBar } from "./bar.js";
 import { findPath, joinWords } from "./branches.js";
 import { createComparison } from "./comparison.js";
 import { createHints } from "./hints.js";
-import { createLocalSite, createSites } from "./sources.js";
+import { createSites } from "./sources.js";
 import { parsePlaces } from "./state.js";
 import { createBeamTree } from "./tree.js";
 
@@ -54,7 +55,7 @@ class TranslateView {
     element.append(this.bar.element, this.hints.element, this.result, this.seen, this.compared, this.treeCard);
     this.bar.grow();
     this.answer = createAnswer(this.result, { language, onchoose: (place) => this.choose(place) });
-    this.panel = createAttentionPanel(this.seen, { state, language, report, mask: this.createMask(), onshown: (panel) => this.comparison.showPanel(panel) });
+    this.panel = createAttentionPanel(this.seen, { state, language, report, names: ["target", "source"], mask: this.createMask(), onshown: (panel) => this.comparison.showPanel(panel) });
     this.tree = createBeamTree(this.treeCard, { language, onchoose: (number) => this.chooseNode(number) });
     this.comparison = createComparison(this.compared, { state, language, report });
   }

@@ -4,10 +4,9 @@
 //   const tree = createBeamTree(element, { language, onchoose(number) });
 //   tree.show(branches, { hypotheses, chosen });   // branches: Map from number to { number, parent, word, log_prob, score }
 
-import { make } from "../controls.js";
+import { createButton, make } from "../controls.js";
 import { makeVisible, shorten } from "../labels.js";
 import { createFormatter } from "../words.js";
-import { createButton } from "./attention.js";
 import { plantTree } from "./branches.js";
 
 const BESIDE = 2; // branches that were given up at a fork and are shown at once

@@ -1,9 +1,9 @@
 // What is shown, as a file: PNG, SVG, CSV, JSON.
 
-import { buildPalette, toCss } from "../colors.js";
-import { countLabels, labelAt } from "../labels.js";
-import { computeAmount } from "../source.js";
-import { readLine } from "../tables.js";
+import { buildPalette, toCss } from "./colors.js";
+import { countLabels, labelAt } from "./labels.js";
+import { computeAmount } from "./source.js";
+import { readLine } from "./tables.js";
 
 export const MOST = 250_000; // weights in a file of text
 const CELL = 18;
@@ -16,7 +16,7 @@ function writePng({ map }) {
   const { canvas } = map;
   const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
   const context = copy.getContext("2d");
-  context.fillStyle = getComputedStyle(document.body).backgroundColor;
+  context.fillStyle = getComputedStyle(canvas).backgroundColor;
   context.fillRect(0, 0, copy.width, copy.height);
   context.drawImage(canvas, 0, 0);
   return new Promise((done) => { copy.toBlob(done, "image/png"); });

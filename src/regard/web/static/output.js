@@ -1,0 +1,29 @@
+// The output of one cell of a notebook: the recording stands in it, and so does a still picture, which the panel replaces.
+// The script that this is bundled into has the constant `style`.
+
+import { createChapterView } from "./chapters.js";
+import { make } from "./controls.js";
+import { createHostTheme } from "./host.js";
+
+const output = document.currentScript?.parentElement ?? document.querySelector(".regard-output:not([data-ready])");
+
+async function start() {
+  const recording = JSON.parse(output.querySelector("script[type='application/json']").textContent);
+  const host = make("div");
+  const place = make("div", { className: "regard-cell" });
+  const root = host.attachShadow({ mode: "open" }); // the notebook's styles stay out, and ours stay in
+  root.append(make("style", { textContent: style }), place);
+  output.append(host);
+  let view;
+  const theme = createHostTheme(host, () => view?.panel.update());
+  view = await createChapterView(place, recording, { language: recording.language ?? undefined, dark: theme.isDark });
+  output.querySelector("img")?.remove();
+  output.dataset.ready = "yes";
+}
+
+if (output && !output.dataset.ready) {
+  start().catch((error) => {
+    output.dataset.ready = "failed"; // the picture stays
+    console.error(error);
+  });
+}

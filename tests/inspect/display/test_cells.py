@@ -1,0 +1,138 @@
+"""What a notebook is given, before any browser sees it."""
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard import AttentionResult, attend, view
+from regard.errors import InputError, KindError
+from regard.inspect.display.cell import render_cell
+from regard.inspect.display.subjects import build_chapter
+from regard.inspect.draw.report import BUDGET
+from regard.inspect.recording import DenseMap, Recording
+from regard.tasks.prediction import LabeledWeights, Prediction
+
+B, H, L, S, D = 2, 3, 5, 7, 11
+
+
+def weights(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).softmax(-1)
+
+
+def result() -> AttentionResult:
+    return attend(torch.randn(B, H, L, D), torch.randn(B, H, S, D), torch.randn(B, H, S, D))
+
+
+def contents(page: str) -> dict[str, Any]:
+    """The recording that stands in a cell."""
+    found = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+SUBJECTS = {
+    "recording": lambda: Recording.from_weights({"a": weights(H, L, S), "b": weights(L, L)}),
+    "site": lambda: DenseMap(weights(H, L, S)),
+    "weights": lambda: result().weights,
+    "result": result,
+    "prediction": lambda: Prediction("x", {}, lambda: None, LabeledWeights([[0.5, 0.5]], ["a", "b"], ["q"])),
+}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_notebook_shows_it_by_itself(name: str) -> None:
+    subject = SUBJECTS[name]()
+    page = subject._repr_html_()
+    assert len(page.encode()) < 250_000
+    assert contents(page)["chapters"][0]["sites"]
+    assert page.startswith('<div class="regard-output"><img alt="attention" src="data:image/svg+xml;base64,')
+    assert set(re.findall(r"https?://[\w./]+", page)) <= {"http://www.w3.org/2000/svg"}  # a name, not an address
+    bundle = subject._repr_mimebundle_()
+    assert bundle["text/html"] == page
+    assert "\n" not in bundle["text/plain"] or name == "prediction"
+
+
+def test_a_handle_is_shown_as_it_is() -> None:
+    attended = result()
+    for subject in (attended, attended.weights):
+        shown = build_chapter(subject, item=1).recording["attention"].dense()
+        assert torch.allclose(shown, attended.weights.dense()[1])
+    alone = attend(torch.randn(H, L, D), torch.randn(H, S, D), torch.randn(H, S, D)).weights
+    assert build_chapter(alone).recording["attention"].shape == (H, L, S)
+
+
+def test_attentions_of_transformers_are_shown_as_they_come() -> None:
+    layers = tuple(weights(B, H, L, L) for _ in range(2))
+    recording = build_chapter(layers, list("abcde"), item=1).recording
+    assert list(recording) == ["layer 0", "layer 1"]
+    assert recording["layer 1"].dense().equal(layers[1][1])
+    assert recording.labels["layer 1"].keys == tuple("abcde")
+
+
+def test_tokens_label_the_axes_that_they_fit() -> None:
+    own, across = weights(S, S), weights(L, S)
+    chapter = build_chapter(Recording.from_weights({"own": own, "across": across}), list("abcde"), list("1234567"))
+    assert chapter.recording.labels["own"].queries == tuple("1234567")
+    assert chapter.recording.labels["across"].queries == tuple("abcde")
+    with pytest.raises(InputError) as caught:
+        build_chapter(own, list("ab"))
+    expected = (
+        "tokens: got 2 and 2 tokens, expected as many as some of 7 × 7 positions; fix: give one for each position"
+    )
+    assert str(caught.value) == expected
+
+
+def test_what_is_labelled_for_a_view_is_a_copy() -> None:
+    recording = Recording.from_weights({"a": weights(L, L)})
+    build_chapter(recording, list("abcde"))
+    assert recording.labels == {}
+
+
+@pytest.mark.parametrize(("layers", "length"), [(3, 64), (3, 520), (150, 40)])
+def test_a_cell_is_bounded_however_long_the_recording_is(as_installed: None, layers: int, length: int) -> None:
+    table = weights(12, length, length)
+    recording = Recording({f"h.{layer}": DenseMap(table + layer * 1e-6) for layer in range(layers)})
+    page = render_cell(recording)
+    assert len(page.encode()) < BUDGET + 200_000
+    data = contents(page)
+    assert data["chapters"][0]["sites"][0]["heads"] == 12
+    if len(data["chapters"][0]["sites"]) < layers:
+        assert any("sites are not shown: too many weights" in note for note in data["notes"])
+
+
+def test_what_cannot_be_shown_says_why() -> None:
+    assert "recording: got no attention at all" in render_cell(Recording())
+    with pytest.raises(KindError, match=r"^view: got a str, expected a recording, an attention, weights"):
+        build_chapter("text")
+
+
+def test_a_label_cannot_end_the_script_that_holds_it() -> None:
+    evil = "</script><img src=x onerror=alert(1)>"
+    page = render_cell(Recording.from_weights({evil: [[1.0]]}, queries=[evil], keys=[evil]))
+    assert page.count("<img") == 1
+    assert contents(page)["labels"] == [[evil]]
+
+
+def test_without_a_notebook_the_browser_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    view(weights(L, S))
+    assert opened[0].endswith("attention.html")
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+    with pytest.raises(InputError, match=r"^view: got no browser on this machine, expected one; fix: open /"):
+        view(weights(L, S))
+
+
+def test_weights_need_no_picture_library() -> None:
+    """Notebooks show panels without the extra `plot`."""
+    code = """import sys; sys.modules['matplotlib'] = None
+import torch, regard; print(len(regard.Recording.from_weights({'a': torch.eye(3)})._repr_html_()) > 0)"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "True"
