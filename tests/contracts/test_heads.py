@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard import (
+    Additive,
     Capped,
     Causal,
     Cosine,
@@ -22,6 +23,7 @@ from regard import (
     Lengths,
     RowTotal,
     ScaledDot,
+    Score,
     Sigmoid,
     Softmax,
     Window,
@@ -115,6 +117,19 @@ def test_a_wrong_number_of_heads_is_refused(name: str, backend: Any) -> None:
         attend(query, key, value, backend=backend, **make(heads(NUMBERS)[:, None, None]))
     with pytest.raises(InputError, match=re.escape("expected one number, because there are no heads")):
         attend(query[0, 0], key[0, 0], value[0, 0], backend=backend, **make(heads(NUMBERS)))
+
+
+@pytest.mark.usefixtures("as_installed")
+@pytest.mark.parametrize("score", [Additive(2, heads=3), Additive(7, query=2, key=2, heads=3) + Dot()], ids=repr)
+def test_vectors_for_a_wrong_number_of_heads_are_refused(score: Score) -> None:
+    query, key, value = (tensor[..., :2] for tensor in tensors())
+    sentence = (
+        "score.weight: got vectors for 3 heads, expected one for each of 4 heads; fix: build Additive(…, heads=4)"
+    )
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        attend(query, key, value, score=score)
+    with pytest.raises(InputError, match=re.escape("expected none, because there are no heads")):
+        attend(query[0, 0], key[0, 0], value[0, 0], score=score)
 
 
 @pytest.mark.usefixtures("as_installed")

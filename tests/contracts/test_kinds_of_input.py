@@ -21,6 +21,8 @@ BAD: dict[str, Callable[[], Any]] = {
     "complex": lambda: GOOD * 1j,
     "nested": lambda: torch.nested.nested_tensor([torch.ones(3, 8), torch.ones(2, 8)]),
     "jagged": lambda: torch.nested.nested_tensor([torch.ones(3, 8), torch.ones(2, 8)], layout=torch.jagged),
+    "sparse": GOOD.to_sparse,
+    "mkldnn": GOOD.to_mkldnn,
 }
 layer = Attention(8, heads=2)
 CALLS: dict[str, Callable[[Any], object]] = {

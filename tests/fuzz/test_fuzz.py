@@ -1,6 +1,8 @@
 """The fuzzer finds what is wrong, says it in ten lines that run, and finds nothing in a few hundred trials."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +33,21 @@ def test_random_attentions_are_what_the_definition_says(part: int) -> None:
         assert failure is None, write_script(trial, failure)
 
 
+def check_without_shapes(trial: Trial) -> str | None:
+    """Check a trial in a process of its own: the shape checks of the tests cannot be traced."""
+    code = "import sys; from tests.fuzz.properties import check_trial; from tests.fuzz.trial import Trial; "
+    code += "print(check_trial(Trial.read(sys.argv[1])))"
+    run = subprocess.run([sys.executable, "-c", code, trial.write()], capture_output=True, text=True, check=False)
+    outcome = run.stdout.strip() if run.returncode == 0 else run.stderr
+    return None if outcome == "None" else outcome
+
+
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
 def test_what_was_found_once_stays_repaired(path: Path) -> None:
     kept = json.loads(path.read_text())
-    failure = check_trial(Trial.read(json.dumps(kept["trial"])))
+    trial = Trial.read(json.dumps(kept["trial"]))
+    traced = trial.transform == "compile" or trial.backend == "flex"
+    failure = check_without_shapes(trial) if traced else check_trial(trial)
     if failure is not None and "open" in kept:
         pytest.xfail(kept["open"])
     assert failure is None, "\n".join([*kept["script"], f"# now: {failure}"])

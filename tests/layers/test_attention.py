@@ -13,7 +13,7 @@ from regard.algebra.normalizers import Normalizer, Softmax, Sparsemax
 from regard.algebra.scores import Additive, Bilinear, Dot, Gaussian, ScaledDot
 from regard.compute.attend import attend
 from regard.errors import InputError
-from regard.layers import Attention, Mechanism, Memory, PackedProjections, Projections, Rotary
+from regard.layers import Attention, LocalAttention, Mechanism, Memory, PackedProjections, Projections, Rotary
 
 B, H, L, S, D = 2, 3, 5, 7, 11
 SIZE, SOURCE = H * D, 13
@@ -304,6 +304,17 @@ def test_messages() -> None:
     assert message(InputError, layer.remember, x, mask=Causal()) == expected
     expected = "projection: got width 7, expected a multiple of heads=2; fix: project to a multiple of the heads"
     assert message(InputError, Projections(heads=2).project_queries, torch.ones(L, 7)) == expected
+
+
+@pytest.mark.usefixtures("as_installed")
+def test_one_query_for_each_sequence_does_not_pass_for_queries_of_all() -> None:
+    layer, source = Attention(SIZE, heads=H), torch.randn(B, L, SIZE)
+    local = LocalAttention(layer, radius=2, size=SIZE)
+    memory, sentence = layer.remember(source), r"expected an axis of queries.*fix: write query\.unsqueeze\(-2\) if each"
+    for attention, keys in ((layer, source), (layer, memory), (local, memory)):
+        with pytest.raises(InputError, match=sentence):
+            attention(torch.randn(B, SIZE), keys)
+    assert layer(torch.randn(B + 1, SIZE), source).shape == (B, B + 1, SIZE)  # shared by all
 
 
 def test_a_memory_may_be_made_by_hand() -> None:

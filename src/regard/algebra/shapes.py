@@ -48,12 +48,15 @@ def check_tensor(name: str, thing: object) -> None:
 
 
 def check_floats(name: str, thing: object) -> None:
-    """Raise unless this is a tensor of real numbers, of one shape."""
+    """Raise unless this is a dense tensor of real numbers, of one shape."""
     if not isinstance(thing, Tensor):
         raise wrong_kind(name, describe(thing), "a float tensor", "write torch.as_tensor(...)")
     if thing.is_nested:
         fix = "write tensor.to_padded_tensor(0.0), with mask=Lengths(lengths)"
         raise wrong_kind(name, "a nested tensor", "a float tensor of one shape", fix)
+    if thing.layout != torch.strided:
+        got = f"a tensor of layout {str(thing.layout).removeprefix('torch.')}"
+        raise wrong_kind(name, got, "a float tensor of dense layout", "write tensor.to_dense()")
     if not thing.is_floating_point():
         raise wrong_kind(name, describe(thing), "a float tensor", "write tensor.float(), or embed the tokens first")
 

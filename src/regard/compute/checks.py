@@ -33,7 +33,7 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
     if not 0 <= dropout < 1:
         raise wrong("dropout", dropout, "a rate from 0 to below 1", "use 0 in evaluation")
     lead = _broadcast_lead(query, key, value)
-    _check_queries(query, lead)
+    check_queries(query, lead)
     parts.score.check(query, key)
     _check_parameters(parts.score, query)
     queries, keys = query.shape[-2], key.shape[-2]
@@ -56,7 +56,7 @@ def _check_settings(parts: Parts, lead: tuple[int, ...]) -> None:
                 check_heads(f"{name}.{setting}", tensor, lead)
 
 
-def _check_queries(query: Tensor, lead: tuple[int, ...]) -> None:
+def check_queries(query: Tensor, lead: tuple[int, ...]) -> None:
     """Raise if one query for each sequence, without an axis of queries, would pass for queries of all sequences."""
     own = tuple(query.shape[:-1])
     if len(own) <= len(lead) and own == lead[: len(own)] and any(size > 1 for size in own):
@@ -78,7 +78,8 @@ def _check_parts(parts: Parts) -> None:
 
 
 def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
-    if not isinstance(tensor, Tensor) or tensor.is_nested or not tensor.is_floating_point():
+    plain = isinstance(tensor, Tensor) and tensor.layout == torch.strided and not tensor.is_nested
+    if not plain or not tensor.is_floating_point():
         check_floats(name, tensor)
     if tensor.dim() < 2:
         raise wrong(name, describe(tensor), f"at least ({AXES[name]})", "add the missing axis with tensor[None]")

@@ -44,7 +44,7 @@ def shield(call: AttentionCall, *, half_in_float32: bool) -> FiniteInputs:
     if parts.score.centers_keys:
         key = _move_hidden(parts.mask, key)
     if not tensor_memory.is_readable(query, key, value):
-        return _shield_traced(parts, call.queries, key, value)
+        return _shield_unread(parts, call.queries, key, value)
     unlimited = half_in_float32 and key.dtype == torch.float16
     limit = sys.float_info.max if unlimited else LARGEST[key.dtype]
     if _bound_size(query, key, value) <= limit:
@@ -52,18 +52,33 @@ def shield(call: AttentionCall, *, half_in_float32: bool) -> FiniteInputs:
     key, value = _clear_hidden(parts.mask, key, value)
     if math.isfinite(_bound_size(key, value)):
         return FiniteInputs(key, value, huge=_bound_size(query, key, value) > limit)
-    cleared = _shield_traced(parts, call.queries, key, value)
+    cleared = _clear_broken(parts, call.queries, key, value, math.inf)
     return cleared._replace(huge=_bound_size(query, cleared.key, cleared.value) > limit)
 
 
-def _shield_traced(parts: Parts, queries: int, key: Tensor, value: Tensor) -> FiniteInputs:
-    """Set broken keys and values to zero, whether there are any or not."""
-    sound_key, sound_value = torch.isfinite(key).all(-1), torch.isfinite(value).all(-1)
+def _shield_unread(parts: Parts, queries: int, key: Tensor, value: Tensor) -> FiniteInputs:
+    """Return harmless keys and values of a call whose numbers cannot be read, whatever they are.
+
+    A graph cannot be planned again, so that it has no other way for huge numbers: they are taken for broken ones.
+    """
+    limit = LARGEST[key.dtype] if tensor_memory.is_traced() and key.dtype != torch.float16 else math.inf
+    return _clear_broken(parts, queries, *_clear_hidden(parts.mask, key, value), limit)
+
+
+def _clear_broken(parts: Parts, queries: int, key: Tensor, value: Tensor, limit: float) -> FiniteInputs:
+    """Set keys and values to zero that are not finite or beyond the limit, whether there are any or not."""
+    sound_key, sound_value = (_find_sound(tensor, limit) for tensor in (key, value))
     # Each by itself: a key that took the lead axes of its value would draw other dropout.
     clean, content = torch.where(sound_key[..., None], key, 0.0), torch.where(sound_value[..., None], value, 0.0)
     exposed = _find_exposed(parts, queries, ~(sound_key & sound_value))
     blind = exposed if tensor_memory.is_traced() else _find_exposed(parts, queries, ~sound_key)
     return FiniteInputs(clean, content, exposed, blind)
+
+
+def _find_sound(tensor: Tensor, limit: float) -> Bool[Tensor, "..."]:
+    """Return which vectors have finite numbers only, none of them beyond the limit."""
+    sound = torch.isfinite(tensor) if limit == math.inf else tensor.abs() <= limit
+    return sound.all(-1)
 
 
 def _bound_size(*tensors: Tensor) -> float:

@@ -14,6 +14,7 @@ from regard.algebra.normalizers import Normalizer
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Float, Tensor, describe
 from regard.compute.attend import AttentionResult
+from regard.compute.checks import check_queries
 from regard.errors import wrong, wrong_kind
 from regard.layers.conversion import from_multihead, to_multihead
 from regard.layers.mechanism import Mechanism, choose_mask
@@ -118,6 +119,7 @@ class Attention(nn.Module):
         if source is None and content is None:
             return self.attend_self(zero_hidden(query, mask), mask=mask, mechanism=mechanism)[0]
         memory = self._as_memory(source, content, mask)
+        check_queries(query, tuple(memory.key.shape[:-3]))
         heads = self.projections.project_queries(query)
         rotated = self._rotate(heads, memory.length - query.shape[-2], _find_last_positions(memory, query.shape[-2]))
         return self.attend_heads(rotated, memory, mask=mask, mechanism=mechanism)

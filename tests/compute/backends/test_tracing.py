@@ -87,6 +87,7 @@ def cases() -> dict[str, tuple[str, Attend]]:
 
 ALL = list(cases())
 FREE = ("causal", "additive", "sparsemax")
+HIDING = ("causal", "lengths", "documents", "table", "window")
 
 
 def tensors(queries: int = L, keys: int = S) -> list[Tensor]:
@@ -109,6 +110,21 @@ def difference(traced: Any, module: Attend, queries: int = L, keys: int = S) -> 
 def compiled(module: Attend) -> float:
     torch.compiler.reset()
     return difference(torch.compile(module, fullgraph=True, backend="aot_eager"), module)
+
+
+def poisoned(module: Attend) -> float:
+    """The largest difference, in float32, that any content of a key makes to a query that may not see it."""
+    torch.compiler.reset()
+    traced = torch.compile(module, fullgraph=True, backend="aot_eager")
+    query, key, value = (tensor.float() for tensor in tensors())
+    query.requires_grad_()
+    blind = ~module.options["mask"].table(L, S)[..., -1].expand(B, H, L)
+    results = []
+    for content in (0.0, 1e30, 3e38, -3e38, float("inf"), float("nan")):
+        spoilt = [torch.cat([one[..., :-1, :], torch.full_like(one[..., -1:, :], content)], -2) for one in (key, value)]
+        output = traced(query, *spoilt)[blind]
+        results.append(torch.cat([output.flatten(), torch.autograd.grad(output.sum(), query)[0].flatten()]))
+    return float((torch.stack(results) - results[0]).detach().abs().max())  # NaN if one is
 
 
 def exported(module: Attend) -> float:
@@ -136,7 +152,7 @@ def main() -> None:
     for name, (backend, module) in cases().items():
         planned = attend(*(t.requires_grad_() for t in tensors()), **module.options).plan.backend
         found[f"{name}: planned"] = planned
-        for way in (lengthened if name in FREE else compiled, exported):
+        for way in (lengthened if name in FREE else compiled, exported, *([poisoned] if name in HIDING else [])):
             try:
                 found[f"{name}: {way.__name__}"] = way(module)
             except Exception as error:
@@ -168,6 +184,15 @@ def test_attend_can_be_exported(name: str, found: dict[str, float | str]) -> Non
     error = found[f"{name}: exported"]
     assert isinstance(error, float), error
     assert error <= 1e-10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HIDING)
+def test_a_graph_hides_keys_of_any_size(name: str, found: dict[str, float | str]) -> None:
+    """A graph cannot look at its numbers and be planned again."""
+    error = found[f"{name}: poisoned"]
+    assert isinstance(error, float), error
+    assert error <= 1e-6
 
 
 if __name__ == "__main__":

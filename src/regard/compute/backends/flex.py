@@ -12,6 +12,7 @@ from regard.algebra.shapes import Tensor
 from regard.compute.lowering.backend import Backend, BackendResult
 from regard.compute.lowering.conditions import UnsupportedReason, explain_unsupported_fused
 from regard.compute.lowering.fuse import compute_dot_form
+from regard.compute.lowering.precision import loses_digits
 
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -26,8 +27,8 @@ class FlexBackend(Backend):
         # Imported here: it loads the compiler front end, which nobody else needs.
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-        form, _ = compute_dot_form(call.parts, call.query, call.key, call.pairs())
-        form = form.fold_offsets(keep_row=False).fold_scale()
+        raw, _ = compute_dot_form(call.parts, call.query, call.key, call.pairs())
+        form = raw.fold_offsets(keep_row=False).fold_scale()
         mask = None
         if type(call.parts.mask) is not Full:
             rule, device = make_mask_function(call.parts.mask, call.queries, call.keys), str(call.query.device)
@@ -39,7 +40,7 @@ class FlexBackend(Backend):
         output = flex_attention(query, key, value, block_mask=mask, scale=1.0)
         if not isinstance(output, Tensor):
             raise TypeError(f"flex_attention: got {type(output).__name__}, expected a tensor; fix: use backend='sdpa'")
-        return BackendResult(output)
+        return BackendResult(output, lost_digits=loses_digits(raw, None, call.dtype))
 
     def explain_unsupported(self, parts: Parts, facts: CallFacts) -> UnsupportedReason:
         reason = explain_unsupported_fused(parts, facts)
