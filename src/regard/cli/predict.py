@@ -30,6 +30,8 @@ class PredictionOptions(LoadOptions):
     "A file with an item in each line, a tab before its question; - for standard input."
     output: Path | None = None
     "Write the answers here: a line each, item and answer with a tab between; .jsonl: a JSON object each."
+    steps: int | None = None
+    "How many steps of a series to forecast; runs of next-vector only."
     as_json: JsonFlag = False
     "One JSON object for each item, with all that is known about the answer."
 
@@ -55,10 +57,20 @@ def predict(run: Path, *item: str, options: PredictionFlags = None) -> None:
     for word in {word for words in items for word in words}:
         check_text(word, "item")
     predictor = options.load_predictor(run)
+    if options.steps is not None:
+        predictor = choose_steps(predictor, options.steps)
     if len(items) == 1 and options.items is None and options.output is None:
         predict_one(predictor, items[0], options)
     else:
         predict_all(predictor, items, options)
+
+
+def choose_steps(predictor: "Predictor", steps: int) -> "Predictor":
+    """Return the predictor with forecasts of so many steps; raise if it does not forecast."""
+    if not hasattr(predictor, "with_steps"):
+        raise wrong("--steps", steps, "a run that forecasts, of the task next-vector", "leave it out")
+    forecaster: Predictor = predictor.with_steps(steps)
+    return forecaster
 
 
 def predict_one(predictor: "Predictor", item: Item, options: PredictionOptions) -> None:

@@ -15,8 +15,10 @@ from walking import flags, walk
 
 from regard.errors import InputError
 from regard.tasks import import_task
+from regard.tasks.data.vocabulary import TokenVocabulary
 from regard.tasks.speech.folder import read_folder
 from regard.tasks.speech.metrics import edit_distance
+from regard.tasks.speech.model import build_speech_model
 from regard.tasks.speech.predictor import SpeechPredictor
 from regard.tasks.speech.sound import read_sound
 from regard.tasks.speech.spoken_digits import DigitRecording, SpokenDigits
@@ -149,6 +151,21 @@ def test_a_folder_has_its_texts_in_a_table_or_beside(tmp_path: Path) -> None:
     (tmp_path / "a" / "10.wav").unlink()
     (tmp_path / "a" / "9.wav").unlink()
     assert read_folder(tmp_path / "a", RATE).notes == ("transcripts without a sound file: 1, such as that of 9.wav",)
+
+
+def test_all_of_another_folder_is_evaluated(tmp_path: Path) -> None:
+    for name in ("own", "other"):
+        folder_of(tmp_path / name, 12)
+        for number in range(12):
+            (tmp_path / name / f"{number}.txt").write_text(str(number))
+    config = import_task("speech").configure(None, (str(tmp_path / "own"),), {})
+    predictor = SpeechPredictor(config, TokenVocabulary((), "character"), build_speech_model(config, symbols=5))
+    found = {data: predictor.load_sets(data, "test") for data in (None, str(tmp_path / "own"), str(tmp_path / "other"))}
+    assert [{name: len(clips) for name, clips in sets.items()} for sets in found.values()] == [
+        {"test": 1},
+        {"test": 1},
+        {"other": 12},
+    ]
 
 
 def test_a_folder_may_say_what_is_held_out(tmp_path: Path) -> None:

@@ -16,12 +16,19 @@ VALIDATION = ("val", "dev")  # valid and validation begin so too
 
 def load_parallel_files(source: Path, target: Path) -> Corpus:
     """Read two aligned files, and hold out a part."""
-    return split_corpus(*read_aligned(source, target))
+    return describe_cut(split_corpus(*read_aligned(source, target)), f"{source.name} and {target.name}")
 
 
 def load_parallel_table(path: Path, columns: tuple[int, int] = (0, 1)) -> Corpus:
     """Read a file with a tab between sentence and translation, as Tatoeba has them, and hold out a part."""
-    return split_corpus(*read_table(path, columns))
+    return describe_cut(split_corpus(*read_table(path, columns)), path.name)
+
+
+def describe_cut(corpus: Corpus, name: str) -> Corpus:
+    """Return a corpus with a note on what was held out of its files."""
+    held_out = f"{len(corpus.validation):,} pairs for validation and {len(corpus.tests['test']):,} for the test"
+    note = f"held out of {name}: {held_out}, by a hash of their text; pairs that share a sentence stay together"
+    return replace(corpus, notes=(note, *corpus.notes))
 
 
 def load_parallel_folder(folder: Path, source: str, target: str) -> Corpus:

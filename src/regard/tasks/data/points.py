@@ -1,25 +1,40 @@
 """Points with a value each: the curve of the textbook, scikit-learn's diabetes, or any CSV."""
 
-import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.datasets.text import decode_text, shorten
 from regard.errors import wrong
-from regard.tasks.data.text_files import check_plain_file, read_decompressed
+from regard.tasks.data.columns import (
+    ColumnChoice,
+    InputColumn,
+    check_column,
+    describe_columns,
+    fill_missing,
+    find_kind,
+    parse_column,
+)
+from regard.tasks.data.csv_table import CsvTable, read_table
 
 Array = NDArray[np.float64]
+LEAST = 3  # points
 
 
 class Points(NamedTuple):
-    """Inputs with their names, and a value for each."""
+    """Inputs with their names, and a value for each, with the name of what it measures.
+
+    `columns` are those of a file, and `notes` say what was left out of it.
+    """
 
     inputs: Array
     values: Array
     names: tuple[str, ...]
+    target: str = "y"
+    columns: tuple[InputColumn, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def evaluate_curve(x: Array) -> Array:
@@ -40,55 +55,48 @@ def load_diabetes_points() -> Points:
     from sklearn.datasets import load_diabetes
 
     found = load_diabetes(scaled=False)
-    return Points(found.data.astype(np.float64), found.target.astype(np.float64), tuple(found.feature_names))
+    return Points(
+        found.data.astype(np.float64), found.target.astype(np.float64), tuple(found.feature_names), "progression"
+    )
 
 
-def read_points(path: Path, target: str) -> Points:
-    """Read a line of names, then a line of numbers for each point. The target is a column by name, or the last."""
-    names, rows = read_csv(path)
-    if target and target not in names:
-        raise wrong("data.target", target, f"a column of {path.name}: {', '.join(names)}", f"write {names[-1]}")
-    if len(names) < 2:
-        raise wrong("data", f"1 column in {path.name}", "at least 2, inputs and a value", "add the missing column")
-    column = names.index(target) if target else len(names) - 1
-    inputs = tuple(name for name in names if name != names[column])
-    return Points(np.delete(rows, column, axis=1), rows[:, column], inputs)
+def read_points(
+    path: Path, target: str = "", choice: ColumnChoice | None = None, columns: Sequence[InputColumn] | None = None
+) -> Points:
+    """Read points from a CSV file, with the columns that another file had if these are given.
+
+    The target is a column by name, or the last of those that are used.
+    """
+    table, choice = read_table(path), choice or ColumnChoice()
+    names = choice.select(table)
+    check_target(table, target, names)
+    target = target or names[-1]
+    found, notes = describe_columns(table, [name for name in names if name != target])
+    if columns is not None:
+        for column in columns:
+            check_column(column.name, table)
+        found, notes = list(columns), []
+    if not found:
+        got = f"1 column of use in {table.form}" if len(names) > 1 else f"1 column in {table.form}"
+        raise wrong("data", got, "at least 2, inputs and a value", "add the missing column, or check the separator")
+    values = parse_column(target, table.get_column(target), table)
+    known = ~np.isnan(values)
+    if not known.all():
+        notes.append(f"{int((~known).sum()):,} of {len(known):,} rows have no {target}: left out")
+    inputs = np.hstack([column.encode(table.get_column(column.name), table) for column in found])[known]
+    labels = tuple(name for column in found for name in column.inputs)
+    inputs, kept, more = fill_missing(inputs, labels, choice.missing)
+    if len(inputs) < LEAST:
+        raise wrong("data", f"{len(inputs)} points in {table.form}", f"at least {LEAST}", "add more")
+    return Points(inputs, values[known][kept], labels, target, tuple(found), (*notes, *more))
 
 
-def read_csv(path: Path) -> tuple[list[str], Array]:
-    """Return the names and the numbers of a CSV file; columns are numbered if the first line has no names."""
-    if not path.is_file():
-        check_plain_file(path)
-        raise wrong("data", f"no file {path}", "a CSV file", "check the path")
-    try:
-        lines = [line for line in csv.reader(decode_text(read_decompressed(path), path.name).splitlines()) if line]
-    except csv.Error as error:
-        raise wrong("data", f"{path.name} ({shorten(error)})", "a CSV file", "export it as CSV") from None
-    if not lines:
-        raise wrong("data", f"{path.name}, which is empty", "a line of names and lines of numbers", "check the file")
-    headed = not all(map(is_number, lines[0]))
-    names = lines[0] if headed else [f"column {number}" for number in range(1, len(lines[0]) + 1)]
-    rows = [parse_numbers(line, number, len(names), path) for number, line in enumerate(lines, 1) if number > headed]
-    if len(rows) < 3:
-        raise wrong("data", f"{len(rows)} points in {path.name}", "at least 3", "add more")
-    return names, np.array(rows)
-
-
-def parse_numbers(line: list[str], number: int, width: int, path: Path) -> list[float]:
-    """Return the numbers of a line; raise if it has other fields."""
-    if len(line) != width:
-        got = f"{len(line)} fields in line {number} of {path.name}"
-        raise wrong("data", got, f"{width}, as in the first line", "complete it or leave it out")
-    for field in line:
-        if not is_number(field):
-            got = f"{shorten(repr(field))} in line {number} of {path.name}"
-            raise wrong("data", got, "a number", "write a number, or leave the line out")
-    return [float(field) for field in line]
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a finite number."""
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False
+def check_target(table: CsvTable, target: str, names: Sequence[str]) -> None:
+    """Raise if the column to predict is not in the table, or does not hold numbers."""
+    if target:
+        check_column(target, table)
+    name = target or names[-1]
+    if find_kind(table.get_column(name)) != "number":
+        usable = [other for other in table.names if find_kind(table.get_column(other)) == "number"]
+        fix = f"set data.target to {' or '.join(usable)}" if usable else "use a table with a column of numbers"
+        raise wrong("data.target", f"{name}, which holds no numbers in {table.form}", "a column of numbers", fix)

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from regard.datasets.text import shorten
 from regard.errors import wrong
-from regard.tasks.data.points import read_csv
+from regard.tasks.data.columns import ColumnChoice, describe_columns, fill_missing, parse_column
+from regard.tasks.data.csv_table import read_table
 from regard.tasks.data.text_files import check_plain_file
 
 Array = NDArray[np.float64]
+USUAL_LENGTH = 25  # vectors of a sequence of a long series
 # What numpy raises at heads that it cannot read: they are lines of Python, and sizes of any length.
 BAD_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError, TypeError, KeyError, OverflowError, MemoryError,
              RecursionError, BadZipFile)  # fmt: skip
@@ -26,13 +28,15 @@ class VectorSequences(NamedTuple):
 
     `expected_position` is the position that has to be attended to (−1 if there is none); `floor` is the squared error
     that noise makes of the best prediction, if it is known; `shared` is how many vectors a sequence has in common with
-    the next one.
+    the next one; `names` are those of the numbers of a file, and `notes` say what was left out of it.
     """
 
     vectors: Array
     expected_position: NDArray[np.int64]
     floor: float | None = None
     shared: int = 0
+    names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def parts(self) -> list[slice]:
         """Return the ranges of training, validation and test sequences: three fifths, one and one of the time.
@@ -100,20 +104,61 @@ RULES: dict[str, Callable[[int, int, int, float, int], VectorSequences]] = {
 }
 
 
-def read_sequences(path: Path, length: int) -> VectorSequences:
+class Series(NamedTuple):
+    """The numbers of a file, `(moments, size)` or whole sequences `(items, length, size)`, with their names."""
+
+    values: Array
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_sequences(path: Path, length: int | None, choice: ColumnChoice | None = None) -> VectorSequences:
     """Read an array of sequences; or one long series, a row for each moment, as sequences that overlap."""
-    found = read_csv(path)[1] if path.suffix.lower() == ".csv" else read_npy(path)
-    found, shared = found[:, None] if found.ndim == 1 else found, 0
+    series = read_series(path, choice)
+    found, shared = series.values, 0
     if found.ndim == 2:
+        length = choose_length(len(found)) if length is None else length
         least, shared = max(5 * (length + 1), length + 9), length - 1
         if len(found) < least:
             expected = f"at least {least}, so that a fifth of them has sequences of {length}"
             raise wrong("data", f"{len(found)} rows in {path.name}", expected, "lower data.length, or add rows")
-        found = np.stack([found[start : start + length] for start in range(len(found) - length + 1)])
+        found = cut_windows(found, length)
     if found.ndim != 3 or found.shape[1] < 3 or len(found) < 10:
         expected = "(time, size), or (items, length, size) with at least 10 items of at least 3 vectors"
         raise wrong("data", f"an array of shape {found.shape} in {path.name}", expected, "reshape it")
-    return VectorSequences(found, np.full(len(found), -1), shared=shared)
+    return VectorSequences(found, np.full(len(found), -1), None, shared, series.names, series.notes)
+
+
+def cut_windows(values: Array, length: int) -> Array:
+    """Return all sequences of neighbors of a series."""
+    return np.stack([values[start : start + length] for start in range(len(values) - length + 1)])
+
+
+def choose_length(rows: int) -> int:
+    """Return the length of the sequences of a series: two dozen vectors to look at, or what the series has room for.
+
+    >>> choose_length(500), choose_length(60), choose_length(20)
+    (25, 11, 3)
+    """
+    return max(3, min(USUAL_LENGTH, rows // 5 - 1))
+
+
+def read_series(path: Path, choice: ColumnChoice | None = None) -> Series:
+    """Read the numbers of a CSV or .npy file, in its own units."""
+    if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        found = read_npy(path)
+        found = found[:, None] if found.ndim == 1 else found
+        return Series(found, tuple(f"number {place}" for place in range(1, found.shape[-1] + 1)))
+    table = read_table(path)
+    columns, notes = describe_columns(table, (choice or ColumnChoice()).select(table))
+    names = tuple(column.name for column in columns if not column.choices)
+    if not names:
+        raise wrong("data", f"no column of numbers in {table.form}", "at least one", "check the file and its separator")
+    notes = [note for note in notes if " categories (" not in note]
+    notes += [f"{column.name}: text, left out" for column in columns if column.choices]
+    values = np.stack([parse_column(name, table.get_column(name), table) for name in names], axis=1)
+    filled, _, more = fill_missing(values, names, "last")  # a row that is left out would shift time
+    return Series(filled, names, (*notes, *more))
 
 
 def read_npy(path: Path) -> Array:

@@ -14,14 +14,16 @@ class NextVectorData:
     """Sequences of vectors; the last of each is to be predicted from those before it."""
 
     source: str = "retrieval"  # retrieval, rotation, linear, or a file: .npy or CSV
-    length: int = 8  # vectors in a sequence, the one to predict included
+    length: int | None = None  # vectors in a sequence, the one to predict included; none: 8, of a long file 25
+    columns: tuple[str, ...] = ()  # of a CSV file; none: all that hold numbers
+    without: tuple[str, ...] = ()  # columns of a CSV file to leave out
     size: int = 8  # numbers in a vector of those that are generated
     items: int = 4000  # sequences that are generated
     noise: float = 0.1  # of those that are generated
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.length < 3:
+        if self.length is not None and self.length < 3:
             raise wrong("length", self.length, "at least 3: two to look at, one to predict", "use 8")
         check_even(self.size, "use 8")
         if self.items < 10:

@@ -2,34 +2,113 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from regard.errors import wrong
-from regard.tasks.next_vector.task import load_splits
+from regard.tasks.data.columns import ColumnChoice
+from regard.tasks.data.sequences import RULES, cut_windows, read_series
+from regard.tasks.next_vector.task import describe_unit, load_splits
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
-from regard.tasks.tensor_task import TensorPredictor, parse_item_number
+from regard.tasks.tensor_task import TensorPredictor, Tensors, TensorTask, parse_item_number
 
 SHOWN = 24  # sequences in the picture
+SHOWN_ROWS = 60  # known rows before a forecast
 
 
 class NextVectorPredictor(TensorPredictor):
-    """Predicts the last vector of a sequence."""
+    """Predicts the last vector of a sequence, and forecasts a series."""
+
+    def __init__(self, task: TensorTask, model: Any, steps: int = 1) -> None:
+        super().__init__(task, model)
+        self.steps = steps
+
+    def with_steps(self, steps: int) -> "NextVectorPredictor":
+        """Return the same predictor with forecasts of so many steps."""
+        if steps < 1:
+            raise wrong("steps", steps, "1 or more", "write --steps 12, say")
+        return NextVectorPredictor(self.task, self.model, steps)
+
+    @property
+    def choice(self) -> ColumnChoice:
+        """The columns of a file that are used."""
+        data = self.task.config.data
+        return ColumnChoice(data.columns, data.without)
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        sets = self.task.sets
-        if data is not None:
-            sets = load_splits(replace(self.task.config.data, source=data))
-            here, there = self.task.sets.validation[0].shape[2], sets.validation[0].shape[2]
-            if here != there:
-                raise wrong("data", f"vectors of {there} numbers", f"{here}, as in the run", "name data of that size")
-        known = {} if sets.floor is None else {"noise floor": sets.floor}
-        reports = self.task.evaluate_sets(self.model, sets.get_held_out(split))
+        own, source = self.task.sets, self.task.config.data.source
+        known = {} if own.floor is None else {"noise floor": own.floor}
+        if data is None or data == source or (Path(data).exists() and Path(data).resolve() == Path(source)):
+            sets = own.get_held_out(split)
+        elif data in RULES:
+            other = load_splits(replace(self.task.config.data, source=data))
+            sets, known = other.get_held_out(split), {"noise floor": other.floor}
+        else:
+            sets = {Path(data).name: self.load_file(Path(data))}
+        self.check_size(next(iter(sets.values()))[0].shape[2])
+        notes = [describe_unit(own.names)]
+        if own.names:
+            notes += [f"{name}: {self.describe_errors(items)}" for name, items in sets.items()]
+        reports = self.task.evaluate_sets(self.model, sets, notes)
         return {name: one._replace(metrics={**one.metrics, **known}) for name, one in reports.items()}
 
+    def check_size(self, size: int) -> None:
+        """Raise if vectors are not of the size of those that were learned from."""
+        own = self.task.sets.validation[0].shape[2]
+        if size != own:
+            raise wrong("data", f"vectors of {size} numbers", f"{own}, as in the run", "name data of that size")
+
+    def load_file(self, path: Path) -> Tensors:
+        """Return all sequences of another file, none of which was trained on, in the units of this run."""
+        length, values = self.task.sets.validation[0].shape[1], read_series(path, self.choice).values
+        if values.ndim == 2:
+            self.check_length(len(values), length, path)
+            values = cut_windows(values, length)
+        self.check_size(values.shape[2])
+        vectors = torch.from_numpy(self.task.sets.scale.normalize(values)).float()
+        return vectors, torch.full((len(vectors),), -1)
+
+    def check_length(self, rows: int, least: int, path: Path) -> None:
+        """Raise if a series is too short."""
+        if rows < least:
+            raise wrong("data", f"{rows} rows in {path.name}", f"at least {least}, as the run looks at", "add rows")
+
+    def describe_errors(self, items: Tensors) -> str:
+        """Return the root of the mean squared error of each column, in the units of the file."""
+        vectors, sets = items[0], self.task.sets
+        with torch.no_grad():
+            said = self.model(vectors[:, :-1]).vector
+        roots = (said - vectors[:, -1]).square().mean(0).sqrt().double().numpy() * sets.scale.spread
+        named = ", ".join(f"{name} {root:.4g}" for name, root in zip(sets.names, roots, strict=True))
+        return f"in the units of the file, the root of the mean squared error is {named}"
+
+    def forecast(self, path: Path) -> Prediction:
+        """Continue the series of a file, step by step, in its own units: each step sees those before it."""
+        sets, series = self.task.sets, read_series(path, self.choice)
+        length = sets.validation[0].shape[1] - 1
+        known = series.values
+        if known.ndim != 2:
+            raise wrong("item", f"an array of shape {known.shape} in {path.name}", "one series", "name a series")
+        self.check_size(known.shape[1])
+        self.check_length(len(known), length, path)
+        rows = torch.from_numpy(sets.scale.normalize(known[-length:])).float()
+        for _ in range(self.steps):
+            with torch.no_grad():
+                found = self.model(rows[None, -length:])
+            rows = torch.cat([rows, found.vector])
+        values = sets.scale.denormalize(rows[length:].double().numpy())
+        names = sets.names or series.names
+        lines = [[f"+{step}", *(f"{value:.6g}" for value in row)] for step, row in enumerate(values, 1)]
+        text = "\n".join("\t".join(line) for line in (["step", *names], *lines))
+        answer = {"series": str(path), "names": list(names), "forecast": values.tolist()}
+        return Prediction(text, answer, lambda: draw_series(known[-SHOWN_ROWS:], values, names))
+
     def predict(self, words: Sequence[str]) -> Prediction:
-        """Predict the last vector of a sequence of the test set, which is named by its number."""
+        """Predict the last vector of a sequence of the test set, by its number, or forecast the series of a file."""
+        if len(words) == 1 and not words[0].isdecimal():
+            return self.forecast(Path(words[0]))
         vectors, right = next(iter(self.task.sets.tests.values()))
         number = parse_item_number(words, len(vectors))
         with torch.no_grad():
@@ -54,3 +133,10 @@ class NextVectorPredictor(TensorPredictor):
         rows = [f"{first + row}" + (f" → {int(place)}" if place >= 0 else "") for row, place in enumerate(right)]
         columns = [str(place) for place in range(weights.shape[1])]
         return draw_alignment(weights.double().numpy(), columns, rows, "where the last vector looked")
+
+
+def draw_series(known: Any, forecast: Any, names: Sequence[str]) -> Any:
+    """Draw a series with its forecast."""
+    from regard.inspect.draw.forecast import draw_forecast
+
+    return draw_forecast(known, forecast, names)

@@ -1,6 +1,6 @@
 """The seven steps of attention, one after another, and how they are trained and measured."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,8 @@ from regard.algebra.aggregates import Argmax
 from regard.algebra.catalog import Sizes
 from regard.compute.attend import AttentionResult
 from regard.layers.positions import Sinusoidal
+from regard.tasks.data.columns import ColumnChoice
+from regard.tasks.data.scale import Scale
 from regard.tasks.data.sequences import RULES, VectorSequences, read_sequences
 from regard.tasks.mechanisms import build_catalog_mechanism
 from regard.tasks.next_vector.config import NextVectorData, NextVectorModel
@@ -20,6 +22,7 @@ from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask
 from regard.training import Goal, Loss
 
 BEST = Argmax()
+USUAL_LENGTH = 8  # vectors of a sequence that is generated
 
 
 class NextVectorOutput(NamedTuple):
@@ -65,6 +68,11 @@ class NextVectorTask(TensorTask):
 
     goal = Goal("error", "lower")
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is worth knowing about the sequences, and the unit of the figures."""
+        return (*super().notes, describe_unit(self.sets.names))
+
     def model(self) -> SevenSteps:
         _, length, size = self.sets.validation[0].shape
         return SevenSteps(size, length - 1, self.config.model)
@@ -86,28 +94,45 @@ class NextVectorTask(TensorTask):
         return {"items": float(len(wanted)), **sums}
 
 
+def describe_unit(names: Sequence[str]) -> str:
+    """Return what the figures are."""
+    if not names:
+        return "error, last value, mean: squared error of a number of the next vector"
+    return f"error, last value, mean: squared error of {', '.join(names)}, each in deviations of its training rows"
+
+
 @dataclass(frozen=True, slots=True)
 class SequenceSplits(DataSplits):
-    """Sequences, and the squared error that noise makes of the best prediction, if it is known."""
+    """Sequences, and the squared error that noise makes of the best prediction, if it is known.
+
+    Those of a file have the names of its columns, and the scale that leads back to its units.
+    """
 
     floor: float | None = None
+    names: tuple[str, ...] = ()
+    scale: Scale | None = None
 
 
 def load_splits(data: NextVectorData) -> SequenceSplits:
     """Return sequences by a rule or from a file, the last fifth for tests and the fifth before for validation."""
     if data.source in RULES:
-        found = RULES[data.source](data.items, data.length, data.size, data.noise, data.seed)
+        length = USUAL_LENGTH if data.length is None else data.length
+        found = RULES[data.source](data.items, length, data.size, data.noise, data.seed)
+        scale = Scale(np.zeros(data.size), np.ones(data.size))
     else:
-        found = standardize(read_sequences(Path(data.source), data.length))
+        found = read_sequences(Path(data.source), data.length, ColumnChoice(data.columns, data.without))
+        scale = fit_scale(found)
+    found = found._replace(vectors=scale.normalize(found.vectors))
     parts = [to_tensors(found, part) for part in found.parts()]
-    return SequenceSplits(lambda _: parts[0], parts[1], {"test": parts[2]}, floor=found.floor)
+    own: dict[str, Any] = {"floor": found.floor, "names": found.names, "scale": scale, "notes": found.notes}
+    return SequenceSplits(lambda _: parts[0], parts[1], {"test": parts[2]}, **own)
 
 
-def standardize(found: VectorSequences) -> VectorSequences:
-    """Return a file's numbers shifted and scaled so that the training vectors have mean 0 and deviation 1."""
+def fit_scale(found: VectorSequences) -> Scale:
+    """Return the scale in which the training vectors have mean 0 and deviation 1; a constant number is only shifted."""
     known = found.vectors[found.parts()[0]].reshape(-1, found.vectors.shape[-1])
     spread = known.std(0)
-    return found._replace(vectors=(found.vectors - known.mean(0)) / np.where(spread > 0, spread, 1.0))
+    return Scale(known.mean(0), np.where(spread > 0, spread, 1.0))
 
 
 def to_tensors(found: VectorSequences, part: slice) -> Tensors:

@@ -11,7 +11,8 @@ class RegressionDefinition(TensorTaskDefinition[RegressionConfig]):
 
     config_type, task_type, predictor_type = RegressionConfig, RegressionTask, RegressionPredictor
     presets = PRESETS
-    data_help = "DATA is curve (the textbook's, noisy), diabetes (of scikit-learn), or a CSV file with a line of names."
+    data_help = """DATA is curve (the textbook's, noisy), diabetes (of scikit-learn), or a CSV file: any separator, with
+decimal points or commas; text is used as categories, dates are left out."""
     data_field = "source"
     run_name = "regression-{data}"
 

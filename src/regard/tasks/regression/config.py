@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
+from regard.tasks.data.columns import ColumnChoice
 from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
 from regard.training.settings import check_not_negative
 
@@ -15,6 +16,9 @@ class RegressionData:
 
     source: str = "curve"  # curve, diabetes, or a CSV file
     target: str = ""  # the column to predict; the last where none is named
+    columns: tuple[str, ...] = ()  # of a file to predict from; none: all but the target
+    without: tuple[str, ...] = ()  # columns of a file to leave out
+    missing: Literal["drop", "mean"] = "drop"  # rows without a value; or the mean of the column is filled in
     points: int = 50  # of the curve
     noise: float = 0.5  # of the curve
     seed: int = 1  # of the curve, and of which points are held out
@@ -27,6 +31,12 @@ class RegressionData:
             raise wrong("held_out", self.held_out, "a share between 0 and 0.5", "use 0.2")
         check_not_negative("noise", self.noise)
         check_not_negative("seed", self.seed)
+
+    @property
+    def choice(self) -> ColumnChoice:
+        """The columns of a file that are used."""
+        only = (*self.columns, self.target) if self.columns and self.target else self.columns
+        return ColumnChoice(only, self.without, self.missing)
 
 
 @dataclass(frozen=True, slots=True)

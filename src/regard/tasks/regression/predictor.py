@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,15 @@ import torch
 from torch import Tensor
 
 from regard.compute.attend import AttentionResult
-from regard.errors import wrong
-from regard.tasks.data.points import is_number
+from regard.errors import find_nearest, wrong
+from regard.tasks.data.columns import InputColumn
+from regard.tasks.data.csv_table import DECIMAL_MARKS, parse_number
+from regard.tasks.data.points import read_points
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
-from regard.tasks.regression.task import KnownPoints, load_known_points
+from regard.tasks.regression.task import KnownPoints, describe_unit, load_known_points, to_tensors
 from regard.tasks.tensor_task import TensorPredictor, Tensors
+
+GENERATED = ("curve", "diabetes")
 
 
 class RegressionPredictor(TensorPredictor):
@@ -21,28 +26,38 @@ class RegressionPredictor(TensorPredictor):
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         """Return mean squared errors of three ways: the average of all points, the fixed bandwidth, the learned one."""
-        sets = self.task.sets if data is None else self.load_other(data)
+        own, source = self.task.sets, self.task.config.data.source
+        if data is None or data == source or (Path(data).exists() and Path(data).resolve() == Path(source)):
+            sets = own.get_held_out(split)
+        elif data in GENERATED:
+            sets = self.convert(load_known_points(replace(self.task.config.data, source=data)), split)
+        else:
+            sets = {Path(data).name: self.load_file(Path(data))}
         bandwidth = ", ".join(f"{bandwidth:.3f}" for bandwidth in self.model.bandwidth.tolist())
-        return self.task.evaluate_sets(self.model, sets.get_held_out(split), [f"bandwidth {bandwidth}"])
+        return self.task.evaluate_sets(self.model, sets, [describe_unit(own.target), f"bandwidth {bandwidth}"])
 
-    def load_other(self, data: str) -> KnownPoints:
-        """Return the points of another file in the units of this run."""
-        known = load_known_points(replace(self.task.config.data, source=data))
-        if known.names != self.task.sets.names:
-            expected = f"the inputs {', '.join(self.task.sets.names)}"
-            raise wrong("data", f"{', '.join(known.names)} in {data}", expected, "name a file with the same columns")
+    def load_file(self, path: Path) -> Tensors:
+        """Return all points of another file, none of which was trained on, in the units of this run."""
+        own, data = self.task.sets, self.task.config.data
+        found = read_points(path, own.target, replace(data, target=own.target).choice, own.columns)
+        return to_tensors(found.inputs, found.values, (own.inputs, own.values))
+
+    def convert(self, known: KnownPoints, split: HeldOutSplit) -> dict[str, Tensors]:
+        """Return the held-out points of other data in the units of this run."""
         own = self.task.sets
-
-        def convert(part: Tensors) -> Tensors:
-            number, inputs, values = part
-            return (
+        if known.names != own.names:
+            expected = f"the inputs {', '.join(own.names)}"
+            raise wrong("data", ", ".join(known.names), expected, "name a file with the same columns")
+        parts = known.get_held_out(split)
+        scale = known.inputs, known.values
+        return {
+            name: (
                 number,
-                own.inputs.normalize(known.inputs.denormalize(inputs)),
-                own.values.normalize(known.values.denormalize(values)),
+                own.inputs.normalize(scale[0].denormalize(inputs)),
+                own.values.normalize(scale[1].denormalize(values)),
             )
-
-        tests = {name: convert(part) for name, part in known.tests.items()}
-        return replace(known, validation=convert(known.validation), tests=tests)
+            for name, (number, inputs, values) in parts.items()
+        }
 
     def predict(self, words: Sequence[str]) -> Prediction:
         known = self.task.sets
@@ -50,7 +65,7 @@ class RegressionPredictor(TensorPredictor):
         with torch.no_grad():
             found = self.model.attend_three_ways(known.inputs.normalize(new))
         values = {name: float(known.values.denormalize(one.output[0])) for name, one in found.items()}
-        text = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
+        text = f"{known.target}: " + "  ".join(f"{name} {value:.4g}" for name, value in values.items())
         given = dict(zip(known.names, new[0].tolist(), strict=True))
         return Prediction(text, {"inputs": given, **values}, self.draw_fits, self.build_map(found))
 
@@ -68,11 +83,15 @@ class RegressionPredictor(TensorPredictor):
         if not words:
             first: Tensor = known.inputs.denormalize(next(iter(known.tests.values()))[1][:1])
             return first
-        numbers = [word for part in words for word in part.replace(",", " ").split()]
-        if len(numbers) != len(known.names) or not all(map(is_number, numbers)):
-            expected = f"{len(known.names)} numbers: {', '.join(known.names)}"
+        columns = known.columns or [InputColumn(name) for name in known.names]
+        fields = list(words)
+        if len(fields) != len(columns):  # 50,20 are two numbers, unless a comma is one's decimal mark
+            fields = [field for word in words for field in word.replace(",", " ").split()]
+        if len(fields) != len(columns):
+            expected = f"{len(columns)} values: {', '.join(column.name for column in columns)}"
             raise wrong("item", " ".join(words), expected, "write them in this order")
-        return torch.tensor([[float(number) for number in numbers]])
+        pairs = zip(columns, fields, strict=True)
+        return torch.tensor([[number for column, field in pairs for number in parse_input(column, field)]])
 
     def draw_fits(self) -> Any:
         """Draw all fits, and the weights of each."""
@@ -103,3 +122,16 @@ class RegressionPredictor(TensorPredictor):
 
 def to_array(column: Tensor) -> Any:
     return column[:, 0].numpy().astype(np.float64)
+
+
+def parse_input(column: InputColumn, field: str) -> list[float]:
+    """Return what was typed for a column as numbers."""
+    if column.choices:
+        if field not in column.choices:
+            fix = f"write {find_nearest(field, column.choices)}"
+            raise wrong(column.name, field, f"one of {', '.join(column.choices)}", fix)
+        return [float(field == choice) for choice in column.choices]
+    found = [number for mark in DECIMAL_MARKS if (number := parse_number(field, mark)) is not None]
+    if not found:
+        raise wrong(column.name, field, "a number", "write a number")
+    return found[:1]

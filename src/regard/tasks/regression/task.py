@@ -1,9 +1,9 @@
 """Nadaraya–Watson regression: its points, its model, and how it is trained and measured."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,24 +13,13 @@ from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Full, Mask
 from regard.compute.attend import AttentionResult
 from regard.errors import wrong
+from regard.tasks.data.columns import InputColumn
 from regard.tasks.data.points import Points, evaluate_curve, load_diabetes_points, read_points, sample_curve
+from regard.tasks.data.scale import Scale
 from regard.tasks.mechanisms import build_catalog_mechanism
 from regard.tasks.regression.config import RegressionData, RegressionModel
 from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask
 from regard.training import Goal, Loss
-
-
-class Scale(NamedTuple):
-    """A change of units: those of a file to numbers of about 1, and back."""
-
-    center: Tensor
-    spread: Tensor
-
-    def normalize(self, values: Tensor) -> Tensor:
-        return (values - self.center) / self.spread
-
-    def denormalize(self, values: Tensor) -> Tensor:
-        return values * self.spread + self.center
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +29,8 @@ class KnownPoints(DataSplits):
     names: tuple[str, ...]
     inputs: Scale
     values: Scale
+    target: str = "y"
+    columns: tuple[InputColumn, ...] = ()
 
 
 class KernelRegression(nn.Module):
@@ -104,6 +95,11 @@ class RegressionTask(TensorTask):
         error = (model.attend(inputs, others).output - values).square().sum()
         return Loss(error, len(own))
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is worth knowing about the points, and the unit of the figures."""
+        return (*super().notes, describe_unit(self.sets.target))
+
     def digest_items(self, tensors: Tensors) -> list[str]:
         """Leave out the number of a point, which is not part of its content."""
         return super().digest_items(tensors[1:])
@@ -119,6 +115,11 @@ class RegressionTask(TensorTask):
         return {"items": float(len(values)), **errors}
 
 
+def describe_unit(target: str) -> str:
+    """Return what the figures are."""
+    return f"average, fixed, learned: squared error of {target}, the mean over the points"
+
+
 def load_known_points(data: RegressionData) -> KnownPoints:
     """Return the points of this name, split into training, validation and test points."""
     if data.source == "curve":
@@ -127,9 +128,10 @@ def load_known_points(data: RegressionData) -> KnownPoints:
         new = grid[::2], evaluate_curve(grid[::2, 0])
         plain = Scale(torch.zeros(1), torch.ones(1))
         checked = grid[1::2], evaluate_curve(grid[1::2, 0])
-        return build_known_points(found.names, (found.inputs, found.values), checked, new, (plain, plain))
-    found = load_diabetes_points() if data.source == "diabetes" else read_points(Path(data.source), data.target)
-    return split_points(found, data)
+        return build_known_points(found, [(found.inputs, found.values), checked, new], (plain, plain))
+    if data.source == "diabetes":
+        return split_points(load_diabetes_points(), data)
+    return split_points(read_points(Path(data.source), data.target, data.choice), data)
 
 
 def split_points(found: Points, data: RegressionData) -> KnownPoints:
@@ -144,7 +146,7 @@ def split_points(found: Points, data: RegressionData) -> KnownPoints:
     inputs = fit_scale(torch.from_numpy(found.inputs[rest]).float())
     values = fit_scale(torch.from_numpy(found.values[rest, None]).float())
     parts = [(found.inputs[part], found.values[part]) for part in (rest, validation, test)]
-    return build_known_points(found.names, parts[0], parts[1], parts[2], (inputs, values))
+    return build_known_points(found, parts, (inputs, values))
 
 
 def fit_scale(values: Tensor) -> Scale:
@@ -153,15 +155,14 @@ def fit_scale(values: Tensor) -> Scale:
     return Scale(values.mean(0), torch.where(spread > 0, spread, torch.ones_like(spread)))
 
 
-def build_known_points(
-    names: tuple[str, ...], training: Any, validation: Any, test: Any, scales: tuple[Scale, Scale]
-) -> KnownPoints:
+def build_known_points(found: Points, parts: Sequence[Any], scales: tuple[Scale, Scale]) -> KnownPoints:
+    """Return the inputs and values of training, validation and test as tensors in the units of these scales."""
+    train, validation, test = (to_tensors(inputs, values, scales) for inputs, values in parts)
+    own: dict[str, Any] = {"names": found.names, "target": found.target, "columns": found.columns, "notes": found.notes}
+    return KnownPoints(lambda _: train, validation, {"test": test}, inputs=scales[0], values=scales[1], **own)
+
+
+def to_tensors(inputs: Any, values: Any, scales: tuple[Scale, Scale]) -> Tensors:
     """Return arrays as tensors, numbered, in the units of these scales."""
-
-    def to_tensors(part: Any) -> Tensors:
-        inputs, values = torch.from_numpy(part[0]).float(), torch.from_numpy(part[1]).float()[:, None]
-        return torch.arange(len(values)), scales[0].normalize(inputs), scales[1].normalize(values)
-
-    train, tests = to_tensors(training), {"test": to_tensors(test)}
-    inputs, values = scales
-    return KnownPoints(lambda _: train, to_tensors(validation), tests, names=names, inputs=inputs, values=values)
+    points, column = torch.from_numpy(inputs).float(), torch.from_numpy(values).float()[:, None]
+    return torch.arange(len(column)), scales[0].normalize(points), scales[1].normalize(column)

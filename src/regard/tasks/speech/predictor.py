@@ -38,9 +38,14 @@ class SpeechPredictor:
 
     def load_sets(self, data: str | None, split: HeldOutSplit) -> Mapping[str, Sequence[Clip]]:
         """Return the clips to evaluate on, by the names of their sets."""
-        named = self.config.data if data is None else replace(self.config.data, sounds=data)
-        sounds = open_sounds(named, self.config.features.rate)
-        return select_held_out(sounds, split, "sounds", self.run if data is None else None)
+        own = self.config.data
+        is_own = data is None or data == own.sounds or Path(data).resolve() == Path(own.sounds)
+        sounds = open_sounds(own if data is None else replace(own, sounds=data), self.config.features.rate)
+        if is_own or sounds.endless or not sounds.cut:
+            return select_held_out(sounds, split, "sounds", self.run if is_own else None)
+        # Nothing of another folder was trained on: all of it is measured, unless it says itself what is for tests.
+        parts = (sounds.load_training(0), sounds.validation, *sounds.tests.values())
+        return {Path(str(data)).name: [clip for part in parts for clip in part]}
 
     def evaluate_clips(self, clips: Sequence[Clip]) -> EvaluationReport:
         """Return error rates of symbols and words, and the share of right clips. Too long clips are all errors."""
