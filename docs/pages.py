@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "build" / "docs" / "cache"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"^!\[(.+)\]\(figure\)$", re.MULTILINE)
+LINE_END = re.compile(r"(?<=[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef”])\n *(?=[\u4e00-\u9fff“（《])")
 CODE = re.compile(r"^\{\{ code (\d+) \}\}$", re.MULTILINE)
 
 
@@ -122,7 +123,12 @@ def render_chinese(name: str, text: str, english: str, outcomes: list[Outcome], 
     whole = CODE.sub(
         lambda found: f"```python\n{blocks[int(found[1]) - 1]}```{_show_printed(outcomes[int(found[1]) - 1])}", text
     )
-    return _show_figures(name, whole, BLOCK, outcomes, folder)
+    return _show_figures(name, join_lines(whole), BLOCK, outcomes, folder)
+
+
+def join_lines(text: str) -> str:
+    """Join the lines of a Chinese paragraph: a browser would show their ends as spaces."""
+    return LINE_END.sub("", text)
 
 
 def _show_printed(outcome: Outcome) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pages
 import results
+from doctests import part_formulas
 
 ROOT = pages.ROOT
 MADE = ROOT / "build" / "docs" / "pages"
@@ -51,6 +52,8 @@ CHINESE_MODULES = {
     "testing": "检验自己的部件",
 }
 STYLE = """
+.md-grid { max-width: 72rem; }
+.md-typeset pre > code { font-size: 0.72rem; }
 .formula math { font-size: 1.1em; }
 div.formula { overflow-x: auto; margin: 1em 0; }
 .md-typeset img[src$=".svg"] { background: white; padding: 0.3em; }
@@ -111,7 +114,9 @@ def copy_records() -> None:
         text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
         for language in ("en", "zh"):
             folder = MADE / language / "records"
-            own = re.sub(r"(!?)\[([^\]]*)\]\(([^)#]+)(#[^)]*)?\)", lambda found, to=folder: _relink(found, to), text)
+            own = part_formulas(
+                re.sub(r"(!?)\[([^\]]*)\]\(([^)#]+)(#[^)]*)?\)", lambda found, to=folder: _relink(found, to), text)
+            )
             note = "本页由程序写成：数字来自记录，公式来自源码，故用英文。"
             write(
                 folder / f"{name}.md",

@@ -92,3 +92,9 @@ def test_formulas_become_mathml() -> None:
     )
     assert "<math" in made
     assert "arithmatex" not in made
+
+
+def test_lines_of_a_chinese_paragraph_are_joined() -> None:
+    """Not those of lists and tables, nor where a word of another script begins."""
+    joined = pages.join_lines("一二，\n三四\n- 五\n  六\n| 七 |\n八 \nabc\n")
+    assert joined == "一二，三四\n- 五六\n| 七 |\n八 \nabc\n"
