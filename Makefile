@@ -44,7 +44,7 @@ $(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@touch $(DEMO_STAMP) $@
 
 demo: $(DEMO_STAMP) ## see it work
-	$(BIN)/regard demo
+	$(BIN)/regard demo --output regard-demo.png
 
 test: $(TEST_STAMP) ## every test and doctest
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)

@@ -1,6 +1,7 @@
 """The command line as a user has it: a real process, its output and its exit code."""
 
 import contextlib
+import json
 import os
 import pty
 import re
@@ -18,6 +19,7 @@ from regard.cli.descriptions import describe_family, select_families
 from regard.cli.fields import describe_fields
 from regard.cli.train import show_help
 from regard.tasks import TASKS, import_task
+from regard.training.lock import hold_lock
 
 RIGHT = """
 import torch
@@ -266,7 +268,9 @@ def test_verify_finds_a_wrong_gradient(tmp_path: Path) -> None:
 
 
 def test_demo_draws_its_picture(tmp_path: Path) -> None:
-    done = regard("demo", "regression", folder=tmp_path)
+    assert regard("demo", "regression", folder=tmp_path).returncode == 0
+    assert not list(tmp_path.iterdir())
+    done = regard("demo", "regression", "--output", "regard-demo.png", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     picture = (tmp_path / "regard-demo.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
@@ -275,12 +279,52 @@ def test_demo_draws_its_picture(tmp_path: Path) -> None:
         assert kernel in done.stdout
 
 
+def test_runs_are_listed_with_what_is_known_of_them(tmp_path: Path) -> None:
+    fields = (
+        "--stop.steps",
+        "3",
+        "--every.evaluate",
+        "2",
+        "--data.items",
+        "40",
+        "--data.held_out",
+        "4",
+        "--threads",
+        "1",
+    )
+    done = regard("train", "inversion", "sort", *fields, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "runs" / "damaged").mkdir()
+    (tmp_path / "runs" / "damaged" / "versions.json").write_text("{}")
+    lines = [json.loads(line) for line in regard("runs", "--json", folder=tmp_path).stdout.splitlines()]
+    good = next(line for line in lines if line["task"])
+    assert (good["task"], good["data"], good["step"], good["training"]) == ("inversion", "sort", 3, False)
+    assert good["goal"] == "exact"
+    assert good["best"] is not None
+    assert 0 <= good["age"] < 600
+    assert next(line for line in lines if not line["task"])["error"].startswith("run: got runs/damaged")
+    with hold_lock(tmp_path / good["run"]):
+        assert "training now" in regard("runs", good["run"], folder=tmp_path).stdout
+    none = regard("runs", "elsewhere", folder=tmp_path)
+    assert none.stderr.startswith("regard: folder: got no folder elsewhere, expected a folder with runs; fix: name the")
+
+
+def test_show_says_which_attention_it_is_and_writes_nothing(tmp_path: Path) -> None:
+    fields = ("--stop.steps", "1", "--data.items", "40", "--data.held_out", "4", "--threads", "1", "--folder", "run")
+    assert regard("train", "inversion", *fields, folder=tmp_path).returncode == 0
+    shown = regard("show", "run", "abc", folder=tmp_path)
+    assert "attention of the decoder over the sequence; █ is 1, the largest weight is 0." in shown.stdout
+    positions = regard("show", "positions", "--length", "5", "--dim", "8", folder=tmp_path)
+    assert "blank is -1, █ is 1" in positions.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
 def test_a_missing_extra_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "matplotlib").mkdir()
     (tmp_path / "matplotlib" / "__init__.py").write_text(
         "raise ModuleNotFoundError('No module named matplotlib', name='matplotlib')"
     )
-    done = regard("demo", "regression", folder=tmp_path)  # python -m puts the folder first
+    done = regard("demo", "regression", "--output", "x.png", folder=tmp_path)  # python -m puts the folder first
     assert done.returncode == 2
     assert (
         done.stderr

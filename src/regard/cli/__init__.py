@@ -23,6 +23,9 @@ app.command("regard.cli.verify:verify", help="Compare every code path with the d
 # These read their own flags, which depend on the task.
 OWN_FLAGS: dict[str, Any] = {"help_flags": [], "version_flags": []}
 app.command("regard.cli.train:train", help="Train a model for a task: regard train lists them.", **OWN_FLAGS)
+app.command(
+    "regard.cli.run_list:show_runs", name="runs", help="List runs: task, data, best value, age, training or not."
+)
 app.command("regard.cli.resume:resume", help="Go on with a run from its last checkpoint.")
 app.command("regard.cli.dispatch:evaluate", help="Say how good a run is on held-out data.", **OWN_FLAGS)
 app.command("regard.cli.dispatch:predict", help="Ask a run about one thing.", **OWN_FLAGS)

@@ -29,7 +29,7 @@ def compare(
     parameters: int = 16384,
     lengths: Annotated[tuple[int, ...], Parameter(consume_multiple=True, negative="")] = (16, 64, 256, 1024),
     seeds: int = 3,
-    output: Path = Path("compare.png"),
+    output: Path | None = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare convolution, recurrence and self-attention at equal parameters, or mechanisms on one task.
@@ -58,7 +58,7 @@ def compare(
         compare_mechanisms(what, seeds, as_json)
 
 
-def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_json: bool) -> None:
+def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path | None, as_json: bool) -> None:
     """Measure each kind of layer at each length, then draw and print it beside its formulas."""
     from regard.inspect.draw.complexity import draw_complexity
     from regard.inspect.draw.output import save_figure
@@ -69,7 +69,9 @@ def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_j
     lengths = tuple(sorted(set(lengths)))
     curves = measure_curves(parameters, lengths)
     measured = {name: curve.measured for name, curve in curves.items()}
-    save_figure(draw_complexity(lengths, measured, {name: curve.expected for name, curve in curves.items()}), output)
+    if output is not None:
+        expected = {name: curve.expected for name, curve in curves.items()}
+        save_figure(draw_complexity(lengths, measured, expected), output)
     if as_json:
         widths = {name: curve.width for name, curve in curves.items()}
         print(json.dumps({"lengths": lengths, "widths": widths, "layers": measured}))
@@ -77,7 +79,7 @@ def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path, as_j
         show_layers(lengths, curves, output)
 
 
-def show_layers(lengths: tuple[int, ...], curves: "dict[str, Curve]", output: Path) -> None:
+def show_layers(lengths: tuple[int, ...], curves: "dict[str, Curve]", output: Path | None) -> None:
     """Print a table for each quantity."""
     from regard.models.complexity import FORMULAS, estimate_exponent
 
@@ -92,7 +94,8 @@ def show_layers(lengths: tuple[int, ...], curves: "dict[str, Curve]", output: Pa
         f"{name} n^{estimate_exponent(lengths, curve.measured['operations']):.2f}" for name, curve in curves.items()
     )
     console.print(f"\noperations grow, over the last two lengths, as {powers}")
-    console.print(f"picture: {output}", markup=False)
+    if output is not None:
+        console.print(f"picture: {output}", markup=False)
 
 
 def format_number(value: float) -> str:

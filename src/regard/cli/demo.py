@@ -7,7 +7,7 @@ from typing import Literal
 def demo(
     kind: Literal["translation", "regression"] = "translation",
     *,
-    output: Path = Path("regard-demo.png"),
+    output: Path | None = None,
     seed: int = 1,
     folder: Path | None = None,
 ) -> None:
@@ -18,11 +18,11 @@ def demo(
     kind
         translation, or regression: a curve fitted by attention three ways.
     output
-        Where the picture goes.
+        A picture (.png, .svg, .pdf) as well.
     seed
         Of everything that is drawn at random.
     folder
-        Keep the two runs here; otherwise only the picture is kept.
+        Keep the two runs here; otherwise they are removed.
     """
     if kind == "regression":
         from regard.cli.demo_regression import run_regression_demo

@@ -8,7 +8,7 @@ from rich.table import Table
 from regard.cli.output import open_console
 
 
-def run_regression_demo(output: Path, seed: int) -> None:
+def run_regression_demo(output: Path | None, seed: int) -> None:
     """Fit a noisy curve by attention three ways and draw what each prediction looked at."""
     import numpy as np
 
@@ -30,5 +30,6 @@ def run_regression_demo(output: Path, seed: int) -> None:
         table.add_row(kernel, f"{model.bandwidth_:.2f}", f"{np.mean((values - evaluate_curve(new)) ** 2):.3f}")
     console = open_console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
-    save_figure(draw_regression((x, y), new, evaluate_curve(new), fits), output)
-    console.print(f"picture: {output}")
+    if output is not None:
+        save_figure(draw_regression((x, y), new, evaluate_curve(new), fits), output)
+        console.print(f"picture: {output}")

@@ -46,7 +46,7 @@ class DemoModel(NamedTuple):
         return [one.first.text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
 
 
-def run_translation_demo(output: Path, seed: int, folder: Path | None) -> None:
+def run_translation_demo(output: Path | None, seed: int, folder: Path | None) -> None:
     """Train both at once, compare them on numbers that neither has seen, and draw an alignment."""
     from regard.tasks.data import open_text
 
@@ -154,7 +154,7 @@ def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[Senten
     return table
 
 
-def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path, console: Console) -> None:
+def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path | None, console: Console) -> None:
     """Draw the alignment of the longest of the short sentences that are translated right."""
     from regard.inspect.draw.alignment import draw_alignment
     from regard.inspect.draw.output import save_figure
@@ -165,5 +165,6 @@ def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path
     source, best = one.found[place].source, one.found[place].first
     if best.weights is not None:
         console.print(render_heat_map(best.weights.tolist(), source, best.tokens, console.width), soft_wrap=True)
+    if best.weights is not None and output is not None:
         save_figure(draw_alignment(best.weights.numpy(), source, best.tokens, "where each word looked"), output)
         console.print(f"picture: {output}", markup=False)

@@ -3,11 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+
 from regard.cli.output import open_console
 from regard.cli.runs import LoadFlags, LoadOptions
+from regard.errors import wrong
 
 if TYPE_CHECKING:
-    pass
+    from regard.tasks.prediction import LabeledWeights
 
 
 def show(
@@ -38,14 +41,23 @@ def show(
         prediction.save(html)
         console.print(f"page: {html}", markup=False)
         return
-    if output is None and prediction.map is not None:
-        from regard.inspect.draw.terminal import render_heat_map
-
-        console.print(render_heat_map(*prediction.map, console.width), soft_wrap=True)
+    if output is None:
+        if prediction.map is None:
+            prediction.draw()  # raises if there is no attention at all
+            raise wrong("show", "attention that is no table", "a picture of it", "write --output picture.png")
+        print_map(prediction.map, console)
         return
-    output = output or Path(f"{run.resolve().name}.png")
     prediction.save(output)
     console.print(f"picture: {output}", markup=False)
+
+
+def print_map(shown: "LabeledWeights", console: Console) -> None:
+    """Print weights in the terminal, under a line that says which they are and how dark the largest is."""
+    from regard.inspect.draw.terminal import describe_scale, render_heat_map
+
+    weights, columns, rows, title = shown
+    console.print(f"{title or 'attention'}; {describe_scale(weights)}", markup=False)
+    console.print(render_heat_map(weights, columns, rows, console.width), soft_wrap=True)
 
 
 def choose_outputs(output: Path | None, html: Path | None) -> tuple[Path | None, Path | None]:

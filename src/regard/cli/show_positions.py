@@ -1,12 +1,16 @@
 """`regard show positions`: what sinusoidal positions look like, and that a shift is a rotation."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from regard.cli.output import open_console
 from regard.errors import wrong
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from torch import Tensor
 
 
 def show(
@@ -15,7 +19,7 @@ def show(
     length: int = 60,
     dim: int = 32,
     shift: int = 7,
-    output: Path = Path("positions.png"),
+    output: Path | None = None,
 ) -> None:
     """Draw sinusoidal positions as a heat map and as curves, and check that moving on is a rotation.
 
@@ -28,20 +32,33 @@ def show(
     shift
         How far to move on for the check.
     output
-        The picture (.png, .svg, .pdf).
+        A picture (.png, .svg, .pdf), with the curves, instead of the map in the terminal.
     """
     if length < 2:
         raise wrong("--length", length, "at least 2", "write --length 60")
     from regard.inspect.draw.output import save_figure
-    from regard.inspect.draw.positions import draw_positions
     from regard.layers.positions import rotation, sinusoids
 
     table = sinusoids(length, dim)
     turned = table @ rotation(shift, dim).T
     difference = float((turned - sinusoids(length, dim, start=shift)).abs().max())
-    save_figure(draw_positions(table.numpy(), "sinusoidal positions"), output)
     console = open_console()
+    if output is None:
+        print_positions(table, console)
     holds = "holds" if difference < 1e-9 else "does not hold"
     line = f"p[i + {shift}] = R p[i] for all {length} positions: {holds}, largest difference {difference:.1e}"
     console.print(line, markup=False)
-    console.print(f"picture: {output}", markup=False)
+    if output is not None:
+        from regard.inspect.draw.positions import draw_positions
+
+        save_figure(draw_positions(table.numpy(), "sinusoidal positions"), output)
+        console.print(f"picture: {output}", markup=False)
+
+
+def print_positions(table: "Tensor", console: "Console") -> None:
+    """Print a row for each position; the numbers are from -1 to 1, the darkest is 1."""
+    from regard.inspect.draw.terminal import render_heat_map
+
+    rows, columns = (tuple(map(str, range(size))) for size in table.shape)
+    console.print("sinusoidal positions: a row for each, a column for each number; blank is -1, █ is 1", markup=False)
+    console.print(render_heat_map(((table + 1) / 2).tolist(), columns, rows, console.width), soft_wrap=True)

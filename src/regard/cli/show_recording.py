@@ -77,9 +77,9 @@ def draw(recording: "Recording", site: str, head: int | None, output: Path | Non
     rows = pool_labels(None if labels is None else labels.queries, weights.queries, table.shape[0])
     columns = pool_labels(None if labels is None else labels.keys, weights.keys, table.shape[1])
     if output is None:
-        from regard.inspect.draw.terminal import render_heat_map
+        from regard.inspect.draw.terminal import describe_scale, render_heat_map
 
-        console.print(title, markup=False)
+        console.print(f"{title}; {describe_scale(table.tolist())}", markup=False)
         names = columns or number_positions(weights.keys), rows or number_positions(weights.queries)
         console.print(render_heat_map(table.tolist(), *names, console.width), soft_wrap=True)
         return

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from regard.cli.output import open_console
 from regard.cli.runs import LoadFlags, LoadOptions
-from regard.cli.show import choose_outputs
+from regard.cli.show import choose_outputs, print_map
 from regard.datasets.text import clean
 from regard.errors import wrong
 
@@ -48,13 +48,15 @@ def show(
     translator = (load_options or LoadOptions()).load_translator(run)
     result = translator.translate([sentence], TranslationSearchOptions(beam, beam if html else 1), attention=True)[0]
     console = open_console()
-    show_best(result, output, console, draws=output is not None or html is None)
+    show_best(translator, result, output, console, draws=output is not None or html is None)
     if html is not None:
         save_page(translator, result, sentence, html)
         console.print(f"page: {html}", markup=False)
 
 
-def show_best(result: "TranslationResult", output: Path | None, console: Console, *, draws: bool) -> None:
+def show_best(
+    translator: "Translator", result: "TranslationResult", output: Path | None, console: Console, *, draws: bool
+) -> None:
     """Print the best translation and draw its alignment as a picture or in the terminal."""
     from regard.tasks.translation.attention import missing_attention_error
 
@@ -65,9 +67,11 @@ def show_best(result: "TranslationResult", output: Path | None, console: Console
     if not draws:
         return
     if output is None:
-        from regard.inspect.draw.terminal import render_heat_map
+        from regard.tasks.translation.predictor import label_weights
 
-        console.print(render_heat_map(best.weights.tolist(), result.source, best.tokens, console.width), soft_wrap=True)
+        labeled = label_weights(translator, result)
+        if labeled is not None:
+            print_map(labeled, console)
         return
     from regard.inspect.draw.output import save_figure
     from regard.tasks.translation.predictor import draw_attention

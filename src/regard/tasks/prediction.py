@@ -35,6 +35,7 @@ class LabeledWeights(NamedTuple):
     weights: Sequence[Sequence[float]]
     columns: Sequence[str]
     rows: Sequence[str]
+    title: str = ""  # which attention this is: layer, head, from what to what
 
     def draw(self, title: str = "") -> Any:
         """Return a figure of the weights."""
@@ -101,7 +102,7 @@ class Prediction(NamedTuple):
         """Return what a page shows of it, or none if there are no weights to show."""
         recording = self.recording
         if recording is None and self.map is not None:
-            weights, columns, rows = self.map
+            weights, columns, rows, _ = self.map
             recording = Recording.from_weights({"attention": weights}, queries=rows, keys=columns)
         return None if recording is None else Chapter(self.text, recording, medium=self.medium)
 

@@ -68,4 +68,4 @@ def test_a_terminal_is_told_nothing_but_text_and_what_is_no_number_is_blank() ->
         render_heat_map([[float("nan"), 1.0]], ["\x1b[31m", "b"], ["a very long token that has no end"], 60)
     ).splitlines()
     assert "\x1b" not in "".join(lines)
-    assert lines[-1] == " a very long token t…   ██"
+    assert lines[-1] == " a very lon…as no end   ██"

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from unicodedata import combining
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from regard.inspect.draw.arrays import Numbers, to_array
-from regard.inspect.draw.labels import make_visible, shorten
+from regard.inspect.draw.labels import make_visible
 
 SHADES = " ░▒▓█"
 TALLEST = 12  # signs of a column's label
@@ -25,7 +26,8 @@ def render_heat_map(weights: Numbers, source: Sequence[str], target: Sequence[st
      yz   ██
     """
     table = to_array("weights", weights, axes=2).tolist()
-    target = [shorten_row_label(make_visible(token)) for token in target]
+    target = shorten_together([make_visible(token) for token in target], LONGEST)
+    source = shorten_together([make_visible(token) for token in source], TALLEST)
     margin = max(map(cell_len, target), default=0) + 2
     room = max(1, (width - margin) // WIDE)
     blocks = [slice(start, start + room) for start in range(0, len(source), room)]
@@ -33,11 +35,21 @@ def render_heat_map(weights: Numbers, source: Sequence[str], target: Sequence[st
     return Text("\n").join(lines)
 
 
+def describe_scale(weights: Sequence[Sequence[float]]) -> str:
+    """Return what the darkest block means, and the largest weight.
+
+    >>> describe_scale([[0.25, 0.5]])
+    '█ is 1, the largest weight is 0.5'
+    """
+    largest = max((clamp(weight) for row in weights for weight in row), default=0.0)
+    return f"█ is 1, the largest weight is {largest:.3g}"
+
+
 def render_block(
     weights: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str], block: slice, margin: int
 ) -> Iterator[Text]:
     """Yield the lines of some columns: their labels from top to bottom, then a line for each row."""
-    labels = [shorten(make_visible(token), TALLEST) for token in source[block]]
+    labels = source[block]
     height = max(map(len, labels), default=0)
     for level in range(height):
         signs = [label.rjust(height)[level] for label in labels]
@@ -50,9 +62,34 @@ def render_block(
         yield line
 
 
-def shorten_row_label(label: str) -> str:
-    """Return a label of at most `LONGEST` cells."""
-    return label if cell_len(label) <= LONGEST else set_cell_size(label, LONGEST - 1).rstrip() + "…"
+def shorten_together(labels: Sequence[str], most: int) -> list[str]:
+    """Return labels of at most `most` cells, cut in the middle, or wherever they then differ most from each other.
+
+    >>> shorten_together(["encoder.layer.1", "encoder.layer.2"], 8)
+    ['enco…r.1', 'enco…r.2']
+    >>> shorten_together(["1st of a long row", "2nd of a long row"], 8)
+    ['1st… row', '2nd… row']
+    """
+    heads = sorted(range(most), key=lambda head: abs(head - most // 2))
+    return max(([cut_middle(label, most, head) for label in labels] for head in heads), key=lambda cut: len(set(cut)))
+
+
+def cut_middle(label: str, most: int, head: int) -> str:
+    """Return a label of at most `most` cells about `head` of them before the ellipsis; accents stay with letters."""
+    if cell_len(label) <= most:
+        return label
+    begin, end = "", ""
+    for sign in label:
+        if cell_len(begin + sign) > head:
+            break
+        begin += sign
+    for sign in reversed(label):
+        if cell_len(sign + end) > most - 1 - cell_len(begin):
+            break
+        end = sign + end
+    while end and combining(end[0]):
+        end = end[1:]
+    return f"{begin}…{end}"
 
 
 def choose_shade(weight: float) -> str:

@@ -61,7 +61,10 @@ def build_map(seen: DigitsOutput) -> LabeledWeights | None:
     names = [f"glimpse {row // heads + 1} head {row % heads + 1}" for row in range(len(rows))]
     side = seen.weights.shape[-1]
     return LabeledWeights(
-        rows.tolist(), [f"{region // side},{region % side}" for region in range(rows.shape[1])], names
+        rows.tolist(),
+        [f"{region // side},{region % side}" for region in range(rows.shape[1])],
+        names,
+        f"attention over {side} × {side} regions: row,column",
     )
 
 

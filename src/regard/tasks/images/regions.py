@@ -42,5 +42,5 @@ def build_region_prediction(
     regions, table = weights.shape[1], weights.tolist()
     side = round(regions**0.5)
     values = {**values, "weights": [[round(weight, 6) for weight in row] for row in table]}
-    labeled = LabeledWeights(table, name_regions(regions), rows)
+    labeled = LabeledWeights(table, name_regions(regions), rows, f"attention over {side} × {side} regions: row,column")
     return Prediction(text, values, draw, labeled, medium=Regions(make_thumbnail(photo), (side, side)))

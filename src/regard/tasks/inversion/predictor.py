@@ -22,6 +22,7 @@ from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeigh
 from regard.tasks.tensor_task import TensorPredictor
 
 EXAMPLE = 8  # letters
+TITLE = "attention of the decoder over the sequence"
 
 
 class InversionPredictor(TensorPredictor):
@@ -44,7 +45,7 @@ class InversionPredictor(TensorPredictor):
             one = decode_greedily(self.model, source, lengths, attention=True)[0]
         answer, right = decode_letters(one.tokens), decode_letters(apply_rule(ids, data.rule))
         rows, columns = [*answer, SPECIAL[END]], [*letters, SPECIAL[END]]
-        shown = None if one.weights is None else LabeledWeights(one.weights.tolist(), columns, rows)
+        shown = None if one.weights is None else LabeledWeights(one.weights.tolist(), columns, rows, TITLE)
         text = f"{answer}, {'right' if answer == right else f'should be {right}'}"
         values = {"source": letters, "said": answer, "right": answer == right}
         return Prediction(text, values, lambda: draw_attention(shown), shown)

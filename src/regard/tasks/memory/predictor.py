@@ -33,7 +33,9 @@ class MemoryPredictor(TensorPredictor):
         answer = WORDS[int(found.logits[0].argmax())]
         weights = found.weights[0, :, : len(one.facts)].flip(-1)  # the latest was first
         rows = [f"hop {number + 1}" for number in range(len(weights))]
-        shown = LabeledWeights(weights.T.tolist(), rows, one.facts)  # a row for each fact, a column for each hop
+        shown = LabeledWeights(
+            weights.T.tolist(), rows, one.facts, "attention of each hop over the facts"
+        )  # a row for each fact, a column for each hop
         right = f", is {one.answer}" if one.answer else ""
         text = "\n".join([*(f"{fact}." for fact in one.facts), f"{one.question}? {answer}{right}"])
         values = {"facts": one.facts, "question": one.question, "answer": answer, "weights": weights.tolist()}

@@ -120,7 +120,7 @@ class NextVectorPredictor(TensorPredictor):
         text = f"sequence {number} of the test set: looked most at vector {place}, squared error {error:.4g}"
         values = {"sequence": number, "vector": said.tolist(), "is": wanted.tolist(), "weights": weights[0].tolist()}
         columns = [str(place) for place in range(weights.shape[1])]
-        shown = LabeledWeights(weights.tolist(), columns, ["next"])
+        shown = LabeledWeights(weights.tolist(), columns, ["next"], "attention of the next vector over those before it")
         return Prediction(text, values | {"right": int(right[number])}, lambda: self.draw_attention(number), shown)
 
     def draw_attention(self, first: int) -> Any:

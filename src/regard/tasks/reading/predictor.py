@@ -31,6 +31,9 @@ LONGEST = 5000  # words of a passage: more would take minutes
 AROUND = 12  # words beside the answer that are shown
 
 
+TITLE = "attention of the words around the answer over the question"
+
+
 class ReadingPredictor:
     """Evaluates a reader, and answers one question."""
 
@@ -128,7 +131,7 @@ def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights
         return None
     begin, end = max(0, found.first - AROUND), min(len(example.words), found.last + AROUND + 1)
     weights = found.weights[begin:end].T.tolist()
-    return LabeledWeights(weights, [word.text for word in example.words[begin:end]], example.asked)
+    return LabeledWeights(weights, [word.text for word in example.words[begin:end]], example.asked, TITLE)
 
 
 def draw_attention(example: ReadingExample, found: PredictedAnswer) -> Any:

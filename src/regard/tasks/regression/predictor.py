@@ -19,6 +19,7 @@ from regard.tasks.regression.task import KnownPoints, describe_unit, load_known_
 from regard.tasks.tensor_task import TensorPredictor, Tensors
 
 GENERATED = ("curve", "diabetes")
+TITLE = "attention over the known points, by their values, the nearest first"
 
 
 class RegressionPredictor(TensorPredictor):
@@ -75,7 +76,7 @@ class RegressionPredictor(TensorPredictor):
         order = tables["learned"].argsort(descending=True)
         values = self.task.sets.values.denormalize(self.model.values)[order, 0]
         rows = [table[order].tolist() for table in tables.values()]
-        return LabeledWeights(rows, [f"{value:.4g}" for value in values.tolist()], list(tables))
+        return LabeledWeights(rows, [f"{value:.4g}" for value in values.tolist()], list(tables), TITLE)
 
     def parse_inputs(self, words: Sequence[str]) -> Tensor:
         """Return the inputs that were typed, or those of the first point that was held out."""

@@ -22,6 +22,7 @@ from regard.tasks.speech.sound import read_sound
 from regard.tasks.speech.sound_source import open_sounds
 from regard.tasks.speech.transcripts import SpeechSearchOptions, Transcript, transcribe
 
+TITLE = "attention of each symbol over the sound, in seconds"
 NOTE = "error: insertions, deletions and replacements, in percent of the symbols"
 
 
@@ -100,7 +101,7 @@ class SpeechPredictor:
         listener = self.config.listener
         step = listener.stack * 2 ** (listener.layers - 1) * self.config.features.hop / 1000
         starts = [f"{position * step:.1f}" for position in range(found.weights.shape[1])]
-        return LabeledWeights(found.weights.tolist(), starts, found.tokens)
+        return LabeledWeights(found.weights.tolist(), starts, found.tokens, TITLE)
 
     def draw_attention(self, frames: Frames, found: Transcript) -> Any:
         """Draw the spectrogram, and under it the attention of each symbol."""

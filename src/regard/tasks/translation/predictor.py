@@ -14,7 +14,11 @@ from regard.tasks.translation.attention import missing_attention_error
 from regard.tasks.translation.config import TranslationConfig
 from regard.tasks.translation.metrics import score_translations
 from regard.tasks.translation.text import load_test_sets
-from regard.tasks.translation.translations import TranslationHypothesis, TranslationSearchOptions
+from regard.tasks.translation.translations import (
+    TranslationHypothesis,
+    TranslationResult,
+    TranslationSearchOptions,
+)
 from regard.tasks.translation.translator import Translator
 
 
@@ -45,8 +49,20 @@ class TranslationPredictor:
         result = self.translator.translate([text], TranslationSearchOptions(), attention=True)[0]
         best = result.first
         values = {"source": text, "text": best.text, "tokens": best.tokens, "score": best.score}
-        weights = None if best.weights is None else LabeledWeights(best.weights.tolist(), result.source, best.tokens)
+        weights = label_weights(self.translator, result)
         return Prediction(best.text, values, lambda: draw_attention(best, result.source), weights)
+
+
+def label_weights(translator: Translator, result: TranslationResult) -> LabeledWeights | None:
+    """Return the weights of the best translation over its source, and which layer and heads they are of."""
+    best, model = result.first, translator.config.model
+    if best.weights is None:
+        return None
+    title = "attention of the decoder, one head"
+    if model.decoder == "transformer":
+        layers, heads = model.transformer.decoder_layers, model.transformer.heads
+        title = f"cross-attention, last of {layers} layers, mean of {heads} heads"
+    return LabeledWeights(best.weights.tolist(), result.source, best.tokens, title)
 
 
 def draw_attention(translation: TranslationHypothesis, source: Sequence[str]) -> Any:

@@ -1,0 +1,125 @@
+"""`regard runs`: the runs in a folder, the latest first."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from regard.cli.output import JsonFlag, open_console, print_json
+from regard.errors import RegardError, wrong
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What a table shows of a run; `best` is the value of the goal, `age` the seconds since something was written."""
+
+    run: str
+    task: str
+    data: str
+    goal: str
+    best: float | None
+    step: int
+    age: float
+    training: bool
+    error: str = ""
+
+
+def show_runs(*folder: Path, as_json: JsonFlag = False) -> None:
+    """Show the runs in some folders: task, data, goal and its best value, steps, age, and whether it trains now.
+
+    Parameters
+    ----------
+    folder
+        Folders with runs in them, or runs; runs where none is named.
+    as_json
+        One JSON object for each run.
+    """
+    found = sorted((summarize_run(run) for run in find_runs(folder or (Path("runs"),))), key=lambda one: one.age)
+    if as_json:
+        for one in found:
+            print_json(asdict(one))
+        return
+    table = Table(box=None, pad_edge=False)
+    for number, header in enumerate(("run", "task", "data", "goal", "best", "step", "age", "")):
+        table.add_column(
+            header, no_wrap=number == 0, overflow="fold", justify="right" if number in (4, 5, 6) else "left"
+        )
+    for one in found:
+        best, state = (
+            "" if one.best is None else f"{one.best:.4g}",
+            one.error or ("training now" if one.training else ""),
+        )
+        table.add_row(one.run, one.task, one.data, one.goal, best, str(one.step), format_age(one.age), state)
+    open_console().print(table)
+
+
+def find_runs(folders: Sequence[Path]) -> list[Path]:
+    """Return the run folders among these folders and in them; raise if there is none."""
+    for folder in folders:
+        if not folder.is_dir():
+            fix = "name the folder that holds your runs, or make one with regard train"
+            raise wrong("folder", f"no folder {folder}", "a folder with runs", fix)
+    candidates = [path for folder in folders for path in (folder, *sorted(folder.iterdir()))]
+    runs = list(dict.fromkeys(path for path in candidates if (path / "versions.json").is_file()))
+    if not runs:
+        names = ", ".join(map(str, folders))
+        raise wrong("folder", f"{names} without a run", "a folder with runs", "make one with regard train")
+    return runs
+
+
+def summarize_run(run: Path) -> RunSummary:
+    """Return what there is to say about a run; one that cannot be read says why."""
+    from regard.tasks import import_task, read_config
+    from regard.training.lock import check_free
+
+    age = max(
+        0.0, time.time() - max(path.stat().st_mtime for path in (run / "versions.json", *run.glob("metrics.jsonl")))
+    )
+    try:
+        config = read_config(run)
+        definition = import_task(config.task)
+        goal = definition.get_goal(config)
+        data = definition.shorten_data_name(str(getattr(config.data, definition.data_field, "")))
+    except RegardError as error:
+        return RunSummary(str(run), "", "", "", None, 0, age, False, str(error))
+    try:
+        check_free(run)
+        training = False
+    except RegardError:
+        training = True
+    step, best = 0, None
+    for event in read_metrics(run / "metrics.jsonl"):
+        step = max(step, int(event.get("step", 0)))
+        value = event.get("metrics", {}).get(goal.metric) if event.get("best") else None
+        best = value if value is not None else best
+    return RunSummary(str(run), config.task, data, goal.metric, best, step, age, training)
+
+
+def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a run; a line that is not whole is left out, because it is being written."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict):
+                yield event
+
+
+def format_age(seconds: float) -> str:
+    """Return an age in its largest unit.
+
+    >>> format_age(5.0), format_age(200.0), format_age(9000.0), format_age(200000.0)
+    ('5 s', '3 min', '2 h', '2 d')
+    """
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
