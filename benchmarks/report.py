@@ -7,14 +7,13 @@ from pathlib import Path
 from benchmarks import comparisons
 from benchmarks.claims import NAMES
 from benchmarks.formats import format_amount, format_bound, format_entry, format_number, format_ratio, format_relative
+from benchmarks.highlights import Language, render_highlights, render_tasks
 from benchmarks.recipes.runs import TaskResult
 from benchmarks.recipes.runs import load as load_task
 from benchmarks.results import FOLDER, ROOT, CaseResult, CurveResult, Result, Setting, load
 
 TASKS_BEGIN, TASKS_END = "<!-- tasks:begin -->", "<!-- tasks:end -->"
-TASKS_HEADING = "## Trained"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
-HEADING = "## Measured"
 PROGRAMS = ("serving", "long_recording")  # that measure what no contender can be run beside
 NOTHING = "Not measured yet: run `make bench`."
 HOW = """\
@@ -71,19 +70,20 @@ def describe_time(setting: Setting) -> str:
     return f"{setting.date}, commit {setting.commit}; {busy}.{loud}"
 
 
-def render_block(found: list[Result]) -> str:
-    """What stands in the README between its two marks."""
-    place = f"\n\nRatios are medians with quartiles; {render_settings(found)}" if found else ""
-    more = "How it was measured, and every peer: [docs/benchmarks.md](docs/benchmarks.md)."
-    return f"{BEGIN}\n{render_summary(found)}{place}\n\n{more}\n{END}"
+def replace_between(text: str, begin: str, end: str, block: str) -> str:
+    """The text with what stands between two marks replaced, or put at the end of it with its marks."""
+    marked = f"{begin}\n{block}\n{end}"
+    if begin not in text:
+        return f"{text.rstrip()}\n\n{marked}\n"
+    before, rest = text.split(begin, 1)
+    return before + marked + rest.split(end, 1)[1]
 
 
-def replace_block(text: str, found: list[Result]) -> str:
-    """The README with the block replaced, or put at the end of it."""
-    if BEGIN not in text:
-        return f"{text.rstrip()}\n\n{HEADING}\n\n{render_block(found)}\n"
-    before, rest = text.split(BEGIN, 1)
-    return before + render_block(found) + rest.split(END, 1)[1]
+def render_readme(text: str, language: Language) -> str:
+    """A README with the few figures that it shows."""
+    tasks = {result.recipe: result for result in load_task_results()}
+    text = replace_between(text, BEGIN, END, render_highlights(load_results(), language))
+    return replace_between(text, TASKS_BEGIN, TASKS_END, render_tasks(tasks, language))
 
 
 def load_task_results(folder: Path = FOLDER) -> list[TaskResult]:
@@ -102,27 +102,17 @@ def render_task_row(result: TaskResult) -> str:
     return f"| {result.task} | {result.mechanism} | {result.data} | {reached} | {result.published} | {minutes} |"
 
 
-def render_task_block(found: list[TaskResult]) -> str:
-    """What stands in the README between the marks of the tasks."""
+def render_task_page(found: list[TaskResult]) -> str:
+    """docs/results.md, all of it."""
     rows = [
         "| task | mechanism | data | ours | published | time |",
         "|---|---|---|---|---|---|",
         *map(render_task_row, found),
     ]
     how = "Each by one command, `python -m benchmarks.recipes NAME --data FOLDER`; configurations and seeds are in"
-    where = "[benchmarks/results](benchmarks/results). Times are of the clock, beside other work on the same two cores."
-    return f"{TASKS_BEGIN}\n{chr(10).join(rows)}\n\n{how}\n{where}\n{TASKS_END}"
-
-
-def replace_task_block(text: str, found: list[TaskResult]) -> str:
-    """The README with the table of the tasks replaced, or put before what was measured."""
-    if not found:
-        return text
-    if TASKS_BEGIN in text:
-        before, rest = text.split(TASKS_BEGIN, 1)
-        return before + render_task_block(found) + rest.split(TASKS_END, 1)[1]
-    before, heading, rest = text.partition(f"{HEADING}\n")
-    return f"{before}{TASKS_HEADING}\n\n{render_task_block(found)}\n\n{heading}{rest}"
+    where = "[benchmarks/results](../benchmarks/results). Times are of the clock, beside other work on the same cores."
+    head = "# Results\n\n<!-- made by python -m benchmarks.report: do not edit -->"
+    return f"{head}\n\n{how}\n{where}\n\n{chr(10).join(rows)}\n"
 
 
 def render_page(found: list[Result]) -> str:
@@ -180,11 +170,12 @@ def _render_curve(curve: CurveResult) -> str:
 def render_files(root: Path = ROOT) -> dict[Path, str]:
     """What the files should be."""
     found = load_results()
-    text = (root / "README.md").read_text(encoding="utf-8")
-    text = replace_task_block(replace_block(text, found), load_task_results())
     docs = root / "docs"
+    readmes = {root / "README.md": "en", root / "README.zh-CN.md": "zh"}
+    texts = {path: path.read_text(encoding="utf-8") for path in readmes if path.exists()}
     return {
-        root / "README.md": text,
+        **{path: render_readme(text, readmes[path]) for path, text in texts.items()},  # type: ignore[arg-type]
+        docs / "results.md": render_task_page(load_task_results()),
         docs / "benchmarks.md": render_page(found),
         docs / "compare.md": comparisons.render_page(comparisons.load_results()),
     }

@@ -12,8 +12,9 @@ from regard.tasks import TASKS, import_task
 
 ROOT = Path(__file__).parent.parent
 READMES = ["README.md", "README.zh-CN.md"]
-PAGES = [*READMES, "docs/tasks.md"]
-DOCUMENTS = [*READMES, "DESIGN.md", "CONTRIBUTING.md", "SECURITY.md"]
+GUIDES = ["docs/guide.md", "docs/guide.zh-CN.md"]
+PAGES = [*READMES, *GUIDES, "docs/tasks.md"]
+DOCUMENTS = [*READMES, *GUIDES, "DESIGN.md", "CONTRIBUTING.md", "SECURITY.md"]
 
 
 def text(name: str) -> str:
@@ -43,6 +44,12 @@ def test_the_modules_and_names_of_a_document_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", READMES)
+def test_a_readme_fits_a_screen_or_two(name: str) -> None:
+    assert len(text(name).splitlines()) <= 120
+    assert "✗" not in text(name)
+
+
+@pytest.mark.parametrize("name", [*READMES, *GUIDES])
 def test_the_python_of_a_readme_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}

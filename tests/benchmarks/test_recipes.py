@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import comparisons, report
+from benchmarks import comparisons, highlights, report
 from benchmarks.recipes.recipe import Recipe, Run, list_recipes, read_recipe
 from benchmarks.recipes.runs import COPIED, RunResult, TaskResult, find_figure, load, remove_paths, run_recipe, save
-from regard.tasks import import_task
+from regard.tasks import TASKS, import_task
 
 
 @pytest.mark.parametrize("name", list_recipes())
@@ -46,13 +46,16 @@ def test_a_row_says_what_was_reached_and_what_was_missed() -> None:
     assert not result(0.4, least=None, most=0.3).reached
 
 
-def test_the_table_is_put_into_the_readme_once() -> None:
-    text = "# title\n\n## Measured\n\nnumbers\n"
-    first = report.replace_task_block(text, [result(99.5)])
-    assert first.index("## Trained") < first.index("## Measured")
-    assert report.replace_task_block(first, [result(99.5)]) == first
-    assert "98.5" in report.replace_task_block(first, [result(98.5)])
-    assert report.replace_task_block(text, []) == text
+def test_the_page_of_results_has_a_row_for_each_recipe() -> None:
+    page = report.render_task_page([result(99.5), result(98.5)])
+    assert "**99.5** %" in page
+    assert "**98.5** %" in page
+
+
+def test_the_readme_has_one_row_for_each_task() -> None:
+    tasks = [row.recipe for row in highlights.TASK_ROWS]
+    found = {name: loaded for loaded in report.load_task_results() if (name := loaded.recipe) in tasks}
+    assert sorted(loaded.task for loaded in found.values()) == sorted(TASKS)
 
 
 def test_a_recipe_is_trained_resumed_and_recorded(tmp_path: Path) -> None:

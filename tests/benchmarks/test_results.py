@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import formats, growth, peers, report
+from benchmarks import formats, growth, highlights, peers, report
 from benchmarks.growth import estimate_exponent
 from benchmarks.results import CaseResult, Check, CurveResult, Entry, Point, Result, Setting, load, save
 
@@ -46,18 +46,31 @@ def test_the_exponent_is_that_of_a_power() -> None:
     assert math.isnan(estimate_exponent([256], [1.0]))
 
 
-def test_the_readme_gets_its_block_once() -> None:
-    first = report.replace_block("# title\n\ntext\n", [RESULT])
-    assert first.startswith("# title\n\ntext\n\n## Measured\n\n<!-- benchmarks:begin -->\n")
-    assert report.replace_block(first, [RESULT]) == first
-    row = "| Additive, 2 × 3 × 5, forward | **50.0× (45.0 – 55.0)** faster than textbook | ≥ 40× |"
-    assert row in first
+def test_a_readme_gets_its_block_once() -> None:
+    first = report.replace_between("# title\n\ntext\n", report.BEGIN, report.END, "numbers")
+    assert first == f"# title\n\ntext\n\n{report.BEGIN}\nnumbers\n{report.END}\n"
+    assert report.replace_between(first, report.BEGIN, report.END, "numbers") == first
 
 
 def test_only_the_block_is_replaced() -> None:
     text = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
-    assert report.replace_block(text, []) == f"before\n{report.render_block([])}\nafter\n"
-    assert report.NOTHING in report.replace_block(text, [])
+    replaced = report.replace_between(text, report.BEGIN, report.END, "new")
+    assert replaced == f"before\n{report.BEGIN}\nnew\n{report.END}\nafter\n"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_readme_shows_the_figures_that_were_measured(language: highlights.Language) -> None:
+    case = CaseResult("c", "s", [], [Check("faster than JoeyNMT", 21.07, 20.0, 22.0, "least", 40.0)])
+    result = Result("additive_backward", "Additive", SETTING, [CASE, case], [])
+    assert "| **21.1×** | JoeyNMT |" in highlights.render_highlights([result], language)
+    assert "✗" not in highlights.render_highlights(report.load_results(), language)
+    assert len(highlights.render_highlights(report.load_results(), language).splitlines()) == 2 + 8 + 2
+
+
+def test_the_page_says_what_fell_short() -> None:
+    page = report.render_page([RESULT])
+    assert "| Additive, 2 × 3 × 5, forward | **50.0× (45.0 – 55.0)** faster than textbook | ≥ 40× |" in page
+    assert report.NOTHING in report.render_page([])
 
 
 def test_the_page_has_every_contender() -> None:
@@ -80,7 +93,12 @@ def test_the_tables_are_as_measured() -> None:
 
 def test_a_changed_table_is_stale(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# title\n")
-    assert {path.name for path in report.find_stale(tmp_path)} == {"README.md", "benchmarks.md", "compare.md"}
+    assert {path.name for path in report.find_stale(tmp_path)} == {
+        "README.md",
+        "benchmarks.md",
+        "compare.md",
+        "results.md",
+    }
     report.write(tmp_path)
     assert report.find_stale(tmp_path) == []
     readme = tmp_path / "README.md"
