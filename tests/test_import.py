@@ -41,7 +41,7 @@ def test_every_class_of_a_family_that_the_catalog_builds_is_public(name: str) ->
     catalog = importlib.import_module("regard.algebra.catalog").FAMILIES[FAMILIES[name]]
     sizes = importlib.import_module("regard.algebra.catalog").Sizes(8, 8, 8, (1, 2), 8, 8)
     made = {type(build(sizes)).__name__ for build in catalog.values()}
-    assert made - {"NoneType", "Sum", "Intersection", "MaskUnion", "Complement"} <= set(PUBLIC)
+    assert made - {"NoneType", "Offset", "Sum", "Intersection", "MaskUnion", "Complement"} <= set(PUBLIC)
 
 
 def test_a_star_import_gives_them_all_and_nothing_else() -> None:

@@ -27,6 +27,7 @@ _OTHERS = {
     "attend": "compute.attend",
     "load": "tasks.loading",
     "make_plan": "compute.planning",
+    "masked_softmax": "compute.masked_softmax",
     "observe": "inspect.observe",
     "view": "inspect.display",
 }
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from regard.algebra.scores import *
     from regard.compute.attend import AttentionResult as AttentionResult
     from regard.compute.attend import attend as attend
+    from regard.compute.masked_softmax import masked_softmax as masked_softmax
     from regard.compute.planning import Plan as Plan
     from regard.compute.planning import make_plan as make_plan
     from regard.compute.weights import Weights as Weights

@@ -50,7 +50,7 @@ def test_a_part_with_parameters_shows_its_constructor_with_the_sizes_of_these_te
 def test_constructors_that_messages_show_can_be_written(family: str) -> None:
     import regard
 
-    data = {"lengths": torch.tensor(3), "documents": torch.zeros(S).long(), "table": torch.ones(L, S).bool()}
+    data = {"lengths": torch.tensor([3]), "documents": torch.zeros(S).long(), "table": torch.ones(L, S).bool()}
     data |= {"table": torch.ones(L, S)} if family == "bias" else {}
     data |= {"center": torch.zeros(L), "numbers": torch.zeros(S)}
     scope = {name: getattr(regard, name) for name in regard.__all__} | data

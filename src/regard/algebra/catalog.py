@@ -17,6 +17,7 @@ SCORES: Mapping[str, CatalogBuilder] = {
     "dot+gaussian": CatalogBuilder(
         lambda _: Dot() + 0.5 * Gaussian(bandwidth=2.0), "Dot() + 0.5 * Gaussian(bandwidth=2.0)"
     ),
+    "dot+1": CatalogBuilder(lambda _: ScaledDot() + 1.0, "ScaledDot() + 1.0"),
     "dot+laplacian": CatalogBuilder(
         lambda _: ScaledDot() + Laplacian(bandwidth=2.0), "ScaledDot() + Laplacian(bandwidth=2.0)"
     ),

@@ -20,6 +20,7 @@ LINES: Mapping[str, Mapping[str, str]] = {
         "capped": "封顶：把任意评分平滑地压进 (−c, c)。",
         "features": "特征映射：查询与键的非负特征的内积，用于线性注意力。",
         "dot+gaussian": "两个评分之和：点积加高斯核。",
+        "dot+1": "缩放点积加一个常数：softmax 看不见它，sigmoid 看得见。",
         "dot+laplacian": "两个评分之和：缩放点积加拉普拉斯核。",
     },
     "bias": {
@@ -32,6 +33,8 @@ LINES: Mapping[str, Mapping[str, str]] = {
     "mask": {
         "full": "无掩蔽：每个查询可以看到每个键。",
         "causal": "因果掩蔽：查询只看到自己和之前的位置。",
+        "causal-from-first": "从首位对齐的因果掩蔽：第一个查询看到第一个键，以后每个查询多看一个。",
+        "query-lengths": "逐查询有效长度：每个查询只看到它自己的前若干个键。",
         "window": "窗口：查询只看到自己前后若干个键（局部注意力）。",
         "causal-window": "因果窗口：查询只看到自己和之前的若干个键。",
         "around": "中心窗口：查询只看到给定中心附近的键（Luong 的局部注意力）。",

@@ -16,6 +16,8 @@ from regard.errors import wrong, wrong_kind
 Queries = Float[Tensor, "*#lead query dim"]
 Keys = Float[Tensor, "*#lead key dim"]
 WideKeys = Float[Tensor, "*#lead key key_dim"]
+GroupedKeys = Float[Tensor, "*keylead key key_dim"]
+GroupedValues = Float[Tensor, "*valuelead key value"]
 Values = Float[Tensor, "*#lead key value"]
 Scores = Float[Tensor, "*#lead query key"]
 Distribution = Float[Tensor, "*#lead query key"]

@@ -11,9 +11,9 @@ from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.normalizers import Normalizer, Softmax
 from regard.algebra.parts import AttentionCall, NumericalHazard, Parts
 from regard.algebra.scores import Dot, ScaledDot, Score
-from regard.algebra.shapes import Float, Output, Queries, Tensor, Values, WideKeys
+from regard.algebra.shapes import Float, GroupedKeys, GroupedValues, Output, Queries, Tensor
 from regard.compute.backends import BACKENDS, BackendResult
-from regard.compute.checks import check
+from regard.compute.checks import LeadError, check
 from regard.compute.kernels import native, noise
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.names import resolve_names
@@ -59,8 +59,8 @@ class CheckedPlan(NamedTuple):
 
 def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     query: Queries,
-    key: WideKeys,
-    value: Values,
+    key: GroupedKeys,
+    value: GroupedValues,
     *,
     score: Score | str = SCORE,
     bias: Bias | str | None = None,
@@ -78,7 +78,8 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     Every combination of parts runs. The fastest way to compute it is chosen (`plan` says which, and why), unless a
     backend is asked for by name, which then computes it or raises. A query that may see no key gives zeros.
     A part without parameters may be given by its name in the catalog, or by what papers call it: `score="gaussian"`,
-    `mask="causal"`. `dropout` is the rate to apply now: pass 0 in evaluation.
+    `mask="causal"`. If there are fewer heads of keys than of queries, heads in a row share those of a group (grouped
+    and multi-query attention). `dropout` is the rate to apply now: pass 0 in evaluation.
 
     >>> from regard import Causal, Gaussian
     >>> x = torch.arange(3.0)[:, None]
@@ -92,7 +93,13 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     if isinstance(query, Tensor) and query.is_floating_point() and is_autocast_on(query.device.type):
         with torch.autocast(query.device.type, enabled=False):
             return _attend_without_autocast(parts, query, key, value, dropout, backend)
-    lead, plan = check_and_plan(parts, query, key, value, dropout, backend)
+    try:
+        lead, plan = check_and_plan(parts, query, key, value, dropout, backend)
+    except LeadError:
+        shared = repeat_groups(query, key, value)
+        if shared is None:
+            raise
+        return attend(query, *shared, **parts._asdict(), dropout=dropout, backend=backend)
     seed = noise.draw_seed(query.device) if dropout or parts.aggregate.random else None
     call, finite, chosen = AttentionCall(parts, query, key, value, dropout, seed), None, BACKENDS[plan.backend]
     if chosen.reads_hidden_keys:
@@ -100,6 +107,16 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
         call = AttentionCall(parts, query, finite.key, finite.value, dropout, seed)
         plan = replan(call, lead, backend, "range") if finite.huge else plan
     return _build_result(run_plan(call, lead, plan, backend), lead, finite)
+
+
+def repeat_groups(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return keys and values for each head, if several heads of the query share those of a group; None if not."""
+    if min(query.dim(), key.dim(), value.dim()) < 3 or key.shape[-3] != value.shape[-3]:
+        return None
+    times, rest = divmod(query.shape[-3], key.shape[-3])
+    if rest or times < 2:
+        return None
+    return key.repeat_interleave(times, dim=-3), value.repeat_interleave(times, dim=-3)
 
 
 def is_autocast_on(device: str) -> bool:

@@ -13,7 +13,12 @@ from regard.algebra.parts import Parts
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor, check_floats, describe
 from regard.algebra.terms import check_heads
-from regard.errors import wrong, wrong_kind
+from regard.errors import InputError, format_message, wrong, wrong_kind
+
+
+class LeadError(InputError):
+    """The lead axes of queries, keys and values do not broadcast."""
+
 
 KINDS = (
     ("score", Score, "a Score", "Dot()"),
@@ -127,4 +132,5 @@ def _broadcast_lead(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...
         return tuple(torch.broadcast_shapes(first, second, third))
     except RuntimeError:
         got = f"lead axes {tuple(first)}, {tuple(second)}, {tuple(third)}"
-        raise wrong("query, key, value", got, "axes that broadcast", "make them equal, or 1 where shared") from None
+        message = format_message("query, key, value", got, "axes that broadcast", "make them equal, or 1 where shared")
+        raise LeadError(message) from None

@@ -72,6 +72,10 @@ class Plan(NamedTuple):
           normalizer: the kernel's softmax, because temperature is a scale
         """
         lines = [f"  {step.piece}: {step.becomes}, because {step.because}" for step in self.steps]
+        if self.forms.causal and not self.facts.traced and self.facts.queries > self.facts.keys:
+            empty = self.facts.queries - self.facts.keys
+            lines.append(f"  note: the first {empty} queries see no key, because the last query is at the last key;")
+            lines.append("        if the first query is at the first key, write Causal.from_first()")
         return "\n".join([f"backend {self.backend}, because {self.because}", *lines])
 
 

@@ -1,5 +1,7 @@
 """Position encodings: sinusoidal, learned, rotary."""
 
+from typing import Literal
+
 import torch
 from torch import nn
 
@@ -119,7 +121,9 @@ class Rotary(nn.Module):
     \langle x'_i, y'_j \rangle \text{ depends on } i - j \text{ alone} $$
 
     with $\omega$ = `frequencies` of the width and $i$ counted from `start`, a number or a tensor that broadcasts to the
-    lead axes. Su et al. 2021, eq. 14-15. Neighboring coordinates are paired, as there and in `rotation`.
+    lead axes. Su et al. 2021, eq. 14-15. Neighboring coordinates are paired, as there and in `rotation`; with
+    `layout="halves"` the first half is paired with the second, as in Llama and GPT-NeoX. Only the first `rotated`
+    coordinates are rotated, if that is given (GPT-J, GPT-NeoX). Positions are divided by `scaling` (Chen et al. 2023).
 
     Lowers to: rotate in the layer, then the dot product.
 
@@ -127,10 +131,23 @@ class Rotary(nn.Module):
     tensor([[1., 0.]])
     """
 
-    def __init__(self, dim: int, *, base: float = 10000.0) -> None:
+    def __init__(
+        self,
+        dim: int,
+        *,
+        base: float = 10000.0,
+        layout: Literal["neighbors", "halves"] = "neighbors",
+        rotated: int | None = None,
+        scaling: float = 1.0,
+    ) -> None:
         super().__init__()
-        frequencies(dim, base=base)
-        self.dim, self.base = dim, base
+        self.rotated = dim if rotated is None else rotated
+        frequencies(self.rotated, base=base)
+        if self.rotated > dim:
+            raise wrong("rotated", rotated, f"at most dim={dim}", "leave it out to rotate all coordinates")
+        if not scaling > 0:
+            raise wrong("scaling", scaling, "a number above 0", "use 4.0 for texts four times as long")
+        self.dim, self.base, self.layout, self.scaling = dim, base, layout, scaling
 
     def forward(
         self, heads: Float[Tensor, "*lead length dim"], *, start: Start = 0, positions: Tensor | None = None
@@ -140,16 +157,19 @@ class Rotary(nn.Module):
         if heads.shape[-1] != self.dim:
             fix = f"build Rotary({heads.shape[-1]})"
             raise wrong("rotary.dim", self.dim, f"the width of one head, {heads.shape[-1]}", fix)
-        omega = frequencies(self.dim, base=self.base)
+        omega = frequencies(self.rotated, base=self.base) / self.scaling
         if positions is None:
             angles = _compute_angles(heads.shape[-2], omega, start)
         else:
             angles = positions[..., None].double() * omega.to(positions.device)
         wide = torch.promote_types(heads.dtype, torch.float32)
         cosine, sine = (table.to(device=heads.device, dtype=wide) for table in (angles.cos(), angles.sin()))
-        even, odd = heads.unflatten(-1, (-1, 2)).unbind(-1)
-        rotated = torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1)
-        return rotated.flatten(-2).to(heads.dtype)
+        turned, rest = heads.split([self.rotated, self.dim - self.rotated], dim=-1)
+        pairs, axis = ((2, -1), -2) if self.layout == "halves" else ((-1, 2), -1)
+        first, second = turned.unflatten(-1, pairs).unbind(axis)
+        turned = torch.stack([first * cosine - second * sine, first * sine + second * cosine], dim=axis)
+        turned = turned.flatten(-2).to(heads.dtype)
+        return torch.cat([turned, rest], dim=-1) if rest.shape[-1] else turned
 
 
 def check_start(start: Start, lead: tuple[int, ...]) -> None:

@@ -14,10 +14,18 @@ from regard.errors import wrong
 def compute_slopes(heads: int) -> Float[Tensor, " heads"]:
     """Return one slope for each head: a geometric sequence from 2^(−8/n) by that factor (Press et al. 2022, §3).
 
+    If n is not a power of two: the slopes of the largest power p below n, then every other slope of 2p, as the
+    authors' code has it and BLOOM was trained with.
+
     >>> compute_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
+    >>> compute_slopes(3).tolist()
+    [0.0625, 0.00390625, 0.25]
     """
-    return 2.0 ** (-8.0 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
+    power = 2 ** (heads.bit_length() - 1)
+    slopes = 2.0 ** (-8.0 * torch.arange(1, power + 1, dtype=torch.float64) / power)
+    between = 2.0 ** (-4.0 * torch.arange(1, 2 * power, 2, dtype=torch.float64) / power)
+    return torch.cat([slopes, between[: heads - power]])
 
 
 LARGEST_COLUMN = 16.0  # the largest number for a key: rounding it costs as many units in the last place
@@ -29,7 +37,8 @@ class ALiBi(Bias):
 
     $$ b_{ij} = -m_h |p_i - j| $$
 
-    with $m$ = `slope` and $p_i$ = the position of query $i$. Press et al. 2022.
+    with $m$ = `slope`, that of the paper for a number of `heads` or the given `slopes`, and $p_i$ = the position of
+    query $i$. Press et al. 2022.
 
     Lowers to: a number for each key under a causal mask and softmax, because $-m (p_i - j)$ differs from $m j$ by a
     number for each query alone; a dense float mask otherwise, or if $m j$ would be so large that digits are lost.
@@ -39,13 +48,15 @@ class ALiBi(Bias):
     [-0.0078125, -0.00390625, -0.0]
     """
 
-    def __init__(self, heads: int) -> None:
+    def __init__(self, heads: int | None = None, *, slopes: Float[Tensor, " heads"] | None = None) -> None:
         super().__init__()
-        if heads < 1:
-            raise wrong("heads", heads, "at least 1", "pass the number of heads of the layer")
-        self.register_buffer("slope", compute_slopes(heads)[:, None, None], persistent=False)
+        if (heads is None) == (slopes is None) or (heads is not None and heads < 1):
+            expected, fix = "a number of heads, at least 1, or a slope for each", "write ALiBi(8), or ALiBi(slopes=…)"
+            raise wrong("heads", heads, expected, fix)
+        own = compute_slopes(heads or 1) if slopes is None else slopes
+        self.register_buffer("slope", own[:, None, None], persistent=slopes is not None)
         self.slope: Tensor
-        self.steepest = 2.0 ** (-8.0 / heads)
+        self.steepest = float(own.detach().abs().max())
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return -self.slope * (pairs.position - pairs.column).abs()

@@ -5,7 +5,7 @@ import torch
 from regard.algebra.biases.base import Bias, BiasForm
 from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Float, Tensor, check_lead, check_tensor
+from regard.algebra.shapes import Float, Tensor, check_lead, check_tensor, fits
 from regard.errors import wrong
 
 
@@ -54,7 +54,7 @@ class Dense(Bias):
 
     $$ b_{ij} = t_{ij} $$
 
-    with $t$ = `table`, `(*lead, queries, keys)`, fixed or learned; −inf forbids the pair.
+    with $t$ = `table`, `(*lead, queries, keys)`, either of which may be 1, fixed or learned; −inf forbids the pair.
 
     Lowers to: a dense float mask if no gradient is needed, else query blocks.
     """
@@ -67,7 +67,8 @@ class Dense(Bias):
         self.hold("table", table)
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
-        return self.table[..., pairs.row[:, 0], :][..., pairs.column[0]]
+        rows = self.table if self.table.shape[-2] == 1 else self.table[..., pairs.row[:, 0], :]
+        return rows if self.table.shape[-1] == 1 else rows[..., pairs.column[0]]
 
     @property
     def columnwise(self) -> bool:
@@ -75,6 +76,6 @@ class Dense(Bias):
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("bias.table", tuple(self.table.shape[:-2]), lead)
-        if tuple(self.table.shape[-2:]) != (queries, keys):
+        if not (fits(self.table.shape[-2], queries) and fits(self.table.shape[-1], keys)):
             got, expected = tuple(self.table.shape[-2:]), f"(queries, keys) = ({queries}, {keys})"
             raise wrong("bias.table", got, expected, "give it one row for each query and one column for each key")

@@ -3,7 +3,8 @@
 import torch
 
 from regard.algebra.masks.base import Mask, Table
-from regard.algebra.masks.patterns import Full, Lengths
+from regard.algebra.masks.lengths import Lengths
+from regard.algebra.masks.patterns import Full
 from regard.algebra.shapes import Bool, Int, Integer, Tensor, describe
 from regard.errors import wrong, wrong_kind
 

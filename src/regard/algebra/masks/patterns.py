@@ -1,4 +1,4 @@
-"""Masks that are patterns: causal, windows, lengths, documents."""
+"""Masks that are patterns: causal, windows, documents."""
 
 import math
 from collections.abc import Hashable
@@ -7,8 +7,9 @@ from numbers import Integral
 
 import torch
 
-from regard.algebra.entries import list_as, make_lengths, make_thirds
+from regard.algebra.entries import list_as, make_thirds
 from regard.algebra.masks.base import Mask
+from regard.algebra.masks.lengths import as_integers
 from regard.algebra.pairs import Pairs, RowBlocks
 from regard.algebra.shapes import Allowed, Bool, Int, Integer, Tensor, check_tensor, check_unambiguous_lead, describe
 from regard.compute.kernels.native import tensor_memory
@@ -36,12 +37,20 @@ class Full(Mask):
 @list_as("causal", aliases="autoregressive look-ahead subsequent lower-triangular tril 因果 单向")
 @dataclass(frozen=True, slots=True)
 class Causal(Mask):
-    """A query sees its own position and what comes before.
+    """A query sees its own position and what comes before. The last query is at the position of the last key.
+
+    So one query of a decoder sees all keys, and with more queries than keys the first queries see none. In torch and
+    Keras the first query is at the first key: that is `Causal.from_first()`.
 
     >>> Causal().table(2, 3).int()
     tensor([[1, 1, 0],
             [1, 1, 1]], dtype=torch.int32)
     """
+
+    @staticmethod
+    def from_first() -> "CausalFromFirst":
+        """Return the causal mask of queries that begin with the keys, and need not end with them."""
+        return CausalFromFirst()
 
     def allows(self, pairs: Pairs) -> Allowed:
         return pairs.column <= pairs.position
@@ -58,6 +67,23 @@ class Causal(Mask):
 
     def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
         return blocks.column <= blocks.position.amax(-1, keepdim=True)
+
+
+@list_as("causal-from-first", aliases="is-causal use-causal-mask 从首位对齐的因果")
+@dataclass(frozen=True, slots=True)
+class CausalFromFirst(Mask):
+    """The first query sees the first key, the next one key more (torch's `is_causal`, Keras' `use_causal_mask`).
+
+    >>> Causal.from_first().table(2, 3).int()
+    tensor([[1, 0, 0],
+            [1, 1, 0]], dtype=torch.int32)
+    """
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        return pairs.column <= pairs.row
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        return 0, min(keys, stop)
 
 
 @list_as(
@@ -184,71 +210,6 @@ class CenteredWindow(Mask):
         return CenteredWindow(self.center.unsqueeze(-2), self.radius) if self.center.dim() > 1 else self
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LengthMask(Mask):
-    """A mask by a number of keys for each sequence."""
-
-    lengths: Integer[Tensor, "..."]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengths", as_counts("lengths", self.lengths))
-
-    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        check_unambiguous_lead("mask.lengths", self.lead, lead)
-        if tensor_memory.is_readable(self.lengths) and find_max_count(self.lengths) > keys:
-            fix = "count only the keys that are there"
-            raise wrong("mask.lengths", find_max_count(self.lengths), f"at most keys={keys}", fix)
-
-    @property
-    def lead(self) -> tuple[int, ...]:
-        return tuple(self.lengths.shape)
-
-    def add_head_axis(self) -> Mask:
-        return type(self)(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
-
-
-@list_as(
-    "lengths",
-    lambda s: Lengths(make_lengths(s)),
-    write="Lengths(lengths)",
-    aliases="padding valid-lens valid-lengths key-padding-mask 有效长度 填充",
-)
-@dataclass(frozen=True, slots=True, eq=False)
-class Lengths(LengthMask):
-    """Only the first `lengths` keys are real; the rest is padding. A length of zero allows nothing.
-
-    >>> Lengths(torch.tensor([1, 3])).table(1, 3).int().squeeze(1)
-    tensor([[1, 0, 0],
-            [1, 1, 1]], dtype=torch.int32)
-    """
-
-    def allows(self, pairs: Pairs) -> Allowed:
-        return pairs.column < self.lengths[..., None, None]
-
-    @property
-    def columnwise(self) -> bool:
-        return True
-
-    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
-        return 0, min(keys, find_max_count(self.lengths)) if tensor_memory.is_readable(self.lengths) else keys
-
-    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
-        return blocks.column < find_max_count(self.lengths)
-
-
-@list_as("prefix", lambda s: Prefix(make_lengths(s)), write="Prefix(lengths)", aliases="prefix-lm 前缀")
-@dataclass(frozen=True, slots=True, eq=False)
-class Prefix(LengthMask):
-    """All queries see the first `lengths` keys, and the rest causally (prefix language models, T5)."""
-
-    def allows(self, pairs: Pairs) -> Allowed:
-        return (pairs.column < self.lengths[..., None, None]) | (pairs.column <= pairs.position)
-
-    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
-        causal = blocks.column <= blocks.position.amax(-1, keepdim=True)
-        return causal | (blocks.column < find_max_count(self.lengths))
-
-
 @list_as(
     "documents",
     lambda s: Documents(make_thirds(s.keys), make_thirds(s.queries)),
@@ -317,27 +278,6 @@ class Documents(Mask):
     def add_head_axis(self) -> Mask:
         parts = [part if part is None or part.dim() < 2 else part.unsqueeze(-2) for part in (self.keys, self.queries)]
         return self if parts[0] is self.keys and parts[1] is self.queries else Documents(*parts)  # type: ignore[arg-type]
-
-
-def find_max_count(counts: Tensor) -> int:
-    """Return the largest count, 0 for an empty batch."""
-    return int(counts.max()) if counts.numel() else 0
-
-
-def as_counts(name: str, counts: Tensor) -> Tensor:
-    """Return numbers of keys as int64; raise if they are not whole numbers or are negative."""
-    counts = as_integers(name, counts)
-    known = counts.numel() and tensor_memory.is_readable(counts)
-    if known and int(counts.min()) < 0:
-        raise wrong(name, int(counts.min()), "at least 0", "a length counts keys; an empty sequence has length 0")
-    return counts
-
-
-def as_integers(name: str, names: Tensor) -> Tensor:
-    """Return whole numbers as int64; raise for anything else."""
-    if not isinstance(names, Tensor) or names.dtype == torch.bool or names.is_floating_point() or names.is_complex():
-        raise wrong_kind(name, describe(names), "an integer tensor", "write torch.tensor([...])")
-    return names if names.dtype == torch.int64 else names.long()
 
 
 def check_count(name: str, count: int, fix: str) -> None:

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from regard.algebra.entries import list_as
 from regard.algebra.normalizers.base import Normalizer
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor
+from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead
 from regard.compute.kernels import monotonic
 from regard.errors import wrong
 
@@ -13,17 +13,33 @@ Previous = Float[Tensor, "*#lead key"]
 
 
 class SequentialNormalizer(Normalizer):
-    """A normalizer whose rows depend on the row before. A decoder passes the weights of its last step as `previous`."""
+    """A normalizer whose rows depend on the row before.
+
+    `previous`, `(*lead, keys)`, are the weights of the query before the first one of the call: a decoder passes those
+    of its last step. Without them the first query starts at the first key.
+    """
 
     form = "sequential"
     head_blind = True
+
+    def __init__(self, *, previous: Previous | None = None) -> None:
+        super().__init__()
+        self.previous = previous
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        if self.previous is None:
+            return
+        check_lead("normalizer.previous", tuple(self.previous.shape[:-1]), lead)
+        if self.previous.shape[-1] != keys:
+            got, fix = f"{self.previous.shape[-1]} weights", "pass weights[..., -1, :] of the step before"
+            raise wrong("normalizer.previous", got, f"keys={keys}", fix)
 
     @abstractmethod
     def step(self, scores: Scores, allowed: Allowed | None, *, previous: Previous | None) -> Distribution:
         """Return the rows that come after `previous`; if that is None, the first query starts at the first key."""
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return self.step(scores, allowed, previous=None)
+        return self.step(scores, allowed, previous=self.previous)
 
 
 @list_as("monotonic", aliases="raffel 单调")
@@ -65,13 +81,16 @@ class ChunkwiseMonotonic(SequentialNormalizer):
 
     with $\alpha$ = the weights of `walk` on the same scores and $c$ = `width`. Chiu & Raffel 2018, eq. 10 (MoChA),
     with one score for both steps. Pass `walk=HardMonotonic()` at inference. These weights do not
-    determine the walk, so a decoder steps the walk itself and calls `attend_chunks`.
+    determine the walk, so a decoder steps the walk itself and calls `attend_chunks`; `previous` are weights of
+    the walk.
 
     Lowers to: itself, row after row.
     """
 
-    def __init__(self, width: int, *, walk: SequentialNormalizer | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self, width: int, *, walk: SequentialNormalizer | None = None, previous: Previous | None = None
+    ) -> None:
+        super().__init__(previous=previous)
         if width < 1:
             raise wrong("width", width, "at least 1", "use 1 for the walk alone, 4 or 8 for speech")
         self.width = width

@@ -1,114 +1,23 @@
-"""What a score is, the dot form that fast kernels compute, and sums and multiples of scores."""
+"""What a score is, and sums and multiples of scores."""
 
 from abc import abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Literal, TypeVar
 
 import torch
 
-from regard.algebra.shapes import Float, Queries, Scores, Tensor, WideKeys
+from regard.algebra.scores.dot_form import DotForm as DotForm
+from regard.algebra.scores.dot_form import add_optional as add_optional
+from regard.algebra.scores.dot_form import concatenate as concatenate
+from regard.algebra.scores.dot_form import drop_last_axis as drop_last_axis
+from regard.algebra.scores.dot_form import split_precision as split_precision
+from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.algebra.terms import Term, broadcast_per_head, check_setting, drop_claims, has_new_definition, learn_setting
 from regard.errors import wrong
 
 Form = Literal["dot", "additive", "pointwise"]
-
-
-@dataclass(frozen=True, slots=True)
-class DotForm:
-    r"""The normal form of a score: $s_{ij} = c \langle q'_i, k'_j \rangle + r_i + u_j$.
-
-    $c$ is `scale`, $r$ is `row` and $u$ is `column`. Sums (of concatenated coordinates) and multiples of dot forms are
-    dot forms, so a sum of such scores is still one fused call.
-    """
-
-    query: Float[Tensor, "*#lead query width"]
-    key: Float[Tensor, "*#lead key width"]
-    scale: float | Tensor = 1.0
-    row: Float[Tensor, "*#lead query"] | None = None
-    column: Float[Tensor, "*#lead key"] | None = None
-
-    def __add__(self, other: "DotForm") -> "DotForm":
-        left, right = self.fold_scale(), other.fold_scale()
-        return DotForm(
-            concatenate(left.query, right.query),
-            concatenate(left.key, right.key),
-            row=add_optional(left.row, right.row),
-            column=add_optional(left.column, right.column),
-        )
-
-    def multiply(self, factor: float | Tensor) -> "DotForm":
-        """Return this form times a number, or a number for each head as `broadcast_per_head` shapes it."""
-        per_row = drop_last_axis(factor)
-        row = None if self.row is None else self.row * per_row
-        column = None if self.column is None else self.column * per_row
-        return DotForm(self.query, self.key, self.scale * factor, row, column)
-
-    def fold_scale(self) -> "DotForm":
-        """Return the same scores with the scale multiplied into the queries."""
-        if isinstance(self.scale, float) and self.scale == 1.0:
-            return self
-        return replace(self, query=(self.query * self.scale).to(self.query.dtype), scale=1.0)
-
-    def make_scale_positive(self) -> "DotForm":
-        """Return the same scores with a scale that is a positive number, as kernels expect it."""
-        return self if isinstance(self.scale, float) and self.scale > 0 else self.fold_scale()
-
-    def add_column(self, column: Tensor) -> "DotForm":
-        """Return the form with one more number for each key added."""
-        return replace(self, column=add_optional(self.column, column))
-
-    def fold_offsets(self, *, keep_row: bool) -> "DotForm":
-        """Return the same scores with row and column as coordinates of `query` and `key`.
-
-        `keep_row=False` drops the row, which does not change softmax. In half precision an offset is stored in two
-        coordinates, its high and low part, so that only the output is rounded.
-        """
-        row = self.row if keep_row else None
-        if row is None and self.column is None:
-            return self if self.row is None else DotForm(self.query, self.key, self.scale)
-        form = self.fold_scale()
-        queries, keys = [form.query], [form.key]
-        if self.column is not None:
-            parts = split_precision(self.column, form.key.dtype)
-            keys += [part[..., None].expand(*part.shape, 1) for part in parts]
-            queries += [torch.ones_like(form.query[..., :1]).expand(*form.query.shape[:-1], len(parts))]
-        if row is not None:
-            parts = split_precision(row, form.query.dtype)
-            queries += [part[..., None] for part in parts]
-            keys += [torch.ones_like(form.key[..., :1]).expand(*form.key.shape[:-1], len(parts))]
-        return DotForm(concatenate(*queries), concatenate(*keys))
-
-    def compute_scores(self) -> Scores:
-        """Return the table of scores."""
-        table = self.scale * (self.query @ self.key.transpose(-1, -2))
-        table = table if self.row is None else table + self.row[..., :, None]
-        return table if self.column is None else table + self.column[..., None, :]
-
-
-def drop_last_axis(factor: float | Tensor) -> float | Tensor:
-    """Return a factor for each head `(heads, 1, 1)` as `(heads, 1)`, and a number as it is."""
-    return factor.squeeze(-1) if isinstance(factor, Tensor) and factor.dim() else factor
-
-
-def split_precision(numbers: Tensor, dtype: torch.dtype) -> list[Tensor]:
-    """Return tensors of `dtype` whose sum is `numbers`: one, or a high and a low part in half precision."""
-    high = numbers.to(dtype)
-    return [high, (numbers - high.to(numbers.dtype)).to(dtype)] if dtype in (torch.float16, torch.bfloat16) else [high]
-
-
-def add_optional(left: Tensor | None, right: Tensor | None) -> Tensor | None:
-    """Return the sum of two tensors, either of which may be missing."""
-    if left is None or right is None:
-        return right if left is None else left
-    return left + right
-
-
-def concatenate(*parts: Tensor) -> Tensor:
-    """Concatenate coordinates after broadcasting the lead axes."""
-    lead = torch.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    return torch.cat([part.expand(*lead, part.shape[-1]) for part in parts], dim=-1)
 
 
 class Score(Term):
@@ -155,8 +64,13 @@ class Score(Term):
             fix = "project them to one width, or use a score that takes two: additive, concat, bilinear"
             raise wrong("key", f"width {key.shape[-1]}", f"the width of the query, {query.shape[-1]}", fix)
 
-    def __add__(self, other: "Score") -> "Score":
-        return Sum(self, other) if isinstance(other, Score) else NotImplemented
+    def __add__(self, other: "Score | float | Tensor") -> "Score":
+        if isinstance(other, Score):
+            return Sum(self, other)
+        number = float(other) if isinstance(other, Real) else other
+        return Offset(self, number) if isinstance(number, float | Tensor) else NotImplemented
+
+    __radd__ = __add__
 
     def __mul__(self, factor: float | Tensor) -> "Score":
         number = float(factor) if isinstance(factor, Real) else factor
@@ -271,6 +185,50 @@ class Multiple(DotScore):
 
     def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
         return as_dot(self.score).dot_form(query, key).multiply(broadcast_per_head(self.factor))
+
+    def check(self, query: Queries, key: WideKeys) -> None:
+        self.score.check(query, key)
+
+
+class Offset(DotScore):
+    """A score plus a number, fixed or learned, one or one for each head. It has a dot form iff the score has.
+
+    Softmax does not see it; a sigmoid does.
+
+    >>> from regard.algebra.scores import Dot
+    >>> (Dot() + 1.5)(torch.eye(2), torch.eye(2))
+    tensor([[2.5000, 1.5000],
+            [1.5000, 2.5000]])
+    """
+
+    head_blind = True
+    per_head_settings = ("offset",)
+    offset: float | Tensor
+
+    def __init__(self, score: Score, offset: float | Tensor) -> None:
+        super().__init__()
+        self.score = score
+        self.hold("offset", check_setting("offset", offset))
+
+    @property
+    def plan_key(self) -> Hashable:
+        return type(self), self.score.plan_key
+
+    @property
+    def form(self) -> Form:
+        return "dot" if self.score.form == "dot" else "pointwise"
+
+    def forward(self, query: Queries, key: WideKeys) -> Scores:
+        table: Tensor = self.score(query, key) + broadcast_per_head(self.offset)
+        return table
+
+    def stream(self, query: Queries, key: WideKeys) -> Scores:
+        return self.score.stream(query, key) + broadcast_per_head(self.offset)
+
+    def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
+        form = as_dot(self.score).dot_form(query, key)
+        offset = drop_last_axis(broadcast_per_head(self.offset)) + torch.zeros_like(form.query[..., 0])
+        return replace(form, row=add_optional(form.row, offset))
 
     def check(self, query: Queries, key: WideKeys) -> None:
         self.score.check(query, key)

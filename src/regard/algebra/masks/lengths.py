@@ -1,0 +1,147 @@
+"""Masks by a number of keys: for each sequence, for each query, or as a prefix."""
+
+from dataclasses import dataclass
+
+import torch
+
+from regard.algebra.entries import list_as, make_lengths
+from regard.algebra.masks.base import Mask
+from regard.algebra.pairs import Pairs, RowBlocks
+from regard.algebra.shapes import Allowed, Bool, Integer, Tensor, check_unambiguous_lead, describe
+from regard.compute.kernels.native import tensor_memory
+from regard.errors import wrong, wrong_kind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LengthMask(Mask):
+    """A mask by a number of keys for each sequence."""
+
+    lengths: Integer[Tensor, "..."]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengths", as_counts("lengths", self.lengths))
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        check_unambiguous_lead("mask.lengths", self.lead, lead)
+        if tensor_memory.is_readable(self.lengths) and find_max_count(self.lengths) > keys:
+            fix = "count only the keys that are there"
+            raise wrong("mask.lengths", find_max_count(self.lengths), f"at most keys={keys}", fix)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return tuple(self.lengths.shape)
+
+    def add_head_axis(self) -> Mask:
+        return type(self)(self.lengths.unsqueeze(-1)) if self.lengths.dim() else self
+
+
+@list_as(
+    "lengths",
+    lambda s: Lengths(make_lengths(s)),
+    write="Lengths(lengths)",
+    aliases="padding valid-lens valid-lengths key-padding-mask 有效长度 填充",
+)
+@dataclass(frozen=True, slots=True, eq=False)
+class Lengths(LengthMask):
+    """Only the first `lengths` keys are real; the rest is padding. A length of zero allows nothing.
+
+    One length for each sequence, `(batch,)`. If each query has its own, `(batch, queries)`, write `Lengths.per_query`.
+
+    >>> Lengths(torch.tensor([1, 3])).table(1, 3).int().squeeze(1)
+    tensor([[1, 0, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
+
+    @staticmethod
+    def per_query(lengths: Integer[Tensor, "*lead query"]) -> "QueryLengths":
+        """Return a mask by a length for each query of each sequence, as d2l's `valid_lens` of two axes.
+
+        >>> Lengths.per_query(torch.tensor([[1, 2]])).table(2, 3).int()
+        tensor([[[1, 0, 0],
+                 [1, 1, 0]]], dtype=torch.int32)
+        """
+        return QueryLengths(lengths)
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        return pairs.column < self.lengths[..., None, None]
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        if len(self.lead) == len(lead) + 1 and self.lead[-1] == queries:
+            expected, fix = f"one for each of {lead} sequences", "write Lengths.per_query(lengths)"
+            raise wrong("mask.lengths", f"one for each query, {self.lead}", expected, fix)
+        LengthMask.check(self, lead, queries, keys)
+
+    @property
+    def columnwise(self) -> bool:
+        return True
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        return 0, min(keys, find_max_count(self.lengths)) if tensor_memory.is_readable(self.lengths) else keys
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        return blocks.column < find_max_count(self.lengths)
+
+
+@list_as(
+    "query-lengths",
+    lambda s: QueryLengths(torch.arange(s.queries) % (s.keys + 1)),
+    write="Lengths.per_query(lengths)",
+    aliases="逐查询有效长度",
+)
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryLengths(LengthMask):
+    """Each query sees the first `lengths` keys, a number of its own: `(*lead, queries)`."""
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        return pairs.column < self.lengths[..., pairs.row.flatten(), None]
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return tuple(self.lengths.shape[:-1])
+
+    def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
+        if not self.lengths.dim() or self.lengths.shape[-1] != queries:
+            got, fix = f"shape {tuple(self.lengths.shape)}", "give one length for each query"
+            raise wrong("mask.lengths", got, f"queries={queries} on the last axis", fix)
+        LengthMask.check(self, lead, queries, keys)
+
+    def add_head_axis(self) -> Mask:
+        return QueryLengths(self.lengths.unsqueeze(-2)) if self.lengths.dim() > 1 else self
+
+    def span(self, start: int, stop: int, queries: int, keys: int) -> tuple[int, int]:
+        readable = tensor_memory.is_readable(self.lengths)
+        return 0, min(keys, find_max_count(self.lengths[..., start:stop])) if readable else keys
+
+
+@list_as("prefix", lambda s: Prefix(make_lengths(s)), write="Prefix(lengths)", aliases="prefix-lm 前缀")
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefix(LengthMask):
+    """All queries see the first `lengths` keys, and the rest causally (prefix language models, T5)."""
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        return (pairs.column < self.lengths[..., None, None]) | (pairs.column <= pairs.position)
+
+    def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        causal = blocks.column <= blocks.position.amax(-1, keepdim=True)
+        return causal | (blocks.column < find_max_count(self.lengths))
+
+
+def find_max_count(counts: Tensor) -> int:
+    """Return the largest count, 0 for an empty batch."""
+    return int(counts.max()) if counts.numel() else 0
+
+
+def as_counts(name: str, counts: Tensor) -> Tensor:
+    """Return numbers of keys as int64; raise if they are not whole numbers or are negative."""
+    counts = as_integers(name, counts)
+    known = counts.numel() and tensor_memory.is_readable(counts)
+    if known and int(counts.min()) < 0:
+        raise wrong(name, int(counts.min()), "at least 0", "a length counts keys; an empty sequence has length 0")
+    return counts
+
+
+def as_integers(name: str, names: Tensor) -> Tensor:
+    """Return whole numbers as int64; raise for anything else."""
+    if not isinstance(names, Tensor) or names.dtype == torch.bool or names.is_floating_point() or names.is_complex():
+        raise wrong_kind(name, describe(names), "an integer tensor", "write torch.tensor([...])")
+    return names if names.dtype == torch.int64 else names.long()

@@ -1,0 +1,131 @@
+"""Forms that people write first: lengths of queries, constants, groups of heads, masks that broadcast."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from regard import (
+    ALiBi,
+    Causal,
+    Dense,
+    Dot,
+    HardMonotonic,
+    InputError,
+    Lengths,
+    Monotonic,
+    ScaledDot,
+    Sigmoid,
+    attend,
+    masked_softmax,
+)
+from regard.layers import Rotary
+
+B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
+QUERY, KEY, VALUE = (torch.randn(B, H, n, d, dtype=torch.float64) for n, d in ((L, D), (S, D), (S, E)))
+
+
+@pytest.mark.parametrize("shape", [(B,), (B, L)])
+@pytest.mark.parametrize("heads", [(), (H,)])
+def test_masked_softmax_is_softmax_over_the_first_keys(shape: tuple[int, ...], heads: tuple[int, ...]) -> None:
+    scores, lengths = torch.randn(B, *heads, L, S).double(), torch.randint(0, S + 1, shape)
+    found = masked_softmax(scores, lengths)
+    for b in range(B):
+        for i in range(L):
+            length = int(lengths[b] if len(shape) == 1 else lengths[b, i])
+            row = found[b, ..., i, :]
+            torch.testing.assert_close(row[..., :length], scores[b, ..., i, :length].softmax(-1))
+            assert not row[..., length:].any()
+    torch.testing.assert_close(masked_softmax(scores), scores.softmax(-1))
+
+
+def test_lengths_of_queries_mask_attention_and_plain_lengths_say_how_to_write_them() -> None:
+    lengths, x = torch.randint(0, S + 1, (B, L)), QUERY[:, 0]
+    found = attend(x, KEY[:, 0], VALUE[:, 0], mask=Lengths.per_query(lengths)).weights.dense()
+    torch.testing.assert_close(found, masked_softmax(x @ KEY[:, 0].mT / D**0.5, lengths))
+    with pytest.raises(InputError) as caught:
+        attend(x, KEY[:, 0], VALUE[:, 0], mask=Lengths(lengths))
+    assert str(caught.value) == (
+        "mask.lengths: got one for each query, (2, 5), expected one for each of (2,) sequences; "
+        "fix: write Lengths.per_query(lengths)"
+    )
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(5, 7), (7, 5), (5, 5)])
+def test_from_the_first_key_is_the_causal_mask_of_torch(queries: int, keys: int) -> None:
+    query, key = torch.randn(B, H, queries, D).double(), torch.randn(B, H, keys, D).double()
+    expected = F.scaled_dot_product_attention(query, key, key, is_causal=True)
+    for backend in ("auto", "eager", "stream"):
+        found = attend(query, key, key, mask=Causal.from_first(), backend=backend).output
+        torch.testing.assert_close(found, expected)
+
+
+def test_a_plan_says_that_the_first_queries_see_no_key() -> None:
+    plan = attend(QUERY[..., :5, :], KEY[..., :3, :], VALUE[..., :3, :], mask=Causal()).plan.explain()
+    assert "note: the first 2 queries see no key" in plan
+    assert "write Causal.from_first()" in plan
+    assert "note:" not in attend(QUERY, KEY, VALUE, mask=Causal()).plan.explain()
+
+
+@pytest.mark.parametrize("shape", [(1, S), (L, 1), (B, 1, 1, S), (H, L, S)])
+def test_float_masks_broadcast(shape: tuple[int, ...]) -> None:
+    table = torch.randn(shape).double()
+    expected = F.scaled_dot_product_attention(QUERY, KEY, VALUE, attn_mask=table.expand(B, H, L, S))
+    for backend in ("auto", "eager", "stream"):
+        torch.testing.assert_close(attend(QUERY, KEY, VALUE, bias=Dense(table), backend=backend).output, expected)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_heads_of_queries_share_the_keys_of_their_group_as_in_torch(groups: int) -> None:
+    query = torch.randn(B, 4, L, D).double()
+    key, value = torch.randn(B, groups, S, D).double(), torch.randn(B, groups, S, E).double()
+    expected = F.scaled_dot_product_attention(query, key, value, enable_gqa=True)
+    output, weights = attend(query, key, value, bias=ALiBi(slopes=torch.zeros(4).double()))
+    torch.testing.assert_close(output, expected)
+    assert weights.shape == (B, 4, L, S)
+    with pytest.raises(InputError, match="expected axes that broadcast"):
+        attend(query[:, :3], key[:, :1].expand(-1, 2, -1, -1), value[:, :1].expand(-1, 2, -1, -1))
+
+
+@pytest.mark.parametrize("offset", [1.5, torch.tensor([0.5, -1.0, 2.0]).double()])
+def test_a_constant_is_added_to_every_score(offset: float | torch.Tensor) -> None:
+    number = offset if isinstance(offset, float) else offset[:, None, None]
+    for score in (ScaledDot() + offset, offset + ScaledDot()) if isinstance(offset, float) else (ScaledDot() + offset,):
+        for backend in ("auto", "eager"):
+            found = attend(QUERY, KEY, VALUE, score=score, normalizer=Sigmoid(), backend=backend).weights.dense()
+            torch.testing.assert_close(found, (QUERY @ KEY.mT / D**0.5 + number).sigmoid())
+        torch.testing.assert_close(attend(QUERY, KEY, VALUE, score=score).output, attend(QUERY, KEY, VALUE).output)
+    assert (Dot() + 1).form == "dot"
+
+
+def test_slopes_are_given_or_the_papers() -> None:
+    slopes = torch.tensor([0.5, 0.1, 0.3]).double()
+    found = attend(QUERY, KEY, VALUE, bias=ALiBi(slopes=slopes), mask=Causal()).output
+    distance = (torch.arange(S - L, S)[:, None] - torch.arange(S)).abs()
+    table = Causal().table(L, S).double().log() - slopes[:, None, None] * distance
+    torch.testing.assert_close(found, F.scaled_dot_product_attention(QUERY, KEY, VALUE, attn_mask=table))
+    with pytest.raises(InputError, match=r"^heads: got None, expected a number of heads, at least 1, or a slope for"):
+        ALiBi()
+
+
+@pytest.mark.parametrize("kind", [Monotonic, HardMonotonic])
+def test_stepping_with_the_weights_before_is_all_steps_at_once(kind: type[Monotonic | HardMonotonic]) -> None:
+    _, whole = attend(QUERY, KEY, VALUE, normalizer=kind())
+    previous = None
+    for step in range(L):
+        _, weights = attend(QUERY[..., step : step + 1, :], KEY, VALUE, normalizer=kind(previous=previous))
+        previous = weights[..., 0, :]
+        torch.testing.assert_close(previous, whole[..., step, :])
+
+
+def test_rotary_in_halves_is_that_of_llama_and_partial_and_scaled() -> None:
+    x = torch.randn(B, H, L, 8).double()
+    omega = 10000.0 ** -(torch.arange(0, 8, 2).double() / 8)
+    angles = torch.arange(L).double()[:, None] * omega
+    cosine, sine = (torch.cat([table, table], -1) for table in (angles.cos(), angles.sin()))
+    turned = torch.cat([-x[..., 4:], x[..., :4]], -1)
+    torch.testing.assert_close(Rotary(8, layout="halves")(x), x * cosine + turned * sine)
+    order = torch.arange(8).view(2, 4).T.flatten()  # the same pairs, next to each other
+    torch.testing.assert_close(Rotary(8, layout="halves")(x)[..., order], Rotary(8)(x[..., order]))
+    partial = Rotary(8, rotated=4)(x)
+    torch.testing.assert_close(partial, torch.cat([Rotary(4)(x[..., :4]), x[..., 4:]], -1))
+    torch.testing.assert_close(Rotary(8, scaling=2.0)(x)[..., 2, :], Rotary(8)(x[..., 2:3, :], start=1)[..., 0, :])
