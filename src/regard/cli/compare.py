@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.table import Table
 
+from regard.cli.figures import FigureFlags, FigureOptions
 from regard.cli.output import JsonFlag, open_console
 from regard.errors import wrong
 
@@ -31,6 +32,7 @@ def compare(
     seeds: int = 3,
     output: Path | None = None,
     as_json: JsonFlag = False,
+    figure_options: FigureFlags = None,
 ) -> None:
     """Compare convolution, recurrence and self-attention at equal parameters, or mechanisms on one task.
 
@@ -53,25 +55,28 @@ def compare(
     if seeds < 1:
         raise wrong("--seeds", seeds, "at least 1", "write --seeds 3")
     if what == "layers":
-        compare_layers(parameters, lengths, output, as_json)
+        compare_layers(parameters, lengths, output, as_json, figure_options or FigureOptions())
     else:
         compare_mechanisms(what, seeds, as_json)
 
 
-def compare_layers(parameters: int, lengths: tuple[int, ...], output: Path | None, as_json: bool) -> None:
+def compare_layers(
+    parameters: int, lengths: tuple[int, ...], output: Path | None, as_json: bool, options: FigureOptions
+) -> None:
     """Measure each kind of layer at each length, then draw and print it beside its formulas."""
     from regard.inspect.draw.complexity import draw_complexity
-    from regard.inspect.draw.output import save_figure
     from regard.models.complexity import measure_curves
 
     if len(lengths) < 2 or min(lengths) < 2:
         raise wrong("--lengths", lengths, "at least two numbers above 1", "write --lengths 16 64")
+    options.check(output)
     lengths = tuple(sorted(set(lengths)))
     curves = measure_curves(parameters, lengths)
     measured = {name: curve.measured for name, curve in curves.items()}
     if output is not None:
         expected = {name: curve.expected for name, curve in curves.items()}
-        save_figure(draw_complexity(lengths, measured, expected), output)
+        figure = draw_complexity(lengths, measured, expected, options.choose_title(), language=options.language)
+        options.save(figure, output)
     if as_json:
         widths = {name: curve.width for name, curve in curves.items()}
         print(json.dumps({"lengths": lengths, "widths": widths, "layers": measured}))

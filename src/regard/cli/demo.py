@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
+from regard.cli.figures import FigureFlags, FigureOptions
+
 
 def demo(
     kind: Literal["translation", "regression"] = "translation",
@@ -10,6 +12,7 @@ def demo(
     output: Path | None = None,
     seed: int = 1,
     folder: Path | None = None,
+    figure_options: FigureFlags = None,
 ) -> None:
     """Train a translator with and without attention, compare them, and draw where the one looked.
 
@@ -24,11 +27,13 @@ def demo(
     folder
         Keep the two runs here; otherwise they are removed.
     """
+    options = figure_options or FigureOptions()
+    options.check(output)
     if kind == "regression":
         from regard.cli.demo_regression import run_regression_demo
 
-        run_regression_demo(output, seed)
+        run_regression_demo(output, seed, options)
         return
     from regard.cli.demo_translation import run_translation_demo
 
-    run_translation_demo(output, seed, folder)
+    run_translation_demo(output, seed, folder, options)

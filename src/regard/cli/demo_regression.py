@@ -5,14 +5,14 @@ from typing import Any
 
 from rich.table import Table
 
+from regard.cli.figures import FigureOptions
 from regard.cli.output import open_console
 
 
-def run_regression_demo(output: Path | None, seed: int) -> None:
+def run_regression_demo(output: Path | None, seed: int, options: FigureOptions) -> None:
     """Fit a noisy curve by attention three ways and draw what each prediction looked at."""
     import numpy as np
 
-    from regard.inspect.draw.output import save_figure
     from regard.inspect.draw.regression import draw_regression
     from regard.layers.estimators import KERNELS, KernelRegressor
     from regard.tasks.data.points import evaluate_curve
@@ -31,5 +31,6 @@ def run_regression_demo(output: Path | None, seed: int) -> None:
     console = open_console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
     if output is not None:
-        save_figure(draw_regression((x, y), new, evaluate_curve(new), fits), output)
+        title, language = options.choose_title(), options.language
+        options.save(draw_regression((x, y), new, evaluate_curve(new), fits, "x", title, language=language), output)
         console.print(f"picture: {output}")

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from regard.cli.figures import FigureOptions
 from regard.cli.output import open_console
 from regard.errors import RegardError
 
@@ -46,7 +47,7 @@ class DemoModel(NamedTuple):
         return [one.first.text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
 
 
-def run_translation_demo(output: Path | None, seed: int, folder: Path | None) -> None:
+def run_translation_demo(output: Path | None, seed: int, folder: Path | None, options: FigureOptions) -> None:
     """Train both at once, compare them on numbers that neither has seen, and draw an alignment."""
     from regard.tasks.data import open_text
 
@@ -59,7 +60,7 @@ def run_translation_demo(output: Path | None, seed: int, folder: Path | None) ->
         models = {name: translate_test_set(config, pairs, seconds[name]) for name, config in configs.items()}
     console.print(build_accuracy_table(models, pairs), "")
     console.print(build_example_table(models, pairs), "")
-    show_alignment(models["attention"], pairs, output, console)
+    show_alignment(models["attention"], pairs, output, options, console)
     if folder is not None:
         run = folder / MODELS["attention"]
         console.print(f"now: regard translate {run}, or: regard show … 'ninety-seven', or: regard serve {run}")
@@ -154,11 +155,13 @@ def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[Senten
     return table
 
 
-def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path | None, console: Console) -> None:
+def show_alignment(
+    one: DemoModel, pairs: "Sequence[SentencePair]", output: Path | None, options: FigureOptions, console: Console
+) -> None:
     """Draw the alignment of the longest of the short sentences that are translated right."""
-    from regard.inspect.draw.alignment import draw_alignment
-    from regard.inspect.draw.output import save_figure
     from regard.inspect.draw.terminal import render_heat_map
+    from regard.inspect.draw.words import localize
+    from regard.tasks.translation.predictor import draw_attention
 
     right = [place for place, fine in enumerate(one.find_exact(pairs)) if fine and len(pairs[place].source) <= SHORT]
     place = max(right or [0], key=lambda place: len(pairs[place].source))
@@ -166,5 +169,6 @@ def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", output: Path
     if best.weights is not None:
         console.print(render_heat_map(best.weights.tolist(), source, best.tokens, console.width), soft_wrap=True)
     if best.weights is not None and output is not None:
-        save_figure(draw_alignment(best.weights.numpy(), source, best.tokens, "where each word looked"), output)
+        title = options.choose_title(localize("where each word looked", options.language))
+        options.save(draw_attention(best, source, title, options.language), output)
         console.print(f"picture: {output}", markup=False)

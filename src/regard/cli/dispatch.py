@@ -48,6 +48,9 @@ def call_command(command: str, arguments: Sequence[str]) -> None:
     """Run the command for the task of the run that is among the arguments."""
     from regard.tasks import read_task_name
 
+    if command == "show" and "--curves" in arguments:
+        call_function("show", "regard.cli.show_curves:show", arguments)
+        return
     run = next((Path(word) for word in arguments if (Path(word) / "versions.json").is_file()), None)
     target = SHARED_COMMANDS[command]
     if run is None and any(is_exported(Path(word)) for word in arguments):
@@ -58,6 +61,11 @@ def call_command(command: str, arguments: Sequence[str]) -> None:
         target = "regard.cli.show_positions:show"
     elif command == "show" and arguments and is_file(arguments[0]):
         target = "regard.cli.show_recording:show"
+    call_function(command, target, arguments)
+
+
+def call_function(command: str, target: str, arguments: Sequence[str]) -> None:
+    """Parse the arguments of a function, named as `module:function`, and call it."""
     module, _, function = target.partition(":")
     app = App(name=f"regard {command}", help_format="plaintext", version_flags=[])
     app.default(getattr(import_module(module), function))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from regard.cli.figures import FigureFlags, FigureOptions
 from regard.cli.output import open_console
 from regard.cli.runs import LoadFlags, LoadOptions
 from regard.errors import wrong
@@ -19,8 +20,9 @@ def show(
     output: Path | None = None,
     html: Path | None = None,
     load_options: LoadFlags = None,
+    figure_options: FigureFlags = None,
 ) -> None:
-    """Ask a trained model about one thing and show where it looked.
+    """Ask a trained model about one thing and show where it looked; with --curves, draw how its training went.
 
     Parameters
     ----------
@@ -47,7 +49,9 @@ def show(
             raise wrong("show", "attention that is no table", "a picture of it", "write --output picture.png")
         print_map(prediction.map, console)
         return
-    prediction.save(output)
+    options = figure_options or FigureOptions()
+    title, language = options.choose_title(run.resolve().name), options.language
+    prediction.save(output, title, language, scale=options.scale, background=options.background)
     console.print(f"picture: {output}", markup=False)
 
 

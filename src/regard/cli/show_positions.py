@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from regard.cli.figures import FigureFlags, FigureOptions
 from regard.cli.output import open_console
 from regard.errors import wrong
 
@@ -20,6 +21,7 @@ def show(
     dim: int = 32,
     shift: int = 7,
     output: Path | None = None,
+    figure_options: FigureFlags = None,
 ) -> None:
     """Draw sinusoidal positions as a heat map and as curves, and check that moving on is a rotation.
 
@@ -36,7 +38,6 @@ def show(
     """
     if length < 2:
         raise wrong("--length", length, "at least 2", "write --length 60")
-    from regard.inspect.draw.output import save_figure
     from regard.layers.positions import rotation, sinusoids
 
     table = sinusoids(length, dim)
@@ -50,8 +51,11 @@ def show(
     console.print(line, markup=False)
     if output is not None:
         from regard.inspect.draw.positions import draw_positions
+        from regard.inspect.draw.words import localize
 
-        save_figure(draw_positions(table.numpy(), "sinusoidal positions"), output)
+        options = figure_options or FigureOptions()
+        title = options.choose_title(localize("sinusoidal positions", options.language))
+        options.save(draw_positions(table.numpy(), title, language=options.language), output)
         console.print(f"picture: {output}", markup=False)
 
 

@@ -1,18 +1,30 @@
 """`regard show` of a recording: what Recording.save kept, in the terminal, as a picture or as a page."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from cyclopts import Parameter
 from rich.console import Console
 
+from regard.cli.figures import FigureFlags, FigureOptions
 from regard.cli.output import open_console
 from regard.cli.show import choose_outputs
 from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:
+    from regard.inspect.draw.words import Language
     from regard.inspect.recording import Recording
 
-TERMINAL, PICTURE = (120, 240), (1000, 1000)  # cells at most
+TERMINAL, PICTURE, SMALL = (120, 240), (1000, 1000), (64, 64)  # cells at most
+
+
+class AttentionCells(NamedTuple):
+    """The weights of one attention, or the largest of several in a cell, and the labels of its rows and columns."""
+
+    weights: Any
+    rows: Sequence[str] | None
+    columns: Sequence[str] | None
 
 
 def show(
@@ -20,8 +32,10 @@ def show(
     site: str | None = None,
     *,
     head: int | None = None,
+    all_heads: Annotated[bool, Parameter(negative="")] = False,
     output: Path | None = None,
     html: Path | None = None,
+    figure_options: FigureFlags = None,
 ) -> None:
     """Show a saved recording.
 
@@ -33,6 +47,8 @@ def show(
         Which attention, by its name or a glob; the last one where none is named.
     head
         Which head, counted from 1; their mean where none is named.
+    all_heads
+        Draw every head of every attention in one picture, or of those that the glob fits.
     output
         A picture (.png, .svg, .pdf) or a page (.html) instead of the map in the terminal.
     html
@@ -50,7 +66,17 @@ def show(
         save_report(render_report([Chapter(recording.stem, selected)], recording.stem), html)
         console.print(f"page: {html}", markup=False)
         return
-    draw(loaded, choose_site(loaded, site), head, output, console)
+    options = figure_options or FigureOptions()
+    if output is None:
+        print_map(loaded, choose_site(loaded, site), head, console)
+    elif all_heads:
+        options.save(
+            draw_all_heads(loaded, choose_site(loaded, site or "*", several=True), options, recording.stem), output
+        )
+    else:
+        options.save(draw_map(loaded, choose_site(loaded, site), head, options, recording.stem), output)
+    if output is not None:
+        console.print(f"picture: {output}", markup=False)
 
 
 def choose_site(recording: "Recording", site: str | None, *, several: bool = False) -> str:
@@ -63,33 +89,65 @@ def choose_site(recording: "Recording", site: str | None, *, several: bool = Fal
     return site if several and site else names[-1]
 
 
-def draw(recording: "Recording", site: str, head: int | None, output: Path | None, console: Console) -> None:
-    """Draw one attention as a picture or in the terminal; each cell of a long one is its largest weight."""
+def cut_map(recording: "Recording", site: str, head: int | None, size: tuple[int, int]) -> AttentionCells:
+    """Return one attention in at most so many cells, each of which is its largest weight."""
     from regard.inspect.draw.chapters import pool_labels
-    from regard.inspect.recording import Difference
 
     weights, labels = recording[site], recording.labels.get(site)
     if head is not None and not 1 <= head <= weights.heads:
         raise wrong("head", head, f"1 … {weights.heads}", "count heads from 1, or name none for their mean")
-    index = None if head is None else head - 1
-    title = f"{site}, {'mean of heads' if head is None else f'head {head}'}" if weights.heads > 1 else site
-    table = weights.downsample(index, size=TERMINAL if output is None else PICTURE, how="max").float()
+    table = weights.downsample(None if head is None else head - 1, size=size, how="max").float()
     rows = pool_labels(None if labels is None else labels.queries, weights.queries, table.shape[0])
     columns = pool_labels(None if labels is None else labels.keys, weights.keys, table.shape[1])
-    if output is None:
-        from regard.inspect.draw.terminal import describe_scale, render_heat_map
+    return AttentionCells(table.numpy(), rows, columns)
 
-        console.print(f"{title}; {describe_scale(table.tolist())}", markup=False)
-        names = columns or number_positions(weights.keys), rows or number_positions(weights.queries)
-        console.print(render_heat_map(table.tolist(), *names, console.width), soft_wrap=True)
-        return
+
+def name_head(recording: "Recording", site: str, head: int | None, language: "Language" = "en") -> str:
+    """Return which head is shown, or that it is the mean of all; nothing if there is only one."""
+    from regard.inspect.draw.words import localize
+
+    if recording[site].heads == 1:
+        return ""
+    return localize("mean of heads", language) if head is None else localize("head {}", language).format(head)
+
+
+def print_map(recording: "Recording", site: str, head: int | None, console: Console) -> None:
+    """Draw one attention in the terminal."""
+    from regard.inspect.draw.terminal import describe_scale, render_heat_map
+
+    cells, weights = cut_map(recording, site, head, TERMINAL), recording[site]
+    table, title = cells.weights.tolist(), ", ".join(filter(None, (site, name_head(recording, site, head))))
+    console.print(f"{title}; {describe_scale(table)}", markup=False)
+    names = cells.columns or number_positions(weights.keys), cells.rows or number_positions(weights.queries)
+    console.print(render_heat_map(table, *names, console.width), soft_wrap=True)
+
+
+def draw_map(recording: "Recording", site: str, head: int | None, options: FigureOptions, name: str) -> Any:
+    """Return a figure of one attention, titled by recording, site and head."""
     from regard.inspect.draw.alignment import draw_alignment
     from regard.inspect.draw.color_scale import ColorScale
-    from regard.inspect.draw.output import save_figure
+    from regard.inspect.recording import Difference
 
-    scale = ColorScale("difference" if isinstance(weights, Difference) else "weights")
-    save_figure(draw_alignment(table.numpy(), columns, rows, title, scale=scale), output)
-    console.print(f"picture: {output}", markup=False)
+    cells = cut_map(recording, site, head, PICTURE)
+    scale = ColorScale("difference" if isinstance(recording[site], Difference) else "weights")
+    title = options.choose_title(name, site, name_head(recording, site, head, options.language))
+    labels = cells.columns, cells.rows
+    return draw_alignment(cells.weights, *labels, title, scale=scale, language=options.language)
+
+
+def draw_all_heads(recording: "Recording", site: str, options: FigureOptions, name: str) -> Any:
+    """Return a figure of every head of the sites that fit, a row for each site."""
+    from regard.inspect.draw.color_scale import ColorScale
+    from regard.inspect.draw.head_grid import draw_head_grid
+    from regard.inspect.recording import Difference
+
+    sites = {one: recording[one] for one in recording.find_sites(site)}
+    kind = "difference" if any(isinstance(weights, Difference) for weights in sites.values()) else "weights"
+    layers = {
+        one: [weights.downsample(head, size=SMALL, how="max").float().numpy() for head in range(weights.heads)]
+        for one, weights in sites.items()
+    }
+    return draw_head_grid(layers, options.choose_title(name), scale=ColorScale(kind), language=options.language)
 
 
 def number_positions(size: int) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from regard.cli.figures import FigureFlags, FigureOptions
 from regard.cli.output import open_console
 from regard.cli.runs import LoadFlags, LoadOptions
 from regard.cli.show import choose_outputs, print_map
@@ -23,8 +24,9 @@ def show(
     html: Path | None = None,
     beam: int = 5,
     load_options: LoadFlags = None,
+    figure_options: FigureFlags = None,
 ) -> None:
-    """Translate a sentence and show where the model looked for each token.
+    """Translate a sentence and show where the model looked for each token; with --curves, draw its training.
 
     Parameters
     ----------
@@ -48,36 +50,41 @@ def show(
     translator = (load_options or LoadOptions()).load_translator(run)
     result = translator.translate([sentence], TranslationSearchOptions(beam, beam if html else 1), attention=True)[0]
     console = open_console()
-    show_best(translator, result, output, console, draws=output is not None or html is None)
+    if output is None or result.best[0].weights is None:
+        show_best(translator, result, console, draws=html is None)
+    else:
+        console.print(result.best[0].text, markup=False)
+        save_picture(translator, result, run, output, figure_options or FigureOptions())
+        console.print(f"picture: {output}", markup=False)
     if html is not None:
         save_page(translator, result, sentence, html)
         console.print(f"page: {html}", markup=False)
 
 
-def show_best(
-    translator: "Translator", result: "TranslationResult", output: Path | None, console: Console, *, draws: bool
-) -> None:
-    """Print the best translation and draw its alignment as a picture or in the terminal."""
+def show_best(translator: "Translator", result: "TranslationResult", console: Console, *, draws: bool) -> None:
+    """Print the best translation and draw its alignment in the terminal."""
     from regard.tasks.translation.attention import missing_attention_error
 
     best = result.best[0]
     console.print(best.text, markup=False)
     if best.weights is None:
         raise missing_attention_error()
-    if not draws:
-        return
-    if output is None:
+    if draws:
         from regard.tasks.translation.predictor import label_weights
 
         labeled = label_weights(translator, result)
         if labeled is not None:
             print_map(labeled, console)
-        return
-    from regard.inspect.draw.output import save_figure
-    from regard.tasks.translation.predictor import draw_attention
 
-    save_figure(draw_attention(best, result.source), output)
-    console.print(f"picture: {output}", markup=False)
+
+def save_picture(
+    translator: "Translator", result: "TranslationResult", run: Path, output: Path, options: FigureOptions
+) -> None:
+    """Write the alignment of the best translation."""
+    from regard.tasks.translation.predictor import describe_attention, draw_attention
+
+    title = options.choose_title(run.resolve().name, describe_attention(translator, options.language))
+    options.save(draw_attention(result.best[0], result.source, title, options.language), output)
 
 
 def save_page(translator: "Translator", result: "TranslationResult", sentence: str, path: Path) -> None:

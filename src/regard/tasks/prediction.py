@@ -10,6 +10,7 @@ from torch import nn
 
 from regard.errors import InputError, wrong
 from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
+from regard.inspect.draw.words import Language
 from regard.inspect.recording import Recording
 from regard.notebook import build_bundle, render_html
 from regard.training import Training, read_safetensors, restore_weights
@@ -37,11 +38,18 @@ class LabeledWeights(NamedTuple):
     rows: Sequence[str]
     title: str = ""  # which attention this is: layer, head, from what to what
 
-    def draw(self, title: str = "") -> Any:
-        """Return a figure of the weights."""
+    def draw(self, title: str = "", language: Language = "en", names: tuple[str, str] = ("query", "key")) -> Any:
+        """Return a figure of the weights; `names` are those of the rows and of the columns."""
         from regard.inspect.draw.alignment import draw_alignment
 
-        return draw_alignment(np.array(self.weights), self.columns, self.rows, title)
+        table = np.array(self.weights)
+        return draw_alignment(table, self.columns, self.rows, title, names=names, language=language)
+
+
+class PictureMaker(Protocol):
+    """Returns a matplotlib figure, with a title such as the name of the run above its own, in a language."""
+
+    def __call__(self, title: str = "", language: Language = "en") -> Any: ...
 
 
 class Prediction(NamedTuple):
@@ -54,7 +62,7 @@ class Prediction(NamedTuple):
 
     text: str
     values: Mapping[str, Any]
-    draw: Callable[[], Any]
+    draw: PictureMaker
     map: LabeledWeights | None = None
     recording: Recording | None = None
     medium: Regions | Spectrogram | None = None
@@ -69,8 +77,11 @@ class Prediction(NamedTuple):
         """A matplotlib figure of the attention."""
         return self.draw()
 
-    def save(self, path: str | Path) -> None:
-        """Write the picture (.png, .svg, .pdf), or a page to look through with exact weights (.html)."""
+    def save(self, path: str | Path, title: str = "", language: Language = "en", **options: Any) -> None:
+        """Write the picture (.png, .svg, .pdf), or a page to look through with exact weights (.html).
+
+        `title` stands above what the picture says itself; `options` are those of `save_figure`.
+        """
         path = Path(path)
         if path.suffix.lower() in (".html", ".htm"):
             from regard.inspect.draw.report import render_report, save_report
@@ -83,7 +94,7 @@ class Prediction(NamedTuple):
             return
         from regard.inspect.draw.output import save_figure
 
-        save_figure(self.draw(), path)
+        save_figure(self.draw(title, language), path, **options)
 
     def __str__(self) -> str:
         return self.text

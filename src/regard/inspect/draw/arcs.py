@@ -13,7 +13,7 @@ from regard.inspect.draw.arrays import Numbers
 from regard.inspect.draw.axes import LONGEST_ROW, Axis, Table, check_table
 from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.fonts import FontSet, choose_fonts
-from regard.inspect.draw.sheet import GAP, TEXT, Sheet, format_number
+from regard.inspect.draw.sheet import GAP, GRAY, TEXT, Sheet, format_number
 from regard.inspect.draw.words import Language, localize
 
 FAINTEST = 0.02  # of the largest: thinner lines cannot be seen
@@ -99,5 +99,5 @@ def write_tokens(axes: Axes, left: Axis, right: Axis, letters: FontSet) -> list[
     for x, side, ticks, name in ((-0.03, "right", down.ticks, left.name), (1.03, "left", across.ticks, right.name)):
         for row, tick in enumerate(ticks):
             axes.text(x, row, tick, ha=side, va="center", fontsize=TEXT, **letters.style)
-        axes.text(x, -1.2, name, ha=side, va="center", fontsize=TEXT, fontweight="bold", **letters.style)
+        axes.text(x, -1.2, name, ha=side, va="center", fontsize=TEXT, color=GRAY, **letters.style)
     return down.legend + across.legend

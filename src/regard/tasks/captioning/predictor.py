@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.algebra.shapes import Tensor
 from regard.errors import wrong
+from regard.inspect.draw.words import Language
 from regard.models import BeamOptions, EncoderDecoder
 from regard.tasks.captioning.config import CaptioningConfig
 from regard.tasks.captioning.datasets import CaptionedImages, CaptioningDataset, open_dataset
@@ -80,6 +81,6 @@ class CaptioningPredictor:
         return generate_captions(self.model, self.vocabulary, source, options=self.search_options, attention=True)[0]
 
 
-def raise_no_attention() -> Any:
+def raise_no_attention(title: str = "", language: Language = "en") -> Any:
     """Raise, in place of a drawing."""
     raise no_attention_error("captioner", "its image", "soft")

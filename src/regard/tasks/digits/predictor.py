@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.inspect.draw.words import Language
 from regard.models import count_parameters
 from regard.tasks.digits.model import DigitsOutput
 from regard.tasks.digits.task import load_splits
@@ -43,7 +45,7 @@ class DigitsPredictor(TensorPredictor):
         answer = int(shares.argmax())
         values = {"picture": name, "class": answer, "probabilities": shares.tolist()}
         text = f"{answer} ({100 * float(shares[answer]):.1f} %)"
-        return Prediction(text, values, lambda: draw_attention(picture, seen), build_map(seen))
+        return Prediction(text, values, partial(draw_attention, picture, seen), build_map(seen))
 
 
 def load_picture(path: Path, side: int) -> Tensor:
@@ -68,11 +70,11 @@ def build_map(seen: DigitsOutput) -> LabeledWeights | None:
     )
 
 
-def draw_attention(picture: Tensor, seen: DigitsOutput) -> Any:
+def draw_attention(picture: Tensor, seen: DigitsOutput, title: str = "", language: Language = "en") -> Any:
     """Draw the picture, and the weights of each glimpse over it."""
     from regard.inspect.draw.glimpses import draw_glimpses
 
     if seen.weights is None:
         raise no_attention_error("network", "its picture", "gated")
     gates = None if seen.gates is None else seen.gates[0].cpu().numpy()
-    return draw_glimpses(picture.cpu().numpy(), seen.weights[0].cpu().numpy(), gates)
+    return draw_glimpses(picture.cpu().numpy(), seen.weights[0].cpu().numpy(), gates, title, language=language)

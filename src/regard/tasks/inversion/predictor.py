@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from regard.errors import wrong
+from regard.inspect.draw.words import Language
 from regard.tasks.data.vocabulary import END, SPECIAL
 from regard.tasks.inversion.config import RULES
 from regard.tasks.inversion.sequences import (
@@ -48,11 +50,11 @@ class InversionPredictor(TensorPredictor):
         shown = None if one.weights is None else LabeledWeights(one.weights.tolist(), columns, rows, TITLE)
         text = f"{answer}, {'right' if answer == right else f'should be {right}'}"
         values = {"source": letters, "said": answer, "right": answer == right}
-        return Prediction(text, values, lambda: draw_attention(shown), shown)
+        return Prediction(text, values, partial(draw_attention, shown), shown)
 
 
-def draw_attention(shown: LabeledWeights | None) -> Any:
+def draw_attention(shown: LabeledWeights | None, title: str = "", language: Language = "en") -> Any:
     """Draw the weights: an inverted sequence has them on the other diagonal."""
     if shown is None:
         raise no_attention_error("model", "its source", "bahdanau")
-    return shown.draw()
+    return shown.draw(title, language, ("output", "input"))

@@ -1,10 +1,13 @@
 """Predictions of a trained memory network."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import torch
 
 from regard.errors import wrong
+from regard.inspect.draw.words import Language, localize
 from regard.tasks.memory.stories import WORDS, generate_stories, parse_story, to_tensors
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
 from regard.tasks.tensor_task import TensorPredictor
@@ -39,4 +42,13 @@ class MemoryPredictor(TensorPredictor):
         right = f", is {one.answer}" if one.answer else ""
         text = "\n".join([*(f"{fact}." for fact in one.facts), f"{one.question}? {answer}{right}"])
         values = {"facts": one.facts, "question": one.question, "answer": answer, "weights": weights.tolist()}
-        return Prediction(text, values, shown.draw, shown)
+        return Prediction(text, values, partial(draw_hops, shown, f"{one.question}?", answer), shown)
+
+
+def draw_hops(shown: LabeledWeights, question: str, answer: str, title: str = "", language: Language = "en") -> Any:
+    """Draw which facts each hop looked at, below question and answer."""
+    hops = [localize("hop {}", language).format(number + 1) for number in range(len(shown.columns))]
+    asked = localize("question: {}", language).format(question)
+    answered = localize("answer: {}", language).format(answer)
+    lines = "\n".join(filter(None, (title, asked, answered)))
+    return shown._replace(columns=hops).draw(lines, language, ("fact", "hop"))

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from regard.errors import wrong
+from regard.inspect.draw.words import Language, join_title, localize
 from regard.tasks.data.columns import ColumnChoice
 from regard.tasks.data.sequences import RULES, cut_windows, read_series
 from regard.tasks.next_vector.task import describe_unit, load_splits
@@ -121,9 +123,10 @@ class NextVectorPredictor(TensorPredictor):
         values = {"sequence": number, "vector": said.tolist(), "is": wanted.tolist(), "weights": weights[0].tolist()}
         columns = [str(place) for place in range(weights.shape[1])]
         shown = LabeledWeights(weights.tolist(), columns, ["next"], "attention of the next vector over those before it")
-        return Prediction(text, values | {"right": int(right[number])}, lambda: self.draw_attention(number), shown)
+        draw = partial(self.draw_attention, number)
+        return Prediction(text, values | {"right": int(right[number])}, draw, shown)
 
-    def draw_attention(self, first: int) -> Any:
+    def draw_attention(self, first: int, title: str = "", language: Language = "en") -> Any:
         """Draw the weights of the last vector of several sequences: a row each, from the one that was asked for."""
         from regard.inspect.draw.alignment import draw_alignment
 
@@ -132,7 +135,9 @@ class NextVectorPredictor(TensorPredictor):
             weights = self.model(vectors[:, :-1]).attended.weights.dense().squeeze(1)
         rows = [f"{first + row}" + (f" → {int(place)}" if place >= 0 else "") for row, place in enumerate(right)]
         columns = [str(place) for place in range(weights.shape[1])]
-        return draw_alignment(weights.double().numpy(), columns, rows, "where the last vector looked")
+        title = join_title(title, localize("where the last vector looked", language))
+        names = ("sequence → right vector" if any("→" in row for row in rows) else "sequence"), "vector"
+        return draw_alignment(weights.double().numpy(), columns, rows, title, names=names, language=language)
 
 
 def draw_series(known: Any, forecast: Any, names: Sequence[str]) -> Any:

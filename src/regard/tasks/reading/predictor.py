@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from regard.datasets.text import clean, decode_text
 from regard.errors import wrong
+from regard.inspect.draw.words import Language, localize
 from regard.inspect.recording import Recording
 from regard.tasks.data.dataset import select_held_out
 from regard.tasks.data.text_files import check_plain_file, locate_data, read_decompressed
@@ -85,7 +87,7 @@ class ReadingPredictor:
         return Prediction(
             found.text,
             values,
-            lambda: draw_attention(page, found),
+            partial(draw_attention, page, found),
             build_map(page, found),
             build_recording(page, found),
         )
@@ -134,9 +136,10 @@ def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights
     return LabeledWeights(weights, [word.text for word in example.words[begin:end]], example.asked, TITLE)
 
 
-def draw_attention(example: ReadingExample, found: PredictedAnswer) -> Any:
+def draw_attention(example: ReadingExample, found: PredictedAnswer, title: str = "", language: Language = "en") -> Any:
     """Draw the attention of the words around the answer."""
     part = build_map(example, found)
     if part is None:
         raise no_attention_error("reader", "its question", "bidaf")
-    return part.draw(f"answer: {found.text}")
+    answer = localize("answer: {}", language).format(found.text)
+    return part.draw("\n".join(filter(None, (title, answer))), language, ("question", "passage"))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.compute.attend import AttentionResult
 from regard.errors import find_nearest, wrong
+from regard.inspect.draw.words import Language
 from regard.tasks.data.columns import InputColumn
 from regard.tasks.data.csv_table import DECIMAL_MARKS, parse_number
 from regard.tasks.data.points import read_points
@@ -94,7 +95,7 @@ class RegressionPredictor(TensorPredictor):
         pairs = zip(columns, fields, strict=True)
         return torch.tensor([[number for column, field in pairs for number in parse_input(column, field)]])
 
-    def draw_fits(self) -> Any:
+    def draw_fits(self, title: str = "", language: Language = "en") -> Any:
         """Draw all fits, and the weights of each."""
         from regard.inspect.draw.regression import draw_regression
 
@@ -118,7 +119,8 @@ class RegressionPredictor(TensorPredictor):
         truth = to_array(known.values.denormalize(values[order]))
         # Of many inputs none is the axis: points stand where the learned bandwidth puts them.
         across = known.names[0] if len(known.names) == 1 else "y, as the learned bandwidth has it"
-        return draw_regression(points, to_array(scale.denormalize(place[order])), truth, fits, across)
+        grid = to_array(scale.denormalize(place[order]))
+        return draw_regression(points, grid, truth, fits, across, title, language=language)
 
 
 def to_array(column: Tensor) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from regard.errors import wrong
 from regard.inspect.draw.chapters import Spectrogram
+from regard.inspect.draw.words import Language
 from regard.models import EncoderDecoder
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.dataset import select_held_out
@@ -78,7 +80,7 @@ class SpeechPredictor:
         shown, beside = self.build_map(found), None
         if shown is not None:
             beside = Spectrogram(frames.T.numpy(), len(shown.columns), len(frames) * self.config.features.hop / 1000)
-        return Prediction(text, values, lambda: self.draw_attention(frames, found), shown, medium=beside)
+        return Prediction(text, values, partial(self.draw_attention, frames, found), shown, medium=beside)
 
     def compute_frames(self, samples: torch.Tensor) -> Frames:
         """Return the spectrogram of a sound; raise if it is too long."""
@@ -103,11 +105,12 @@ class SpeechPredictor:
         starts = [f"{position * step:.1f}" for position in range(found.weights.shape[1])]
         return LabeledWeights(found.weights.tolist(), starts, found.tokens, TITLE)
 
-    def draw_attention(self, frames: Frames, found: Transcript) -> Any:
+    def draw_attention(self, frames: Frames, found: Transcript, title: str = "", language: Language = "en") -> Any:
         """Draw the spectrogram, and under it the attention of each symbol."""
         from regard.inspect.draw.spectrogram import draw_spectrogram
 
         if found.weights is None:
             raise no_attention_error("model", "the sound", "location")
         seconds = len(frames) * self.config.features.hop / 1000
-        return draw_spectrogram(frames.numpy().T, found.weights.cpu().numpy(), found.tokens, seconds)
+        weights = found.weights.cpu().numpy()
+        return draw_spectrogram(frames.numpy().T, weights, found.tokens, seconds, title, language=language)

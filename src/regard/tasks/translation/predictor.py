@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from regard.datasets.text import clean
 from regard.errors import wrong
+from regard.inspect.draw.words import Language, join_title, localize
 from regard.tasks.data import SentencePair, open_text
 from regard.tasks.data.dataset import select_held_out
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
@@ -50,7 +52,7 @@ class TranslationPredictor:
         best = result.first
         values = {"source": text, "text": best.text, "tokens": best.tokens, "score": best.score}
         weights = label_weights(self.translator, result)
-        return Prediction(best.text, values, lambda: draw_attention(best, result.source), weights)
+        return Prediction(best.text, values, partial(draw_attention, best, result.source), weights)
 
 
 def label_weights(translator: Translator, result: TranslationResult) -> LabeledWeights | None:
@@ -65,13 +67,25 @@ def label_weights(translator: Translator, result: TranslationResult) -> LabeledW
     return LabeledWeights(best.weights.tolist(), result.source, best.tokens, title)
 
 
-def draw_attention(translation: TranslationHypothesis, source: Sequence[str]) -> Any:
+def draw_attention(
+    translation: TranslationHypothesis, source: Sequence[str], title: str = "", language: Language = "en"
+) -> Any:
     """Draw the alignment."""
     from regard.inspect.draw.alignment import draw_alignment
 
     if translation.weights is None:
         raise missing_attention_error()
-    return draw_alignment(translation.weights.cpu().numpy(), source, translation.tokens)
+    weights, names = translation.weights.cpu().numpy(), ("target", "source")
+    return draw_alignment(weights, source, translation.tokens, title, names=names, language=language)
+
+
+def describe_attention(translator: Translator, language: Language = "en") -> str:
+    """Return which attention the weights of a translation are, for a title."""
+    blocks = getattr(translator.model.decoder, "blocks", None)
+    if blocks is None:
+        return localize("decoder attention", language)
+    layer = localize("cross-attention of layer {}", language).format(len(blocks))
+    return join_title(layer, localize("mean of heads", language))
 
 
 def load_sets(

@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from regard.datasets.text import clean
 from regard.errors import wrong
+from regard.inspect.draw.words import Language, localize
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.vocabulary import SPECIAL
 from regard.tasks.data.words import join_words, normalize_words
 from regard.tasks.images import as_tensor, open_photo, resize_to_square
 from regard.tasks.images.photos import import_pillow
-from regard.tasks.images.regions import build_region_prediction
+from regard.tasks.images.regions import build_region_prediction, draw_regions
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.model import Answerer, VqaBatch
@@ -76,8 +77,16 @@ class VqaPredictor:
             "shares": {name: round(share, 6) for share, name in ranked},
         }
         rows = [f"look {number}" for number in range(1, len(weights) + 1)]
-        title = f"question: {join_words(question)}\nanswer: {join_words(answer)}"
-        return build_region_prediction(answer, values, photo, weights, rows, title)
+        found_there = build_region_prediction(answer, values, photo, weights, rows)
+
+        def draw(title: str = "", language: Language = "en") -> Any:
+            """Draw the image and each look at it, below question and answer."""
+            asked = localize("question: {}", language).format(join_words(question))
+            answered = localize("answer: {}", language).format(join_words(answer))
+            looks = [localize("look {}", language).format(number) for number in range(1, len(weights) + 1)]
+            return draw_regions(photo, weights, looks, "\n".join(filter(None, (title, asked, answered))), language)
+
+        return found_there._replace(draw=draw)
 
     def check_question(self, question: str) -> str:
         """Return the words of a question; raise if there are none, too many, or unknown ones."""

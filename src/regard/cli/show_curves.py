@@ -1,0 +1,79 @@
+"""`regard show RUN --curves`: loss, metrics and learning rate of one run, or of several over each other."""
+
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from regard.cli.figures import FigureFlags, FigureOptions
+from regard.cli.output import open_console
+from regard.errors import wrong
+
+if TYPE_CHECKING:
+    from regard.inspect.draw.curves import RunCurves
+
+
+def show(
+    *runs: Path,
+    curves: Annotated[bool, Parameter(negative="", show=False)] = True,
+    output: Path = Path("curves.png"),
+    figure_options: FigureFlags = None,
+) -> None:
+    """Draw the curves of trainings, finished or not.
+
+    Parameters
+    ----------
+    runs
+        The run folders; several are drawn over each other.
+    output
+        The picture (.png, .svg, .pdf).
+    """
+    from regard.inspect.draw.curves import draw_curves
+
+    options = figure_options or FigureOptions()
+    options.check(output)
+    names = [run.resolve().name for run in runs]
+    if len(set(names)) < len(names):  # of equal names, the folders around them say which is which
+        names = [str(run) for run in runs]
+    found = {name: read_curves(run) for name, run in zip(names, runs, strict=True)}
+    title = options.choose_title(names[0] if len(names) == 1 else "")
+    options.save(draw_curves(found, title, language=options.language), output)
+    open_console().print(f"picture: {output}", markup=False)
+
+
+def read_curves(run: Path) -> "RunCurves":
+    """Return the curves of a run; a line that is not whole, because the run is writing it, is left out."""
+    from regard.inspect.draw.curves import Curve
+
+    points: dict[str, dict[str, list[tuple[int, float]]]] = defaultdict(lambda: defaultdict(list))
+    for event in read_events(run):
+        step, metrics = event.get("step"), event.get("metrics")
+        values = {("loss", "training"): event.get("loss"), ("learning rate", "training"): event.get("rate")}
+        for name, value in (metrics if isinstance(metrics, dict) else {}).items():
+            values[name, "validation"] = value
+        for (quantity, part), value in values.items():
+            if isinstance(step, int) and isinstance(value, int | float) and math.isfinite(value):
+                points[quantity][part].append((step, float(value)))
+    order = sorted(points, key=lambda quantity: (quantity != "loss", quantity == "learning rate"))
+    return {name: {part: Curve(*zip(*line, strict=True)) for part, line in points[name].items()} for name in order}
+
+
+def read_events(run: Path) -> list[dict[str, Any]]:
+    """Return what a run wrote into its metrics file; raise if there is none."""
+    from regard.datasets.bounds import check_file, get_bound, parse_json
+
+    path = run / "metrics.jsonl"
+    if not path.is_file():
+        raise wrong("run", f"{run}, which has no metrics.jsonl", "a run folder", "name a folder that regard train made")
+    check_file("metrics", path, get_bound("run folder", "metrics bytes"))
+    events = []
+    for line in path.read_bytes().splitlines():
+        try:
+            event = parse_json(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events
