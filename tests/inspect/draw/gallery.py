@@ -190,6 +190,6 @@ if __name__ == "__main__":
     wanted = sys.argv[1:] or list(FIGURES)
     for name in wanted:
         for kind, sample in SAMPLES.items():
-            picture = rasterize(FIGURES[name](sample)).quantize(32, method=Image.Quantize.MEDIANCUT)
+            picture = rasterize(FIGURES[name](sample)).quantize(64, method=Image.Quantize.MEDIANCUT)
             picture.save(REFERENCES / f"{name}-{kind}.png", optimize=True)
     print(f"{sum(path.stat().st_size for path in REFERENCES.iterdir()):,} bytes")

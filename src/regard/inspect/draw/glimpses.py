@@ -10,7 +10,7 @@ from regard.inspect.draw.sheet import SMALL, Sheet
 from regard.inspect.draw.words import Language, localize
 
 SMALLEST, LARGEST, ALL = 0.45, 1.2, 7.6  # inches of one picture, and of a row of them
-BETWEEN, HEADING = 0.06, 0.16  # inches
+BETWEEN, HEADING, NUMBER = 0.06, 0.16, 0.14  # inches
 
 
 def draw_glimpses(
@@ -48,6 +48,6 @@ def draw_glimpses(
         height = 0.03 if gates is None else HEADING
         sheet.write(str(head + 1), (head + 1) * across + side / 2, height, ha="center", va="bottom")
     middle = across + (heads * across - BETWEEN) / 2
-    sheet.write(localize("head", language), middle, sheet.measure().y1 + 0.03, ha="center", va="bottom")
+    sheet.write(localize("head", language), middle, height + NUMBER, ha="center", va="bottom")
     add_light_scale(sheet, language)
     return sheet.finish(title, [] if gates is None else [localize("above each picture: its gate", language)])

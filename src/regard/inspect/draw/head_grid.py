@@ -15,7 +15,7 @@ from regard.inspect.draw.sheet import SMALL, Sheet
 from regard.inspect.draw.words import Language, localize
 
 SMALLEST, LARGEST, ALL = 0.42, 1.1, 7.6  # inches of one head, and of all heads of a layer
-BETWEEN = 0.06  # inches
+BETWEEN, NUMBER = 0.06, 0.14  # inches between heads, and of the line of their numbers
 LINE = 24  # signs of a line of a layer's name
 
 
@@ -40,7 +40,7 @@ def draw_head_grid(
     sheet = Sheet(choose_fonts([*tables, title, heading, bar, note], language))
     panels = draw_heads(sheet, tables, scale)
     row = Bbox.union([panel.get_position(original=True) for panel in panels])
-    sheet.write(heading, (row.x0 + row.x1) / 2, sheet.measure().y1 + 0.03, ha="center", va="bottom")
+    sheet.write(heading, (row.x0 + row.x1) / 2, 0.03 + NUMBER, ha="center", va="bottom")
     sheet.add_color_scale(panels[0].images[0], scale, bar, *panels)
     return sheet.finish(title, [note])
 

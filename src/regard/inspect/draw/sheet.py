@@ -78,6 +78,7 @@ class Sheet:
         self.name_axes(bar, *(("", name) if upright else (name, "")))
         bar.tick_params(labelsize=SMALL, length=2, colors=INK)
         bar.minorticks_off()
+        bar.set_label("<colorbar>")  # as matplotlib calls its own
 
     def add_key(self, handles: Sequence[Line2D], left: float, top: float, columns: int = 1) -> None:
         """Write what lines and marks stand for in a place of its own, so that it covers nothing."""
