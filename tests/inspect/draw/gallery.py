@@ -19,6 +19,7 @@ from regard.inspect.draw.arcs import draw_arcs
 from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.complexity import draw_complexity
 from regard.inspect.draw.curves import Curve, draw_curves
+from regard.inspect.draw.forecast import draw_forecast
 from regard.inspect.draw.glimpses import draw_glimpses
 from regard.inspect.draw.head_grid import draw_head_grid
 from regard.inspect.draw.output import render_png
@@ -135,6 +136,12 @@ def draw_trainings(sample: Sample) -> Figure:
     return draw_curves(runs, sample.title, language=sample.language)
 
 
+def draw_series(sample: Sample) -> Figure:
+    known = np.sin(np.add.outer(np.arange(len(sample.keys) + 1) / 3, np.arange(min(3, len(sample.queries)))))
+    names = sample.queries[: known.shape[1]]
+    return draw_forecast(known, known[:4] / 2, names, sample.title, language=sample.language)
+
+
 FIGURES: dict[str, Callable[[Sample], Figure]] = {
     "alignment": lambda sample: draw_alignment(
         sample.make_weights()[-1], sample.keys, sample.queries, sample.title, language=sample.language
@@ -156,6 +163,7 @@ FIGURES: dict[str, Callable[[Sample], Figure]] = {
     "spectrogram": draw_sound,
     "positions": draw_encoding,
     "regression": draw_fit,
+    "forecast": draw_series,
     "complexity": draw_costs,
     "curves": draw_trainings,
 }

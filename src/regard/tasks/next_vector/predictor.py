@@ -105,7 +105,7 @@ class NextVectorPredictor(TensorPredictor):
         lines = [[f"+{step}", *(f"{value:.6g}" for value in row)] for step, row in enumerate(values, 1)]
         text = "\n".join("\t".join(line) for line in (["step", *names], *lines))
         answer = {"series": str(path), "names": list(names), "forecast": values.tolist()}
-        return Prediction(text, answer, lambda: draw_series(known[-SHOWN_ROWS:], values, names))
+        return Prediction(text, answer, partial(draw_series, known[-SHOWN_ROWS:], values, names))
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Predict the last vector of a sequence of the test set, by its number, or forecast the series of a file."""
@@ -140,8 +140,8 @@ class NextVectorPredictor(TensorPredictor):
         return draw_alignment(weights.double().numpy(), columns, rows, title, names=names, language=language)
 
 
-def draw_series(known: Any, forecast: Any, names: Sequence[str]) -> Any:
+def draw_series(known: Any, forecast: Any, names: Sequence[str], title: str = "", language: Language = "en") -> Any:
     """Draw a series with its forecast."""
     from regard.inspect.draw.forecast import draw_forecast
 
-    return draw_forecast(known, forecast, names)
+    return draw_forecast(known, forecast, names, title, language=language)
