@@ -22,6 +22,7 @@ from regard.web.events import Stream, answer_head
 from regard.web.inputs import INPUT_NAME, RunInput
 from regard.web.limits import Limits
 from regard.web.metrics import LARGEST, Followers
+from regard.web.openapi import build_document
 from regard.web.responses import answer_json, busy_error
 from regard.web.runs import Runs
 from regard.web.store import Files, Store, StoredRecording, Uploads
@@ -56,6 +57,7 @@ class Routes:
         }
         return [
             Route("/", self.get_page),
+            Route("/openapi.json", self.get_document),
             Route("/api/state", self.get_state),
             Route("/api/alive", self.get_life),
             Route("/api/translate", self.translate, methods=["POST"]),
@@ -81,6 +83,10 @@ class Routes:
     async def get_page(self, request: Request) -> Response:
         """Answer with the page."""
         return FileResponse(STATIC / "index.html", headers=FRESH)
+
+    async def get_document(self, request: Request) -> Response:
+        """Answer with the OpenAPI document of this server."""
+        return answer_json(build_document(self.limits), headers=FRESH)
 
     async def get_state(self, request: Request) -> Response:
         """Answer with the runs, recordings and limits."""

@@ -68,7 +68,7 @@ def shorten_together(labels: Sequence[str], most: int) -> list[str]:
     >>> shorten_together(["encoder.layer.1", "encoder.layer.2"], 8)
     ['enco…r.1', 'enco…r.2']
     >>> shorten_together(["1st of a long row", "2nd of a long row"], 8)
-    ['1st… row', '2nd… row']
+    ['1st …row', '2nd …row']
     """
     heads = sorted(range(most), key=lambda head: abs(head - most // 2))
     return max(([cut_middle(label, most, head) for label in labels] for head in heads), key=lambda cut: len(set(cut)))
