@@ -66,6 +66,7 @@ def test_the_folder_documents_itself(tmp_path: Path) -> None:
         "patience": "none",
         "target": "none",
         "minutes": "none",
+        "least": "none",
     }
 
 

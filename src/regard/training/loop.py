@@ -88,12 +88,9 @@ def run_steps(
         if taken is None:  # otherwise an error ended the run between this step and what follows it here
             if not batches:
                 batches = session.task.epoch(progress.epoch, session.runtime.share)
-            standing.buffers = copy_buffers(session)
-            rate = compute_rate(progress.step + 1, session.settings.optimizer.rate, session.settings.schedule, steps)
             overdue = time.monotonic() - saved > 60 * every.minutes
-            taken = take_step(session, batches, progress, rate, (asked(), overdue, time.monotonic() > deadline))
-            progress = advance_progress(progress, taken, len(batches))
-            update_run_state(session, standing, progress, taken)
+            flags = asked(), overdue, time.monotonic() > deadline
+            taken, progress = take_next_step(session, standing, batches, steps, flags)
             after_step(progress)
         batches = batches if progress.batch else ()
         reason = find_stop_reason(session, progress, taken)
@@ -116,6 +113,18 @@ def run_steps(
     if progress.evaluations > begun:
         yield from map(Noted, note_constant_metric(progress, session.task.goal))
     yield Finished(reason, progress.step, progress.best, session.run, format_resume_command(session.run))
+
+
+def take_next_step(
+    session: Session, standing: RunState, batches: Sequence[Any], steps: int, flags: tuple[bool, bool, bool]
+) -> tuple[StepResult, Progress]:
+    """Take the step that comes next; the state of the run then says what an error would lose."""
+    standing.buffers, progress = copy_buffers(session), standing.progress
+    rate = compute_rate(progress.step + 1, session.settings.optimizer.rate, session.settings.schedule, steps)
+    taken = take_step(session, batches, progress, rate, flags)
+    progress = advance_progress(progress, taken, len(batches))
+    update_run_state(session, standing, progress, taken)
+    return taken, progress
 
 
 def update_run_state(
