@@ -75,9 +75,9 @@ def test_rows_sum_to_one(who: str, alpha: float, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0, 3.0])
 def test_a_million_keys_sum_to_one(who: str, alpha: float) -> None:
-    for kind in ("flat", "peaked"):
+    for kind in ("flat", "peaked", "peaked", "peaked"):  # other numbers each time
         weights = simplex.entmax(row(kind, 1_000_000).float(), None, alpha)
-        assert abs(weights.double().sum().item() - 1) <= 4 * torch.finfo(torch.float32).eps, kind
+        assert abs(weights.double().sum().item() - 1) <= 2 * torch.finfo(torch.float32).eps, kind
 
 
 @every_alpha

@@ -25,6 +25,7 @@ from regard.algebra.shapes import Bool, Float
 from regard.compute.kernels.native import tensor_memory
 
 LONG = 256
+HUGE = 2**16
 
 
 class SimplexRule(IntEnum):
@@ -81,7 +82,9 @@ def is_cheap_to_read(tensor: Tensor) -> bool:
 
 
 def _normalize_rows(weights: Rows) -> Rows:
-    total = weights.sum(-1, keepdim=True)
+    # One large weight among a million small ones costs a float32 sum six units in the last place, whatever its order.
+    wide = weights.shape[-1] > HUGE and weights.device.type in ("cpu", "cuda")
+    total = weights.sum(-1, keepdim=True, dtype=torch.float64 if wide else None).to(weights.dtype)
     return weights / torch.where(total == 0, 1.0, total)
 
 
