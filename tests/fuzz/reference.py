@@ -205,7 +205,7 @@ class BuiltTrial:
         if exposed or not found.output.requires_grad:
             return None
         slopes = verification.compute_gradients(self.parts, self.dirty, found)
-        names = ["query", "key", "value", *("part" for _ in self.parts.tensors())]
+        names = ["query", "key", "value", *("part" for tensor in self.parts.tensors() if tensor.requires_grad)]
         for name, slope, true, own in zip(names, slopes, self.true.gradients, budget.gradients, strict=True):
             if slope is None and true is None:
                 continue

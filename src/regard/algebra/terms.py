@@ -51,10 +51,15 @@ class Term(nn.Module):
     def per_head_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the name and the tensor of each setting that differs by head, also those of its parts."""
         for part in self.modules() if self._modules else (self,):
-            for name in part.per_head_settings if isinstance(part, Term) else ():
-                setting = getattr(part, name)
-                if isinstance(setting, Tensor) and setting.dim():
-                    yield name, setting
+            if isinstance(part, Term):
+                yield from part.own_head_tensors()
+
+    def own_head_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield its own settings that differ by head: tensors whose last axis is that of heads."""
+        for name in self.per_head_settings:
+            setting = getattr(self, name)
+            if isinstance(setting, Tensor) and setting.dim():
+                yield name, setting
 
     def hold(self, name: str, setting: float | Tensor) -> None:
         """Keep a setting: a tensor then follows `.to()` and is in the `state_dict`, as a parameter or as a buffer.

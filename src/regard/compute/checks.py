@@ -56,7 +56,8 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
 
 def _check_settings(parts: Parts, lead: tuple[int, ...]) -> None:
     for name, part in (("score", parts.score), ("normalizer", parts.normalizer), ("aggregate", parts.aggregate)):
-        if part._modules or any(isinstance(getattr(part, setting), Tensor) for setting in part.per_head_settings):
+        held = part._modules or part._parameters
+        if held or any(isinstance(getattr(part, setting), Tensor) for setting in part.per_head_settings):
             for setting, tensor in part.per_head_tensors():
                 check_heads(f"{name}.{setting}", tensor, lead)
 

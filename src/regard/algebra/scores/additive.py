@@ -1,13 +1,14 @@
 """Bahdanau's additive score and Luong's *concat*."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import nn
 
 from regard.algebra.entries import Sizes, list_as
 from regard.algebra.scores.base import Form, Score, check_widths
-from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys, broadcasts
+from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.compute.kernels.additive import additive_scores
-from regard.errors import wrong
 
 
 def init_uniform(*shape: int) -> nn.Parameter:
@@ -83,16 +84,15 @@ class Additive(Score):
     def stream(self, query: Queries, key: WideKeys) -> Scores:
         return additive_scores(*self.project(query, key), self.weight)
 
+    def own_head_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        if self.weight.dim() > 1:
+            yield "weight", self.weight[..., 0]
+
     def check(self, query: Queries, key: WideKeys) -> None:
         hidden = self.weight.shape[-1]
         first, second = (hidden if linear is None else linear.in_features for linear in (self.query, self.key))
         fix = f"build Additive(query={query.shape[-1]}, key={key.shape[-1]}, hidden={hidden})"
         check_widths(query, key, (first, second), fix)
-        lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
-        if not broadcasts(tuple(self.weight.shape[:-1]), tuple(lead)):
-            heads, count = self.weight.shape[0], lead[-1] if lead else None
-            expected = "none, because there are no heads" if count is None else f"one for each of {count} heads"
-            raise wrong("score.weight", f"vectors for {heads} heads", expected, f"build Additive(…, heads={count})")
 
 
 @list_as(

@@ -53,7 +53,7 @@ def find_sparse_cover(mask: Mask, queries: int, keys: int) -> BlockCover | None:
     if queries * keys < SMALLEST_TABLE or mask.columnwise or mask.width is not None or mask.allows_all(queries):
         return None
     readable = all(tensor.is_cpu and tensor_memory.is_readable(tensor) for tensor in mask.tensors())
-    if tensor_memory.is_traced() or not readable:
+    if tensor_memory.is_traced() or tensor_memory.is_intercepted() or not readable:
         return None
     cover = cover_blocks(mask, queries, keys)
     counts = cover.keys.sum(-1).tolist()
