@@ -2,6 +2,7 @@
 
 import pkgutil
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pytest
 
 from regard.cli import app
 from regard.tasks import TASKS, import_task
+
+sys.path.insert(0, str(Path(__file__).parent / "web"))
+
+from tiny_runs import make_run
 
 ROOT = Path(__file__).parent.parent
 READMES = ["README.md", "README.zh-CN.md"]
@@ -52,6 +57,7 @@ def test_a_readme_fits_a_screen_or_two(name: str) -> None:
 @pytest.mark.parametrize("name", [*READMES, *GUIDES])
 def test_the_python_of_a_readme_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    make_run(Path("runs/numbers-transformer-tiny"), "transformer")
     namespace: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", text(name), re.DOTALL)
     assert blocks

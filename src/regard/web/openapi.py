@@ -31,12 +31,6 @@ def build_document(limits: Limits) -> dict[str, Any]:
 
 def list_paths(limits: Limits) -> dict[str, Any]:
     """Return every path of the API."""
-    masked = {"type": "array", "items": WHOLE, "maxItems": limits.tokens}
-    source = {"run": TEXT, "text": {**TEXT, "maxLength": limits.characters}, "masked": masked}
-    source["masking"] = {"enum": ["attention", "input"]}
-    search = {"beam": {"type": "integer", "minimum": 1, "maximum": limits.beam}, "seed": WHOLE}
-    search |= {"length": NUMBER, "temperature": NUMBER}
-    name, run = take("name"), take("run")
     return {
         "/openapi.json": {"get": describe("This document.", answer({"type": "object"}))},
         "/api/alive": {
@@ -46,10 +40,22 @@ def list_paths(limits: Limits) -> dict[str, Any]:
             )
         },
         "/api/state": {
-            "get": describe(
-                "The runs and recordings that are served, and the limits of requests.", answer(refer("State"))
-            )
+            "get": describe("The runs and recordings that are served, and the limits.", answer(refer("State")))
         },
+        **list_translation_paths(limits),
+        **list_run_paths(take("run")),
+        **list_recording_paths(take("name")),
+    }
+
+
+def list_translation_paths(limits: Limits) -> dict[str, Any]:
+    """Return the paths of translators."""
+    masked = {"type": "array", "items": WHOLE, "maxItems": limits.tokens}
+    source = {"run": TEXT, "text": {**TEXT, "maxLength": limits.characters}, "masked": masked}
+    source["masking"] = {"enum": ["attention", "input"]}
+    search = {"beam": {"type": "integer", "minimum": 1, "maximum": limits.beam}, "seed": WHOLE}
+    search |= {"length": NUMBER, "temperature": NUMBER}
+    return {
         "/api/translate": {
             "post": describe(
                 "Translate a text, token by token.",
@@ -64,6 +70,12 @@ def list_paths(limits: Limits) -> dict[str, Any]:
                 "All attention behind one translation.", answer(SUMMARY), body=take_object(source, ("run", "text"))
             )
         },
+    }
+
+
+def list_run_paths(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the paths of any run."""
+    return {
         "/api/runs/{run}/ask": {
             "post": describe(
                 "Ask a run about an image, a sound or a passage, which is the body; or about an example.",
@@ -79,6 +91,12 @@ def list_paths(limits: Limits) -> dict[str, Any]:
                 parameters=[run, query("start", WHOLE)],
             )
         },
+    }
+
+
+def list_recording_paths(name: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the paths of recordings."""
+    return {
         "/api/recordings": {
             "post": describe(
                 "Open a recording, which is the body: the file that Recording.save writes.",
