@@ -1,0 +1,47 @@
+"""Figures of commands: curves of runs, words in Chinese, and pictures of recordings."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.cli.dispatch import call_command
+from regard.errors import InputError
+from regard.inspect.recording import Recording
+
+
+def write_run(folder: Path, rate: float) -> Path:
+    """A run folder with metrics, the last line of which is not yet whole."""
+    folder.mkdir()
+    lines = [{"event": "stepped", "step": step, "loss": 3 / (1 + rate * step), "rate": 1e-3} for step in range(1, 30)]
+    lines += [{"event": "evaluated", "step": 30, "metrics": {"exact": 50.0, "loss": float("nan")}}]
+    (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, lines)) + '\n{"event": "step')
+    return folder
+
+
+def test_curves_of_several_runs(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, rate) for name, rate in (("first", 0.1), ("second", 0.3))]
+    output = tmp_path / "curves.svg"
+    call_command("show", [*map(str, runs), "--curves", "--output", str(output), "--language", "zh"])
+    text = output.read_text(encoding="utf-8")
+    for word in ("first", "second", "损失", "学习率", "exact", "训练", "验证"):
+        assert f">{word}</text>" in text
+
+
+def test_curves_of_a_folder_that_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"which has no metrics\.jsonl, expected a run folder; fix: name a folder"):
+        call_command("show", [str(tmp_path), "--curves", "--output", str(tmp_path / "a.png")])
+
+
+def test_a_recording_is_titled_by_file_site_and_head_or_shows_all_heads(tmp_path: Path) -> None:
+    weights = torch.rand(2, 3, 3).softmax(-1)
+    Recording.from_weights({"encoder.0": weights, "encoder.1": weights}, queries="abc", keys="abc").save(
+        tmp_path / "seen.safetensors"
+    )
+    one, every = tmp_path / "one.svg", tmp_path / "every.svg"
+    call_command("show", [str(tmp_path / "seen.safetensors"), "encoder.0", "--head", "2", "--output", str(one)])
+    assert ">seen · encoder.0 · head 2</text>" in one.read_text()
+    call_command("show", [str(tmp_path / "seen.safetensors"), "--all-heads", "--output", str(every), "--title", "all"])
+    text = every.read_text()
+    assert all(f">{part}</text>" in text for part in ("all", "encoder.0", "encoder.1", "head", "1", "2"))
