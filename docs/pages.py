@@ -11,7 +11,9 @@ import hashlib
 import io
 import json
 import re
+import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +56,7 @@ def read_page(language: str, name: str) -> str:
 
 def compute_source_digest() -> str:
     """Return a name for everything that a block may call."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"{sys.version} {version('torch')} {version('matplotlib')}".encode())
     for path in sorted((ROOT / "src").rglob("*")):
         if path.suffix in (".py", ".cpp", ".hpp"):
             digest.update(path.read_bytes())

@@ -12,6 +12,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+import gallery
 import pages
 import results
 from doctests import part_formulas
@@ -55,6 +56,8 @@ STYLE = """
 .md-grid { max-width: 72rem; }
 .md-typeset pre > code { font-size: 0.72rem; }
 .formula math { font-size: 1.1em; }
+.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1rem; align-items: end; }
+.gallery p { margin: 0; font-size: 0.65rem; }
 div.formula { overflow-x: auto; margin: 1em 0; }
 .md-typeset img[src$=".svg"] { background: white; padding: 0.3em; }
 """
@@ -103,6 +106,8 @@ def make_pages() -> str:
         blocks, figures = blocks + len(outcomes), figures + sum(outcome.figure is not None for outcome in outcomes)
         words += len(english.split()) + len(re.findall(r"[\u4e00-\u9fff]", chinese))
     write(MADE / "site.css", STYLE)
+    for language in ("en", "zh"):
+        write(MADE / language / "gallery.md", gallery.render_gallery(MADE / language, language))
     copy_records()
     write_reference()
     return f"{len(pages.list_pages('en'))} pages in two languages, {words} words, {blocks} blocks, {figures} figures"

@@ -98,3 +98,10 @@ def test_lines_of_a_chinese_paragraph_are_joined() -> None:
     """Not those of lists and tables, nor where a word of another script begins."""
     joined = pages.join_lines("一二，\n三四\n- 五\n  六\n| 七 |\n八 \nabc\n")
     assert joined == "一二，三四\n- 五六\n| 七 |\n八 \nabc\n"
+
+
+def test_the_gallery_leads_from_every_figure_to_its_page(tmp_path: Path) -> None:
+    (tmp_path / "ideas").mkdir()
+    (tmp_path / "ideas" / "one.md").write_text("# One\n\n![a line](one-2.svg)\n", encoding="utf-8")
+    made = load("gallery").render_gallery(tmp_path, "en")
+    assert "[![a line](ideas/one-2.svg)<br>a line](ideas/one.md)" in made
