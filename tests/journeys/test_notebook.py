@@ -1,0 +1,154 @@
+"""Panels in a real JupyterLab and in the HTML of nbconvert, in a real browser."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+from nbconvert.preprocessors import ExecutePreprocessor
+from nbformat.sign import NotebookNotary
+from playwright.sync_api import Browser, Page, expect
+
+CELLS = [
+    """import torch, regard
+torch.manual_seed(0)
+model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+with regard.observe(model) as recording:
+    model(*[torch.randn(1, 5, 8)] * 3)
+recording""",
+    "regard.attend(*[torch.randn(2, 3, 4)] * 3)",
+    'regard.view(torch.rand(1, 2, 4, 4).softmax(-1), ["The", "Ġj", "umps", "</script>"])',
+]
+TOKEN = "journey"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("notebook")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    ExecutePreprocessor(timeout=600).preprocess(notebook, {"metadata": {"path": str(folder)}})
+    nbformat.write(notebook, folder / "look.ipynb")
+    data = folder / "jupyter_data_dir"
+    data.mkdir()
+    NotebookNotary(data_dir=str(data)).sign(notebook)  # as if it had been run in this JupyterLab: its scripts may run
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab(folder: Path) -> Iterator[str]:
+    """The address of a JupyterLab of its own."""
+    kept = {
+        name: str(folder / name.lower())
+        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    }
+    options = [f"--IdentityProvider.token={TOKEN}", "--ServerApp.port=0", "--no-browser", "--allow-root"]
+    news = ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", *options, *news, f"--ServerApp.root_dir={folder}"],
+        env=os.environ | kept | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    found = None
+    for line in process.stderr:
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/lab", line)
+        if found:
+            break
+    assert found, "JupyterLab did not start"
+    yield f"http://127.0.0.1:{found[1]}"
+    os.killpg(process.pid, signal.SIGTERM)
+    process.communicate(timeout=120)
+
+
+def look_through(page: Page, place: int) -> None:
+    """One of several panels: its map tells weights, its heads can be chosen, and its neighbors stay as they are."""
+    panel = page.locator(".regard-output").nth(place)
+    panel.scroll_into_view_if_needed()
+    canvas = panel.locator("canvas.regard-heatmap-canvas")
+    expect(canvas).to_be_visible()
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(panel.locator(".regard-readout")).to_have_text(re.compile(r"→ .*: 0\.\d+$"))
+    panel.get_by_role("button", name=re.compile("head 2$")).click()
+    expect(canvas).to_have_attribute("aria-label", re.compile("head 2: heat map"))
+    panel.get_by_role("button", name="Lines").click()
+    expect(panel.locator(".regard-arcs")).to_be_visible()
+    expect(panel.locator(".regard-arcs path").first).to_be_attached()
+
+
+def paper(page: Page, place: int) -> Any:
+    """How bright the paper of a panel is."""
+    return (
+        page.locator(".regard-cell")
+        .nth(place)
+        .evaluate("(cell) => Number(getComputedStyle(cell).backgroundColor.match(/\\d+/)[0])")
+    )
+
+
+def test_a_notebook_shows_panels_that_ask_nobody(browser: Browser, lab: str, folder: Path) -> None:
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, locale="en-US")
+    context.set_default_timeout(240_000)
+    expect.set_options(timeout=240_000)
+    page = context.new_page()
+    errors: list[str] = []
+    elsewhere: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith((lab, lab.replace("http", "ws"), "data:", "blob:"))
+            else elsewhere.append(request.url)
+        ),
+    )
+    page.goto(f"{lab}/lab/tree/look.ipynb?token={TOKEN}&reset")
+    page.wait_for_selector(".jp-Notebook .jp-Cell")
+    expect(page.locator(".regard-output[data-ready=yes]")).to_have_count(len(CELLS))
+    for place in range(len(CELLS)):
+        look_through(page, place)
+    assert paper(page, 0) > 200
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    page.wait_for_function("() => document.querySelector('.regard-output > div').dataset.theme === 'dark'")
+    assert paper(page, 0) < 60
+    assert errors == []
+    assert [url for url in elsewhere if "regard" in url or not url.startswith("http")] == []
+    check_converted(context.new_page(), folder / "look.ipynb")
+    context.close()
+
+
+def check_converted(page: Page, saved: Path) -> None:
+    """The HTML of nbconvert has the same panels, and a picture in each where no script runs."""
+    html, _ = HTMLExporter(require_js_url="", mathjax_url="").from_filename(str(saved))
+    place = saved.with_suffix(".html")
+    place.write_text(html, encoding="utf-8")
+    page.goto(place.as_uri())
+    expect(page.locator(".regard-output[data-ready=yes]")).to_have_count(len(CELLS))
+    look_through(page, 1)
+    plain = page.context.browser.new_context(java_script_enabled=False).new_page()  # type: ignore[union-attr]
+    plain.goto(place.as_uri())
+    pictures = plain.locator(".regard-output > img")
+    assert pictures.count() == len(CELLS)
+    box = pictures.first.bounding_box()
+    assert box is not None
+    assert box["width"] > 150
+    assert box["height"] > 100
+    plain.context.close()
+    outputs = [
+        output["data"]["text/html"]
+        for cell in json.loads(saved.read_text())["cells"]
+        for output in cell["outputs"]
+        if "data" in output
+    ]
+    assert all(sum(map(len, text)) < 200_000 for text in outputs)
