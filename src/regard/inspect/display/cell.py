@@ -19,7 +19,8 @@ Language = Literal["en", "zh"]
 # The picture is replaced by the panel when the script runs; what a page forbids to run leaves the picture. JupyterLab
 # would take keys for its own (0 0 restarts the kernel) unless it is told not to.
 OUTPUT = (
-    '<div class="regard-output" data-lm-suppress-shortcuts="true"><img alt="{title}" src="{picture}" style="max-width:100%">'
+    '<div class="regard-output" data-lm-suppress-shortcuts="true">'
+    '<img alt="{title}" src="{picture}" style="max-width:100%">'
     '<script type="application/json">{data}</script><script>{script}</script></div>'
 )
 
