@@ -17,15 +17,16 @@ from regard.tasks.images.photos import as_tensor, open_photo, resize_to_square
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
 from regard.tasks.tensor_task import TensorPredictor, parse_item_number
 
+UNIT = "accuracy: percent of the pictures; loss: nats a picture"
+
 
 class DigitsPredictor(TensorPredictor):
     """Classifies pictures."""
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         sets = self.task.sets if data is None else load_splits(replace(self.task.config.data, source=data))
-        return self.task.evaluate_sets(
-            self.model, sets.get_held_out(split), [f"{count_parameters(self.model):,} parameters"]
-        )
+        notes = [UNIT, f"{count_parameters(self.model):,} parameters"]
+        return self.task.evaluate_sets(self.model, sets.get_held_out(split), notes)
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Classify a picture of the test set, by its number, or an image file."""

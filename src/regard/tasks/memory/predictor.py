@@ -12,6 +12,8 @@ from regard.tasks.memory.stories import WORDS, generate_stories, parse_story, to
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
 from regard.tasks.tensor_task import TensorPredictor
 
+UNIT = "accuracy: percent of the answers; pointed: percent of the needed facts that had the largest weight in a hop"
+
 
 class MemoryPredictor(TensorPredictor):
     """Answers questions about stories."""
@@ -20,7 +22,7 @@ class MemoryPredictor(TensorPredictor):
         """Evaluate by the number of facts that an answer follows from."""
         if data is not None:
             raise wrong("data", data, "none: stories are generated", "leave it out")
-        return self.task.evaluate_sets(self.model, self.task.sets.get_held_out(split))
+        return self.task.evaluate_sets(self.model, self.task.sets.get_held_out(split), [UNIT])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Answer a question about a given story, or about one that was held out."""

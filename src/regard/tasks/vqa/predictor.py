@@ -28,6 +28,8 @@ from regard.training import DataShare
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+UNIT = "accuracy, yes/no, other: percent of such questions; loss: nats a question"
+
 
 class VqaPredictor:
     """Evaluates an answerer, and answers one question about an image."""
@@ -46,7 +48,7 @@ class VqaPredictor:
         gallery = shown.test if split == "test" else shown.validation
         with torch.inference_mode():
             found = known.metrics(known.count_correct(self.model, gallery, DataShare()))
-        return {split: EvaluationReport(len(gallery.questions), found)}
+        return {split: EvaluationReport(len(gallery.questions), found, [UNIT])}
 
     def predict(self, words: Sequence[str]) -> Prediction:
         if len(words) == 1:
