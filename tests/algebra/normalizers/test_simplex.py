@@ -293,7 +293,7 @@ def test_an_alpha_that_left_its_range_in_training_is_one_sentence() -> None:
     normalizer = Entmax.learned(1.1, heads=2)
     with torch.no_grad():
         normalizer.alpha[1] = math.nan
-    with pytest.raises(InputError, match=r"^alpha: got nan, expected a number from 1 to 100; fix: clamp it after each"):
+    with pytest.raises(InputError, match=r"^alpha: got nan, expected a number above 0 and at most 100; fix: clamp"):
         normalizer(torch.randn(2, L, S), None, PAIRS)
 
 
@@ -303,20 +303,20 @@ SENTENCES = {
         "temperature: got 0.0, expected a number above 0; fix: use 1.0 for plain softmax, Argmax() for 0",
     ),
     "alpha": (
-        lambda: Entmax(0.5),
-        "alpha: got 0.5, expected a number from 1 to 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+        lambda: Entmax(-0.5),
+        "alpha: got -0.5, expected a number above 0 and at most 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
     ),
     "no alpha": (
         lambda: Entmax(float("nan")),
-        "alpha: got nan, expected a number from 1 to 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+        "alpha: got nan, expected a number above 0 and at most 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
     ),
     "large alpha": (
         lambda: Entmax(101.0),
-        "alpha: got 101.0, expected a number from 1 to 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
+        "alpha: got 101.0, expected a number above 0 and at most 100; fix: use 1 for softmax, 1.5, or 2 for sparsemax",
     ),
     "learned alpha": (
-        lambda: Entmax(torch.tensor([1.5, 0.5])),
-        "alpha: got 0.5, expected a number from 1 to 100; "
+        lambda: Entmax(torch.tensor([1.5, -0.5])),
+        "alpha: got -0.5, expected a number above 0 and at most 100; "
         "fix: clamp it after each step, or learn the argument of 1 + softplus",
     ),
     "deviation": (

@@ -9,10 +9,11 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor, widen
 from regard.algebra.terms import broadcast_per_head, check_setting, learn_setting
 from regard.compute.kernels import simplex
+from regard.compute.kernels.flat_entmax import flat_entmax
 from regard.errors import wrong
 
 LARGEST_ALPHA = 100.0
-RANGE = "a number from 1 to 100"
+RANGE = "a number above 0 and at most 100"
 
 
 @list_as("softmax")
@@ -111,11 +112,12 @@ class Entmax15(RowNormalizer):
     aliases="alpha-entmax α-entmax",
 )
 class Entmax(RowNormalizer):
-    r"""From softmax (α = 1) over sparsemax (α = 2) to sparser still, with α fixed or learned.
+    r"""From flatter than softmax (α < 1) over softmax (1) and sparsemax (2) to sparser still, with α fixed or learned.
 
     $$ w_{ij} = [(\alpha - 1) s_{ij} - \tau_i]_+^{1 / (\alpha - 1)} $$
 
-    with α = `alpha`, from 1 to 100, one or one for each head. Peters et al. 2019, eq. 10; learned: Correia et al. 2019.
+    with α = `alpha`, above 0 and at most 100, one or one for each head. Peters et al. 2019, eq. 10; learned: Correia et
+    al. 2019.
 
     Lowers to: query blocks of whole rows.
     """
@@ -136,19 +138,38 @@ class Entmax(RowNormalizer):
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         _check_alpha(self.alpha)  # again, because training may have moved it out of the range
-        return simplex.entmax(scores, allowed, broadcast_per_head(self.alpha))
+        alpha = broadcast_per_head(self.alpha)
+        if _is_flat(alpha):
+            return _mix_flat(scores, allowed, torch.as_tensor(alpha, dtype=torch.float64, device=scores.device))
+        return simplex.entmax(scores, allowed, alpha)
 
 
 def _check_alpha(alpha: float | Tensor) -> None:
     """Raise if α is out of range, if Python can read it cheaply."""
     if not isinstance(alpha, Tensor):
-        if not 1 <= alpha <= LARGEST_ALPHA:
+        if not 0 < alpha <= LARGEST_ALPHA:
             raise wrong("alpha", alpha, RANGE, "use 1 for softmax, 1.5, or 2 for sparsemax")
     elif alpha.numel() and _is_readable(alpha):
         least, most = (end.item() for end in alpha.detach().aminmax())
-        if not (least >= 1 and most <= LARGEST_ALPHA):
+        if not (least > 0 and most <= LARGEST_ALPHA):
             fix = "clamp it after each step, or learn the argument of 1 + softplus"
-            raise wrong("alpha", most if least >= 1 else least, RANGE, fix)
+            raise wrong("alpha", most if least > 0 else least, RANGE, fix)
+
+
+def _is_flat(alpha: float | Tensor) -> bool:
+    """Return whether some α is below 1, if Python can read it cheaply."""
+    if not isinstance(alpha, Tensor):
+        return alpha < 1
+    return bool(alpha.numel()) and _is_readable(alpha) and bool((alpha < 1).any())
+
+
+def _mix_flat(scores: Scores, allowed: Allowed | None, alpha: Tensor) -> Distribution:
+    """Return the weights of heads some of which have an α below 1."""
+    flat = flat_entmax(scores, allowed, torch.where(alpha < 1, alpha, 0.5))
+    if bool((alpha < 1).all()):
+        return flat.to(scores.dtype)
+    sharp = simplex.entmax(scores, allowed, torch.where(alpha < 1, 1.0, alpha))
+    return torch.where(alpha < 1, flat, sharp.double()).to(scores.dtype)
 
 
 def _is_readable(tensor: Tensor) -> bool:
