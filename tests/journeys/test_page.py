@@ -405,9 +405,9 @@ def test_curves_grow_while_a_run_trains(visited: Callable[..., Any], runs: Path)
     before = page.get_attribute("svg.curves >> nth=0", "aria-label")
     with (runs / "earlier" / "metrics.jsonl").open("a") as file:
         file.write(json.dumps({"event": "stepped", "step": 65, "epoch": 1, "loss": 0.125, "rate": 0.001}) + "\n")
-    page.wait_for_selector("figcaption:has-text('0.125')")
+    page.wait_for_selector(".key:has-text('0.125')")
     expect(page.locator("svg.curves").nth(0)).not_to_have_attribute("aria-label", before)
-    page.wait_for_selector("[role=status]:has-text('following')")
+    page.wait_for_selector("[role=status]:has-text('finished · step 65 · 100 %')")
 
 
 def test_a_server_that_stops_is_noticed_and_waited_for(visited: Callable[..., Any], server: Any) -> None:

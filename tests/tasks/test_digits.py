@@ -18,7 +18,8 @@ from regard.tasks import import_task
 from regard.tasks.data.gray_images import FILES, load_digit_images, read_idx_folder
 from regard.tasks.digits.config import KINDS
 from regard.tasks.digits.model import jitter
-from regard.tasks.digits.predictor import load_picture
+from regard.tasks.digits.predictor import convert_photo
+from regard.tasks.images import open_photo
 
 Regard = Callable[..., Any]
 BRIEF = {"stop.epochs": 6, "every.log": 5, "every.save": 10, "jitter": 0, "batch": 16, "data.training": 400, "steps": 2}
@@ -34,8 +35,8 @@ def test_a_picture_of_ones_own_is_read_whichever_of_ink_and_paper_is_lighter(reg
     pixels = (255 * picture).round().byte().numpy()
     for name, shown in (("chalk.png", pixels), ("ink.png", 255 - pixels)):
         Image.fromarray(shown).save(name)
-        assert torch.allclose(load_picture(Path(name), 8), picture, atol=1 / 255)
-    assert load_picture(Path("ink.png"), 28).shape == (28, 28)
+        assert torch.allclose(convert_photo(open_photo(Path(name)), 8), picture, atol=1 / 255)
+    assert convert_photo(open_photo(Path("ink.png")), 28).shape == (28, 28)
     assert regard("train", "digits", "--folder", "run", *flags(BRIEF | {"stop.steps": 1})).code == 0
     done = regard("predict", "run", "ink.png", "--json", "--show", "seen.png")
     assert (done.code, done.errors) == (0, "")

@@ -1,12 +1,14 @@
 """Stream the metrics of a run: its metrics.jsonl, followed while it grows."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
 from regard.datasets.bounds import get_bound, parse_json
-from regard.errors import wrong
+from regard.errors import RegardError, wrong
+from regard.training.lock import check_free
 from regard.web.events import Event
 from regard.web.limits import Limits
 from regard.web.responses import busy_error
@@ -27,21 +29,31 @@ class Followers:
         self.most, self.now = limits.followers, 0
         self.ended = False
 
-    def follow(self, run: Path, start: int) -> ClosableStream[Event]:
-        """Return a stream of the file from byte `start` on, and then of whatever is added to it."""
+    def follow(self, run: Path, start: int, plan: Mapping[str, int | None] | None = None) -> ClosableStream[Event]:
+        """Return a stream of the file from byte `start` on, and then of whatever is added to it.
+
+        It also says, at first and when that changes, whether a process trains the run, and the `plan`: where it ends.
+        """
         if self.now >= self.most:
             raise busy_error("curves", f"{self.most} readers", "fewer", "close some pages", wait=5)
         path = resolve_inside(run, "metrics.jsonl", LARGEST)
         self.now += 1
-        return ClosableStream(self.iterate_points(path, start), self.leave)
+        return ClosableStream(self.iterate_points(path, start, plan or {}), self.leave)
 
     def leave(self) -> None:
         """Count one page less."""
         self.now -= 1
 
-    async def iterate_points(self, path: Path, start: int) -> AsyncGenerator[Event, None]:
+    async def iterate_points(
+        self, path: Path, start: int, plan: Mapping[str, int | None]
+    ) -> AsyncGenerator[Event, None]:
         """Yield the points of a file as they come, until the server ends."""
+        before = None
         while not self.ended:
+            running, age = await asyncio.to_thread(read_activity, path)
+            if running != before:
+                yield Event("status", {"running": running, "age": age, **plan})
+                before = running
             part = await asyncio.to_thread(read_part, path, start)
             if part is None:
                 start = 0
@@ -54,6 +66,19 @@ class Followers:
                 yield Event("alive", {})  # so that a client that is gone is noticed
             start = end
             await asyncio.sleep(0.0 if more else PAUSE)
+
+
+def read_activity(path: Path) -> tuple[bool, float]:
+    """Return whether a process trains the run of a metrics file, and how many seconds ago the file was changed."""
+    try:
+        check_free(path.parent)
+        running = False
+    except RegardError:
+        running = True
+    try:
+        return running, max(0.0, time.time() - path.stat().st_mtime)
+    except OSError:
+        return running, 0.0
 
 
 def read_part(path: Path, start: int) -> tuple[list[dict[str, Any]], int, bool] | None:

@@ -1,7 +1,7 @@
 """The routes of the server."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from regard.web.workers import Ticket, Workers
 STATIC = Path(__file__).parent / "static"
 FRESH = {"Cache-Control": "no-cache"}  # asked for again each time, so that a new version is used at once
 CACHED = {"Cache-Control": "private, max-age=3600"}  # what has this name never changes
-SHOWN_VALUES = ("text", "question", "shares", "notes")  # of a prediction, for the page
+SHOWN_VALUES = ("text", "question", "shares", "notes", "begin", "facts", "probability")  # of a prediction, for the page
 PartReader = Callable[[Fields, Recording, Ticket], Any]  # computes a part of a recording
 
 
@@ -142,17 +142,17 @@ class Routes:
         with self.reserve_upload():
             content = await read_body(request, UNIVERSAL, self.limits.file, 6 * self.limits.patience)
             item = None if example else RunInput(content, question)
-            return await self.workers.run(lambda ticket: self.answer_prediction(run.ask(item), ticket))
+            return await self.workers.run(lambda ticket: self.answer_prediction(*run.ask(item), ticket))
 
-    def answer_prediction(self, prediction: Prediction, ticket: Ticket) -> Response:
-        """Answer with a prediction, and a summary of its recording if it has attention."""
+    def answer_prediction(self, prediction: Prediction, given: Mapping[str, str], ticket: Ticket) -> Response:
+        """Answer with a prediction, what an example was asked, and a summary of the recording if it has attention."""
         chapter = prediction.build_chapter()
         shown = {name: value for name, value in prediction.values.items() if name in SHOWN_VALUES}
         summary = beside = None
         if chapter is not None:
             summary = self.summarize(self.store.add(chapter.name[:80], chapter.recording), ticket)
             beside = None if chapter.medium is None else chapter.medium.to_json()
-        return answer_json({"text": prediction.text, **shown, "looked": summary, "beside": beside})
+        return answer_json({"text": prediction.text, **shown, "given": given, "looked": summary, "beside": beside})
 
     async def follow_metrics(self, request: Request) -> Response:
         """Answer with the metrics of a run, followed while it trains."""
@@ -162,7 +162,7 @@ class Routes:
         fields.finish()
         if request.method == "HEAD":
             return answer_head()
-        return Stream(self.followers.follow(run.folder, start))
+        return Stream(self.followers.follow(run.folder, start, run.read_plan()))
 
     async def upload(self, request: Request) -> Response:
         """Answer with the summary of a recording that is opened in the page."""

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,16 +56,25 @@ class Run:
         translator: Translator = self.load_model(("translation",), Translator.load)
         return translator
 
-    def ask(self, item: RunInput | None) -> Prediction:
-        """Return the prediction for an input, or for a held-out example if none is given."""
+    def ask(self, item: RunInput | None) -> tuple[Prediction, Mapping[str, str]]:
+        """Return the prediction for an input; or for a held-out example if none is given, and what it was asked."""
         predictor = self.load_model(INPUT_KINDS, lambda config, folder: import_task(config.task).load(config, folder))
-        config = predictor.config
+        config = self.read_config()
+        kind = INPUT_KINDS[config.task]
         if item is not None:
-            return INPUT_KINDS[config.task].predict(predictor, item, self.limits)
+            return kind.predict(predictor, item, self.limits), {}
         if not is_generated(config):
             raise refuse(409, "example", "data that lie outside of the run", "generated ones", "choose a file")
         prediction: Prediction = predictor.predict(())
-        return prediction
+        return prediction, kind.fill(predictor, prediction)
+
+    def read_plan(self) -> dict[str, int | None]:
+        """Return how long the run is to train, as far as its settings say."""
+        try:
+            stop = self.read_config().training.stop
+        except (RegardError, OSError):
+            return {}
+        return {"steps": stop.steps, "epochs": stop.epochs}
 
     def load_model(self, tasks: Collection[str], load: Callable[[Any, Path], Any]) -> Any:
         """Return the model with the best weights so far. One thread loads it, others wait."""
@@ -74,6 +83,9 @@ class Run:
             if config.task not in tasks:
                 got = f"{self.name}, a run of {config.task}"
                 raise refuse(409, "run", got, f"one of {', '.join(tasks)}", "choose another, or open its curves")
+            if config.task in INPUT_KINDS and not is_askable(config):
+                got, fix = f"{self.name}, whose data lie outside of it", f"look at it with: regard show {self.name}"
+                raise refuse(409, "run", got, "one of generated data", fix)
             stamp = read_stamp(self.folder / WEIGHTS)
             if self.loaded is None or self.loaded.stamp != stamp:
                 vet_model(self.folder, self.limits.weights)
@@ -87,15 +99,36 @@ def describe_run(config: Any) -> dict[str, Any]:
     facts = {"task": config.task, "about": describe_config(config)}
     if isinstance(config, TranslationConfig) and config.data.text in ENDLESS:
         facts["sample"] = read_first_source(replace(config, data=replace(config.data, held_out=1)))
-    if config.task in INPUT_KINDS:
+    if config.task in INPUT_KINDS and is_askable(config):
         kind = INPUT_KINDS[config.task]
         facts |= {"takes": kind.takes, "questioned": kind.needs_question, "example": is_generated(config)}
     return facts
 
 
 def is_generated(config: Any) -> bool:
-    """Return whether the data are those that the task generates: no other data that a folder names are opened."""
-    return bool(config.data == import_task(config.task).default.data)
+    """Return whether the data are those that the task generates, and not more of them than usual.
+
+    No other data that a folder names are opened. A seed may be any.
+    """
+    usual, data = (list_settings(one) for one in (import_task(config.task).default.data, config.data))
+    return usual.keys() == data.keys() and all(is_usual(name, usual[name], data[name]) for name in usual)
+
+
+def is_usual(name: str, usual: Any, value: Any) -> bool:
+    """Return whether a setting of the data is the usual one; or a number that is not larger, or any seed."""
+    counts = isinstance(value, int) and not isinstance(value, bool)
+    fits = counts and (usual is None or (isinstance(usual, int) and 0 < value <= usual))  # None follows the data
+    return bool(value == usual or name == "seed" or fits)
+
+
+def list_settings(config: Any) -> dict[str, Any]:
+    """Return the settings of a dataclass by name."""
+    return {entry.name: getattr(config, entry.name) for entry in fields(config)}
+
+
+def is_askable(config: Any) -> bool:
+    """Return whether a run can be loaded without data from elsewhere."""
+    return not INPUT_KINDS[config.task].opens_data or is_generated(config)
 
 
 def read_stamp(path: Path) -> tuple[int, int]:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from regard.inspect.draw.chapters import Regions
 from regard.inspect.draw.words import Language
 from regard.models import count_parameters
 from regard.tasks.digits.model import DigitsOutput
@@ -16,6 +17,9 @@ from regard.tasks.digits.task import load_splits
 from regard.tasks.images.photos import as_tensor, open_photo, resize_to_square
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
 from regard.tasks.tensor_task import TensorPredictor, parse_item_number
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 UNIT = "accuracy: percent of the pictures; loss: nats a picture"
 
@@ -31,12 +35,17 @@ class DigitsPredictor(TensorPredictor):
     def predict(self, words: Sequence[str]) -> Prediction:
         """Classify a picture of the test set, by its number, or an image file."""
         if len(words) == 1 and not words[0].isdecimal():
-            return self.build_prediction(load_picture(Path(words[0]), self.task.sets.validation[0].shape[-1]), words[0])
+            return self.build_prediction(convert_photo(open_photo(Path(words[0])), self.side), words[0])
         pictures, classes = next(iter(self.task.sets.tests.values()))
         number = parse_item_number(words, len(classes))
         found, meant = self.build_prediction(pictures[number], number), int(classes[number])
         text = f"picture {number} of the test set: {found.text}, is {meant}"
         return found._replace(text=text, values={**found.values, "is": meant})
+
+    @property
+    def side(self) -> int:
+        """The pixels of a side of the pictures."""
+        return int(self.task.sets.validation[0].shape[-1])
 
     def build_prediction(self, picture: Tensor, name: int | str) -> Prediction:
         """Classify one picture."""
@@ -46,12 +55,19 @@ class DigitsPredictor(TensorPredictor):
         answer = int(shares.argmax())
         values = {"picture": name, "class": answer, "probabilities": shares.tolist()}
         text = f"{answer} ({100 * float(shares[answer]):.1f} %)"
-        return Prediction(text, values, partial(draw_attention, picture, seen), build_map(seen))
+        medium = None if seen.weights is None else build_medium(picture, seen.weights.shape[-1])
+        return Prediction(text, values, partial(draw_attention, picture, seen), build_map(seen), medium=medium)
 
 
-def load_picture(path: Path, side: int) -> Tensor:
-    """Return a picture from a file as the training pictures are: ink is 1 and paper 0, whichever is the lighter."""
-    gray = as_tensor(resize_to_square(open_photo(path), side)).mean(0)
+def build_medium(picture: Tensor, side: int) -> Regions:
+    """Return a picture, as dark ink on paper, whose regions are attended to."""
+    gray = (255 * (1 - picture / picture.max().clamp(min=1e-6))).clamp(0, 255).to(torch.uint8).cpu().numpy()
+    return Regions(gray[..., None].repeat(3, axis=-1), (side, side))
+
+
+def convert_photo(photo: "Image", side: int) -> Tensor:
+    """Return a photograph as the training pictures are: ink is 1 and paper 0, whichever is the lighter."""
+    gray = as_tensor(resize_to_square(photo, side)).mean(0)
     return 1 - gray if float(gray.mean()) > 0.5 else gray
 
 

@@ -25,6 +25,7 @@ class PredictedAnswer(NamedTuple):
     last: int
     probability: float
     weights: Tensor | None
+    passage_weights: Tensor | None = None  # of the words of the passage, for the question as a whole
 
 
 def answer_questions(
@@ -38,10 +39,11 @@ def answer_questions(
         batch = ReadingInputs(*(tensor.to(device) for tensor in collate_inputs(some)))
         pointed = model(batch)
         flow = pointed.flow if attention else None
-        weights = None if flow is None else flow.question.weights.dense()
+        weights, back = (None, None) if flow is None else (flow.question.weights.dense(), flow.context.weights.dense())
         spans = zip(*(part.tolist() for part in find_best_spans(pointed, longest)), strict=True)
         for row, (index, page, (first, last, score)) in enumerate(zip(chosen, some, spans, strict=True)):
             own = None if weights is None else weights[row, : len(page.passage), : len(page.question)]
             text = page.extract_text(first, last) if page.words else ""
-            found[index] = PredictedAnswer(text, first, last, math.exp(score), own)
+            other = None if back is None else back[row].flatten()[: len(page.passage)]
+            found[index] = PredictedAnswer(text, first, last, math.exp(score), own, other)
     return [found[index] for index in range(len(examples))]

@@ -30,6 +30,7 @@ from regard.tasks.reading.task import open_questions
 
 NOTE = "em, f1: in percent, as SQuAD 1.1 has them; answers in Chinese by character, as CMRC 2018 has them"
 LONGEST = 5000  # words of a passage: more would take minutes
+PASSAGE_SITE, QUESTION_SITE = "passage to question", "question to passage"  # the two directions of BiDAF
 AROUND = 12  # words beside the answer that are shown
 
 
@@ -120,11 +121,14 @@ def read_passage(path: Path) -> str:
 
 
 def build_recording(example: ReadingExample, found: PredictedAnswer) -> Recording | None:
-    """Return the attention of every word of the passage over the question."""
-    if found.weights is None:
+    """Return both directions: the question over the passage, and every word of the passage over the question."""
+    if found.weights is None or found.passage_weights is None:
         return None
     words = [word.text for word in example.words]
-    return Recording.from_weights({"attention": found.weights}, queries=words, keys=example.asked)
+    recording = Recording.from_weights({QUESTION_SITE: found.passage_weights[None], PASSAGE_SITE: found.weights})
+    recording.label([example.source.text], words, sites=QUESTION_SITE)
+    recording.label(words, example.asked, sites=PASSAGE_SITE)
+    return recording
 
 
 def build_map(example: ReadingExample, found: PredictedAnswer) -> LabeledWeights | None:

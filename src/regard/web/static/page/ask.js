@@ -1,18 +1,20 @@
-// Ask a run about an image, a sound or a passage, and see where it looked for each word.
+// Ask a run about an image, a sound, a passage or a line of text, and see where it looked for each word.
 
 import { createButton, createChoice, make } from "../controls.js";
 import { createAttentionPanel } from "../panel.js";
 import { createFormatter } from "../words.js";
 import { postFile } from "./api.js";
+import { createFactsView, createPassageView } from "./evidence.js";
 import { createFileChooser, findSizeError } from "./files.js";
 import { createSites } from "./sources.js";
 
 const ACCEPTED = { image: "image/*", sound: "audio/*,.wav,.flac,.ogg,.mp3" };
-const NAMES = { image: ["said", "regions"], sound: ["said", "stretches"], passage: ["passage", "question"] };
+const NAMES = { image: ["said", "regions"], sound: ["said", "stretches"], passage: ["passage", "question"], text: ["said", "read"] };
+const WRITTEN = { passage: "passage", text: "asked" }; // the box that holds what is sent
 
-/** The runs that can be asked, of all that are served. */
+/** The runs that can be asked, and those that can only be looked at from a terminal, of all that are served. */
 export function findAskable({ runs }) {
-  return runs.filter(({ takes, ready }) => takes && ready);
+  return runs.filter(({ task, ready }) => task && task !== "translation" && ready);
 }
 
 export function createAskView(element, context) {
@@ -37,6 +39,9 @@ class AskView {
     this.result = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("answer") }), this.answer);
     this.nothing = make("p", { className: "note", hidden: true, textContent: say("nothingLooked") });
     this.seen = make("section", { className: "card", hidden: true }, make("h2", { textContent: say("attention") }), this.nothing);
+    this.passage = createPassageView(language);
+    this.facts = createFactsView(language);
+    this.result.append(this.passage.element, this.facts.element);
     if (run) element.append(this.buildForm());
     element.append(this.result, this.seen);
     this.panel = createAttentionPanel(this.seen, { state, language, report, names: NAMES[run?.takes] });
@@ -49,7 +54,11 @@ class AskView {
       event.preventDefault();
       this.send();
     });
-    if (run.takes === "passage") this.form.append(this.buildTextArea("passage", this.server.limits.passage, 5));
+    if (!run.takes) {
+      this.form.append(make("p", { className: "note" }, `${say("lookElsewhere")} `, make("code", { textContent: `regard show ${run.name}` })));
+      return this.form;
+    }
+    if (WRITTEN[run.takes]) this.form.append(this.buildTextArea(WRITTEN[run.takes], this.server.limits.passage, run.takes === "passage" ? 5 : 2));
     else {
       const name = say(run.takes === "image" ? "chooseImage" : "chooseSound");
       this.chooser = createFileChooser(this.form, { name, hint: say("dropHere"), accept: ACCEPTED[run.takes], onfile: (file) => this.takeFile(file) });
@@ -57,16 +66,16 @@ class AskView {
     }
     if (run.questioned) this.form.append(this.buildTextArea("question", this.server.limits.characters, 1));
     const buttons = [];
-    if (run.questioned) buttons.push(make("button", { type: "submit", className: "primary", textContent: say("ask") }));
+    if (run.questioned || run.takes === "text") buttons.push(make("button", { type: "submit", className: "primary", textContent: say("ask") }));
     if (run.example) buttons.push(createButton(say("example"), () => this.askAnew({ example: true })));
     if (buttons.length) this.form.append(make("p", { className: "controls" }, ...buttons));
-    this.form.append(make("p", { className: "note", textContent: say(`${run.takes}Help`) }));
+    this.form.append(make("p", { className: "note", textContent: say(run.takes === "text" ? `help-${run.task}` : `${run.takes}Help`) }));
     return this.form;
   }
 
   buildRunChoice() {
     const list = createChoice((name) => {
-      this.state.set({ run: name, site: -1, head: -1, pick: "", look: "" });
+      this.state.go({ run: name, asked: "", example: "", site: -1, head: -1, pick: "", look: "" });
       this.session.redraw(); // another kind of run has another form
     });
     list.label(this.say("run"));
@@ -75,14 +84,20 @@ class AskView {
   }
 
   buildTextArea(name, most, rows) {
-    const text = make("textarea", { rows, maxLength: most, value: this.state.get(name), placeholder: this.say(`${name}Hint`), dir: "auto", ariaLabel: this.say(name) });
-    text.addEventListener("input", () => this.state.set({ [name]: text.value }));
+    const text = make("textarea", { rows, value: this.state.get(name), placeholder: this.say(`${name}Hint`), dir: "auto", ariaLabel: this.say(name), name });
+    const note = make("p", { className: "note changed", role: "status" });
+    text.addEventListener("input", () => {
+      const given = text.value.length;
+      if (given > most) text.value = text.value.slice(0, most);
+      note.textContent = given > most ? this.say("cutText", { given: given.toLocaleString(), most: most.toLocaleString() }) : "";
+      this.state.set({ [name]: text.value });
+    });
     text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing || name === "passage") return;
       event.preventDefault();
       this.send();
     });
-    return make("div", { className: "typed" }, text);
+    return make("div", { className: "typed" }, text, note);
   }
 
   /** What was answered before another language or view was chosen; or what a link asks for. */
@@ -94,7 +109,15 @@ class AskView {
     } else if (session.asked?.run === run.name) {
       if (session.asked.answer) this.show();
       else this.ask(session.asked);
-    } else if (state.get("example")) this.ask({ example: true });
+    } else if (!run.takes) return;
+    else if (state.get("example")) this.ask({ example: true });
+    else if (this.readMissing() === undefined && WRITTEN[run.takes]) this.send(); // a link
+    else if (run.example && !state.get("passage") && !state.get("asked")) this.ask({ example: true }); // a first visit
+  }
+
+  /** The box that is still empty, if one is. */
+  readMissing() {
+    return [...this.form.querySelectorAll("textarea")].find(({ value }) => !value.trim());
   }
 
   takeFile(file) {
@@ -106,16 +129,15 @@ class AskView {
 
   send() {
     const { run, state, session } = this;
-    const content = run.takes === "passage" ? new Blob([state.get("passage")]) : session.file;
-    const missing = (run.takes === "passage" ? !state.get("passage").trim() : !content) || (run.questioned && !state.get("question").trim());
-    if (!missing) return this.askAnew({ content });
-    const first = [...this.form.querySelectorAll("textarea")].find(({ value }) => !value.trim());
+    const content = WRITTEN[run.takes] ? new Blob([state.get(WRITTEN[run.takes])]) : session.file;
+    const first = this.readMissing();
+    if (content && !first) return this.askAnew({ content });
     return (first ?? this.form.querySelector("button.primary")).focus();
   }
 
   /** Something else, of which nothing is picked yet. */
   askAnew(question) {
-    this.state.set({ example: question.example ? "yes" : "", pick: "", look: "", site: -1, head: -1 });
+    this.state.go({ example: question.example ? "yes" : "", pick: "", look: "", site: -1, head: -1 });
     return this.ask(question);
   }
 
@@ -130,6 +152,7 @@ class AskView {
       const answer = await postFile(path, example ? new Blob([]) : content);
       if (session.asked !== asked) return;
       asked.answer = answer;
+      this.fill(answer);
       await this.show();
     } catch (error) {
       if (session.asked === asked) delete session.asked;
@@ -139,15 +162,31 @@ class AskView {
     }
   }
 
+  /** An example fills the boxes, so that it can be changed and asked again. */
+  fill({ given, beside }) {
+    for (const [name, value] of Object.entries(given ?? {})) {
+      this.state.set({ [name]: value });
+      const box = this.form.querySelector(`textarea[name=${name}]`);
+      if (box) box.value = value;
+    }
+    if (this.session.asked.example && beside?.kind === "image") {
+      const bytes = Uint8Array.from(atob(beside.image.split(",")[1]), (sign) => sign.charCodeAt(0));
+      this.session.file = new Blob([bytes], { type: "image/png" });
+    }
+  }
+
   async show() {
-    const { text, question, shares, notes = [], looked, beside } = this.session.asked.answer;
+    const { text, question, shares, notes = [], looked, beside, begin, facts } = this.session.asked.answer;
+    this.passage.show(this.run.takes === "passage" && begin !== undefined ? { passage: this.state.get("passage"), begin, length: text.length } : undefined);
     const others = Object.entries(shares ?? {}).map(([name, share]) => `${name} ${(100 * share).toFixed(1)} %`).join(" · ");
     const lines = [this.session.asked.example && question, others, ...notes].filter(Boolean);
     this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: text || "∅" }),
       ...lines.map((line) => make("p", { className: "note", dir: "auto", textContent: line })));
+    const sites = looked && createSites(looked);
+    await this.facts.show(facts && sites?.[0], facts);
     this.result.hidden = this.seen.hidden = false;
     this.nothing.hidden = Boolean(looked);
-    if (looked) await this.panel.show(createSites(looked), { beside: beside ?? undefined });
+    if (looked) await this.panel.show(sites, { beside: beside ?? undefined });
     else this.panel.hide();
   }
 

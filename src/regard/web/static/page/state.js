@@ -5,8 +5,8 @@ import { PANEL_STATE } from "../panelstate.js";
 const DEFAULTS = {
   view: "", run: "", with: "", text: "", beam: 5, temperature: 0, seed: 0, length: 1, masked: "", masking: "attention",
   hypothesis: 0, file: "", kept: "", ...PANEL_STATE,
-  passage: "", question: "", example: "",
-  runs: "", heat: 0.6,
+  passage: "", question: "", asked: "", example: "",
+  runs: "",
   lang: "", theme: "",
 };
 const LASTING = ["lang", "theme"]; // what Back and Forward leave as it is

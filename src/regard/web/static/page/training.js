@@ -1,40 +1,58 @@
-// The curves of a run, while it trains.
+// The curves of one run or several over each other, while they train, and how far they are.
 
-import { createChoice, make } from "../controls.js";
+import { make } from "../controls.js";
 import { createFormatter } from "../words.js";
 import { pause, streamEvents } from "./api.js";
 import { createCurves } from "./curves.js";
+import { computeProgress, createFollowed } from "./progress.js";
 
-const QUIET = 60_000; // milliseconds without news after which a run is not called live
+const MOST = 4; // runs at once: each takes one of the few connections that a browser has to one server
 
 export function createTrainingView(element, { state, language, server, report }) {
   const say = createFormatter(language);
   const names = server.runs.map(({ name }) => name);
-  const run = createChoice((value) => { state.set({ run: value }); follow(); });
-  run.label(say("run"));
-  const status = make("p", { className: "note", role: "status" });
+  const list = make("div", { className: "controls", role: "group", ariaLabel: say("run") });
+  const status = make("div", { className: "progress", role: "status" });
   const figures = make("div", { className: "figures" });
-  element.append(make("section", { className: "card" }, make("div", { className: "controls" }, run.element), status, figures));
-  let following;
-  let series;
+  element.append(make("section", { className: "card" }, list, status, figures));
+  const charts = new Map(); // by metric
+  const followed = new Map(); // by run: see progress.js
 
-  const chooseRun = () => (names.includes(state.get("run")) ? state.get("run") : names[0]);
+  /** The runs that are shown: those of the address, or its one run, or the first. */
+  function listChosen() {
+    const asked = (state.get("runs") || state.get("run")).split("/").filter((name) => names.includes(name));
+    return asked.length ? asked.slice(0, MOST) : names.slice(0, 1);
+  }
 
-  async function follow() {
-    following?.abort();
-    const mine = (following = new AbortController());
-    series = new Map();
-    figures.replaceChildren();
-    status.textContent = say("noMetrics");
-    let start = 0;
-    while (!mine.signal.aborted) {
+  function renderList() {
+    const chosen = listChosen();
+    list.replaceChildren(...names.map((name) => {
+      const box = make("input", { type: "checkbox", checked: chosen.includes(name), disabled: !chosen.includes(name) && chosen.length >= MOST });
+      box.addEventListener("change", () => choose(box.checked ? [...listChosen(), name] : listChosen().filter((one) => one !== name)));
+      return make("label", { className: "regard-control" }, box, make("span", { textContent: name }));
+    }));
+  }
+
+  function choose(chosen) {
+    state.set({ runs: chosen.join("/"), run: chosen[0] ?? "" });
+    renderList();
+    follow();
+  }
+
+  function follow() {
+    const chosen = listChosen();
+    for (const [name, { stop }] of followed) if (!chosen.includes(name)) { stop.abort(); followed.delete(name); }
+    for (const name of chosen) if (!followed.has(name)) followed.set(name, createFollowed());
+    for (const name of chosen) if (!followed.get(name).begun) followRun(name, followed.get(name));
+    draw();
+  }
+
+  async function followRun(name, own) {
+    own.begun = true;
+    while (!own.stop.signal.aborted) {
       try {
-        const path = `runs/${encodeURIComponent(chooseRun())}/metrics?start=${start}`;
-        for await (const { name, data } of streamEvents(path, undefined, { signal: mine.signal })) {
-          if (name === "again") { series.clear(); figures.replaceChildren(); start = 0; }
-          if (name === "points") { start = data.end; addPoints(data.points); }
-          if (series.size) status.textContent = performance.now() - (series.news ?? -QUIET) < QUIET ? `● ${say("live")}` : say("ended");
-        }
+        const path = `runs/${encodeURIComponent(name)}/metrics?start=${own.start}`;
+        for await (const { name: kind, data } of streamEvents(path, undefined, { signal: own.stop.signal })) own.take(kind, data, draw);
       } catch (error) {
         if (error.name === "AbortError") return;
         if (error.status) return report(error);
@@ -43,32 +61,33 @@ export function createTrainingView(element, { state, language, server, report })
     }
   }
 
-  function addPoints(points) {
-    if (series.size) series.news = performance.now();
-    for (const { step, loss, rate, metrics } of points) {
-      if (loss !== undefined) addPoint("loss", say("training"), step, loss);
-      if (rate !== undefined) addPoint("rate", say("rate"), step, rate);
-      for (const [name, value] of Object.entries(metrics ?? {})) addPoint(name, say("validation"), step, value);
+  /** Lines of each metric: a color for each run and dashes for held-out data; of a single run, a color for each. */
+  function draw() {
+    const chosen = listChosen().map((name) => [name, followed.get(name)]);
+    const several = chosen.length > 1;
+    status.replaceChildren(...chosen.map(([name, own]) => make("p", { className: "note" }, make("strong", { textContent: several ? `${name}: ` : "" }), computeProgress(own, say))));
+    const metrics = new Set(chosen.flatMap(([, own]) => [...own.series.keys()]));
+    for (const [metric, chart] of charts) if (!metrics.has(metric)) { chart.remove(); charts.delete(metric); }
+    for (const metric of metrics) {
+      if (!charts.has(metric)) charts.set(metric, createCurves(figures, { name: metric === "loss" || metric === "rate" ? say(metric) : metric, language }));
+      const lines = chosen.flatMap(([name, own], place) => [...(own.series.get(metric) ?? [])].map(([kind, points], which) => ({
+        name: several ? `${name} · ${say(kind)}` : say(kind), points, color: several ? place : which, dashed: kind === "validation",
+      })));
+      charts.get(metric).show(lines);
     }
-    for (const { chart, lines } of series.values()) {
-      chart.show([...lines].map(([line, all]) => ({ name: line, points: all })));
-    }
-  }
-
-  function addPoint(name, line, step, value) {
-    if (!series.has(name)) {
-      const title = name === "loss" || name === "rate" ? say(name) : name;
-      series.set(name, { chart: createCurves(figures, { name: title, language }), lines: new Map() });
-    }
-    const { lines } = series.get(name);
-    if (!lines.has(line)) lines.set(line, []);
-    lines.get(line).push([step, value]);
   }
 
   if (!names.length) status.textContent = say("noRuns");
   else {
-    run.set(names.map((name) => [name, name]), chooseRun());
+    renderList();
     follow();
   }
-  return { update() {}, destroy: () => following?.abort() };
+  const clock = setInterval(draw, 5000); // what is stalled is seen by nothing coming
+  return {
+    update() {},
+    destroy() {
+      clearInterval(clock);
+      for (const { stop } of followed.values()) stop.abort();
+    },
+  };
 }
