@@ -1,5 +1,6 @@
 """Journeys through the views and their states, with models that were never trained: one server, one page."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +15,16 @@ from regard.inspect.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "web"))
 
-from tiny_runs import make_run
+from tiny_runs import make_run, untrained
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("views")
     make_run(folder / "numbers", "transformer")
+    for name, task in (("scenes", "captioning"), ("tones", "speech"), ("facts", "reading")):
+        untrained(folder / name, task)
+    untrained(folder / "stories", "memory", **{"data.items": "8", "data.held_out": "4"})
     Recording.from_weights({"site": torch.eye(3)}, queries=list("abc"), keys=list("xyz")).save(folder / "a.safetensors")
     (folder / "broken.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{{{{{{{{")
     return folder
@@ -28,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
-    server = Server(folder, "numbers")
+    server = Server(folder, "numbers", "scenes", "tones", "facts", "stories")
     yield server
     server.stop()
 
@@ -115,6 +119,64 @@ def test_what_is_cut_or_out_of_bounds_is_said(visit: Visited, page: Any) -> None
     page.fill("label:has-text('Length penalty') input", "77")
     page.keyboard.press("Tab")
     page.wait_for_selector(".note:has-text('Length penalty: 77 is not from 0 to 5; 5 is used.')")
+
+
+def test_an_example_fills_the_boxes_and_the_answer_is_marked_in_the_passage(visit: Visited, page: Any) -> None:
+    visit.open("view=ask&run=facts")
+    expect(page.locator(".passage mark")).to_have_text(page.inner_text(".said"))
+    assert page.inner_text(".passage") == page.input_value("textarea[name=passage]")
+    expect(page.locator("[aria-label='Layer'] option")).to_have_count(2)
+    page.fill("textarea[name=passage]", "Anna lives in Rome.")
+    page.fill("textarea[name=question]", "where does Anna live?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".passage")).to_have_text("Anna lives in Rome.")
+
+
+def test_facts_are_not_cut(visit: Visited, page: Any) -> None:
+    visit.open("view=ask&run=stories")
+    expect(page.locator(".facts tbody tr").first).to_be_visible()
+    facts = page.locator(".facts tbody th").all_inner_texts()
+    assert ". ".join(facts) in page.input_value("textarea[name=asked]")
+
+
+def test_regions_and_words_find_each_other(visit: Visited, page: Any) -> None:
+    visit.open("view=ask&run=scenes")
+    heat = page.locator(".part-beside > .regard-overlay:not(.regard-original)")
+    page.wait_for_selector(".regard-frame")
+    before, picture = (
+        one.evaluate("(canvas) => canvas.toDataURL()") for one in (heat, page.locator(".regard-original"))
+    )
+    heat.hover(position={"x": 10, "y": 10})
+    expect(page.locator(".regard-heat [role=status]")).to_contain_text("region 1:")
+    heat.click(position={"x": 10, "y": 10})
+    expect(page.locator(".regard-frame small").first).to_have_text(re.compile(r"^\d\.\d\d$"))
+    page.fill("[aria-label=Heat]", "0")
+    page.mouse.move(0, 0)
+    assert heat.evaluate("(canvas) => canvas.toDataURL()") != before
+    assert page.locator(".regard-original").evaluate("(canvas) => canvas.toDataURL()") == picture
+
+
+def test_a_sound_is_played_on_the_axis_of_its_map(visit: Visited, page: Any) -> None:
+    visit.open("view=ask&run=tones")
+    page.wait_for_selector("audio")
+    page.wait_for_function("() => document.querySelector('audio').duration > 0")
+    box = page.locator(".regard-spectrogram").bounding_box()
+    page.locator(".regard-spectrogram").click(position={"x": box["width"] / 2, "y": 20})
+    expect(page.locator(".regard-cursor")).to_be_visible()
+    assert page.evaluate("document.querySelector('audio').currentTime") > 0
+
+
+def test_several_runs_over_each_other(visit: Visited, page: Any, folder: Path) -> None:
+    lines = (folder / "numbers" / "metrics.jsonl").read_text()
+    (folder / "scenes" / "metrics.jsonl").write_text(lines)
+    visit.open("view=training&runs=numbers/scenes")
+    expect(page.locator(".key").first.locator("span")).to_have_text(
+        [re.compile("^numbers · training"), re.compile("^scenes")]
+    )
+    expect(page.locator(".progress p")).to_have_count(2)
+    expect(page.locator(".progress")).to_contain_text("stopped before its end")
+    page.locator("svg.curves").first.hover()
+    expect(page.locator(".curve .regard-tip").first).to_contain_text("step")
 
 
 def test_a_server_that_is_gone_is_said_in_a_view_that_asks_nothing(visit: Visited, page: Any, server: Server) -> None:

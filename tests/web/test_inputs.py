@@ -5,6 +5,7 @@ import json
 import re
 import wave
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from PIL import Image
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, SMALL, untrained
 
-from regard.tasks import import_task
+from regard.tasks import import_task, read_config
 from regard.training.lock import Lock
 from regard.training.run_folder import create_run
 from regard.training.tensors import collect_tensors, to_safetensors
 from regard.web.app import build_app
 from regard.web.limits import Limits
+from regard.web.runs import is_askable, is_generated
 
 BINARY = {"Content-Type": "application/octet-stream"}
 
@@ -61,8 +63,8 @@ def ask(client: TestClient, run: str, content: bytes = b"", **values: str) -> An
 
 def table(client: TestClient, answer: Any) -> np.ndarray:
     """The weights of the answer, as the page asks for them."""
-    [site] = answer["looked"]["sites"]
-    content = client.get(f"/api/recordings/{answer['looked']['recording']}/table?site=0").content
+    site, last = answer["looked"]["sites"][-1], len(answer["looked"]["sites"]) - 1
+    content = client.get(f"/api/recordings/{answer['looked']['recording']}/table?site={last}").content
     return np.frombuffer(content, "<f4").reshape(site["rows"], site["columns"])
 
 
@@ -99,6 +101,12 @@ def test_a_passage_answers_a_question(client: TestClient) -> None:
     answer = ask(client, "reading", passage.encode(), question=question).json()
     assert answer["text"] in passage
     assert table(client, answer).shape == (9, 5)
+    assert passage[answer["begin"] :].startswith(answer["text"])
+    back, there = answer["looked"]["sites"]  # both directions
+    assert [(site["name"], site["rows"], site["columns"]) for site in (back, there)] == [
+        ("question to passage", 1, 9),
+        ("passage to question", 9, 5),
+    ]
 
 
 def test_a_model_without_attention_answers_and_says_so(client: TestClient) -> None:
@@ -119,7 +127,6 @@ REFUSED = {
     "no question": ("reading", b"a b", {}, 400, "question: got no word"),
     "another field": ("captioning", picture(), {"path": "/etc/passwd"}, 400, "known names only"),
     "another run": ("../captioning", picture(), {}, 404, "expected one of"),
-    "data elsewhere": ("captioning", b"", {"example": "yes"}, 409, "fix: choose a file"),
 }
 
 
@@ -129,6 +136,35 @@ def test_what_cannot_be_asked_is_one_sentence(client: TestClient, name: str) -> 
     answer = ask(client, run, content, **values)
     assert (answer.status_code, text in answer.json()["error"]) == (status, True), answer.text
     assert "\n" not in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("task", "asked", "settings"),
+    [
+        ("memory", r"(\w+( \w+)+\. )+where is \w+\?", {"data.items": "8", "data.held_out": "4"}),
+        ("inversion", "[a-z]+", {"data.items": "8", "data.held_out": "4"}),
+        ("regression", r"[\d.]+", {}),
+        ("next-vector", "0", {"data.items": "40"}),
+        ("digits", None, {}),
+    ],
+)
+def test_every_task_has_a_view(tmp_path: Path, task: str, asked: str | None, settings: dict[str, str]) -> None:
+    """An example can be asked again, as it was filled in; data that lie elsewhere are not opened."""
+    run = untrained(tmp_path / "run", task, **settings)
+    with TestClient(build_app([run]), base_url="http://localhost") as client:
+        answer = ask(client, "run", example="yes").json()
+        assert answer["looked"]["sites"]
+        if asked is None:
+            assert answer["beside"]["grid"] == [4, 4]
+            assert ask(client, "run", picture()).json()["beside"]["keys"] == 16
+        else:
+            assert re.fullmatch(asked, answer["given"]["asked"])
+            again = ask(client, "run", answer["given"]["asked"].encode()).json()
+            assert len(again["looked"]["sites"]) == len(answer["looked"]["sites"])
+    config = read_config(run)
+    if hasattr(config.data, "source"):
+        assert is_askable(config)
+        assert not is_askable(replace(config, data=replace(config.data, source=str(tmp_path))))
 
 
 def test_an_example_of_what_a_task_generates(tmp_path: Path) -> None:
@@ -143,6 +179,11 @@ def test_an_example_of_what_a_task_generates(tmp_path: Path) -> None:
         answer = ask(client, "run", example="yes").json()
         assert re.fullmatch(r"(Not \w+\. )*(Who|What|Where) [^?.]+\?( Not \w+\.)*", answer["question"])
         assert client.get("/api/state").json()["runs"][0]["example"] is True
+        assert answer["given"]["question"] == answer["question"]
+        assert answer["text"] in answer["given"]["passage"]
+    assert is_generated(replace(config, data=replace(config.data, size=3, seed=9)))
+    assert not is_generated(replace(config, data=replace(config.data, questions="/etc")))
+    assert not is_generated(replace(config, data=replace(config.data, size=10**6)))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from regard.training.lock import hold_lock
 from regard.web.events import Event
 from regard.web.limits import Limits
 from regard.web.metrics import Followers, parse_point
@@ -36,6 +37,21 @@ def test_lines_are_told_as_they_come(tmp_path: Path) -> None:
         file.write_text('{"step": 1, "loss": 9.0}\n')
         assert await until(events, "again") == {}
         assert (await until(events, "points"))["points"] == [{"step": 1, "loss": 9.0}]
+
+    asyncio.run(followed())
+
+
+def test_whether_a_run_trains_is_told(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n')
+
+    async def followed() -> None:
+        events = Followers(Limits()).follow(tmp_path, 0, {"steps": 7, "epochs": None})
+        first = await until(events, "status")
+        assert (first["running"], first["steps"]) == (False, 7)
+        assert first["age"] < 60
+        with hold_lock(tmp_path):
+            assert (await until(events, "status"))["running"] is True
+        assert (await until(events, "status"))["running"] is False
 
     asyncio.run(followed())
 

@@ -67,7 +67,7 @@ def untrained(folder: Path, task: str, **values: str) -> Path:
     """A run folder of generated data whose weights were never trained."""
     torch.manual_seed(1)
     tools = import_task(task)
-    config = tools.configure(None, [], SMALL[task] | values)
+    config = tools.configure(None, [], SMALL.get(task, {}) | values)
     made = tools.build_task(config)
     lock = Lock()
     create_run(folder, config, made, lock)

@@ -1,6 +1,9 @@
 """The chapters of a report: recordings, each with a name, and the picture or sound that their keys are parts of."""
 
+import base64
 import hashlib
+import io
+import wave
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -36,13 +39,25 @@ class Spectrogram(NamedTuple):
     values: Float[np.ndarray, "bin frame"]
     keys: int
     seconds: float | None = None
+    sound: tuple[Float[np.ndarray, " sample"], int] | None = None  # samples from −1 to 1, and how many a second has
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the page reads it."""
         bins, frames = self.values.shape
         values = pack(self.values.astype(np.float32), 7)
         facts = {"keys": self.keys, "bins": bins, "frames": frames, "seconds": self.seconds}
-        return {"kind": "sound", "values": values, **facts}
+        audio = None if self.sound is None else encode_wave(*self.sound)
+        return {"kind": "sound", "values": values, "audio": audio, **facts}
+
+
+def encode_wave(samples: Float[np.ndarray, " sample"], rate: int) -> str:
+    """Return a sound as a WAV file in base64, of 16 bits and as loud as it can be."""
+    loudest = max(float(np.abs(samples).max(initial=0.0)), 1e-9)
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setparams((1, 2, rate, 0, "NONE", ""))
+        written.writeframes((samples / loudest * 32767).astype("<i2").tobytes())
+    return base64.b64encode(file.getvalue()).decode("ascii")
 
 
 @dataclass(frozen=True, slots=True)

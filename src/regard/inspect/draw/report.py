@@ -108,7 +108,7 @@ def build_policy(style: str, code: str) -> str:
     """Return a policy by which nothing is loaded from anywhere and nothing but the page's own script runs."""
     hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, code))
     styles, scripts = (f"'sha256-{value}'" for value in hashes)
-    allowed = f"script-src {scripts}; style-src {styles}; img-src data:"
+    allowed = f"script-src {scripts}; style-src {styles}; img-src data:; media-src blob:"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 

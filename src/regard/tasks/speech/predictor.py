@@ -79,7 +79,9 @@ class SpeechPredictor:
         text = "\n".join([*(f"note: {note}" for note in notes), found.text])
         shown, beside = self.build_map(found), None
         if shown is not None:
-            beside = Spectrogram(frames.T.numpy(), len(shown.columns), len(frames) * self.config.features.hop / 1000)
+            features = self.config.features
+            sound = samples.numpy(), features.rate
+            beside = Spectrogram(frames.T.numpy(), len(shown.columns), len(frames) * features.hop / 1000, sound)
         return Prediction(text, values, partial(self.draw_attention, frames, found), shown, medium=beside)
 
     def compute_frames(self, samples: torch.Tensor) -> Frames:

@@ -1,23 +1,23 @@
-// Attention over a picture or over a sound: what was looked at stands out.
+// Attention over a picture: colored heat over the regions, as strong as is wanted; the picture itself stays as it is.
 //
-//   const seen = createOverlay(element, { image: url, grid: [rows, columns], amounts, name, dark, language });
-//   const heard = createSpectrogram(element, { values, bins, frames, seconds, amounts, name, dark, language });
-//
-// `amounts` are 0 … 1 for each region, or each stretch of time; stretches are equally long.
+//   const seen = createOverlay(element, {
+//     image: url, grid: [rows, columns], amounts, name, dark, language,   // `amounts` are 0 … 1 for each region
+//     opacity, outlined, onhover(region or undefined), onregion(region),  // the last four may be left out
+//   });
 
-import { buildPalette, isDark, toCss } from "./colors.js";
 import { make } from "./controls.js";
 import { createFormatter } from "./words.js";
 
-const HIDDEN = 0.78; // how much of a region that got nothing is covered
-const BAND = 46; // pixels of the curve under a spectrogram
+const [COOL, HOT] = [[255, 221, 87], [214, 40, 40]]; // of weights that are small and large: ink stays darker than both
 
 export function createOverlay(element, options) {
-  const state = { ...options };
-  const canvas = addCanvas(element, "regard-overlay");
+  const state = { opacity: 0.65, ...options };
+  const canvas = make("canvas", { className: "regard-overlay", role: "img" });
+  element.append(canvas);
   const picture = new Image();
   picture.addEventListener("load", draw);
   picture.src = state.image;
+  if (state.onregion) followPointer(canvas, state, draw);
 
   function draw() {
     if (!picture.naturalWidth) return;
@@ -34,10 +34,14 @@ export function createOverlay(element, options) {
   function drawRegions(context) {
     const [rows, columns] = state.grid;
     const [width, height] = [canvas.width / columns, canvas.height / rows];
+    const place = (region) => [(region % columns) * width, Math.floor(region / columns) * height, width, height];
     for (let region = 0; region < rows * columns; region += 1) {
-      context.fillStyle = `rgb(12 12 16 / ${HIDDEN * (1 - clamp(state.amounts[region]))})`;
-      context.fillRect((region % columns) * width, Math.floor(region / columns) * height, width, height);
+      const amount = Math.min(1, Math.max(0, state.amounts[region] || 0));
+      const [red, green, blue] = COOL.map((from, part) => Math.round(from + (HOT[part] - from) * amount));
+      context.fillStyle = `rgb(${red} ${green} ${blue} / ${state.opacity * amount})`;
+      context.fillRect(...place(region));
     }
+    for (const [region, color] of [[state.outlined, "#c2410c"], [state.hovered, "#2444a8"]]) if (region !== undefined) outline(context, place(region), color);
   }
 
   function update(changes = {}) {
@@ -51,77 +55,39 @@ export function createOverlay(element, options) {
   return { update, element: canvas };
 }
 
-export function createSpectrogram(element, options) {
-  const state = { ...options };
-  const canvas = addCanvas(element, "regard-spectrogram");
-
-  function update(changes = {}) {
-    Object.assign(state, changes);
-    const say = createFormatter(state.language);
-    canvas.setAttribute("aria-label", say("spectrogram", { name: state.name ?? "" }));
-    const dark = state.dark ?? isDark();
-    canvas.width = Math.max(960, Math.min(1600, state.frames));
-    canvas.height = 120 + BAND + 22;
-    const context = canvas.getContext("2d");
-    context.imageSmoothingEnabled = false;
-    context.drawImage(drawSound(state, dark), 0, 0, canvas.width, 120);
-    if (state.amounts) drawWeights(context, dark);
-    drawAxis(context, say, dark);
+// White inside of a color: one of the two is seen on any picture.
+function outline(context, [x, y, width, height], color) {
+  const thick = Math.max(2, context.canvas.width / 160);
+  for (const [inset, paint] of [[thick / 2, color], [1.5 * thick, "#fff"]]) {
+    context.strokeStyle = paint;
+    context.lineWidth = thick;
+    context.strokeRect(x + inset, y + inset, width - 2 * inset, height - 2 * inset);
   }
-
-  function drawWeights(context, dark) {
-    const colors = buildPalette("weights", dark);
-    const width = canvas.width / state.amounts.length;
-    state.amounts.forEach((amount, stretch) => {
-      context.fillStyle = `rgb(12 12 16 / ${0.6 * (1 - clamp(amount))})`;
-      context.fillRect(stretch * width, 0, width, 120);
-      context.fillStyle = toCss(colors, 0.25 + 0.75 * clamp(amount));
-      context.fillRect(stretch * width, 124 + BAND * (1 - clamp(amount)), Math.max(1, width - 0.3), BAND * clamp(amount));
-    });
-  }
-
-  function drawAxis(context, say, dark) {
-    context.fillStyle = dark ? "#a0a4a8" : "#5f6368";
-    context.font = "12px system-ui, sans-serif";
-    context.textBaseline = "bottom";
-    const end = state.seconds ?? state.frames;
-    for (let tick = 0; tick <= 4; tick += 1) {
-      context.textAlign = tick === 0 ? "left" : tick === 4 ? "right" : "center";
-      const value = (end * tick) / 4;
-      const unit = tick === 4 ? ` ${say(state.seconds ? "time" : "frames")}` : "";
-      const text = `${state.seconds ? value.toFixed(2) : Math.round(value)}${unit}`;
-      context.fillText(text, (canvas.width * tick) / 4, canvas.height - 2);
-    }
-  }
-
-  update();
-  return { update, element: canvas };
 }
 
-// Low frequencies at the bottom, as everywhere.
-function drawSound({ values, bins, frames }, dark) {
-  const picture = make("canvas", { width: frames, height: bins });
-  const context = picture.getContext("2d");
-  const bytes = context.createImageData(frames, bins);
-  let [least, most] = [Infinity, -Infinity];
-  for (const value of values) [least, most] = [Math.min(least, value), Math.max(most, value)];
-  for (let bin = 0; bin < bins; bin += 1) {
-    for (let frame = 0; frame < frames; frame += 1) {
-      const share = (values[bin * frames + frame] - least) / (most - least || 1);
-      const grey = 255 * (dark ? share : 1 - share);
-      bytes.data.set([grey, grey, grey, 255], ((bins - 1 - bin) * frames + frame) * 4);
-    }
-  }
-  context.putImageData(bytes, 0, 0);
-  return picture;
-}
-
-function addCanvas(element, name) {
-  const canvas = make("canvas", { className: name, role: "img" });
-  element.append(canvas);
-  return canvas;
-}
-
-function clamp(amount) {
-  return Math.min(1, Math.max(0, amount || 0));
+/** A pointer outlines the region it is over and chooses it; so do arrow keys and Enter. */
+function followPointer(canvas, state, draw) {
+  canvas.tabIndex = 0;
+  const [rows, columns] = state.grid;
+  const hover = (region) => {
+    if (state.hovered === region) return;
+    state.hovered = region;
+    draw();
+    state.onhover?.(region);
+  };
+  const find = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const [row, column] = [Math.floor(((event.clientY - box.top) / box.height) * rows), Math.floor(((event.clientX - box.left) / box.width) * columns)];
+    return row >= 0 && row < rows && column >= 0 && column < columns ? row * columns + column : undefined;
+  };
+  canvas.addEventListener("pointermove", (event) => hover(find(event)));
+  canvas.addEventListener("pointerleave", () => hover(undefined));
+  canvas.addEventListener("click", (event) => state.onregion(find(event)));
+  canvas.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
+    if (step !== undefined) hover(Math.min(rows * columns - 1, Math.max(0, (state.hovered ?? -step) + step)));
+    else if (event.key === "Enter" && state.hovered !== undefined) state.onregion(state.hovered);
+    else return;
+    event.preventDefault();
+  });
 }

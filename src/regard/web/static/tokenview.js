@@ -14,7 +14,7 @@ export function createTokenView(panel) {
   const heading = make("h3");
   const element = make("div", { className: "strips" }, heading, parts.said, looked, parts.read, masks);
   const pair = createTokenPair({ ...parts, looked }, { onpick: (axis, place) => panel.pick({ [axis]: place }) });
-  const media = createMediaView(parts.beside, { onchoose: (row) => panel.pick({ row }) });
+  const media = createMediaView(parts.beside, { onchoose: (row) => panel.pick({ row }), onregion: (column) => panel.pick({ column }) });
   let tokens = {}; // lists, which stay the same objects while the labels do
 
   function listOnce(axis) {
