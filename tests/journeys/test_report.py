@@ -267,9 +267,11 @@ def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Ca
     page.locator(".regard-frame:has-text('up')").click()
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     bright = page.evaluate(
-        """() => { const canvas = document.querySelector(".regard-overlay:not(.regard-original)"), context = canvas.getContext("2d");
+        """() => { const canvas = document.querySelector(".regard-overlay:not(.regard-original)");
+          const context = canvas.getContext("2d");
           const bytes = context.getImageData(0, 0, canvas.width, canvas.height).data;
-          const at = (x, y) => bytes[1 + 4 * (Math.floor(canvas.height * y) * canvas.width + Math.floor(canvas.width * x))];
+          const place = (x, y) => Math.floor(canvas.height * y) * canvas.width + Math.floor(canvas.width * x);
+          const at = (x, y) => bytes[1 + 4 * place(x, y)];
           return [at(0.25, 0.25), at(0.75, 0.25), at(0.25, 0.75), at(0.75, 0.75)]; }"""
     )
     assert bright[1] < 150  # red heat takes green away

@@ -143,17 +143,16 @@ def test_regions_and_words_find_each_other(visit: Visited, page: Any) -> None:
     visit.open("view=ask&run=scenes")
     heat = page.locator(".part-beside > .regard-overlay:not(.regard-original)")
     page.wait_for_selector(".regard-frame")
-    before, picture = (
-        one.evaluate("(canvas) => canvas.toDataURL()") for one in (heat, page.locator(".regard-original"))
-    )
+    draw = "(canvas) => canvas.toDataURL()"
+    before, picture = (one.evaluate(draw) for one in (heat, page.locator(".regard-original")))
     heat.hover(position={"x": 10, "y": 10})
     expect(page.locator(".regard-heat [role=status]")).to_contain_text("region 1:")
     heat.click(position={"x": 10, "y": 10})
     expect(page.locator(".regard-frame small").first).to_have_text(re.compile(r"^\d\.\d\d$"))
     page.fill("[aria-label=Heat]", "0")
     page.mouse.move(0, 0)
-    assert heat.evaluate("(canvas) => canvas.toDataURL()") != before
-    assert page.locator(".regard-original").evaluate("(canvas) => canvas.toDataURL()") == picture
+    assert heat.evaluate(draw) != before
+    assert page.locator(".regard-original").evaluate(draw) == picture
 
 
 def test_a_sound_is_played_on_the_axis_of_its_map(visit: Visited, page: Any) -> None:
