@@ -47,7 +47,7 @@ class ChapterView {
     this.foot = make("footer", { className: "regard-foot" });
     this.head = make("header", { className: "regard-head" }, heading, make("div", { className: "regard-tools" }, this.languages.element, ...tools));
     element.append(this.head, this.chapter.element, this.trouble);
-    this.panel = createAttentionPanel(element, { state: createPanelState(), language: this.language, dark, report: (error) => this.report(error), onshown: () => this.render() });
+    this.panel = createAttentionPanel(element, { state: createPanelState(), heading: "h2", language: this.language, dark, report: (error) => this.report(error), onshown: () => this.render() });
     element.append(this.foot);
   }
 

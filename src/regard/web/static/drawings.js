@@ -16,7 +16,7 @@ class Drawings {
     this.panel = panel;
     this.parts = Object.fromEntries(["map", "lines"].map((name) => [name, make("div", { className: `part-${name}` })]));
     this.note = make("p", { className: "note" });
-    this.heading = make("h3");
+    this.heading = make(panel.heading);
     this.swatches = createSwatches((heads) => panel.change({ heads }), (head) => this.lines?.isolateHead(head));
     this.parts.lines.append(this.swatches.element);
     this.element = make("div", { className: "part-drawings" }, make("div", { className: "regard-title" }, this.heading, panel.controls.zooming), this.parts.map, this.parts.lines, this.note);

@@ -7,7 +7,7 @@ import { readLine } from "./tables.js";
 const MOST = 40; // heads that are listed
 
 export function createEveryHead(panel) {
-  const heading = make("h3");
+  const heading = make(panel.heading);
   const list = make("div", { className: "regard-chips", role: "group" });
   const element = make("div", { className: "part-every", hidden: true }, heading, list);
 

@@ -18,7 +18,7 @@ export function createHeadsView(panel) {
 class HeadsView {
   constructor(panel) {
     this.panel = panel;
-    this.heading = make("h3");
+    this.heading = make(panel.heading);
     this.parts = { grid: make("div", { className: "part-grid" }), model: make("div", { className: "part-large" }) };
     this.side = make("div", { className: "pane side" }, this.heading, this.parts.grid);
     this.order = createChoice((value) => panel.change({ order: value }));

@@ -93,6 +93,7 @@ class HeatMap {
     const wanted = Math.max(cell, Math.min(24, 400 / Math.max(1, rows))) * rows;
     const room = this.options.height || Math.max(160, Math.min(window.innerHeight * 0.7, wanted));
     this.plot = { width: Math.max(1, across), height: Math.max(1, Math.min(room, Math.max(wanted, 24))) };
+    this.plot.height = Math.max(24, Math.min(this.plot.height, rows * this.computeFit().height)); // no blank below the rows
     this.pixels = window.devicePixelRatio || 1;
     const height = this.margins.top + this.plot.height + 8; // the last label may stand out a little
     this.canvas.style.height = `${height}px`;

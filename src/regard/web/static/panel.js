@@ -3,6 +3,7 @@
 //   const panel = createAttentionPanel(element, {
 //     state,                      // get(name), set({ … }): panelstate.js, or page/state.js, which lives in the address
 //     language, dark(), names,    // names of the two axes
+//     heading,                    // "h2" or "h3", whichever is below the heading around the panel
 //     report(error), mask: { places(), length(), toggle(place), clear() }, onshown(panel),
 //   });
 //   panel.show(sites, { beside });   // sites.js; the picture or sound that the keys are parts of
@@ -26,8 +27,8 @@ export function createAttentionPanel(element, options) {
 }
 
 class AttentionPanel {
-  constructor(element, { state, language, report, mask, onshown, names = ["said", "read"], dark = isDark }) {
-    Object.assign(this, { state, language, report, mask, onshown, names, dark });
+  constructor(element, { state, language, report, mask, onshown, names = ["said", "read"], dark = isDark, heading = "h3" }) {
+    Object.assign(this, { state, language, report, mask, onshown, names, dark, heading });
     this.say = createFormatter(language);
     this.turn = 0;
     this.merged = new WeakMap(); // sources of pieces → of words

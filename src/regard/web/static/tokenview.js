@@ -11,7 +11,7 @@ export function createTokenView(panel) {
   const parts = Object.fromEntries(["said", "read", "beside"].map((name) => [name, make("div", { className: `part-${name}` })]));
   const looked = make("p", { className: "looked" });
   const masks = make("p", { className: "masks" });
-  const heading = make("h3");
+  const heading = make(panel.heading);
   const element = make("div", { className: "strips" }, heading, parts.said, looked, parts.read, masks);
   const pair = createTokenPair({ ...parts, looked }, { onpick: (axis, place) => panel.pick({ [axis]: place }) });
   const media = createMediaView(parts.beside, { onchoose: (row) => panel.pick({ row }), onregion: (column) => panel.pick({ column }) });
