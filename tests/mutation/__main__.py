@@ -38,7 +38,7 @@ def choose_mutants(count: int, seed: int, only: str) -> list[Mutant]:
     known = tuple(entry["change"] for entry in json.loads(EQUIVALENT.read_text()))
     sources = {file: (ROOT / "src/regard" / file).read_text() for file in list_files(ROOT)}
     pool = [mutant for file, source in sources.items() for mutant in list_mutants(file, source)]
-    pool = [mutant for mutant in pool if not f"{mutant.path}: {mutant.before}".startswith(known)]
+    pool = [mutant for mutant in pool if not f"{mutant.path}: {mutant.before} → {mutant.after}".startswith(known)]
     print(f"{len(pool):,} possible changes in {len({mutant.path for mutant in pool})} files")
     random.Random(seed).shuffle(pool)
     return [mutant for mutant in pool if mutant.path.startswith(only)][:count]

@@ -295,3 +295,7 @@ def test_a_center_that_is_no_number_sees_nothing(center: float) -> None:
         output = attend(query, key, key, mask=CenteredWindow(centers, 1), backend=backend).output
         assert (output[1] == 0).all()
         assert (output[[0, 2]] != 0).all()
+
+
+def test_a_window_is_as_wide_as_the_keys_that_a_query_sees() -> None:
+    assert Window(2, 3).width == int(Window(2, 3).table(11, 11).sum(-1).max()) == 6

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard import InputError, observe
-from regard.inspect.observe.hugging_face import register
+from regard.inspect.observe.hugging_face import _build_score, register
 from tests.inspect.observe.checking import close, observed
 
 with warnings.catch_warnings():
@@ -262,3 +262,12 @@ def test_the_registered_implementation_gives_weights_when_asked_and_refuses_sink
     q = torch.randn(1, 2, 3, 4)
     with pytest.raises(InputError, match=r"^s_aux: got a Tensor, expected none; fix: use attn_implementation='sdpa'$"):
         regard_attention_forward(torch.nn.Identity(), q, q, q, None, s_aux=q)
+
+
+@pytest.mark.parametrize("scaling", [None, 1.0, 2.0, 0.25])
+def test_a_scale_of_its_own_is_in_the_scores(scaling: float | None) -> None:
+    """In units of 1 / √width: what is not the usual scale must not be taken for it."""
+    query, key = torch.randn(3, 5, 4), torch.randn(3, 7, 4)
+    factor = 4**-0.5 * (1.0 if scaling is None else scaling)
+    found = _build_score(query, None if scaling is None else factor, None)(query, key)
+    torch.testing.assert_close(found, query @ key.transpose(-1, -2) * factor)
