@@ -36,7 +36,7 @@ def test_a_recording_is_shown_in_the_terminal(regard: Callable[..., Any], saved:
     done = regard("show", "seen.safetensors", "first", "--head", 2)
     assert done.code == 0, done.errors
     lines = done.output.splitlines()
-    assert lines[0] == "first, head 2"
+    assert lines[0] == "first, head 2; █ is 1, the largest weight is 0.8"
     assert lines[1].split() == list("wxyz")
     assert [line.split()[0] for line in lines[2:]] == ["我", "b", "c"]
 
