@@ -37,7 +37,7 @@ def read_captions(folder: Path, pictures: ImageFiles, cut: WordCut = "character"
     return table
 
 
-def read_table(path: Path, cut: WordCut) -> Table:
+def read_table(path: Path, cut: WordCut = "character") -> Table:
     """Read a table. Its lines name their splits, so that all who use the data compare the same, or none does."""
     table: dict[str, dict[str, tuple[str, ...]]] = {"train": {}, "validation": {}, "test": {}}
     rows = [parse_line(line, f"{path.name}, line {number}") for number, line in enumerate(read_lines(path), 1) if line]
@@ -59,7 +59,7 @@ def parse_line(line: str, name: str) -> tuple[str, str, str]:
     return SPLITS[parts[0]], parts[1], parts[2]
 
 
-def read_flickr8k(path: Path, cut: WordCut) -> Table:
+def read_flickr8k(path: Path, cut: WordCut = "character") -> Table:
     """All captions in one file, and beside it a list of the images of each split; images on no list are left out."""
     known: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(read_lines(path), 1):
