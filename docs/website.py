@@ -22,10 +22,13 @@ MADE = ROOT / "build" / "docs" / "pages"
 SITE = ROOT / "site"
 # Pages that programs of this repository write, from docstrings or measurements, with their titles in Chinese.
 RECORDS = {
+    "guide": "使用指南",
     "catalog": "目录：公式与文献",
     "tasks": "十个任务",
     "compare": "机制之间的比较",
+    "results": "训练结果",
     "benchmarks": "实测速度",
+    "export": "导出的翻译模型",
     "transforms": "与 torch 变换的配合",
     "architectures": "能观察哪些模型",
     "faults": "中断与恢复",
@@ -116,17 +119,18 @@ def make_pages() -> str:
 def copy_records() -> None:
     """Copy the recorded pages, their pictures beside them; links to files of the repository become plain text."""
     for name, title in RECORDS.items():
-        text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
         for language in ("en", "zh"):
+            own_language = ROOT / "docs" / f"{name}.zh-CN.md"
+            is_written = language == "zh" and own_language.exists()
+            text = (own_language if is_written else ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
             folder = MADE / language / "records"
             own = part_formulas(
                 re.sub(r"(!?)\[([^\]]*)\]\(([^)#]+)(#[^)]*)?\)", lambda found, to=folder: _relink(found, to), text)
             )
             note = "本页由程序写成：数字来自记录，公式来自源码，故用英文。"
-            write(
-                folder / f"{name}.md",
-                own if language == "en" else re.sub("^# .*", f"# {title}\n\n{note}", own, count=1),
-            )
+            if language == "zh" and not is_written:
+                own = re.sub("^# .*", f"# {title}\n\n{note}", own, count=1)
+            write(folder / f"{name}.md", own)
 
 
 def _relink(found: re.Match[str], folder: Path) -> str:

@@ -35,7 +35,7 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
     """
     _check(query, key, weight)
     run: Callable[..., Tensor] = _compute_scores
-    if torch.compiler.is_exporting():
+    if tensor_memory.is_exporting():
         run = _score_at_once  # an exported graph runs where our operators are not
     elif torch.compiler.is_compiling():
         run = _scores_operator

@@ -42,7 +42,7 @@ def flash_attention(
     doubtful = total == 0
     known = tensor_memory.is_readable(total)
     # What is exported runs elsewhere, where a softmax is another one and there are no totals.
-    if bool(doubtful.any()) if known else not torch.compiler.is_exporting():
+    if bool(doubtful.any()) if known else not tensor_memory.is_exporting():
         broken = doubtful & _has_broken_scores(query, key, bias)
         output, total = output.masked_fill(broken[..., None], float("nan")), total.masked_fill(broken, float("nan"))
     return output, total

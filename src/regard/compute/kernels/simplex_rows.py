@@ -47,7 +47,7 @@ def _runs_as_operator(tensor: Tensor) -> bool:
     What is exported runs elsewhere, where nobody knows our operator.
     """
     if torch.compiler.is_compiling():
-        return tensor.device.type == "cpu" and not torch.compiler.is_exporting()
+        return tensor.device.type == "cpu" and not tensor_memory.is_exporting()
     return tensor_memory.has_only_shape(tensor)  # which the operator knows
 
 

@@ -14,6 +14,7 @@ from regard.algebra.scores.base import DotForm, as_dot
 from regard.algebra.shapes import Float, Tensor
 from regard.algebra.terms import broadcast_per_head
 from regard.compute.kernels.fused import fused_attention, fused_attention_with_total
+from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering.conditions import needs_dense_bias
 
 
@@ -40,7 +41,7 @@ def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, 
         causal = False
     bias = None if causal else build_mask_bias(parts, dense, form.query, pairs)
     output, total = fused_attention(form.query, form.key, value, scale=form.scale, causal=causal, bias=bias)
-    if bias is not None and torch.compiler.is_exporting():  # other runtimes do not know that nothing gives zeros
+    if bias is not None and tensor_memory.is_exporting():  # other runtimes do not know that nothing gives zeros
         output = output.masked_fill((bias == float("-inf")).all(-1, keepdim=True), 0.0)
     return FusedResult(output, form, total, raw)
 

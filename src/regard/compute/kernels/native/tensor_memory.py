@@ -7,6 +7,8 @@ that has gaps between its numbers, or that torch negates when it is read, would 
 layout once more and return the pointer.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
@@ -21,6 +23,14 @@ _strided = torch.strided
 _compiling = torch.compiler.is_compiling
 _modes = torch._C._len_torch_dispatch_stack
 _transforms = torch._C._are_functorch_transforms_active
+
+
+def _answer_no() -> bool:
+    return False
+
+
+# torch 2.6 does not say whether it exports: graphs for other runtimes need 2.7.
+is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", _answer_no)
 
 
 def is_reachable(*tensors: Tensor | None) -> bool:
