@@ -237,7 +237,9 @@ def rewrite(folder: Path, text: str) -> None:
 
 
 def test_no_folder_is_one_sentence() -> None:
-    with pytest.raises(InputError, match=r"data\.images: got no folder nowhere, expected scenes, or a folder"):
+    with pytest.raises(
+        InputError, match=r"data\.images: got no folder nowhere, expected scenes, scenes-zh, or a folder"
+    ):
         open_dataset(CaptioningData("nowhere"))
 
 

@@ -46,7 +46,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("kind", ["stacked", "co-attention", "transformer"])
 def test_questions_are_learned_resumed_evaluated_answered_and_drawn(regard: Regard, folder: Path, kind: str) -> None:
-    fields = SMALL | {"stop.epochs": 12, "warmup": 5, "rate": 0.01, "every.log": 1, "every.save": 10}
+    fields = SMALL | {
+        "stop.epochs": 12,
+        "stop.target": "none",
+        "warmup": 5,
+        "rate": 0.01,
+        "every.log": 1,
+        "every.save": 10,
+    }
     asked = (str(folder / "test/images/0.png"), "what color is it?")
     report = walk(regard, "vqa", folder, fields=fields, cut_at=33, item=asked, more=("--preset", kind))["test"]
     assert report["accuracy"] >= 95

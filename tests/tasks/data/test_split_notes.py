@@ -129,7 +129,7 @@ def test_a_run_is_not_measured_on_what_it_was_trained_on(regard: Regard, tmp_pat
     fields = [f"--{name}={value}" for name, value in small.items()]
     done = regard("train", "translation", text(tmp_path, 60), "--folder", "run", *fields)
     assert done.code == 0, done.errors
-    assert "note: 58 pairs for training, 1 for validation, 1 for test\n" in done.output
+    assert "note: 48 pairs for training, 6 for validation, 6 for test\n" in done.output
     assert regard("evaluate", "run", "--json").code == 0
     text(tmp_path, 600)
     sentence = (
