@@ -12,9 +12,8 @@ from torch import Tensor
 
 from regard import AttentionResult, attend, view
 from regard.errors import InputError, KindError
-from regard.inspect.display.cell import render_cell
+from regard.inspect.display.cell import BUDGET, render_cell
 from regard.inspect.display.subjects import build_chapter
-from regard.inspect.draw.report import BUDGET
 from regard.inspect.recording import DenseMap, Recording
 from regard.tasks.prediction import LabeledWeights, Prediction
 

@@ -14,7 +14,7 @@ from regard.inspect.draw.bundle import bundle_script, read_static
 from regard.inspect.draw.chapters import Chapter
 from regard.inspect.draw.report import STYLES, build_contents
 
-BUDGET = 800_000  # bytes of weights in one cell
+BUDGET = 2_000_000  # bytes of weights in one cell: 12 × 12 causal heads of 64 tokens to the last digit
 Language = Literal["en", "zh"]
 # The picture is replaced by the panel when the script runs; what a page forbids to run leaves the picture. JupyterLab
 # would take keys for its own (0 0 restarts the kernel) unless it is told not to.
@@ -41,7 +41,7 @@ def build_bundle(subject: object) -> Mapping[str, object]:
 
 
 def render_chapters(chapters: Sequence[Chapter], title: str = "", language: Language | None = None) -> str:
-    """Return the output of one cell, of less than a megabyte."""
+    """Return the output of one cell; its weights take at most `BUDGET` bytes."""
     contents = build_contents(chapters, title, BUDGET) | {"language": language}
     return OUTPUT.format(
         title=html.escape(title or "attention"),

@@ -4,6 +4,7 @@ import { buildPalette } from "./colors.js";
 import { computeAmount, SIZE } from "./source.js";
 
 const KEPT = 400; // painted tiles: 100 MB at most
+const packed = new Map(); // palettes as pixels: the same for every map
 
 /** A store of tiles. `arrived` is called when one that was missing has come. */
 export function createTileStore(source, arrived) {
@@ -73,14 +74,18 @@ function findRowLargest(source, first, rows) {
 /** How a table is colored: `scale`, `threshold` and `kind` as in heatmap.js. Paints of one name are alike. */
 export function createPaint({ scale = "none", threshold = 0, kind = "weights", dark = false }) {
   const name = [scale, threshold, kind, dark].join();
-  return { scale, threshold, difference: kind === "difference", pixels: packPixels(buildPalette(kind, dark)), name };
+  return { scale, threshold, difference: kind === "difference", pixels: packPixels(kind, dark), name };
 }
 
 // A number for each color: pixels that are written byte by byte take many times as long, and tiles have 65,536 of them.
-function packPixels(colors) {
+function packPixels(kind, dark) {
+  const known = `${kind}/${dark}`;
+  if (packed.has(known)) return packed.get(known);
+  const colors = buildPalette(kind, dark);
   const bytes = new Uint8ClampedArray((colors.length / 3) * 4).fill(255);
   for (let step = 0; step < colors.length / 3; step += 1) bytes.set(colors.subarray(3 * step, 3 * step + 3), 4 * step);
-  return new Uint32Array(bytes.buffer);
+  packed.set(known, new Uint32Array(bytes.buffer));
+  return packed.get(known);
 }
 
 /** Paints a table, a pixel for each cell. */
