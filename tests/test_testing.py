@@ -145,7 +145,7 @@ class FalselyBlind(Chebyshev):
         return super().forward(query, key) * torch.arange(1.0, 1.0 + query.shape[-3])[:, None, None]
 
 
-@pytest.mark.parametrize("score", [Chebyshev(), Gaussian(0.7), Bilinear(5, 5), Dot() + 0.5 * Laplacian()], ids=repr)
+@pytest.mark.parametrize("score", [Chebyshev(), Gaussian(1.4), Bilinear(5, 5), Dot() + 0.5 * Laplacian()], ids=repr)
 def test_right_scores_pass(score: Score) -> None:
     check_score(score)
 
@@ -730,7 +730,7 @@ def test_what_is_no_part_is_told_so() -> None:
 
 # ------------------------------------------------------------------------------------------------ parts together
 def test_right_parts_pass() -> None:
-    check_backends(Parts(Gaussian(0.5), None, Causal(), Softmax(), Soft()))
+    check_backends(Parts(Gaussian(2.0), None, Causal(), Softmax(), Soft()))
 
 
 @pytest.mark.parametrize(

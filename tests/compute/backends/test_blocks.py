@@ -90,7 +90,7 @@ MASKS: dict[str, Mask] = {
 
 
 @pytest.mark.parametrize("name", MASKS)
-@pytest.mark.parametrize("score", [None, Gaussian(0.5)], ids=["dot", "gaussian"])
+@pytest.mark.parametrize("score", [None, Gaussian(2.0)], ids=["dot", "gaussian"])
 def test_local_blocks_of_real_size_agree_with_the_definition(name: str, score: Gaussian | None) -> None:
     """Lengths that no block size divides, fewer queries than keys, and a value narrower than the keys."""
     query, key, value = (
@@ -128,7 +128,7 @@ SECOND = {
     "causal": {"mask": Causal()},
     "window": {"mask": Window(2, 1), "backend": "local"},
     "around": {"mask": CenteredWindow(torch.linspace(0.0, 9.0, 5), 2), "backend": "local"},
-    "gaussian": {"score": Gaussian(0.5)},
+    "gaussian": {"score": Gaussian(2.0)},
     "laplacian": {"score": Laplacian(0.5)},
     "additive": {"score": Additive(7)},
     "plus one": {"normalizer": SoftmaxPlusOne(), "mask": Causal()},

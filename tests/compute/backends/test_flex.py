@@ -20,7 +20,7 @@ CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "causal": {"mask": Causal()},
     "window": {"mask": Window(before=2, after=1)},
-    "gaussian": {"score": Gaussian(torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)), "mask": Causal()},
+    "gaussian": {"score": Gaussian(torch.tensor([4.0, 2.0, 1.5], dtype=torch.float64)), "mask": Causal()},
     "sum": {"score": 0.5 * ScaledDot() + Cosine(0.3), "mask": Window(before=1, after=1)},
     "temperature": {"normalizer": Softmax(torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64))},
     "a query for all heads": {"shared": ("query", (B, 1))},
