@@ -128,7 +128,7 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     (("verify", "regard:Causal", "--keys", "0"), "keys: got 0, expected at least 1; fix: name the number of keys"),
     (
         ("demo", "regression", "--output", "/no/such/place/x.png"),
-        "No such file or directory: '/no/such/place/x.png'",
+        "output: got /no/such/place/x.png, expected a folder that exists; fix: make /no/such/place first\n",
     ),
 ]
 
@@ -294,6 +294,8 @@ def test_runs_are_listed_with_what_is_known_of_them(tmp_path: Path) -> None:
     )
     done = regard("train", "inversion", "sort", *fields, folder=tmp_path)
     assert done.returncode == 0, done.stderr
+    with next(tmp_path.glob("runs/*/metrics.jsonl")).open("a") as metrics:
+        metrics.write("[" * 100_000 + '\n{"event": "stepp')  # nested too deep, and a line that is being written
     (tmp_path / "runs" / "damaged").mkdir()
     (tmp_path / "runs" / "damaged" / "versions.json").write_text("{}")
     lines = [json.loads(line) for line in regard("runs", "--json", folder=tmp_path).stdout.splitlines()]

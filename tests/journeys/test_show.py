@@ -90,5 +90,7 @@ def test_a_long_recording_fits_the_terminal_by_its_largest(regard: Callable[...,
     Recording.from_weights({"long": weights}).save(tmp_path / "long.safetensors")
     done = regard("show", "long.safetensors")
     assert done.code == 0, done.errors
-    assert done.output.count("█") == 2  # one cell, two signs wide
-    assert any(line.split()[:2] == ["695–700", "██"] for line in done.output.splitlines())
+    legend, *table = done.output.splitlines()
+    assert legend == "long; █ is 1, the largest weight is 1"
+    assert "".join(table).count("█") == 2  # one cell, two signs wide
+    assert any(line.split()[:2] == ["695–700", "██"] for line in table)

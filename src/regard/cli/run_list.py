@@ -1,8 +1,7 @@
 """`regard runs`: the runs in a folder, the latest first."""
 
-import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from regard.cli.output import JsonFlag, open_console, print_json
+from regard.cli.show_curves import read_events
 from regard.errors import RegardError, wrong
 
 
@@ -84,6 +84,7 @@ def summarize_run(run: Path) -> RunSummary:
         definition = import_task(config.task)
         goal = definition.get_goal(config)
         data = definition.shorten_data_name(str(getattr(config.data, definition.data_field, "")))
+        events = read_metrics(run)
     except RegardError as error:
         return RunSummary(str(run), "", "", "", None, 0, age, False, str(error))
     try:
@@ -92,25 +93,16 @@ def summarize_run(run: Path) -> RunSummary:
     except RegardError:
         training = True
     step, best = 0, None
-    for event in read_metrics(run / "metrics.jsonl"):
+    for event in events:
         step = max(step, int(event.get("step", 0)))
         value = event.get("metrics", {}).get(goal.metric) if event.get("best") else None
         best = value if value is not None else best
     return RunSummary(str(run), config.task, data, goal.metric, best, step, age, training)
 
 
-def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of a run; a line that is not whole is left out, because it is being written."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(event, dict):
-                yield event
+def read_metrics(run: Path) -> list[dict[str, Any]]:
+    """Return the events of a run, none before its first; a line that is not whole is left out: it is being written."""
+    return read_events(run) if (run / "metrics.jsonl").is_file() else []
 
 
 def format_age(seconds: float) -> str:

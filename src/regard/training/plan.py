@@ -63,7 +63,7 @@ def time_step(task: Task[Any], config: RunConfig) -> float:
 def format_duration(seconds: float) -> str:
     """Return a time in words.
 
-    >>> [format_duration(seconds) for seconds in (8, 61, 400, 9000)]
+    >>> [format_duration(seconds) for seconds in (8.0, 61.0, 400.0, 9000.0)]
     ['10 seconds', '1 minute', '7 minutes', '2.5 hours']
     """
     if seconds < 55:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import Additive, Bilinear, Cosine, Dot, DotForm, FeatureDot, Gaussian, InputError, Laplacian, Score
-from regard.algebra.scores.base import Multiple, Sum, as_dot, split_precision
+from regard.algebra.scores.base import Multiple, Offset, Sum, as_dot, split_precision
 from regard.algebra.shapes import Tensor
 
 B, L, S = 2, 5, 7
@@ -116,10 +116,26 @@ def test_a_sum_of_three_is_a_sum_of_sums() -> None:
 
 
 @pytest.mark.usefixtures("as_installed")
-@pytest.mark.parametrize("other", [1, "dot", None, torch.ones(2)])
-def test_only_scores_add_up(other: object) -> None:
+@pytest.mark.parametrize("other", ["dot", None, [1.0], 1j])
+def test_only_scores_and_numbers_add_up(other: object) -> None:
     with pytest.raises(TypeError):
         Dot() + other  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        other + Dot()  # type: ignore[operator]
+
+
+@pytest.mark.usefixtures("as_installed")
+@pytest.mark.parametrize("score", [Dot(), Gaussian(0.5), Laplacian()], ids=repr)
+@pytest.mark.parametrize("number", [1, -0.5, torch.tensor([1.0, -3.0], dtype=torch.float64)], ids=repr)
+def test_a_number_is_added_to_every_score(score: Score, number: float | Tensor) -> None:
+    """One number, or one for each head, from either side, by the formula and by the dot form."""
+    query, key = drawn(3, 2, L, 3, seed=1), drawn(3, 2, S, 3, seed=2)
+    by_hand = score(query, key) + (number[:, None, None] if isinstance(number, Tensor) else number)
+    for total in (score + number, number + score):
+        assert isinstance(total, Offset)
+        assert total.form == score.form
+        assert torch.allclose(total(query, key), by_hand, rtol=0, atol=1e-12)
+        assert torch.allclose(total.stream(query, key), by_hand, rtol=0, atol=1e-10)
 
 
 @pytest.mark.usefixtures("as_installed")

@@ -11,7 +11,7 @@ def assign_parts(names: Sequence[Name]) -> dict[Name, str]:
     """Return the part of each name: a tenth for validation, a tenth for the test, and at least one of each.
 
     >>> list(assign_parts(["a", "b", "c"]).values())
-    ['train', 'validation', 'test']
+    ['test', 'train', 'validation']
     """
     order = sorted(names, key=lambda name: hashlib.blake2b(str(name).encode()).digest())
     share = max(1, len(names) // 10)
