@@ -30,6 +30,10 @@ most = 5
 [training]
 threads = 1
 keep = 2
+[training.optimizer]
+rate = 0.01
+[training.schedule]
+warmup = 10
 [training.stop]
 steps = 60
 [training.every]
