@@ -71,13 +71,14 @@ def prepare_tensors(part: torch.nn.Module, dtype: torch.dtype) -> None:
     """Move parameters off their starting values, and give the other tensors of a part `dtype` and a gradient."""
     for parameter in part.parameters():
         parameter.data.add_(0.1 * torch.rand_like(parameter))
-    for name, tensor in [*vars(part).items()]:
+    settings = [item for item in part._buffers.items() if item[0] not in part._non_persistent_buffers_set]
+    for name, tensor in [*vars(part).items(), *settings]:
         if isinstance(tensor, Tensor) and tensor.is_floating_point():
             setattr(part, name, tensor.to(dtype).detach().requires_grad_())
 
 
 def cast_parts(parts: Parts, dtype: torch.dtype, *, jitter: float = 0.0) -> Parts:
-    """Return a copy of the parts with every float tensor in `dtype`; all but buffers want a gradient.
+    """Return a copy of the parts with every float tensor in `dtype`; all but constants want a gradient.
 
     `jitter` is the size of the random numbers that are added to parameters, so that none stays at its starting value.
     """
@@ -98,10 +99,11 @@ def _cast_tensors(part: object, dtype: torch.dtype, jitter: float) -> None:
     for module in part.modules() if isinstance(part, torch.nn.Module) else ():
         for parameter in module.parameters(recurse=False):
             parameter.data = (parameter.data + jitter * torch.rand_like(parameter)).to(dtype)
-        for names, learned in ((vars(module), True), (module._buffers, False)):
+        constant = module._non_persistent_buffers_set
+        for names in (vars(module), module._buffers):
             loose = [(name, tensor) for name, tensor in names.items() if isinstance(tensor, Tensor)]
             floats = [(name, tensor.detach()) for name, tensor in loose if tensor.is_floating_point()]
-            names.update({name: tensor.to(dtype).requires_grad_(learned) for name, tensor in floats})
+            names.update({name: tensor.to(dtype).requires_grad_(name not in constant) for name, tensor in floats})
 
 
 def draw_inputs(
