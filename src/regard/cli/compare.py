@@ -12,7 +12,7 @@ from regard.cli.output import JsonFlag, open_console
 from regard.errors import wrong
 
 if TYPE_CHECKING:
-    from regard.models.complexity import Curve
+    from regard.models.complexity import CostCurve
 
 # The quantities of layers: what they are called in a table, and the unit of the numbers there.
 UNITS = {
@@ -84,7 +84,7 @@ def compare_layers(
         show_layers(lengths, curves, output)
 
 
-def show_layers(lengths: tuple[int, ...], curves: "dict[str, Curve]", output: Path | None) -> None:
+def show_layers(lengths: tuple[int, ...], curves: "dict[str, CostCurve]", output: Path | None) -> None:
     """Print a table for each quantity."""
     from regard.models.complexity import FORMULAS, estimate_exponent
 

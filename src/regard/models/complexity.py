@@ -36,7 +36,7 @@ class Formula(NamedTuple):
     compute: Callable[[int, int], float]
 
 
-class Curve(NamedTuple):
+class CostCurve(NamedTuple):
     """One kind of layer over all lengths: what was measured, and the formulas, scaled to meet it at the last length."""
 
     width: int
@@ -118,7 +118,7 @@ def build_layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
     return {name: (kinds[name][0](width), width) for name, width in widths.items()}
 
 
-def measure_curves(parameters: int, lengths: Sequence[int]) -> dict[str, Curve]:
+def measure_curves(parameters: int, lengths: Sequence[int]) -> dict[str, CostCurve]:
     """Measure the cost of each kind at each length, with one thread, so that free cores do not count."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -132,7 +132,7 @@ def measure_curves(parameters: int, lengths: Sequence[int]) -> dict[str, Curve]:
         torch.set_num_threads(threads)
 
 
-def build_curve(name: str, width: int, costs: Sequence[LayerCost]) -> Curve:
+def build_curve(name: str, width: int, costs: Sequence[LayerCost]) -> CostCurve:
     """Return the costs at all lengths, beside the formulas."""
     measured = {
         "seconds": [one.seconds.median for one in costs],
@@ -144,7 +144,7 @@ def build_curve(name: str, width: int, costs: Sequence[LayerCost]) -> Curve:
     for quantity, values in measured.items():
         formula = [FORMULAS[name][quantity].compute(one.length, width) for one in costs]
         expected[quantity] = [values[-1] * value / formula[-1] for value in formula]
-    return Curve(width, measured, expected)
+    return CostCurve(width, measured, expected)
 
 
 def measure_cost(layer: nn.Module, width: int, length: int) -> LayerCost:

@@ -86,10 +86,8 @@ def run_steps(
         check_evaluation(session, progress.step)
     while reason is None:
         if taken is None:  # otherwise an error ended the run between this step and what follows it here
-            if not batches:
-                batches = session.task.epoch(progress.epoch, session.runtime.share)
-            overdue = time.monotonic() - saved > 60 * every.minutes
-            flags = asked(), overdue, time.monotonic() > deadline
+            batches = batches or session.task.epoch(progress.epoch, session.runtime.share)
+            flags = asked(), time.monotonic() - saved > 60 * every.minutes, time.monotonic() > deadline
             taken, progress = take_next_step(session, standing, batches, steps, flags)
             after_step(progress)
         batches = batches if progress.batch else ()
