@@ -40,8 +40,8 @@ def test_a_recording_is_titled_by_file_site_and_head_or_shows_all_heads(tmp_path
         tmp_path / "seen.safetensors"
     )
     one, every = tmp_path / "one.svg", tmp_path / "every.svg"
-    call_command("show", [str(tmp_path / "seen.safetensors"), "encoder.0", "--head", "2", "--output", str(one)])
-    assert ">seen · encoder.0 · head 2</text>" in one.read_text()
+    call_command("show", [str(tmp_path / "seen.safetensors"), "encoder.0", "--head", "1", "--output", str(one)])
+    assert ">seen · encoder.0 · head 1</text>" in one.read_text()
     call_command("show", [str(tmp_path / "seen.safetensors"), "--all-heads", "--output", str(every), "--title", "all"])
     text = every.read_text()
     assert all(f">{part}</text>" in text for part in ("all", "encoder.0", "encoder.1", "head", "1", "2"))

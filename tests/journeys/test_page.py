@@ -90,7 +90,7 @@ def test_type_and_translate(visited: Callable[..., Any]) -> None:
     page.keyboard.press("Enter")
     assert all(word in {"un", "deux", "trois", "quatre", "cinq", "six"} for word in said(page).split())
     page.wait_for_selector(".regard-grid button")
-    shows(page, "decoder 2, mean of heads: heat map")
+    shows(page, "decoder 1, mean of heads: heat map")
     expect(page.locator(".hypothesis")).to_have_count(5)
     addressed(page, "text=one+two+three")
 
@@ -101,8 +101,8 @@ def test_a_translation_takes_three_requests(visited: Callable[..., Any]) -> None
     one.page.on("request", lambda request: asked.append(request.url) if "/api/" in request.url else None)
     page = one.open(ASK)
     page.wait_for_selector(".regard-grid button")
-    page.click(".regard-grid button[aria-label='encoder 1, head 1']")
-    shows(page, "encoder 1, head 1")
+    page.click(".regard-grid button[aria-label='encoder 0, head 0']")
+    shows(page, "encoder 0, head 0")
     names = [url.split("/")[-1].split("?")[0] for url in asked]
     assert [name for name in names if name not in ("state", "alive")] == ["translate", "attention", "bundle"]
 
@@ -110,12 +110,12 @@ def test_a_translation_takes_three_requests(visited: Callable[..., Any]) -> None
 def test_choose_layers_and_heads(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
     page.wait_for_selector(".regard-grid button")
-    page.select_option("label:has-text('Layer') select", label="encoder 1")
+    page.select_option("label:has-text('Layer') select", label="encoder 0")
     shows(page, "4 queries by 4 keys")
-    page.select_option("label:has-text('Head') select", label="2")
-    shows(page, "head 2")
-    page.click(".regard-grid button[aria-label='decoder 1, head 1']")
-    shows(page, "decoder 1, head 1")
+    page.select_option("label:has-text('Head') select", label="1")
+    shows(page, "head 1")
+    page.click(".regard-grid button[aria-label='decoder 0, head 0']")
+    shows(page, "decoder 0, head 0")
     addressed(page, "head=0")
     page.click("button:has-text('Lines')")
     page.wait_for_selector("svg.regard-arcs path")
@@ -162,8 +162,8 @@ def test_two_runs_and_their_difference(visited: Callable[..., Any]) -> None:
     page.wait_for_selector(".triple .pane:nth-child(3) canvas")
     expect(page.locator(".triple canvas")).to_have_count(3)
     page.wait_for_selector("p:has-text('earlier: Its own translation:')")
-    page.click(".regard-grid button[aria-label='decoder 1, head 2']")
-    page.wait_for_selector(".triple h3:has-text('decoder 1')")
+    page.click(".regard-grid button[aria-label='decoder 0, head 1']")
+    page.wait_for_selector(".triple h3:has-text('decoder 0')")
 
 
 def test_mask_a_word_and_change_the_temperature(visited: Callable[..., Any]) -> None:
@@ -218,7 +218,7 @@ def test_a_link_restores_the_view(visited: Callable[..., Any]) -> None:
     with first.expect_response("**/attention"):
         first.click(".others summary")
         first.click(".hypothesis >> nth=1")
-    first.click(".regard-grid button[aria-label='decoder 1, head 2']")
+    first.click(".regard-grid button[aria-label='decoder 0, head 1']")
     first.select_option("label:has-text('Colors') select", value="row")
     first.click(".part-said button >> nth=0")
     first.wait_for_selector(".looked:has-text('Where')")

@@ -28,8 +28,8 @@ def weights(seed: int, queries: int, keys: int) -> torch.Tensor:
 
 
 def hypothesis(seed: int, target: list[str]) -> Recording:
-    own = Recording.from_weights({"encoder 1": weights(0, 5, 5)}, queries=SOURCE, keys=SOURCE)
-    looks = {f"decoder {layer}": weights(seed + layer, len(target), 5) for layer in (1, 2)}
+    own = Recording.from_weights({"encoder 0": weights(0, 5, 5)}, queries=SOURCE, keys=SOURCE)
+    looks = {f"decoder {layer}": weights(seed + layer + 1, len(target), 5) for layer in (0, 1)}
     return own.merge(Recording.from_weights(looks, queries=target, keys=SOURCE))
 
 
@@ -88,10 +88,10 @@ def test_it_opens_without_network_and_without_complaint(sentence: Page, watched:
 
 
 def test_hovering_tells_the_exact_weight(sentence: Page) -> None:
-    sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="2")
+    sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
     pixels(sentence)
     text, color = hover(sentence, 2, 1)
-    exact = weights(12, 3, 5)[1, 2, 1].item()  # layer 2 of the first hypothesis
+    exact = weights(12, 3, 5)[1, 2, 1].item()  # layer 1 of the first hypothesis
     assert np.float32(float(text.rpartition(": ")[2])) == np.float32(exact)  # all bits
     assert color == [*build_palette("weights")[round(255 * exact)].tolist(), 255]
     assert text.startswith("月 → <script>window.hacked␣=␣1</script>: ")
@@ -107,22 +107,22 @@ def test_labels_are_text_whatever_they_say(sentence: Page) -> None:
 
 def test_layers_heads_and_hypotheses_change_the_picture(sentence: Page) -> None:
     seen = [pixels(sentence)]
-    for name, label in (("Head", "1"), ("Head", "2"), ("Layer", "decoder 1"), ("Layer", "encoder 1")):
+    for name, label in (("Head", "0"), ("Head", "1"), ("Layer", "decoder 0"), ("Layer", "encoder 0")):
         sentence.get_by_role("combobox", name=name, exact=True).select_option(label=label)
         seen.append(pixels(sentence))
-    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 2")
+    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 1")
     sentence.get_by_role("button", name="la (score −1.50)").click()
     seen.append(pixels(sentence))
     assert [seen.index(picture) for picture in seen] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_small_picture_of_a_head_shows_it(sentence: Page) -> None:
-    sentence.get_by_role("button", name="decoder 1, head 2").click()
+    sentence.get_by_role("button", name="decoder 0, head 1").click()
     expect(sentence.get_by_role("combobox", name="Layer", exact=True)).to_have_value("1")
     expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value("1")
     sentence.keyboard.press("ArrowLeft")
     expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value("0")
-    expect(sentence.get_by_role("button", name="decoder 1, head 1")).to_be_focused()
+    expect(sentence.get_by_role("button", name="decoder 0, head 0")).to_be_focused()
 
 
 def test_colors_by_row_make_each_rows_largest_the_darkest(sentence: Page) -> None:
@@ -164,7 +164,7 @@ def test_a_token_shows_where_it_looked(sentence: Page) -> None:
 
 def test_everything_by_keyboard(sentence: Page) -> None:
     canvas = sentence.get_by_role(
-        "application", name=re.compile("decoder 2, mean of heads: heat map, 3 queries by 5 keys")
+        "application", name=re.compile("decoder 1, mean of heads: heat map, 3 queries by 5 keys")
     )
     canvas.focus()
     sentence.keyboard.press("ArrowRight")
@@ -195,26 +195,26 @@ def test_lines_are_drawn_from_tokens_to_what_they_look_at(sentence: Page) -> Non
 
 def test_what_is_chosen_stays_chosen_where_the_axes_agree(sentence: Page) -> None:
     sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(0).click()
-    sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="2")
-    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 1")
+    sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
+    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 0")
     expect(sentence.get_by_text("Where “le” looks")).to_be_visible()
     expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value("1")
-    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="encoder 1")
+    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="encoder 0")
     expect(sentence.get_by_text("All queries together")).to_be_visible()  # its queries are others
-    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 2")
+    sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 1")
     expect(sentence.get_by_text("Where “le” looks")).to_be_visible()
 
 
 def test_one_token_in_every_head(sentence: Page) -> None:
     sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
-    rows = {f"decoder {layer}·{head + 1}": weights(10 + layer, 3, 5)[head, 2] for layer in (1, 2) for head in range(H)}
+    rows = {f"decoder {layer}·{head}": weights(11 + layer, 3, 5)[head, 2] for layer in (0, 1) for head in range(H)}
     order = sorted(rows, key=lambda name: -rows[name].max().item())
     chips = sentence.get_by_role("group", name="“月” in every head").get_by_role("button")
     texts = chips.all_inner_texts()
     assert [text.split(" →")[0] for text in texts] == order
     assert [float(text.split()[-1]) for text in texts] == [round(rows[name].max().item(), 2) for name in order]
     chips.nth(0).click()
-    expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value(str(int(order[0][-1]) - 1))
+    expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value(order[0][-1])
 
 
 def test_all_heads_of_all_layers_fit_on_one_screen(opened: Callable[..., Page]) -> None:
@@ -229,8 +229,8 @@ def test_all_heads_of_all_layers_fit_on_one_screen(opened: Callable[..., Page]) 
     assert max(right for right, _ in boxes) <= 1440
     assert max(bottom for _, bottom in boxes) <= 900
     assert page.locator(".part-model .regard-grid-name").all_inner_texts()[1:] == [str(layer) for layer in range(12)]
-    page.get_by_role("button", name="model.h.3.attn, head 5").click()
-    expect(page.get_by_role("application", name=re.compile("model.h.3.attn, head 5: heat map"))).to_be_visible()
+    page.get_by_role("button", name="model.h.3.attn, head 4").click()
+    expect(page.get_by_role("application", name=re.compile("model.h.3.attn, head 4: heat map"))).to_be_visible()
 
 
 def test_pieces_become_words(opened: Callable[..., Page]) -> None:

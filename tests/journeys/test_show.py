@@ -33,10 +33,10 @@ def saved(regard: Callable[..., Any], tmp_path: Path) -> Recording:
 
 
 def test_a_recording_is_shown_in_the_terminal(regard: Callable[..., Any], saved: Recording) -> None:
-    done = regard("show", "seen.safetensors", "first", "--head", 2)
+    done = regard("show", "seen.safetensors", "first", "--head", 1)
     assert done.code == 0, done.errors
     lines = done.output.splitlines()
-    assert lines[0] == "first, head 2; █ is 1, the largest weight is 0.8"
+    assert lines[0] == "first, head 1; █ is 1, the largest weight is 0.8"
     assert lines[1].split() == list("wxyz")
     assert [line.split()[0] for line in lines[2:]] == ["我", "b", "c"]
 
@@ -66,7 +66,7 @@ def test_a_recording_is_a_page_with_every_bit(
     ("arguments", "sentence"),
     [
         (["seen.safetensors", "lost"], "site: got lost, expected 2 names; fix: try 'last'"),
-        (["seen.safetensors", "--head", 3], "head: got 3, expected 1 … 2; fix: count heads from 1, or name none"),
+        (["seen.safetensors", "--head", 3], "head: got 3, expected 0 … 1; fix: count heads from 0, or name none"),
         (["none.safetensors"], "recording: got none.safetensors, which is no file, expected a file of Recording.save"),
         (["text.txt"], "recording: got text.txt ("),
         (["seen.safetensors", "--output", "a.doc"], "output: got a.doc, expected a name that ends in .png, .svg, .pdf"),

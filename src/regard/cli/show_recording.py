@@ -46,7 +46,7 @@ def show(
     site
         Which attention, by its name or a glob; the last one where none is named.
     head
-        Which head, counted from 1; their mean where none is named.
+        Which head, counted from 0 as in Python; their mean where none is named.
     all_heads
         Draw every head of every attention in one picture, or of those that the glob fits.
     output
@@ -94,9 +94,9 @@ def cut_map(recording: "Recording", site: str, head: int | None, size: tuple[int
     from regard.inspect.draw.chapters import pool_labels
 
     weights, labels = recording[site], recording.labels.get(site)
-    if head is not None and not 1 <= head <= weights.heads:
-        raise wrong("head", head, f"1 … {weights.heads}", "count heads from 1, or name none for their mean")
-    table = weights.downsample(None if head is None else head - 1, size=size, how="max").float()
+    if head is not None and not 0 <= head < weights.heads:
+        raise wrong("head", head, f"0 … {weights.heads - 1}", "count heads from 0, or name none for their mean")
+    table = weights.downsample(head, size=size, how="max").float()
     rows = pool_labels(None if labels is None else labels.queries, weights.queries, table.shape[0])
     columns = pool_labels(None if labels is None else labels.keys, weights.keys, table.shape[1])
     return AttentionCells(table.numpy(), rows, columns)

@@ -47,18 +47,18 @@ def test_a_transformer_shows_every_layer_with_its_own_tokens(as_installed: None)
     one = own.translate([SENTENCE], TranslationSearchOptions(1), attention=True)[0]
     recording = record_translation(own, one.ids, one.best[0].ids)
     assert list(recording) == [
+        "encoder 0",
         "encoder 1",
-        "encoder 2",
+        "decoder 0, itself",
+        "decoder 0",
         "decoder 1, itself",
         "decoder 1",
-        "decoder 2, itself",
-        "decoder 2",
     ]
-    labels = recording.labels["decoder 1, itself"]
+    labels = recording.labels["decoder 0, itself"]
     assert labels.queries == labels.keys == ("<s>", *one.best[0].tokens[:-1])  # the last has not been read yet
-    above = torch.ones(recording["decoder 1, itself"].shape[1:]).triu(1).bool()
-    assert (recording["decoder 1, itself"].dense()[:, above] == 0).all()  # nobody looks at what is not said yet
-    assert recording.labels["encoder 2"].queries == recording.labels["encoder 2"].keys == tuple(one.source)
+    above = torch.ones(recording["decoder 0, itself"].shape[1:]).triu(1).bool()
+    assert (recording["decoder 0, itself"].dense()[:, above] == 0).all()  # nobody looks at what is not said yet
+    assert recording.labels["encoder 1"].queries == recording.labels["encoder 1"].keys == tuple(one.source)
 
 
 def test_a_report_of_a_beam_is_small(as_installed: None, tmp_path: Path) -> None:

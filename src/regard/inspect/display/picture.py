@@ -58,7 +58,7 @@ def label_axis(contents: dict[str, Any], site: dict[str, Any], axis: str) -> lis
     size = site["height" if axis == "rows" else "width"]
     if size > TOKENS:
         return []
-    labels = [str(number + 1) for number in range(size)] if site[axis] is None else contents["labels"][site[axis]]
+    labels = [str(number) for number in range(size)] if site[axis] is None else contents["labels"][site[axis]]
     return [html.escape(make_visible(shorten(label, LETTERS))) for label in labels]
 
 

@@ -177,9 +177,9 @@ def pool_labels(labels: Sequence[str] | None, positions: int, cells: int) -> Seq
     """Return labels of cells: those of the positions if each has its own cell, else ranges of positions.
 
     >>> pool_labels(None, 10, 4)
-    ['1–3', '3–5', '6–8', '8–10']
+    ['0–2', '2–4', '5–7', '7–9']
     """
     if positions == cells:
         return labels
-    bounds = [(cell * positions // cells + 1, -(-(cell + 1) * positions // cells)) for cell in range(cells)]
+    bounds = [(cell * positions // cells, -(-(cell + 1) * positions // cells) - 1) for cell in range(cells)]
     return [f"{first}–{last}" for first, last in bounds]

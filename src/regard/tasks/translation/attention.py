@@ -90,12 +90,12 @@ def name_site(site: str, role: str | None) -> str:
     """Return a name for people: the side, the layer if there are several, and whether a decoder attends to itself.
 
     >>> name_site("encoder.blocks.0.attention", "self"), name_site("decoder.blocks.0.source", "cross")
-    ('encoder 1', 'decoder 1')
+    ('encoder 0', 'decoder 0')
     >>> name_site("decoder.blocks.1.attention", "self"), name_site("decoder.attention.scope.attention", "cross")
-    ('decoder 2, itself', 'decoder')
+    ('decoder 1, itself', 'decoder')
     """
     side, *path = site.split(".")
-    layer = next((f" {int(step) + 1}" for step in path if step.isdigit()), "")
+    layer = next((f" {step}" for step in path if step.isdigit()), "")
     return side + layer + (", itself" if side == "decoder" and role == "self" else "")
 
 

@@ -47,8 +47,8 @@ export function createEveryHead(panel) {
     const { labels, picked: { row }, say } = panel;
     const other = at === undefined ? "" : ` ${row === undefined ? "←" : "→"} ${shorten(labelAt(row === undefined ? labels.rows : labels.columns, at), 14)}`;
     const chip = createButton("", () => panel.change({ site, head }), { className: "regard-chip" });
-    chip.append(make("b", { textContent: `${sites[site].short}·${head + 1}` }), make("bdi", { textContent: other }), ` ${weight.toFixed(2).replace("-", "−")}`);
-    chip.title = say("headOf", { site: sites[site].name, head: say("head", { head: head + 1 }) });
+    chip.append(make("b", { textContent: `${sites[site].short}·${head}` }), make("bdi", { textContent: other }), ` ${weight.toFixed(2).replace("-", "−")}`);
+    chip.title = say("headOf", { site: sites[site].name, head: say("head", { head }) });
     chip.setAttribute("aria-pressed", String(site === panel.place && head === panel.head));
     chip.style.setProperty("--share", `${Math.round(100 * Math.min(1, Math.abs(weight)))}%`);
     return chip;

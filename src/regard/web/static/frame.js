@@ -100,10 +100,9 @@ function fitText(context, text, room) {
 
 function* iterateLabels(offset, size, room, labels) {
   const step = size >= LINE ? 1 : roundStep(LINE / size);
-  const shift = typeof labels === "number" ? -1 : 0; // numbers count from 1, and the round ones are shown
   const first = Math.max(0, Math.floor(-offset / size));
   const last = Math.min(countLabels(labels) - 1, (room - offset) / size - 0.5);
-  for (let cell = Math.ceil((first - shift) / step) * step + shift; cell <= last; cell += step) {
+  for (let cell = Math.ceil(first / step) * step; cell <= last; cell += step) {
     if (cell >= 0 && offset + (cell + 0.5) * size >= 0) yield cell;
   }
 }

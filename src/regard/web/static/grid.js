@@ -93,9 +93,9 @@ class HeadGrid {
     const { sites } = this.state;
     const most = Math.max(...sites.map(({ count }) => count));
     const cell = (text, title) => make("span", { className: "regard-grid-number", role: "columnheader", textContent: text, title });
-    const numbers = Array.from({ length: most }, (_, head) => cell(String(head + 1), this.say("head", { head: head + 1 })));
+    const numbers = Array.from({ length: most }, (_, head) => cell(String(head), this.say("head", { head })));
     if (most > 1) numbers.unshift(cell("Ø", this.say("mean")));
-    const corner = make("span", { className: "regard-grid-name", role: "columnheader", textContent: this.say("layer") });
+    const corner = make("span", { className: "regard-grid-name", role: "columnheader", textContent: this.say("layer"), title: this.say("fromZero") });
     return make("div", { className: "regard-grid-row regard-grid-numbers", role: "row", hidden: most < 2 }, corner, ...numbers);
   }
 
@@ -112,7 +112,7 @@ class HeadGrid {
     const { sites, order } = this.state;
     const all = sites.flatMap(({ measures }, site) => measures[order].map((value, head) => ({ site, head, value })));
     all.sort((one, other) => other.value - one.value);
-    const cells = all.map(({ site, head, value }) => this.buildThumbnail(site, head, `${sites[site].short}·${head + 1} ${value.toFixed(2)}`));
+    const cells = all.map(({ site, head, value }) => this.buildThumbnail(site, head, `${sites[site].short}·${head} ${value.toFixed(2)}`));
     const row = make("div", { className: "regard-grid-row", role: "row", sites }, ...cells);
     this.seen.observe(row);
     return [row];
@@ -120,7 +120,7 @@ class HeadGrid {
 
   buildThumbnail(site, head, caption) {
     const { sites, badges } = this.state;
-    const title = head < 0 ? this.say("mean") : this.say("head", { head: head + 1 });
+    const title = head < 0 ? this.say("mean") : this.say("head", { head });
     const [mark, follows] = head < 0 ? [] : this.findMark(sites[site].measures, head);
     const ariaLabel = this.say("headOf", { site: sites[site].name, head: title });
     const button = createButton("", () => this.choose({ site, head }, true), { site, head, title: [ariaLabel, follows].filter(Boolean).join(": "), ariaLabel });

@@ -22,7 +22,8 @@ class HeadsView {
     this.parts = { grid: make("div", { className: "part-grid" }), model: make("div", { className: "part-large" }) };
     this.side = make("div", { className: "pane side" }, this.heading, this.parts.grid);
     this.order = createChoice((value) => panel.change({ order: value }));
-    this.model = make("div", { className: "part-model", hidden: true }, make("div", { className: "controls" }, this.order.element), this.parts.model);
+    this.legend = make("p", { className: "note" });
+    this.model = make("div", { className: "part-model", hidden: true }, make("div", { className: "controls" }, this.order.element), this.parts.model, this.legend);
     this.row = createEveryHead(panel);
     this.everyHead = this.row.element;
     this.grids = {};
@@ -77,6 +78,7 @@ class HeadsView {
   showModel() {
     const { panel, order } = this;
     const known = MEASURES.filter((name) => panel.sites.every(({ measures }) => measures?.[name]));
+    this.legend.textContent = panel.say("fromZero");
     order.label(panel.say("order"));
     order.set([["", panel.say("byLayer")], ...known.map((name) => [name, panel.say(name)])], panel.state.get("order"));
     order.element.hidden = !known.length;

@@ -20,9 +20,9 @@ export function shorten(text, most) {
   return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
 }
 
-/** The label of a place on an axis; an axis without labels counts from 1. */
+/** The label of a place on an axis; an axis without labels counts from 0, as Python does. */
 export function labelAt(labels, place) {
-  return typeof labels === "number" || labels[place] === undefined ? String(place + 1) : makeVisible(labels[place]);
+  return typeof labels === "number" || labels[place] === undefined ? String(place) : makeVisible(labels[place]);
 }
 
 /** How many places an axis has. */

@@ -52,7 +52,7 @@ export function createPanelControls(panel) {
   }
 
   function showHeads(count) {
-    const numbers = Array.from({ length: count }, (_, place) => [place, String(place + 1)]);
+    const numbers = Array.from({ length: count }, (_, place) => [place, String(place)]);
     const mean = count > 1 ? [[MEAN, panel.say("mean")]] : [];
     const alignment = panel.site.whole && panel.site.kind !== "difference" ? [[ALIGNMENT, panel.say("alignment")]] : [];
     head.set([...mean, ...numbers, ...alignment], panel.head);

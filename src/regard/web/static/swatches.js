@@ -26,8 +26,8 @@ export function createSwatches(onchange, onisolate) {
   }
 
   function createSwatch(head, { color, dashed }, say) {
-    const name = say("head", { head: head + 1 });
-    const button = createButton(String(head + 1), () => toggle(head), { className: "regard-swatch", title: name, ariaLabel: name });
+    const name = say("head", { head });
+    const button = createButton(String(head), () => toggle(head), { className: "regard-swatch", title: name, ariaLabel: name });
     button.style.setProperty("--head", color);
     button.classList.toggle("dashed", Boolean(dashed));
     button.addEventListener("dblclick", () => onchange(String(head)));

@@ -38,5 +38,5 @@ function computeAmounts(weights, { scale, kind }) {
 
 /** Labels, or numbers in their place. */
 export function listTokens(labels) {
-  return typeof labels === "number" ? Array.from({ length: labels }, (_, place) => String(place + 1)) : labels;
+  return typeof labels === "number" ? Array.from({ length: labels }, (_, place) => String(place)) : labels;
 }

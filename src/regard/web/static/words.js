@@ -7,6 +7,7 @@ const WORDS = {
     heatMapHelp: "Arrow keys move, + and − zoom, 0 shows all, Enter chooses the row",
     heads: "Heads, layer by layer",
     head: "head {head}",
+    fromZero: "Layers, heads and positions count from 0, as in Python: head 2 is weights[…, 2, :, :].",
     encoder: "encoder{layer}",
     decoder: "decoder{layer}",
     itself: "{site}, itself",
@@ -40,6 +41,7 @@ const WORDS = {
     heatMapHelp: "方向键移动，+ 和 − 缩放，0 显示全部，回车选择该行",
     heads: "各层的注意力头",
     head: "头 {head}",
+    fromZero: "层、头和位置都从 0 数起，与 Python 一致：头 2 即 weights[…, 2, :, :]。",
     encoder: "编码器{layer}",
     decoder: "解码器{layer}",
     itself: "{site}（自身）",
@@ -90,7 +92,7 @@ export function formatSiteName(name, say) {
 /** A head of a site, the mean of all (head −1) or its alignment (−2), in the reader's language. */
 export function formatHeadName({ name, heads }, head, say) {
   const site = formatSiteName(name, say);
-  const label = head === -2 ? say("alignment") : head < 0 ? say("mean") : say("head", { head: head + 1 });
+  const label = head === -2 ? say("alignment") : head < 0 ? say("mean") : say("head", { head });
   return heads > 1 || head < 0 ? say("headOf", { site, head: label }) : site;
 }
 
