@@ -91,7 +91,7 @@ def test_what_is_asked_is_cleaned_as_what_was_learned(regard: Regard, run: Path,
 
 
 def test_the_page_cleans_too() -> None:
-    from regard.web.bodies import Fields
+    from regard.inspect.display.fields import Fields
     from regard.web.limits import Limits
     from regard.web.translation import SourceText
 

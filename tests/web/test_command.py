@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from regard.inspect.display.parts import TILE
 from regard.web.app import format_url
-from regard.web.recordings import TILE
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tiny_runs import LIMITS, make_run
 
+from regard.inspect.display import parts
 from regard.inspect.recording import Difference, FactoredMap, Factors, Recording, Sketch
-from regard.web import recordings
 from regard.web.limits import Limits
 from regard.web.responses import HANDLERS, RefusedError, SafeJsonResponse
 from regard.web.routes import Routes
@@ -159,7 +159,7 @@ def test_what_is_read_and_written_for_an_answer_is_read_beside_the_event_loop(
         return call
 
     monkeypatch.setattr(Run, "describe", noticed(Run.describe))
-    monkeypatch.setattr(recordings, "summarize_recording", noticed(recordings.summarize_recording))
+    monkeypatch.setattr(parts, "list_sites", noticed(parts.list_sites))
     monkeypatch.setattr(SafeJsonResponse, "render", noticed(SafeJsonResponse.render))
     with TestClient(Starlette(routes=routes.list_routes())) as client:
         assert client.get(path.format(name=name)).status_code == 200

@@ -13,11 +13,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from regard.datasets.bounds import get_bound
+from regard.inspect.display import parts
+from regard.inspect.display.fields import Fields
 from regard.inspect.recording import Recording
+from regard.inspect.recording.attention_map import InterruptCheck
 from regard.inspect.recording.file import read_recording
 from regard.tasks.prediction import Prediction
-from regard.web import recordings
-from regard.web.bodies import UNIVERSAL, Fields, read_body, read_fields
+from regard.web.bodies import UNIVERSAL, read_body, read_fields, read_query
 from regard.web.events import Stream, answer_head
 from regard.web.inputs import INPUT_NAME, RunInput
 from regard.web.limits import Limits
@@ -33,7 +35,7 @@ STATIC = Path(__file__).parent / "static"
 FRESH = {"Cache-Control": "no-cache"}  # asked for again each time, so that a new version is used at once
 CACHED = {"Cache-Control": "private, max-age=3600"}  # what has this name never changes
 SHOWN_VALUES = ("text", "question", "shares", "notes", "begin", "facts", "probability")  # of a prediction, for the page
-PartReader = Callable[[Fields, Recording, Ticket], Any]  # computes a part of a recording
+PartReader = Callable[[Fields, Recording, InterruptCheck], Any]  # computes a part of a recording
 
 
 class Routes:
@@ -47,13 +49,13 @@ class Routes:
 
     def list_routes(self) -> list[BaseRoute]:
         """Return all routes."""
-        parts: dict[str, tuple[PartReader, Callable[[Any], Response]]] = {
-            "labels": (recordings.get_labels, answer_cached),
-            "bundle": (partial(recordings.get_bundle, cells=self.limits.cells), answer_bytes),
-            "table": (partial(recordings.get_table, cells=self.limits.cells), answer_numbers),
-            "tile": (recordings.get_tile, answer_numbers),
-            "rows": (recordings.find_row_maxima, answer_numbers),
-            "weight": (recordings.get_weight, answer_json),
+        readers: dict[str, tuple[PartReader, Callable[[Any], Response]]] = {
+            "labels": (parts.get_labels, answer_cached),
+            "bundle": (partial(parts.get_bundle, cells=self.limits.cells), answer_bytes),
+            "table": (partial(parts.get_table, cells=self.limits.cells), answer_numbers),
+            "tile": (parts.get_tile, answer_numbers),
+            "rows": (parts.find_row_maxima, answer_numbers),
+            "weight": (parts.get_weight, answer_json),
         }
         return [
             Route("/", self.get_page),
@@ -69,7 +71,7 @@ class Routes:
             Route("/api/recordings/{name}", self.get_recording),
             *(
                 Route(f"/api/recordings/{{name}}/{name}", partial(self.answer_part, part=part, respond=respond))
-                for name, (part, respond) in parts.items()
+                for name, (part, respond) in readers.items()
             ),
             Mount("/static", PageFiles(directory=STATIC)),
         ]
@@ -134,7 +136,7 @@ class Routes:
 
     async def ask(self, request: Request) -> Response:
         """Answer with the prediction for an image, a sound or a passage, which is the body; or for an example."""
-        fields = Fields.from_query(request)
+        fields = read_query(request)
         run = self.runs[request.path_params["run"]]
         example = fields.take_choice("example", ("yes", "no"), "no") == "yes"
         question = fields.take_text("question", self.limits.characters) if "question" in fields.values else ""
@@ -156,7 +158,7 @@ class Routes:
 
     async def follow_metrics(self, request: Request) -> Response:
         """Answer with the metrics of a run, followed while it trains."""
-        fields = Fields.from_query(request)
+        fields = read_query(request)
         run = self.runs[request.path_params["run"]]
         start = fields.take_integer("start", 0, LARGEST, 0)
         fields.finish()
@@ -195,7 +197,9 @@ class Routes:
 
     def summarize(self, name: str, ticket: Ticket) -> dict[str, object]:
         """Return the sites of a recording. For a worker: there may be very many of them."""
-        return recordings.summarize_recording(name, self.find_recording(name, ticket), self.limits.cells, ticket)
+        kept = self.find_recording(name, ticket)
+        sites = parts.list_sites(kept.recording, self.limits.cells, ticket.check)
+        return {"recording": name, "title": kept.title, "sites": sites, "notes": kept.recording.notes}
 
     @contextmanager
     def reserve_upload(self) -> Iterator[None]:
@@ -225,10 +229,10 @@ class Routes:
 
     async def answer_part(self, request: Request, part: PartReader, respond: Callable[[Any], Response]) -> Response:
         """Answer with a part of a recording, computed and encoded beside the event loop."""
-        name, fields = request.path_params["name"], Fields.from_query(request)
+        name, fields = request.path_params["name"], read_query(request)
 
         def work(ticket: Ticket) -> Response:
-            values = part(fields, self.find_recording(name, ticket).recording, ticket)
+            values = part(fields, self.find_recording(name, ticket).recording, ticket.check)
             fields.finish()
             return respond(values)
 
@@ -251,7 +255,7 @@ def answer_cached(values: Any) -> Response:
 
 def answer_numbers(values: Any) -> Response:
     """Answer with numbers as bytes."""
-    return answer_bytes(recordings.to_bytes(values))
+    return answer_bytes(parts.to_bytes(values))
 
 
 def answer_bytes(content: bytes) -> Response:

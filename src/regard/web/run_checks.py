@@ -14,11 +14,11 @@ from typing import Any
 
 from regard.datasets.bounds import check_file, get_bound
 from regard.errors import InputError, RegardError, wrong
+from regard.inspect.display.fields import format_value
 from regard.tasks.prediction import WEIGHTS
 from regard.tasks.speech.features import SpectrogramConfig
 from regard.training.config import DOTS, find_crowded_line
 from regard.training.run_folder import format_resume_command
-from regard.web.bodies import format_value
 from regard.web.limits import Limits
 from regard.web.responses import LOG, RefusedError, refuse
 

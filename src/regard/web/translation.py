@@ -9,6 +9,7 @@ import torch
 from regard.datasets.bounds import get_bound
 from regard.datasets.text import clean
 from regard.errors import wrong
+from regard.inspect.display.fields import Fields
 from regard.inspect.recording import Recording
 from regard.models.search import ROOT, BeamOptions, Branch, SamplingOptions, iterate_search
 from regard.tasks.data import END, UNKNOWN
@@ -16,7 +17,6 @@ from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.data.vocabulary import SPECIAL
 from regard.tasks.translation import TranslationSearchOptions, Translator
 from regard.tasks.translation.attention import hide_positions, record_translation, restore_hidden_positions
-from regard.web.bodies import Fields
 from regard.web.events import Event
 from regard.web.limits import Limits
 from regard.web.workers import Ticket

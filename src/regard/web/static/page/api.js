@@ -115,11 +115,6 @@ export async function getBytes(path, options) {
   return (await requestWithRetry(path, options)).arrayBuffer();
 }
 
-/** Float32 numbers. */
-export async function getNumbers(path, options) {
-  return new Float32Array(await getBytes(path, options));
-}
-
 /** Events of an answer while it comes: `for await (const { name, data } of streamEvents("translate", { … }))`. */
 export async function* streamEvents(path, values, options = {}) {
   const body = values && JSON.stringify(values);

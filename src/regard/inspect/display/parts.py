@@ -1,4 +1,7 @@
-"""Answer what the page asks of a recording: its sites, small tables as a whole, large ones by tiles."""
+"""Answer what a panel asks of a recording, by a server or by the kernel of a notebook.
+
+These are its sites, small tables as a whole, and large ones by tiles.
+"""
 
 import json
 import math
@@ -8,23 +11,24 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import wrong
+from regard.inspect.display.fields import Fields
 from regard.inspect.measure import profile_heads
 from regard.inspect.recording import AttentionMap, Recording, Sketch
-from regard.web.bodies import Fields
-from regard.web.store import StoredRecording
-from regard.web.workers import Ticket
+from regard.inspect.recording.attention_map import InterruptCheck, never_interrupt
 
 TILE = 256  # cells of a side; SIZE of static/source.js is the same number, which a test compares
 LEVELS = 24  # a cell is at most 2^24 weights wide
 LABEL = 200  # characters of a label on its way to the page
 
 
-def summarize_recording(name: str, kept: StoredRecording, cells: int, ticket: Ticket) -> dict[str, object]:
-    """Return the sites of a recording for the page; tables of at most `cells` weights may be asked for as a whole."""
+def list_sites(
+    recording: Recording, cells: int, check_interrupt: InterruptCheck = never_interrupt
+) -> list[dict[str, object]]:
+    """Return the sites of a recording for a panel; tables of at most `cells` weights may be asked for as a whole."""
     sites = []
-    for site, attention in kept.recording.items():
-        ticket.check()
-        labels = kept.recording.labels.get(site)
+    for site, attention in recording.items():
+        check_interrupt()
+        labels = recording.labels.get(site)
         size = {"heads": attention.heads, "rows": attention.queries, "columns": attention.keys}
         facts = {
             "kind": str(attention.header()["kind"]),
@@ -34,7 +38,7 @@ def summarize_recording(name: str, kept: StoredRecording, cells: int, ticket: Ti
             "across": attention.queries != attention.keys if labels is None else labels.queries != labels.keys,
         }
         sites.append({"name": site, **size, **facts})
-    return {"recording": name, "title": kept.title, "sites": sites, "notes": kept.recording.notes}
+    return sites
 
 
 def is_small(attention: AttentionMap, cells: int) -> bool:
@@ -57,7 +61,7 @@ def take_head(fields: Fields, attention: AttentionMap) -> int | None:
     return fields.take_integer("head", 0, attention.heads - 1)
 
 
-def get_labels(fields: Fields, recording: Recording, ticket: Ticket) -> dict[str, object]:
+def get_labels(fields: Fields, recording: Recording, check_interrupt: InterruptCheck) -> dict[str, object]:
     """Return the tokens of one site, or how many positions its axes have."""
     site, attention = take_site(fields, recording)
     labels = recording.labels.get(site)
@@ -66,7 +70,7 @@ def get_labels(fields: Fields, recording: Recording, ticket: Ticket) -> dict[str
     return {"rows": [text[:LABEL] for text in labels.queries], "columns": [text[:LABEL] for text in labels.keys]}
 
 
-def get_bundle(fields: Fields, recording: Recording, ticket: Ticket, cells: int) -> bytes:
+def get_bundle(fields: Fields, recording: Recording, check_interrupt: InterruptCheck, cells: int) -> bytes:
     """Return labels and weights of all small sites at once, of at most `cells` weights together.
 
     The length of a text in JSON (four bytes, the lowest first), the text, and behind it the weights as `to_bytes` has
@@ -78,11 +82,11 @@ def get_bundle(fields: Fields, recording: Recording, ticket: Ticket, cells: int)
     tables: list[bytes] = []
     left = cells
     for place, attention in enumerate(recording.values()):
-        ticket.check()
+        check_interrupt()
         if not is_small(attention, left):
             sites.append(None)
             continue
-        own = get_labels(Fields({"site": place}), recording, ticket)
+        own = get_labels(Fields({"site": place}), recording, check_interrupt)
         sites.append([labels.setdefault(json.dumps(own[axis]), len(labels)) for axis in ("rows", "columns")])
         tables.append(to_bytes(attention.dense()))
         left -= math.prod(attention.shape)
@@ -91,7 +95,7 @@ def get_bundle(fields: Fields, recording: Recording, ticket: Ticket, cells: int)
     return len(head).to_bytes(4, "little") + head + b"".join(tables)
 
 
-def get_table(fields: Fields, recording: Recording, ticket: Ticket, cells: int) -> Tensor:
+def get_table(fields: Fields, recording: Recording, check_interrupt: InterruptCheck, cells: int) -> Tensor:
     """Return all weights of a small site, (heads, queries, keys)."""
     _, attention = take_site(fields, recording)
     if not is_small(attention, cells):
@@ -99,7 +103,7 @@ def get_table(fields: Fields, recording: Recording, ticket: Ticket, cells: int) 
     return attention.dense()
 
 
-def get_tile(fields: Fields, recording: Recording, ticket: Ticket) -> Tensor:
+def get_tile(fields: Fields, recording: Recording, check_interrupt: InterruptCheck) -> Tensor:
     """Return one tile of a site: each cell is the largest of 2^up × 2^across weights."""
     _, attention = take_site(fields, recording)
     head = take_head(fields, attention)
@@ -107,7 +111,7 @@ def get_tile(fields: Fields, recording: Recording, ticket: Ticket) -> Tensor:
     rows = take_slice(fields, "row", up, attention.queries)
     columns = take_slice(fields, "column", across, attention.keys)
     size = count_cells(rows, up), count_cells(columns, across)
-    tile = attention.downsample(head, rows, columns, size=size, how="max", check_interrupt=ticket.check).float()
+    tile = attention.downsample(head, rows, columns, size=size, how="max", check_interrupt=check_interrupt).float()
     if tuple(tile.shape) != size:  # an overview has no finer cells: each is shown as many
         tile = F.interpolate(tile[None, None], size=size, mode="nearest")[0, 0]
     return tile
@@ -126,15 +130,15 @@ def count_cells(part: slice, level: int) -> int:
     return cells
 
 
-def find_row_maxima(fields: Fields, recording: Recording, ticket: Ticket) -> Tensor:
+def find_row_maxima(fields: Fields, recording: Recording, check_interrupt: InterruptCheck) -> Tensor:
     """Return the largest weight of each query, for colors by row; for the mean of heads, an upper bound."""
     _, attention = take_site(fields, recording)
     head = take_head(fields, attention)
-    tops = attention.top(1, ticket.check).weights[..., 0]
+    tops = attention.top(1, check_interrupt).weights[..., 0]
     return (tops.mean(0) if head is None else tops[head]).float()
 
 
-def get_weight(fields: Fields, recording: Recording, ticket: Ticket) -> dict[str, float | None]:
+def get_weight(fields: Fields, recording: Recording, check_interrupt: InterruptCheck) -> dict[str, float | None]:
     """Return one weight; null if only statistics were kept."""
     _, attention = take_site(fields, recording)
     head = take_head(fields, attention)
