@@ -11,6 +11,7 @@ from regard.compute import verification
 from regard.compute.attend import AttentionResult
 from regard.compute.planning import BackendName
 from regard.errors import InputError, PlanError
+from tests.fuzz.nearby import compute_nearby
 from tests.fuzz.reference import BuiltTrial, find_worst
 from tests.fuzz.transforms import TRANSFORMS
 from tests.fuzz.trial import Failure, Trial, first_line, small_blocks
@@ -72,6 +73,9 @@ def _check_backend(built: BuiltTrial, backend: BackendName) -> Failure | None:  
             built.refine()
             found = built.run(backend)  # again: its graph can be used once
             mismatch = built.compare(found, backend)
+        if mismatch is not None and mismatch[0].startswith("gradient") and built.dtype != torch.float64:
+            nearby = compute_nearby(built, found)
+            mismatch = mismatch if nearby is None else built.compare_gradients(built.run(backend), backend, nearby)
         if mismatch is not None:
             name, error, allowed = mismatch
             return Failure(name, backend, f"error {error:.2e}, allowed {allowed:.2e}")

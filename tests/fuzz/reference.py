@@ -84,7 +84,7 @@ class BuiltTrial:
         finite = bool(torch.isfinite(self.true.attended.output).all()) and not self._tied()
         return finite and (self.budget is None or math.isfinite(self.budget.output))
 
-    def _logits(self) -> torch.Tensor:
+    def compute_logits(self) -> torch.Tensor:
         """Return the scores in float64, as the softmax sees them."""
         query, key, _ = self.wide
         pairs = Pairs(self.trial.queries, self.trial.keys)
@@ -96,7 +96,7 @@ class BuiltTrial:
     def largest_score(self) -> float:
         """Return the absolute value of the largest score."""
         with torch.no_grad():
-            return float(self._logits().abs().max())
+            return float(self.compute_logits().abs().max())
 
     def _tied(self) -> bool:
         """Return whether rounding decides which key an argmax takes."""
@@ -121,7 +121,7 @@ class BuiltTrial:
         wanted = [tensor for tensor in (*self.wide, *self.exact.tensors()) if tensor.requires_grad]
         noise = [0.0] * len(wanted)
         for table in (signs * weights, signs[..., :1] * weights):
-            slopes = torch.autograd.grad((self._logits() * table * size).sum(), wanted, allow_unused=True)
+            slopes = torch.autograd.grad((self.compute_logits() * table * size).sum(), wanted, allow_unused=True)
             found = [0.0 if slope is None or not slope.numel() else float(slope.abs().max()) for slope in slopes]
             noise = [max(*both) for both in zip(found, noise, strict=True)]
         return [torch.finfo(self.dtype).eps * largest for largest in noise]
@@ -167,7 +167,7 @@ class BuiltTrial:
     def _counted(self) -> float:
         """Return the largest score whose weight counts: each order of summing rounds in proportion to it."""
         with torch.no_grad():
-            scores, weights = torch.broadcast_tensors(self._logits(), self.true.weights)
+            scores, weights = torch.broadcast_tensors(self.compute_logits(), self.true.weights)
             seen = scores[(weights > SOME) & scores.isfinite()].abs()
         return float(seen.max()) if seen.numel() and self.dtype != torch.float64 else 0.0
 
@@ -196,17 +196,19 @@ class BuiltTrial:
         allowed = self.allowed(budget.weights, torch.ones(()), backend)
         if not error <= allowed:
             return "weights", error, allowed
-        return self._compare_gradients(found, budget, backend)
+        return self.compare_gradients(found, backend, self.true)
 
-    def _compare_gradients(
-        self, found: AttentionResult, budget: ErrorBudget, backend: str
+    def compare_gradients(
+        self, found: AttentionResult, backend: str, reference: Reference
     ) -> tuple[str, float, float] | None:
+        """Return name, error and allowed error of the first gradient that errs too much."""
+        budget = self.budget or ErrorBudget(0.0, 0.0, [0.0] * len(self.true.gradients))
         exposed = self.rows is not None and not bool(self.rows.all())
         if exposed or not found.output.requires_grad:
             return None
         slopes = verification.compute_gradients(self.parts, self.dirty, found)
         names = ["query", "key", "value", *("part" for tensor in self.parts.tensors() if tensor.requires_grad)]
-        for name, slope, true, own in zip(names, slopes, self.true.gradients, budget.gradients, strict=True):
+        for name, slope, true, own in zip(names, slopes, reference.gradients, budget.gradients, strict=True):
             if slope is None and true is None:
                 continue
             if true is None or not torch.isfinite(true).all() or not math.isfinite(own):
