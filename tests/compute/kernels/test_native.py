@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -401,6 +402,56 @@ def test_what_a_killed_process_left_is_swept(sources: Path, tmp_path: Path) -> N
     assert answer(native.load_library()) == 42
     assert not old.exists()
     assert new.exists()
+
+
+def age(entry: Path, days: float) -> Path:
+    """Make an entry as a process left it that many days ago."""
+    entry.mkdir(parents=True)
+    for name in (cache.LIBRARY, cache.SUM):
+        (entry / name).write_text("")
+        (entry / name).chmod(0o644)
+    then = time.time() - days * cache.DAY
+    os.utime(entry / cache.SUM, (then, then))
+    return entry
+
+
+def test_entries_of_other_versions_are_removed_unless_used_or_strange(sources: Path, tmp_path: Path) -> None:
+    real_compiler()
+    folder, key = tmp_path / "cache", "0123456789abcdef" * 2
+    old = [age(folder / f"native-{name}{key}", 30) for name in ("", "0.0.9-")]
+    yesterday = age(folder / f"native-0.0.8-{key}", 0.5)
+    used = age(folder / f"native-0.0.7-{key}", 30)
+    strange = age(folder / f"native-0.0.6-{key}", 30)
+    (strange / "notes.txt").write_text("mine")
+    others = [age(folder / name, 30) for name in ("native-mine", "features")]
+    holder = "import sys; from pathlib import Path; from regard.compute.kernels.native import cache;"
+    holder += f"cache.mark_used(Path({str(used)!r})); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        os.utime(used / cache.SUM, (0, 0))  # in use for longer than a day
+        assert answer(native.load_library()) == 42
+        process.communicate()
+    assert [entry for entry in old if entry.exists()] == []
+    assert [entry for entry in (yesterday, used, strange, *others) if not entry.exists()] == []
+    assert list(folder.glob("damaged-*")) == []
+
+
+def test_the_last_few_entries_of_this_version_are_kept(tmp_path: Path) -> None:
+    ages = [age(tmp_path / cache.name_entry(f"{number:032x}"), number) for number in range(cache.KEPT + 3)]
+    cache.remove_old_entries(ages[-1])
+    assert [entry.exists() for entry in ages] == [*[True] * cache.KEPT, False, False, True]
+
+
+def test_compiling_is_said_once_and_loading_is_not(
+    sources: Path, again: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    real_compiler()
+    native.load_library()
+    assert [record.getMessage()[:30] for record in caplog.records] == ["regard compiles its kernels, o"]
+    again()
+    assert answer(native.load_library()) == 42
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux to see what is loaded")

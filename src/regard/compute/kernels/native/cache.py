@@ -1,13 +1,15 @@
 """Compiled libraries on disk: found by what they were made from, and never half of one.
 
 An entry is a folder with the library and its SHA-256. It appears by one rename of a finished folder, so a reader sees
-all of it or nothing, whoever else is compiling; and what a disk or a person damaged later fails the sum.
+all of it or nothing, whoever else is compiling; and what a disk or a person damaged later fails the sum. A process
+locks the sum of the entry that it loaded: whoever publishes another removes those of other versions that nobody uses.
 """
 
 import contextlib
 import hashlib
 import os
 import platform
+import re
 import shutil
 import stat
 import sys
@@ -17,9 +19,18 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+from regard import __version__
+
+if sys.platform != "win32":
+    import fcntl
+
 VARIABLE = "REGARD_CACHE"
 LIBRARY = "library.so"
 SUM = "library.sha256"
+ENTRY = re.compile(r"native-(?:(?P<version>[^-]+)-)?[0-9a-f]{32}")
+KEPT = 8  # entries of one version: sources, compilers and processors differ
+DAY = 86_400  # seconds; longer than any compilation, and than an environment in use goes without loading its library
+_in_use: list[int] = []  # descriptors whose locks say, as long as this process runs, that it uses an entry
 
 
 def find_folder() -> Path:
@@ -73,6 +84,11 @@ def describe_processor() -> str:
     return " ".join((platform.system(), platform.machine(), platform.processor(), platform.node()))
 
 
+def name_entry(key: str) -> str:
+    """Return the name of the entry of this version with that key."""
+    return f"native-{__version__}-{key}"
+
+
 def find_entry(entry: Path) -> Path | None:
     """Return the library of an entry, if it is whole and nobody else can have put it there."""
     with contextlib.suppress(OSError):
@@ -117,11 +133,58 @@ def publish(library: Path, entry: Path) -> Path:
     return find_entry(entry) or library
 
 
+def mark_used(entry: Path) -> None:
+    """Note when the entry was used, and lock it against removal until this process ends."""
+    with contextlib.suppress(OSError):  # a cache that cannot be written to is not cleaned either
+        os.utime(entry / SUM)
+        if sys.platform != "win32":
+            _in_use.append(os.open(entry / SUM, os.O_RDONLY))
+            fcntl.flock(_in_use[-1], fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def remove_old_entries(new: Path) -> None:
+    """Remove entries of other versions, and all but the last few of this one; never one that a process uses.
+
+    What is not an entry as `publish` leaves it, or not of this user, is not touched.
+    """
+    with contextlib.suppress(OSError):
+        entries = {entry: (entry / SUM).stat().st_mtime for entry in new.parent.iterdir() if _is_own(entry)}
+        names = {entry: ENTRY.fullmatch(entry.name) for entry in entries}
+        newest = sorted(entries, key=lambda entry: entries[entry], reverse=True)
+        same = [entry for entry in newest if (name := names[entry]) and name["version"] == __version__]
+        recent = [entry for entry in newest if time.time() - entries[entry] < DAY]
+        for entry in set(newest) - {new, *same[:KEPT], *(set(recent) - set(same))}:
+            _remove_unused(entry)
+
+
+def _is_own(entry: Path) -> bool:
+    """Return whether this is an entry, whole or damaged, that this user made."""
+    with contextlib.suppress(OSError):
+        is_entry = ENTRY.fullmatch(entry.name) is not None and entry.is_dir() and not entry.is_symlink()
+        return is_entry and {file.name for file in entry.iterdir()} == {LIBRARY, SUM} and is_safe(entry, entry / SUM)
+    return False
+
+
+def _remove_unused(entry: Path) -> None:
+    """Remove an entry unless a process has locked it. It loses its name first: nobody finds half of it."""
+    if sys.platform == "win32":
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(entry / SUM, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            removed = Path(tempfile.mkdtemp(prefix="damaged-", dir=entry.parent))
+            os.rename(entry, removed / entry.name)
+            shutil.rmtree(removed, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
 def _remove_stale(parent: Path) -> None:
-    """Remove what a killed compiler left behind: a day is longer than any compilation."""
+    """Remove what a killed process left behind."""
     for pattern in ("building-*", "damaged-*"):
         for left in parent.glob(pattern):
-            if time.time() - left.stat().st_mtime > 86_400:
+            if time.time() - left.stat().st_mtime > DAY:
                 shutil.rmtree(left, ignore_errors=True)
 
 

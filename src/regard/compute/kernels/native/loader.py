@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import ctypes
+import logging
 import os
 import shutil
 import threading
@@ -123,9 +124,10 @@ def _find_or_build(build: bool) -> Library | None:
     files = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.hpp")])
     flags = [repr(attempt) for attempt in compiler.list_attempts()]
     facts = (" ".join(command), compiler.get_version(command), *flags, cache.describe_processor(), torch.__version__)
-    entry = cache.find_folder() / f"native-{cache.compute_key(files, *facts)}"
+    entry = cache.find_folder() / cache.name_entry(cache.compute_key(files, *facts))
     found = cache.find_entry(entry)
     if found is not None:
+        cache.mark_used(entry)
         try:
             return Library(found)
         except OSError:
@@ -138,6 +140,7 @@ def _build(command: tuple[str, ...], entry: Path) -> Library:
     atexit.register(shutil.rmtree, workshop, ignore_errors=True)
     sources = sorted(SOURCES.glob("*.cpp"))
     first: Exception | None = None
+    logging.getLogger("regard").warning("regard compiles its kernels, once on this machine: some seconds")
     compiler.probe(command, workshop)
     for attempt in compiler.list_attempts():
         try:
@@ -148,5 +151,9 @@ def _build(command: tuple[str, ...], entry: Path) -> Library:
         except (compiler.BuildError, OSError) as error:
             first = first or error
             continue
-        return Library(cache.publish(made, entry))
+        published = cache.publish(made, entry)
+        if published.parent == entry:
+            cache.mark_used(entry)
+            cache.remove_old_entries(entry)
+        return Library(published)
     raise compiler.BuildError(str(first))
