@@ -415,13 +415,13 @@ def age(entry: Path, days: float) -> Path:
     return entry
 
 
-def test_entries_of_other_versions_are_removed_unless_used_or_strange(sources: Path, tmp_path: Path) -> None:
+def test_entries_of_other_sources_are_removed_unless_used_or_strange(sources: Path, tmp_path: Path) -> None:
     real_compiler()
     folder, key = tmp_path / "cache", "0123456789abcdef" * 2
-    old = [age(folder / f"native-{name}{key}", 30) for name in ("", "0.0.9-")]
-    yesterday = age(folder / f"native-0.0.8-{key}", 0.5)
-    used = age(folder / f"native-0.0.7-{key}", 30)
-    strange = age(folder / f"native-0.0.6-{key}", 30)
+    old = [age(folder / f"native-{name}{key}", 30) for name in ("", "a" * 12 + "-")]
+    yesterday = age(folder / f"native-{'b' * 12}-{key}", 0.5)
+    used = age(folder / f"native-{'c' * 12}-{key}", 30)
+    strange = age(folder / f"native-{'d' * 12}-{key}", 30)
     (strange / "notes.txt").write_text("mine")
     others = [age(folder / name, 30) for name in ("native-mine", "features")]
     holder = "import sys; from pathlib import Path; from regard.compute.kernels.native import cache;"
@@ -437,8 +437,8 @@ def test_entries_of_other_versions_are_removed_unless_used_or_strange(sources: P
     assert list(folder.glob("damaged-*")) == []
 
 
-def test_the_last_few_entries_of_this_version_are_kept(tmp_path: Path) -> None:
-    ages = [age(tmp_path / cache.name_entry(f"{number:032x}"), number) for number in range(cache.KEPT + 3)]
+def test_the_last_few_entries_of_the_same_sources_are_kept(tmp_path: Path) -> None:
+    ages = [age(tmp_path / cache.name_entry([], str(number)), number) for number in range(cache.KEPT + 3)]
     cache.remove_old_entries(ages[-1])
     assert [entry.exists() for entry in ages] == [*[True] * cache.KEPT, False, False, True]
 

@@ -2,7 +2,7 @@
 
 An entry is a folder with the library and its SHA-256. It appears by one rename of a finished folder, so a reader sees
 all of it or nothing, whoever else is compiling; and what a disk or a person damaged later fails the sum. A process
-locks the sum of the entry that it loaded: whoever publishes another removes those of other versions that nobody uses.
+locks the sum of the entry that it loaded: whoever publishes another removes those of other sources that nobody uses.
 """
 
 import contextlib
@@ -19,16 +19,14 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from regard import __version__
-
 if sys.platform != "win32":
     import fcntl
 
 VARIABLE = "REGARD_CACHE"
 LIBRARY = "library.so"
 SUM = "library.sha256"
-ENTRY = re.compile(r"native-(?:(?P<version>[^-]+)-)?[0-9a-f]{32}")
-KEPT = 8  # entries of one version: sources, compilers and processors differ
+ENTRY = re.compile(r"native-(?:(?P<sources>[0-9a-f]{12})-)?[0-9a-f]{32}")
+KEPT = 8  # entries of the same sources: compilers, processors and versions of torch differ
 DAY = 86_400  # seconds; longer than any compilation, and than an environment in use goes without loading its library
 _in_use: list[int] = []  # descriptors whose locks say, as long as this process runs, that it uses an entry
 
@@ -84,9 +82,10 @@ def describe_processor() -> str:
     return " ".join((platform.system(), platform.machine(), platform.processor(), platform.node()))
 
 
-def name_entry(key: str) -> str:
-    """Return the name of the entry of this version with that key."""
-    return f"native-{__version__}-{key}"
+def name_entry(files: Iterable[Path], *facts: str) -> str:
+    """Return the name of an entry: its sources, which are those of one version of regard, and everything."""
+    files = list(files)
+    return f"native-{compute_key(files)[:12]}-{compute_key(files, *facts)}"
 
 
 def find_entry(entry: Path) -> Path | None:
@@ -143,18 +142,23 @@ def mark_used(entry: Path) -> None:
 
 
 def remove_old_entries(new: Path) -> None:
-    """Remove entries of other versions, and all but the last few of this one; never one that a process uses.
+    """Remove entries of other sources, and all but the last few of the same; never one that a process uses.
 
     What is not an entry as `publish` leaves it, or not of this user, is not touched.
     """
     with contextlib.suppress(OSError):
         entries = {entry: (entry / SUM).stat().st_mtime for entry in new.parent.iterdir() if _is_own(entry)}
-        names = {entry: ENTRY.fullmatch(entry.name) for entry in entries}
         newest = sorted(entries, key=lambda entry: entries[entry], reverse=True)
-        same = [entry for entry in newest if (name := names[entry]) and name["version"] == __version__]
+        same = [entry for entry in newest if _read_sources(entry) == _read_sources(new)]
         recent = [entry for entry in newest if time.time() - entries[entry] < DAY]
         for entry in set(newest) - {new, *same[:KEPT], *(set(recent) - set(same))}:
             _remove_unused(entry)
+
+
+def _read_sources(entry: Path) -> str | None:
+    """Return the part of an entry's name that stands for its sources; None if it was named before names had one."""
+    found = ENTRY.fullmatch(entry.name)
+    return found["sources"] if found else None
 
 
 def _is_own(entry: Path) -> bool:

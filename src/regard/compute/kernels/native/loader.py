@@ -124,7 +124,7 @@ def _find_or_build(build: bool) -> Library | None:
     files = sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.hpp")])
     flags = [repr(attempt) for attempt in compiler.list_attempts()]
     facts = (" ".join(command), compiler.get_version(command), *flags, cache.describe_processor(), torch.__version__)
-    entry = cache.find_folder() / cache.name_entry(cache.compute_key(files, *facts))
+    entry = cache.find_folder() / cache.name_entry(files, *facts)
     found = cache.find_entry(entry)
     if found is not None:
         cache.mark_used(entry)
