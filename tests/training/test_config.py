@@ -102,7 +102,7 @@ def test_of_two_tables_with_the_same_word_the_one_spelt_most_like_it_is_meant() 
         (
             "training.optimizer.rate",
             "-1",
-            "training.optimizer.rate: got -1.0, expected a number above 0; fix: give rate a value of 1 or more",
+            "training.optimizer.rate: got -1.0, expected a number above 0; fix: give rate a value above 0",
         ),
         (
             "training.optimizer.rate",

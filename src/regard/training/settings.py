@@ -2,101 +2,79 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from regard.errors import wrong
+from regard.models.ranges import CheckedConfig, Count, Natural, NotNegative, Positive, Range
 
 ScheduleShape = Literal["inverse-square-root", "cosine", "constant"]
 Parallel = Literal["none", "ddp", "fsdp"]
+Momentum = Annotated[float, Range(lambda share: 0 <= share < 1, "a share from 0 to below 1", "use 0.9, or 0.98")]
+Floor = Annotated[float, Range(lambda share: 0 <= share <= 1, "a share from 0 to 1", "use 0 to end at nothing")]
 
 
 @dataclass(frozen=True, slots=True)
-class Optimizer:
+class Optimizer(CheckedConfig):
     """AdamW, and what happens to the gradient before it."""
 
-    rate: float = 1e-3  # learning rate: the peak of the schedule
-    decay: float = 0.01  # of matrices only: biases and gains are left alone
-    beta1: float = 0.9
-    beta2: float = 0.98
-    epsilon: float = 1e-9
-    clip: float | None = 1.0  # largest norm of the gradient of the mean loss
-    accumulate: int = 1  # batches in one step
-
-    def __post_init__(self) -> None:
-        check_positive_fields(self, "rate", "accumulate", "clip")
-        check_not_negative("decay", self.decay)
-        check_not_negative("epsilon", self.epsilon)
-        for name in ("beta1", "beta2"):
-            if not 0 <= getattr(self, name) < 1:
-                raise wrong(name, getattr(self, name), "a share from 0 to below 1", "use 0.9, or 0.98")
+    rate: Positive = 1e-3  # learning rate: the peak of the schedule
+    decay: NotNegative = 0.01  # of matrices only: biases and gains are left alone
+    beta1: Momentum = 0.9
+    beta2: Momentum = 0.98
+    epsilon: NotNegative = 1e-9
+    clip: Positive | None = 1.0  # largest norm of the gradient of the mean loss
+    accumulate: Count = 1  # batches in one step
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(CheckedConfig):
     """How the rate goes with the step: a straight warm-up, then `shape`."""
 
     shape: ScheduleShape = "inverse-square-root"
-    warmup: int = 400  # steps
-    floor: float = 0.0  # where the cosine ends, as a fraction of the peak
-
-    def __post_init__(self) -> None:
-        if self.warmup < 0:
-            raise wrong("warmup", self.warmup, "a number of steps, 0 or more", "use 0 for no warm-up")
-        if not 0 <= self.floor <= 1:
-            raise wrong("floor", self.floor, "a share from 0 to 1", "use 0 to end at nothing")
+    warmup: Natural = 400  # steps
+    floor: Floor = 0.0  # where the cosine ends, as a fraction of the peak
 
 
 @dataclass(frozen=True, slots=True)
-class StopCriteria:
+class StopCriteria(CheckedConfig):
     """When to end: whatever comes first. One of `steps` and `epochs` must be set."""
 
-    steps: int | None = None
-    epochs: int | None = None
-    least: int | None = None  # steps: few data are gone through more often than `epochs`; none: if a limit is named
-    patience: int | None = None  # evaluations in a row without a better metric
+    steps: Count | None = None
+    epochs: Count | None = None
+    least: Count | None = None  # steps: few data are gone through more often than `epochs`; none: if a limit is named
+    patience: Count | None = None  # evaluations in a row without a better metric
     target: float | None = None  # a metric that is good enough
-    minutes: float | None = None  # of one training or resumption; then everything is evaluated and saved
+    minutes: Positive | None = None  # of one training or resumption; then everything is evaluated and saved
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if self.steps is None and self.epochs is None:
             raise wrong("stop", "neither steps nor epochs", "one of them", "set stop.steps or stop.epochs")
-        check_positive_fields(self, "steps", "epochs", "least", "patience", "minutes")
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(CheckedConfig):
     """How often things happen, in steps or `minutes`. A checkpoint is always written after an evaluation."""
 
-    log: int = 10
-    evaluate: int | None = None  # none: at the end of each epoch
-    save: int | None = None  # further checkpoints between evaluations
-    minutes: float = 10.0  # and one when this much time has passed, so that little is ever lost
-
-    def __post_init__(self) -> None:
-        check_positive_fields(self, "log", "evaluate", "save", "minutes")
+    log: Count = 10
+    evaluate: Count | None = None  # none: at the end of each epoch
+    save: Count | None = None  # further checkpoints between evaluations
+    minutes: Positive = 10.0  # and one when this much time has passed, so that little is ever lost
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class Training(CheckedConfig):
     """Everything about a run that is not the task's own data and model."""
 
     folder: Path = Path("runs/latest")
-    seed: int = 1
+    seed: Natural = 1
     device: str = "auto"  # cuda where there is one, else cpu
-    threads: int = 0  # 0: as torch finds them
+    threads: Natural = 0  # 0: as torch finds them
     parallel: Parallel = "none"
-    keep: int = 3  # checkpoints whose weights are kept for averaging: the last so many and the best so many
+    keep: Count = 3  # checkpoints whose weights are kept for averaging: the last so many and the best so many
     optimizer: Optimizer = field(default_factory=Optimizer)
     schedule: Schedule = field(default_factory=Schedule)
     stop: StopCriteria = field(default_factory=lambda: StopCriteria(epochs=10))
     every: Intervals = field(default_factory=Intervals)
-
-    def __post_init__(self) -> None:
-        check_positive("keep", self.keep)
-        if self.threads < 0:
-            raise wrong("threads", self.threads, "0 or more", "use 0 to let torch choose")
-        if self.seed < 0:
-            raise wrong("seed", self.seed, "0 or more", "use 1, say")
 
 
 def configure_cosine_training(
@@ -130,22 +108,3 @@ class RunConfig(Protocol):
 
     @property
     def training(self) -> Training: ...
-
-
-def check_positive(name: str, value: int | float) -> None:
-    """Raise unless `value` is above zero."""
-    if not value > 0:
-        raise wrong(name, value, "a number above 0", f"give {name} a value of 1 or more")
-
-
-def check_positive_fields(config: object, *names: str) -> None:
-    """Raise unless each of these fields is None or above zero."""
-    for name in names:
-        if getattr(config, name) is not None:
-            check_positive(name, getattr(config, name))
-
-
-def check_not_negative(name: str, value: int | float) -> None:
-    """Raise where `value` is below zero."""
-    if not value >= 0:
-        raise wrong(name, value, "0 or more", f"give {name} a value of 0 or more")

@@ -5,35 +5,31 @@ from pathlib import Path
 from typing import Literal
 
 from regard.errors import wrong
-from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig, check_positive, check_rate
+from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig
+from regard.models.ranges import Channels, CheckedConfig, Count, Natural, NotNegative, Positive, Rate
 from regard.tasks.data import VocabularyConfig
 from regard.tasks.data.words import WordCut
 from regard.training import Training, configure_cosine_training
-from regard.training.settings import check_not_negative, require_steps
+from regard.training.settings import require_steps
 
 AttentionKind = Literal["soft", "reinforce", "gumbel", "gumbel-straight", "straight-through", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class CaptioningData:
+class CaptioningData(CheckedConfig):
     """Where images and their captions come from."""
 
     images: str = "scenes"  # scenes, scenes-zh: drawn here, without end; or a folder with captions.tsv and images
     words: WordCut = "character"  # how Chinese is cut: by character, or into words by rjieba; other scripts by word
-    pixels: int = 128  # a side of a photograph, as the network sees it: a multiple of 32
+    pixels: Count = 128  # a side of a photograph, as the network sees it: a multiple of 32
     cache: Path | None = None  # a folder for features that were computed once; none: the user's cache folder
-    scenes: int = 4000  # in an epoch
-    held_out: int = 500  # scenes for validation, and as many for the test
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("pixels", "scenes", "held_out"):
-            check_positive(name, getattr(self, name))
-        check_not_negative("seed", self.seed)
+    scenes: Count = 4000  # in an epoch
+    held_out: Count = 500  # scenes for validation, and as many for the test
+    seed: Natural = 1
 
 
 @dataclass(frozen=True, slots=True)
-class CaptionerConfig:
+class CaptionerConfig(CheckedConfig):
     """An image encoder, and the decoder of Show, Attend and Tell."""
 
     attention: AttentionKind = (
@@ -42,22 +38,13 @@ class CaptionerConfig:
     score: str = "additive"  # a name of the catalog
     normalizer: str = "softmax"  # a name of the catalog
     gated: bool = True  # Xu's β: a gate on the context vector
-    temperature: float = 1.0  # of gumbel and gumbel-straight
-    size: int = 128  # of word vectors
-    hidden: int = 128  # of the cells, and of the projections of queries and keys
+    temperature: Positive = 1.0  # of gumbel and gumbel-straight
+    size: Count = 128  # of word vectors
+    hidden: Count = 128  # of the cells, and of the projections of queries and keys
     cell: Literal["gru", "lstm"] = "lstm"
-    width: int = 128  # of a region
-    channels: tuple[int, ...] = (16, 32, 64)  # of the convolutions that look at scenes; each halves the image
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("size", "hidden", "width"):
-            check_positive(name, getattr(self, name))
-        check_rate("dropout", self.dropout)
-        if not self.temperature > 0:
-            raise wrong("temperature", self.temperature, "a number above 0", "use 1")
-        if not self.channels or min(self.channels) < 1:
-            raise wrong("channels", self.channels, "one number for each convolution", "use 16,32,64")
+    width: Count = 128  # of a region
+    channels: Channels = (16, 32, 64)  # of the convolutions that look at scenes; each halves the image
+    dropout: Rate = 0.0
 
     @property
     def decoder(self) -> ModelConfig:
@@ -72,44 +59,30 @@ class CaptionerConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class CaptioningTraining:
+class CaptioningTraining(CheckedConfig):
     """The size of a batch, and the terms of the loss."""
 
-    budget: int = 512  # words in a batch, padding included
-    limit: int = 40  # words of a caption; longer ones are left out
-    smoothing: float = 0.0  # of labels
-    stochastic: float = (
+    budget: Count = 512  # words in a batch, padding included
+    limit: Count = 40  # words of a caption; longer ones are left out
+    smoothing: Rate = 0.0  # of labels
+    stochastic: NotNegative = (
         0.01  # Xu's λ, for weights of about 1 in sum for each region (doubly stochastic); theirs is 1, for 196 regions
     )
-    bonus: float = 0.01  # for entropy, if attention is trained by REINFORCE
-
-    def __post_init__(self) -> None:
-        for name in ("budget", "limit"):
-            check_positive(name, getattr(self, name))
-        check_rate("smoothing", self.smoothing)
-        for name in ("stochastic", "bonus"):
-            if getattr(self, name) < 0:
-                raise wrong(name, getattr(self, name), "0 or more", "use 0 for none")
+    bonus: NotNegative = 0.01  # for entropy, if attention is trained by REINFORCE
 
 
 @dataclass(frozen=True, slots=True)
-class CaptioningEvaluation:
+class CaptioningEvaluation(CheckedConfig):
     """How held-out images are measured while the model trains."""
 
     goal: Literal["bleu", "exact", "loss"] = "exact"  # decides which weights are the best
-    beam: int = 1
-    length: float = 1.0  # length penalty of the beam: 0 is the log-probability, 1 its mean over the words
-    most: int = 500  # images of the validation set, from its beginning
-
-    def __post_init__(self) -> None:
-        check_positive("beam", self.beam)
-        if self.length < 0:
-            raise wrong("length", self.length, "0 or more", "use 0 for none")
-        check_positive("most", self.most)
+    beam: Count = 1
+    length: NotNegative = 1.0  # length penalty of the beam: 0 is the log-probability, 1 its mean over the words
+    most: Count = 500  # images of the validation set, from its beginning
 
 
 @dataclass(frozen=True, slots=True)
-class CaptioningConfig:
+class CaptioningConfig(CheckedConfig):
     """The configuration of a captioner."""
 
     task: Literal["captioning"] = "captioning"
@@ -120,7 +93,7 @@ class CaptioningConfig:
     measure: CaptioningEvaluation = field(default_factory=CaptioningEvaluation)
     training: Training = field(default_factory=Training)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if self.vocabulary.kind not in ("word", "blank"):
             fix = "set vocabulary.kind=blank"
             raise wrong("vocabulary.kind", self.vocabulary.kind, "blank or word: a region is shown for each word", fix)

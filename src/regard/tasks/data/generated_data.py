@@ -7,7 +7,7 @@ from functools import cached_property
 from random import Random
 from typing import Generic, Literal, TypeVar
 
-from regard.models.config import check_positive
+from regard.models.ranges import at_least
 from regard.tasks.data.dataset import FingerprintMixin, Item
 from regard.tasks.data.pairs import SentencePair
 
@@ -30,7 +30,7 @@ class GeneratedData(FingerprintMixin, ABC, Generic[Item]):
 
     def __init__(self, size: int, held_out: int, seed: int) -> None:
         for name, value in (("size", size), ("held_out", held_out)):
-            check_positive(name, value)
+            at_least(1).check(name, value)
         self.size, self.held_out, self.seed = size, held_out, seed
 
     @abstractmethod

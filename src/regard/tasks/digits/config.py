@@ -4,59 +4,46 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from regard.errors import wrong
-from regard.models.config import check_positive
+from regard.models.ranges import Channels, CheckedConfig, Count, Natural, NotNegative
 from regard.training import Training, configure_cosine_training
-from regard.training.settings import check_not_negative, check_positive_fields, require_steps
+from regard.training.settings import require_steps
 
 Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
-class DigitsData:
+class DigitsData(CheckedConfig):
     """Where the pictures come from."""
 
     source: str = "digits"  # digits (of scikit-learn), or a folder with the idx files of MNIST or its kin
-    seed: int = 1  # of which pictures are held out
-    validation: int | None = None  # pictures to choose the best weights by; none: a tenth, at most 5000
-    training: int = 0  # pictures to learn from, at most; 0: all
-
-    def __post_init__(self) -> None:
-        for name in ("seed", "training"):
-            check_not_negative(name, getattr(self, name))
-        check_positive_fields(self, "validation")
+    seed: Natural = 1  # of which pictures are held out
+    validation: Count | None = None  # pictures to choose the best weights by; none: a tenth, at most 5000
+    training: Natural = 0  # pictures to learn from, at most; 0: all
 
 
 @dataclass(frozen=True, slots=True)
-class DigitsModel:
+class DigitsModel(CheckedConfig):
     """How a picture is attended to. A small convolution makes a key of each region; the plain net has none."""
 
     kind: Kind = "gated"
     score: str = "own"  # a name of the catalog; own: that of the kind, additive or the dot product
-    channels: tuple[int, ...] = (8, 16, 24)  # of the convolutions; a region has the last of them
-    heads: int = 2  # of gated attention, or learned queries of pooling
-    hidden: int = 32  # of the gated heads, of additive pooling, and behind pooling
-    steps: int = 3  # glimpses
+    channels: Channels = (8, 16, 24)  # of the convolutions; a region has the last of them
+    heads: Count = 2  # of gated attention, or learned queries of pooling
+    hidden: Count = 32  # of the gated heads, of additive pooling, and behind pooling
+    steps: Count = 3  # glimpses
     plain: tuple[int, ...] = (128, 64)  # of the plain net
 
-    def __post_init__(self) -> None:
-        for name in ("heads", "hidden", "steps"):
-            check_positive(name, getattr(self, name))
-        if not self.channels or min(self.channels) < 1:
-            raise wrong("channels", self.channels, "at least one number above 0", "use 8,16,24")
+    def check(self) -> None:
         if min(self.plain, default=1) < 1:
             raise wrong("plain", self.plain, "numbers above 0", "use 128,64")
 
 
 @dataclass(frozen=True, slots=True)
-class DigitsTraining:
+class DigitsTraining(CheckedConfig):
     """The size of a batch, and the augmentation of its pictures."""
 
-    batch: int = 64
-    jitter: float = 0.08  # turns, shifts and stretches, as a share of the picture; 0: none
-
-    def __post_init__(self) -> None:
-        check_positive("batch", self.batch)
-        check_not_negative("jitter", self.jitter)
+    batch: Count = 64
+    jitter: NotNegative = 0.08  # turns, shifts and stretches, as a share of the picture; 0: none
 
 
 @dataclass(frozen=True, slots=True)

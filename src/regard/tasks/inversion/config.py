@@ -1,41 +1,36 @@
 """The configuration of a model that rewrites sequences."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from regard.errors import wrong
-from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig, check_positive
+from regard.models.config import AttentionConfig, ModelConfig, RecurrentConfig
+from regard.models.ranges import CheckedConfig, Count, Natural, between
 from regard.training import Training, configure_cosine_training
-from regard.training.settings import check_not_negative
 
 Rule = Literal["invert", "copy", "sort"]
 RULES: tuple[Rule, ...] = ("invert", "copy", "sort")
 
 
 @dataclass(frozen=True, slots=True)
-class InversionData:
+class InversionData(CheckedConfig):
     """Sequences of letters, drawn anew for each epoch; those held out are never among them."""
 
     rule: Rule = "invert"
-    symbols: int = 10  # letters of the alphabet
+    symbols: Annotated[int, between(2, 26, fix="use 10")] = 10  # letters of the alphabet
     shortest: int = 2
     longest: int = 10
-    items: int = 6400  # sequences in an epoch
-    held_out: int = 500  # sequences of each set that is tested on, at most
-    seed: int = 1
+    items: Count = 6400  # sequences in an epoch
+    held_out: Count = 500  # sequences of each set that is tested on, at most
+    seed: Natural = 1
 
-    def __post_init__(self) -> None:
-        if not 2 <= self.symbols <= 26:
-            raise wrong("symbols", self.symbols, "2 to 26 letters", "use 10")
+    def check(self) -> None:
         if not 1 <= self.shortest <= self.longest:
             raise wrong("shortest", self.shortest, f"1 to longest={self.longest}", "use 2")
-        for name in ("items", "held_out"):
-            check_positive(name, getattr(self, name))
-        check_not_negative("seed", self.seed)
 
 
 @dataclass(frozen=True, slots=True)
-class InversionConfig:
+class InversionConfig(CheckedConfig):
     """The configuration of a model that rewrites sequences."""
 
     task: Literal["inversion"] = "inversion"
@@ -45,11 +40,8 @@ class InversionConfig:
             "bahdanau", AttentionConfig(score="additive", hidden=48), RecurrentConfig(hidden=48)
         )
     )
-    batch: int = 64
+    batch: Count = 64
     training: Training = field(default_factory=lambda: configure_cosine_training(6e-3, 50, epochs=20, keep=1, log=20))
-
-    def __post_init__(self) -> None:
-        check_positive("batch", self.batch)
 
 
 def configure_small_model(

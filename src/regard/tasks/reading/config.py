@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.models.config import check_positive, check_rate
+from regard.models.ranges import CheckedConfig, Count, Rate
 from regard.tasks.data.words import WordCut
 from regard.training import Training
-from regard.training.settings import check_positive_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,48 +26,34 @@ class ReadingData:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanReaderConfig:
+class SpanReaderConfig(CheckedConfig):
     """Bidirectional attention flow (Seo et al. 2017), or the same reader with averages in its place."""
 
     attention: Literal["flow", "none"] = "flow"  # none: passage and question are averaged where they would be read
     score: str = "trilinear"  # or a name of the catalog
-    width: int = 100  # of the vectors of words, where they are learned
-    hidden: int = 48  # numbers in a state, in each direction
-    layers: int = 1  # of cells above the attention
+    width: Count = 100  # of the vectors of words, where they are learned
+    hidden: Count = 48  # numbers in a state, in each direction
+    layers: Count = 1  # of cells above the attention
     cell: Literal["gru", "lstm"] = "gru"
-    dropout: float = 0.0
-    longest: int | None = None  # words of an answer; none: as nearly all have that are learned from
-
-    def __post_init__(self) -> None:
-        for name in ("width", "hidden", "layers"):
-            check_positive(name, getattr(self, name))
-        check_positive_fields(self, "longest")
-        check_rate("dropout", self.dropout)
+    dropout: Rate = 0.0
+    longest: Count | None = None  # words of an answer; none: as nearly all have that are learned from
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingTraining:
+class ReadingTraining(CheckedConfig):
     """The size of a batch."""
 
-    budget: int = 4000  # words of passages in a batch, padding included
-    limit: int | None = None  # words of a passage to learn from, longer ones are left out; none: 300, or nearly all
-    question: int = 60  # words of a question, in training and when asked
-
-    def __post_init__(self) -> None:
-        for name in ("budget", "question"):
-            check_positive(name, getattr(self, name))
-        check_positive_fields(self, "limit")
+    budget: Count = 4000  # words of passages in a batch, padding included
+    limit: Count | None = None  # words of a passage to learn from, longer ones are left out; none: 300, or nearly all
+    question: Count = 60  # words of a question, in training and when asked
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingEvaluation:
+class ReadingEvaluation(CheckedConfig):
     """How held-out questions are measured while the model trains."""
 
     goal: Literal["f1", "em", "loss"] = "f1"  # decides which weights are the best
-    most: int = 1000  # questions of the validation set, from its beginning
-
-    def __post_init__(self) -> None:
-        check_positive("most", self.most)
+    most: Count = 1000  # questions of the validation set, from its beginning
 
 
 @dataclass(frozen=True, slots=True)

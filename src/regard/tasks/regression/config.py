@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from regard.errors import wrong
+from regard.models.ranges import CheckedConfig, Natural, NotNegative, at_least
 from regard.tasks.data.columns import ColumnChoice
 from regard.training import Intervals, Optimizer, Schedule, StopCriteria, Training
-from regard.training.settings import check_not_negative
 
 
 @dataclass(frozen=True, slots=True)
-class RegressionData:
+class RegressionData(CheckedConfig):
     """Where the points come from."""
 
     source: str = "curve"  # curve, diabetes, or a CSV file
@@ -19,18 +19,14 @@ class RegressionData:
     columns: tuple[str, ...] = ()  # of a file to predict from; none: all but the target
     without: tuple[str, ...] = ()  # columns of a file to leave out
     missing: Literal["drop", "mean"] = "drop"  # rows without a value; or the mean of the column is filled in
-    points: int = 50  # of the curve
-    noise: float = 0.5  # of the curve
-    seed: int = 1  # of the curve, and of which points are held out
+    points: Annotated[int, at_least(5, fix="use 50")] = 50  # of the curve
+    noise: NotNegative = 0.5  # of the curve
+    seed: Natural = 1  # of the curve, and of which points are held out
     held_out: float = 0.2  # of the points of a file, for the test, and as many again for validation
 
-    def __post_init__(self) -> None:
-        if self.points < 5:
-            raise wrong("points", self.points, "at least 5", "use 50")
+    def check(self) -> None:
         if not 0 < self.held_out < 0.5:
             raise wrong("held_out", self.held_out, "a share between 0 and 0.5", "use 0.2")
-        check_not_negative("noise", self.noise)
-        check_not_negative("seed", self.seed)
 
     @property
     def choice(self) -> ColumnChoice:

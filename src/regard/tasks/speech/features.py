@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from regard.algebra.shapes import Float, Tensor
 from regard.datasets.bounds import get_bound
 from regard.errors import wrong
+from regard.models.ranges import CheckedConfig, Count, Positive
 
 RANGE = 1e-6  # of the largest power: what is fainter, 60 dB below it, counts as silence
 BLOCK = get_bound("sound", "block")  # samples that are converted to another rate at once
@@ -17,18 +18,15 @@ MARGIN = 2**13  # samples on both sides of a block, faded
 
 
 @dataclass(frozen=True, slots=True)
-class SpectrogramConfig:
+class SpectrogramConfig(CheckedConfig):
     """How sound becomes frames."""
 
-    rate: int = 8000  # samples a second; sound of another rate is converted
-    filters: int = 40  # of the mel scale: numbers in a frame
-    window: float = 25.0  # milliseconds under a window
-    hop: float = 10.0  # milliseconds from one window to the next
+    rate: Count = 8000  # samples a second; sound of another rate is converted
+    filters: Count = 40  # of the mel scale: numbers in a frame
+    window: Positive = 25.0  # milliseconds under a window
+    hop: Positive = 10.0  # milliseconds from one window to the next
 
-    def __post_init__(self) -> None:
-        for name in ("rate", "filters", "window", "hop"):
-            if getattr(self, name) <= 0:
-                raise wrong(name, getattr(self, name), "a number above 0", "use 8000, 40, 25 and 10")
+    def check(self) -> None:
         if self.hop_size < 1 or self.window_size < 2:
             got = f"{self.hop} ms at {self.rate} samples a second"
             raise wrong("hop", got, "at least one sample", "use 10, and 25 for the window")

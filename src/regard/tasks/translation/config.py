@@ -5,7 +5,7 @@ from typing import Literal
 
 from regard.errors import wrong
 from regard.models import ModelConfig
-from regard.models.config import check_positive, check_rate
+from regard.models.ranges import CheckedConfig, Count, Rate
 from regard.tasks.data import TextConfig, VocabularyConfig
 from regard.tasks.translation.metrics import Tokenizer
 from regard.training import Training
@@ -14,14 +14,14 @@ SIDES = ("source", "target")
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationVocabulary:
+class TranslationVocabulary(CheckedConfig):
     """How the text of both sides is split into tokens. A joint vocabulary is one for both sides."""
 
     joint: bool = False
     source: VocabularyConfig = field(default_factory=VocabularyConfig)
     target: VocabularyConfig = field(default_factory=VocabularyConfig)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if self.joint and self.source != self.target:
             got = f"{self.target.kind} of {self.target.size} beside {self.source.kind} of {self.source.size}"
             fix = "set joint=false, or set vocabulary.kind and vocabulary.size, which are those of both sides"
@@ -29,35 +29,26 @@ class TranslationVocabulary:
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationTraining:
+class TranslationTraining(CheckedConfig):
     """The size of a batch, and the targets of the loss."""
 
-    budget: int = 4096  # tokens in a batch, of the side that has more, padding included
-    limit: int = 200  # tokens of a sentence; pairs with a longer one are left out
-    smoothing: float = 0.1  # of labels: the share of probability that goes to all tokens alike
-
-    def __post_init__(self) -> None:
-        for name in ("budget", "limit"):
-            check_positive(name, getattr(self, name))
-        check_rate("smoothing", self.smoothing)
+    budget: Count = 4096  # tokens in a batch, of the side that has more, padding included
+    limit: Count = 200  # tokens of a sentence; pairs with a longer one are left out
+    smoothing: Rate = 0.1  # of labels: the share of probability that goes to all tokens alike
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationValidation:
+class TranslationValidation(CheckedConfig):
     """How held-out text is measured while the model trains."""
 
     goal: Literal["bleu", "exact", "loss"] = "bleu"  # decides which weights are the best
     tokenizer: Tokenizer = "auto"  # of BLEU: zh for Chinese, else 13a; none for text that is already in tokens
-    beam: int = 1
-    most: int = 1000  # pairs of the validation set, from its beginning
-
-    def __post_init__(self) -> None:
-        for name in ("beam", "most"):
-            check_positive(name, getattr(self, name))
+    beam: Count = 1
+    most: Count = 1000  # pairs of the validation set, from its beginning
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationConfig:
+class TranslationConfig(CheckedConfig):
     """The configuration of a translator."""
 
     task: Literal["translation"] = "translation"
@@ -68,7 +59,7 @@ class TranslationConfig:
     measure: TranslationValidation = field(default_factory=TranslationValidation)
     training: Training = field(default_factory=Training)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if self.model.tied == "all" and not self.vocabulary.joint:
             fix = "set vocabulary.joint=true, or model.tied=output"
             raise wrong("model.tied", "all", "a joint vocabulary if both sides share their words", fix)

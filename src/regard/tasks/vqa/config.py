@@ -6,66 +6,52 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from regard.errors import wrong
-from regard.models.config import check_positive, check_rate
+from regard.models.ranges import Channels, CheckedConfig, Count, Natural, Rate
 from regard.tasks.data.words import WordCut
 from regard.training import Training, configure_cosine_training
-from regard.training.settings import check_not_negative, check_positive_fields, require_steps
+from regard.training.settings import require_steps
 
 Kind = Literal["stacked", "co-attention", "transformer", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class VqaData:
+class VqaData(CheckedConfig):
     """Where images and questions come from."""
 
     questions: str = "easy-vqa"  # of its package; scenes, scenes-zh: drawn here; or a folder laid out as easy-vqa is
     words: WordCut = "character"  # how Chinese is cut: by character, or into words by rjieba; other scripts by word
-    pixels: int = 64  # a side of an image, as the network sees it
-    most: int | None = None  # images to learn from, from the first on; none: all
-    held_out: int | None = None  # images for validation, of those to learn from; none: a tenth, at most 400
-    limit: int = 40  # words of a question; longer ones are refused
+    pixels: Count = 64  # a side of an image, as the network sees it
+    most: Count | None = None  # images to learn from, from the first on; none: all
+    held_out: Count | None = None  # images for validation, of those to learn from; none: a tenth, at most 400
+    limit: Count = 40  # words of a question; longer ones are refused
     cache: Path | None = None  # a folder for images that were decoded once; none: the user's cache folder
-    scenes: int = 2000  # to learn from, of those drawn here
-    seed: int = 1  # of those drawn here
-
-    def __post_init__(self) -> None:
-        for name in ("pixels", "limit", "scenes"):
-            check_positive(name, getattr(self, name))
-        check_positive_fields(self, "most", "held_out")
-        check_not_negative("seed", self.seed)
+    scenes: Count = 2000  # to learn from, of those drawn here
+    seed: Natural = 1  # of those drawn here
 
 
 @dataclass(frozen=True, slots=True)
-class AnswererConfig:
+class AnswererConfig(CheckedConfig):
     """How a question attends to an image."""
 
     kind: Kind = "stacked"  # Yang et al. 2016; Lu et al. 2016; cross-attention of words; none: the mean of the image
     score: str | None = None  # a name of the catalog; none: the paper's own
     normalizer: str = "softmax"  # a name of the catalog
-    hops: int = 2  # attention steps of the stacked, layers of the transformer
-    heads: int = 4  # of the transformer
-    size: int = 64  # of words, questions and regions
-    channels: tuple[int, ...] = (16, 32, 48, 64)  # of the convolutions; each halves the image
-    dropout: float = 0.0
+    hops: Count = 2  # attention steps of the stacked, layers of the transformer
+    heads: Count = 4  # of the transformer
+    size: Count = 64  # of words, questions and regions
+    channels: Channels = (16, 32, 48, 64)  # of the convolutions; each halves the image
+    dropout: Rate = 0.0
 
-    def __post_init__(self) -> None:
-        for name in ("hops", "heads", "size"):
-            check_positive(name, getattr(self, name))
-        check_rate("dropout", self.dropout)
+    def check(self) -> None:
         if self.size % self.heads:
             raise wrong("heads", self.heads, f"a divisor of size={self.size}", "use 4")
-        if not self.channels or min(self.channels) < 1:
-            raise wrong("channels", self.channels, "one number for each convolution", "use 16,32,48,64")
 
 
 @dataclass(frozen=True, slots=True)
-class VqaTraining:
+class VqaTraining(CheckedConfig):
     """The size of a batch."""
 
-    images: int = 16  # with all of their questions
-
-    def __post_init__(self) -> None:
-        check_positive("images", self.images)
+    images: Count = 16  # with all of their questions
 
 
 @dataclass(frozen=True, slots=True)
