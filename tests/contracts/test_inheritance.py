@@ -54,6 +54,11 @@ def test_a_score_with_a_formula_of_its_own(name: str) -> None:
     agree(case, parts._replace(score=redefine(parts.score, "forward", lambda scores, *_: 0.1 * scores.square())))
 
 
+def test_a_multiple_with_a_transformation_of_its_own() -> None:
+    parts = build_parts(PLAIN, SMALL)
+    agree(PLAIN, parts._replace(score=redefine(2.0 * parts.score, "transform", lambda scores, *_: scores.square())))
+
+
 @pytest.mark.parametrize("name", [name for name in catalog.NORMALIZERS if name != "hard-monotonic"])
 def test_a_normalizer_with_a_formula_of_its_own(name: str) -> None:
     case = PLAIN._replace(normalizer=name)

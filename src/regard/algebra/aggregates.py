@@ -9,7 +9,7 @@ import torch
 from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Distribution, Float, Tensor
-from regard.algebra.terms import Term, broadcast_per_head, check_setting, drop_claims, has_new_definition
+from regard.algebra.terms import Term, broadcast_per_head, drop_claims, has_new_definition
 from regard.compute.kernels import noise
 from regard.errors import wrong
 
@@ -92,14 +92,11 @@ class Gumbel(RowAggregate):
     """
 
     random = True
-
-    per_head_settings = ("temperature",)
     temperature: float | Tensor
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
-        fix = "start at 1.0 and anneal it"
-        self.hold("temperature", check_setting("temperature", temperature, fix_if_not_positive=fix))
+        self.hold_setting("temperature", temperature, fix_if_not_positive="start at 1.0 and anneal it")
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         return AggregateResult(self.draw_relaxed(weights, pairs, seed))

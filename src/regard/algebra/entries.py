@@ -48,6 +48,18 @@ def list_as(
     return add_entry
 
 
+def list_learned(name: str, *start: float, aliases: str = "") -> Callable[[Class], Class]:
+    """Give a class one more name: with its setting learned, one for each head, from `start` on or its usual value."""
+
+    def add_entry(part: Class) -> Class:
+        def build(sizes: Sizes) -> object:
+            return part.learned(*start, heads=sizes.heads)  # type: ignore[attr-defined]
+
+        return list_as(name, build, write=f"{part.__name__}.learned(heads={{heads}})", aliases=aliases)(part)
+
+    return add_entry
+
+
 class CatalogBuilder(NamedTuple):
     """How a part is built for given sizes, how a user writes its constructor, and what else it is called."""
 

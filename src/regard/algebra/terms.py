@@ -40,8 +40,8 @@ class Term(nn.Module):
     head_blind: ClassVar[bool] = False
     """Whether it treats every head alike, apart from its tensors: heads may then be on two axes, by groups."""
 
-    per_head_settings: ClassVar[tuple[str, ...]] = ()
-    """The attributes that are one number, or a tensor with one number for each head."""
+    per_head_settings: tuple[str, ...] = ()
+    """The attributes that are one number, or a tensor with one number for each head: what `hold_setting` was given."""
 
     @property
     def plan_key(self) -> Hashable:
@@ -61,8 +61,13 @@ class Term(nn.Module):
             if isinstance(setting, Tensor) and setting.dim():
                 yield name, setting
 
+    def hold_setting(self, name: str, setting: float | Tensor, *, fix_if_not_positive: str = "") -> None:
+        """Keep a setting that is one number or one for each head; raise unless it is (positive, if there is a fix)."""
+        self.hold(name, check_setting(name, setting, fix_if_not_positive=fix_if_not_positive))
+        self.per_head_settings = (*self.per_head_settings, name)
+
     def hold(self, name: str, setting: float | Tensor) -> None:
-        """Keep a setting: a tensor then follows `.to()` and is in the `state_dict`, as a parameter or as a buffer.
+        """Keep a number or tensor: a tensor then follows `.to()` and is in the `state_dict`, as parameter or buffer.
 
         A tensor that was computed from others, and has a gradient to them, belongs to one call and stays an attribute.
         """

@@ -3,11 +3,11 @@
 import torch
 from torch import nn
 
-from regard.algebra.entries import list_as
+from regard.algebra.entries import list_as, list_learned
 from regard.algebra.normalizers.base import RowNormalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor, widen
-from regard.algebra.terms import broadcast_per_head, check_setting, learn_setting
+from regard.algebra.terms import broadcast_per_head, learn_setting
 from regard.compute.kernels import simplex
 from regard.compute.kernels.flat_entmax import flat_entmax
 from regard.errors import wrong
@@ -17,12 +17,7 @@ RANGE = "a number above 0 and at most 100"
 
 
 @list_as("softmax")
-@list_as(
-    "tempered",
-    lambda s: Softmax.learned(0.7, heads=s.heads),
-    write="Softmax.learned(heads={heads})",
-    aliases="temperature 温度",
-)
+@list_learned("tempered", 0.7, aliases="temperature 温度")
 class Softmax(RowNormalizer):
     r"""Shares in proportion to the exponential of the score.
 
@@ -35,13 +30,11 @@ class Softmax(RowNormalizer):
 
     form = "softmax"
     shift_invariant = True
-    per_head_settings = ("temperature",)
     temperature: float | Tensor
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
-        fix = "use 1.0 for plain softmax, Argmax() for 0"
-        self.hold("temperature", check_setting("temperature", temperature, fix_if_not_positive=fix))
+        self.hold_setting("temperature", temperature, fix_if_not_positive="use 1.0 for plain softmax, Argmax() for 0")
 
     @classmethod
     def learned(cls, temperature: float = 1.0, *, heads: int | None = None) -> "Softmax":
@@ -105,12 +98,7 @@ class Entmax15(RowNormalizer):
         return simplex.entmax15(scores, allowed)
 
 
-@list_as(
-    "entmax",
-    lambda s: Entmax.learned(1.3, heads=s.heads),
-    write="Entmax.learned(heads={heads})",
-    aliases="alpha-entmax α-entmax",
-)
+@list_learned("entmax", 1.3, aliases="alpha-entmax α-entmax")
 class Entmax(RowNormalizer):
     r"""From flatter than softmax (α < 1) over softmax (1) and sparsemax (2) to sparser still, with α fixed or learned.
 
@@ -123,12 +111,11 @@ class Entmax(RowNormalizer):
     """
 
     shift_invariant = True
-    per_head_settings = ("alpha",)
     alpha: float | Tensor
 
     def __init__(self, alpha: float | Tensor = 1.5) -> None:
         super().__init__()
-        self.hold("alpha", check_setting("alpha", alpha))
+        self.hold_setting("alpha", alpha)
         _check_alpha(alpha)
 
     @classmethod
@@ -193,12 +180,11 @@ class Sigmoid(RowNormalizer):
     """
 
     form = "elementwise"
-    per_head_settings = ("shift",)
     shift: float | Tensor
 
     def __init__(self, shift: float | Tensor = 0.0) -> None:
         super().__init__()
-        self.hold("shift", check_setting("shift", shift))
+        self.hold_setting("shift", shift)
 
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
         return simplex.sigmoid(widen(scores) + broadcast_per_head(self.shift), allowed).to(scores.dtype)

@@ -14,7 +14,7 @@ from regard.algebra.scores.dot_form import concatenate as concatenate
 from regard.algebra.scores.dot_form import drop_last_axis as drop_last_axis
 from regard.algebra.scores.dot_form import split_precision as split_precision
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
-from regard.algebra.terms import Term, broadcast_per_head, check_setting, drop_claims, has_new_definition, learn_setting
+from regard.algebra.terms import Term, broadcast_per_head, drop_claims, has_new_definition, learn_setting
 from regard.errors import wrong
 
 Form = Literal["dot", "additive", "pointwise"]
@@ -23,13 +23,13 @@ Form = Literal["dot", "additive", "pointwise"]
 class Score(Term):
     """How well each query matches each key. `forward` is the definition that every fast path is compared with.
 
-    A subclass that overrides only `forward` is computed by it, block by block: the dot form and `stream` of its parent
+    A subclass that overrides only `forward` (or `transform`) is computed by it, block by block: the dot form and `stream` of its parent
     are not used.
     """
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        if has_new_definition(cls, "forward"):
+        if has_new_definition(cls, "forward") or has_new_definition(cls, "transform"):
             has_dot_form = "dot_form" in vars(cls)
             claims = {"stream": DotScore.stream} if has_dot_form else {"stream": Score.stream, "form": Score.form}
             drop_claims(cls, {**claims, "head_blind": False})
@@ -105,13 +105,12 @@ class KernelScore(Score):
     """
 
     head_blind = True
-    per_head_settings = ("bandwidth",)
     bandwidth: float | Tensor
 
     def __init__(self, bandwidth: float | Tensor = 1.0) -> None:
         super().__init__()
         fix = "use a small one, such as 0.1, for a kernel that sees only what is near"
-        self.hold("bandwidth", check_setting("bandwidth", bandwidth, fix_if_not_positive=fix))
+        self.hold_setting("bandwidth", bandwidth, fix_if_not_positive=fix)
 
     @classmethod
     def learned(cls: type[AnyScore], bandwidth: float = 1.0, *, heads: int | None = None) -> AnyScore:
@@ -156,41 +155,58 @@ class Sum(DotScore):
         self.right.check(query, key)
 
 
-class Multiple(DotScore):
-    """A score times a number, fixed or learned, one or one for each head. It has a dot form iff the score has."""
+class TransformedScore(Score):
+    """A score that changes every number of another score by itself: `transform` is all that a subclass adds."""
 
     head_blind = True
-    per_head_settings = ("factor",)
-    factor: float | Tensor
 
-    def __init__(self, score: Score, factor: float | Tensor) -> None:
+    def __init__(self, score: Score) -> None:
         super().__init__()
         self.score = score
-        self.hold("factor", check_setting("factor", factor))
+
+    @abstractmethod
+    def transform(self, scores: Scores) -> Scores:
+        """Return the numbers of this score from those of the other."""
 
     @property
     def plan_key(self) -> Hashable:
         return type(self), self.score.plan_key
 
-    @property
-    def form(self) -> Form:
-        return "dot" if self.score.form == "dot" else "pointwise"
-
     def forward(self, query: Queries, key: WideKeys) -> Scores:
-        table: Tensor = broadcast_per_head(self.factor) * self.score(query, key)
-        return table
+        return self.transform(self.score(query, key))
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
-        return broadcast_per_head(self.factor) * self.score.stream(query, key)
-
-    def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
-        return as_dot(self.score).dot_form(query, key).multiply(broadcast_per_head(self.factor))
+        return self.transform(self.score.stream(query, key))
 
     def check(self, query: Queries, key: WideKeys) -> None:
         self.score.check(query, key)
 
 
-class Offset(DotScore):
+class AffineScore(TransformedScore, DotScore):
+    """A score times or plus a number. It has a dot form iff the score has."""
+
+    @property
+    def form(self) -> Form:
+        return "dot" if self.score.form == "dot" else "pointwise"
+
+
+class Multiple(AffineScore):
+    """A score times a number, fixed or learned, one or one for each head. It has a dot form iff the score has."""
+
+    factor: float | Tensor
+
+    def __init__(self, score: Score, factor: float | Tensor) -> None:
+        super().__init__(score)
+        self.hold_setting("factor", factor)
+
+    def transform(self, scores: Scores) -> Scores:
+        return broadcast_per_head(self.factor) * scores
+
+    def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
+        return as_dot(self.score).dot_form(query, key).multiply(broadcast_per_head(self.factor))
+
+
+class Offset(AffineScore):
     """A score plus a number, fixed or learned, one or one for each head. It has a dot form iff the score has.
 
     Softmax does not see it; a sigmoid does.
@@ -201,37 +217,19 @@ class Offset(DotScore):
             [1.5000, 2.5000]])
     """
 
-    head_blind = True
-    per_head_settings = ("offset",)
     offset: float | Tensor
 
     def __init__(self, score: Score, offset: float | Tensor) -> None:
-        super().__init__()
-        self.score = score
-        self.hold("offset", check_setting("offset", offset))
+        super().__init__(score)
+        self.hold_setting("offset", offset)
 
-    @property
-    def plan_key(self) -> Hashable:
-        return type(self), self.score.plan_key
-
-    @property
-    def form(self) -> Form:
-        return "dot" if self.score.form == "dot" else "pointwise"
-
-    def forward(self, query: Queries, key: WideKeys) -> Scores:
-        table: Tensor = self.score(query, key) + broadcast_per_head(self.offset)
-        return table
-
-    def stream(self, query: Queries, key: WideKeys) -> Scores:
-        return self.score.stream(query, key) + broadcast_per_head(self.offset)
+    def transform(self, scores: Scores) -> Scores:
+        return scores + broadcast_per_head(self.offset)
 
     def dot_form(self, query: Queries, key: WideKeys) -> DotForm:
         form = as_dot(self.score).dot_form(query, key)
         offset = drop_last_axis(broadcast_per_head(self.offset)) + torch.zeros_like(form.query[..., 0])
         return replace(form, row=add_optional(form.row, offset))
-
-    def check(self, query: Queries, key: WideKeys) -> None:
-        self.score.check(query, key)
 
 
 def check_widths(query: Tensor, key: Tensor, expected: tuple[int, int], fix: str) -> None:

@@ -3,21 +3,16 @@
 import torch
 from torch import nn
 
-from regard.algebra.entries import list_as
+from regard.algebra.entries import list_as, list_learned
 from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores, Tensor
-from regard.algebra.terms import broadcast_per_head, check_setting, learn_setting
+from regard.algebra.terms import broadcast_per_head, learn_setting
 
 SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
 
 
 @list_as("cosine", lambda _: Cosine(temperature=0.1), aliases="content-based ntm 余弦")
-@list_as(
-    "learned-cosine",
-    lambda s: Cosine.learned(heads=s.heads),
-    write="Cosine.learned(heads={heads})",
-    aliases="可学习余弦",
-)
+@list_learned("learned-cosine", aliases="可学习余弦")
 class Cosine(DotScore):
     r"""The cosine of the angle between query and key, over a temperature.
 
@@ -33,12 +28,11 @@ class Cosine(DotScore):
     """
 
     head_blind = True
-    per_head_settings = ("temperature",)
     temperature: float | Tensor
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
         super().__init__()
-        self.hold("temperature", check_setting("temperature", temperature))
+        self.hold_setting("temperature", temperature)
 
     @classmethod
     def learned(cls, temperature: float = 0.1, *, heads: int | None = None) -> "Cosine":

@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.algebra.entries import list_as
+from regard.algebra.entries import list_as, list_learned
 from regard.algebra.scores.base import DotForm, DotScore, KernelScore, drop_last_axis
 from regard.algebra.shapes import Keys, Queries, Scores
 from regard.algebra.terms import broadcast_per_head
@@ -10,12 +10,7 @@ from regard.compute.kernels.distance import compute_distances
 
 
 @list_as("gaussian", aliases="rbf kernel nadaraya-watson 高斯 高斯核 核回归")
-@list_as(
-    "learned-gaussian",
-    lambda s: Gaussian.learned(heads=s.heads),
-    write="Gaussian.learned(heads={heads})",
-    aliases="可学习高斯核",
-)
+@list_learned("learned-gaussian", aliases="可学习高斯核")
 class Gaussian(KernelScore, DotScore):
     r"""How close the query is to the key.
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.algebra.entries import list_as
+from regard.algebra.entries import list_as, list_learned
 from regard.algebra.scores.base import KernelScore
 from regard.algebra.shapes import Keys, Queries, Scores
 from regard.algebra.terms import broadcast_per_head
@@ -10,12 +10,7 @@ from regard.compute.kernels.distance import compute_distances
 
 
 @list_as("laplacian", aliases="laplace 拉普拉斯 拉普拉斯核")
-@list_as(
-    "learned-laplacian",
-    lambda s: Laplacian.learned(heads=s.heads),
-    write="Laplacian.learned(heads={heads})",
-    aliases="可学习拉普拉斯核",
-)
+@list_learned("learned-laplacian", aliases="可学习拉普拉斯核")
 class Laplacian(KernelScore):
     r"""How close the query is to the key, by absolute differences.
 
