@@ -23,8 +23,8 @@ Form = Literal["dot", "additive", "pointwise"]
 class Score(Term):
     """How well each query matches each key. `forward` is the definition that every fast path is compared with.
 
-    A subclass that overrides only `forward` (or `transform`) is computed by it, block by block: the dot form and `stream` of its parent
-    are not used.
+    A subclass that overrides only `forward` (or `transform`) is computed by it, block by block: the dot form and
+    `stream` of its parent are not used.
     """
 
     def __init_subclass__(cls, **options: object) -> None:

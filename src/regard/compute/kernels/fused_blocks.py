@@ -1,0 +1,114 @@
+"""Softmax attention in blocks of queries: the fused kernel for groups of blocks, forward and backward.
+
+Which queries and keys a block reads is a `BlockReader`: a sliding window (`windows.py`), or any keys (`gathered.py`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from regard.algebra.shapes import Float, Tensor
+from regard.compute.kernels.flash import (
+    explicit_attention,
+    explicit_gradients,
+    flash_attention,
+    flash_attention_backward,
+)
+from regard.compute.kernels.fused import _pad_to_equal_widths
+
+
+class BlockReader(ABC):
+    """How tensors of one lead axis, `(lead, position, width)`, are cut into groups of blocks and put together again.
+
+    Every group has a `make_table`, which writes out what is added to its scores, −inf where a pair may not attend. It
+    is called twice, by forward and backward, so that only one table need be in memory.
+    """
+
+    groups: Sequence[Any]
+
+    @abstractmethod
+    def read_queries(self, tensor: Float[Tensor, "lead query dim"], group: Any) -> Tensor:
+        """Return the queries of the blocks of a group, or other rows that belong to them."""
+
+    @abstractmethod
+    def read_keys(self, tensor: Float[Tensor, "lead key dim"], group: Any) -> Tensor:
+        """Return the keys, or the values, that each block of a group reads."""
+
+    @abstractmethod
+    def join_queries(self, blocks: Sequence[Tensor]) -> Tensor:
+        """Return the rows of all groups as `(lead, query, …)`."""
+
+    @abstractmethod
+    def add_keys(self, total: Float[Tensor, "lead key dim"], blocks: Tensor, group: Any) -> None:
+        """Add what every block of a group has for its keys to the total."""
+
+    def zero_repeated(self, blocks: Tensor, group: Any) -> Tensor:
+        """Return the rows of a group with zeros for queries that a block reads only to be full; here there are none."""
+        return blocks
+
+
+def flatten_lead(query: Tensor, key: Tensor, value: Tensor) -> tuple[torch.Size, tuple[Tensor, Tensor, Tensor]]:
+    """Return the broadcast lead axes, and the three tensors with one lead axis and one width."""
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    query, key, value = (
+        tensor.expand(*lead, *tensor.shape[-2:]).reshape(-1, *tensor.shape[-2:]) for tensor in (query, key, value)
+    )
+    return lead, _pad_to_equal_widths(query, key, value)
+
+
+def attend_in_blocks(
+    query: Tensor, key: Tensor, value: Tensor, reader: BlockReader, scale: float
+) -> tuple[Float[Tensor, "lead query dim"], Float[Tensor, "lead query"]]:
+    """Return output and log totals on the CPU. Neither the tables nor the totals get a gradient."""
+    if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
+        output, total = _BlockAttention.apply(query, key, value, reader, scale)  # type: ignore[no-untyped-call]
+        return output, total
+    return _forward(query, key, value, reader, scale)
+
+
+def _forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    reader: BlockReader,
+    scale: float,
+    kernel: Callable[..., tuple[Tensor, Tensor]] = flash_attention,
+) -> tuple[Tensor, Tensor]:
+    outputs, totals = [], []
+    for group in reader.groups:
+        own = reader.read_queries(query, group), reader.read_keys(key, group), reader.read_keys(value, group)
+        output, total = kernel(*own, bias=group.make_table(), scale=scale)
+        outputs.append(output)
+        totals.append(total)
+    return reader.join_queries(outputs), reader.join_queries(totals)
+
+
+class _BlockAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, query, key, value, reader, scale):  # type: ignore[no-untyped-def]
+        output, total = _forward(query, key, value, reader, scale)
+        ctx.reader, ctx.scale = reader, scale
+        ctx.save_for_backward(query, key, value, output, total)
+        ctx.mark_non_differentiable(total)
+        return output, total
+
+    @staticmethod
+    def backward(ctx, grad_output, _grad_total):  # type: ignore[no-untyped-def]
+        query, key, value, output, total = ctx.saved_tensors
+        reader, grad_output = ctx.reader, grad_output.contiguous()
+        if torch.is_grad_enabled():  # a second derivative is wanted
+            again = partial(_forward, reader=reader, scale=ctx.scale, kernel=explicit_attention)
+            return *explicit_gradients(again, (query, key, value), (grad_output, None)), None, None
+        grad_queries, grad_key, grad_value = [], torch.zeros_like(key), torch.zeros_like(value)
+        for group in reader.groups:
+            rows = [reader.read_queries(tensor, group) for tensor in (grad_output, query, output, total[..., None])]
+            own = rows[1], reader.read_keys(key, group), reader.read_keys(value, group), rows[2], rows[3][..., 0]
+            gradient = reader.zero_repeated(rows[0], group)
+            grads = flash_attention_backward(gradient, *own, bias=group.make_table(), scale=ctx.scale)
+            grad_queries.append(grads[0])
+            reader.add_keys(grad_key, grads[1], group)
+            reader.add_keys(grad_value, grads[2], group)
+        return reader.join_queries(grad_queries), grad_key, grad_value, None, None
