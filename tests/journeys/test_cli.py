@@ -13,11 +13,18 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+import regard.layers as regard_layers
 from regard.algebra import catalog, chinese
-from regard.cli import main
+from regard.cli import inventory, main
 from regard.cli.descriptions import describe_family, select_families
+from regard.cli.explain import explain
 from regard.cli.fields import describe_fields
+from regard.cli.formulas import render_formulas
 from regard.cli.train import show_help
+from regard.errors import InputError
+from regard.models.config import PRESETS
+from regard.models.decoders import DECODERS
+from regard.models.encoders import ENCODERS
 from regard.tasks import TASKS, import_task
 from regard.training.lock import hold_lock
 
@@ -207,7 +214,42 @@ def test_every_entry_has_a_line_of_chinese() -> None:
     entries = [entry for family in select_families() for entry in describe_family(family)]
     assert [entry.name for entry in entries if not re.search("[\u4e00-\u9fff]{2}.*。$", entry.chinese)] == []
     assert set(chinese.LINES) == set(catalog.FAMILIES)
+    assert [entry.name for entry in entries if "\\" in render_formulas(entry.text)] == []
     assert "稀疏" in regard("list", "normalizer").stdout
+
+
+def test_the_catalog_has_every_layer_model_and_task() -> None:
+    targets = {entry.target.removeprefix("regard.layers:") for entry in inventory.LAYERS.values()}
+    assert targets == set(regard_layers.__all__)
+    assert {*ENCODERS, "pyramidal", "grid"} == set(inventory.ENCODERS)
+    assert {*DECODERS, "luong-feeding"} == set(inventory.DECODERS)
+    assert set(PRESETS) == set(inventory.PRESETS)
+    assert set(TASKS) == set(inventory.TASKS)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("transformer", "decoder transformer (TransformerDecoder)"),
+        ("多头注意力", "layer attention (Attention)"),
+        ("注意力汇聚", "layer pooling (Pooling)"),
+        ("上下文向量", "decoder plain (FixedContext)"),
+        ("局部注意力", "layer local-attention (LocalAttention)"),
+        ("束搜索", "search beam (beam_search)"),
+        ("captioning", "task captioning (CaptioningDefinition)"),
+        ("有效长度", "mask lengths (Lengths)"),
+    ],
+)
+def test_layers_and_models_are_explained_by_any_name(
+    name: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explain(name)
+    assert expected in capsys.readouterr().out
+
+
+def test_a_layer_is_not_planned() -> None:
+    with pytest.raises(InputError, match="gated-heads: got flags of a call for a layer, expected a score"):
+        explain("gated-heads", mask="causal")
 
 
 def test_no_flag_is_cut_and_no_line_is_too_long_in_80_columns(

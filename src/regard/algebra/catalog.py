@@ -62,7 +62,7 @@ def resolve_name(family: str, name: str) -> str:
     """
     if name in FAMILIES[family]:
         return name
-    names, plain = list_names(family), _fold(name)
+    names, plain = list_names(family), fold_name(name)
     if plain in names:
         return names[plain]
     for other in FAMILIES:
@@ -75,14 +75,14 @@ def resolve_name(family: str, name: str) -> str:
 def find_family(name: str, first: str) -> str:
     """Return the family that has a part of this name or alias: the first one, if it has; if none has, also that."""
     families = [first, *(family for family in FAMILIES if family != first)]
-    return next((family for family in families if _fold(name) in list_names(family)), first)
+    return next((family for family in families if fold_name(name) in list_names(family)), first)
 
 
 def list_names(family: str) -> dict[str, str]:
     """Return all that the parts of a family are called, each with its name in the catalog. Names win over aliases."""
     entries = FAMILIES[family]
-    aliases = {_fold(alias): name for name, entry in entries.items() for alias in entry.aliases}
-    return {**_list_classes(family), **aliases, **{_fold(name): name for name in entries}}
+    aliases = {fold_name(alias): name for name, entry in entries.items() for alias in entry.aliases}
+    return {**_list_classes(family), **aliases, **{fold_name(name): name for name in entries}}
 
 
 def build_named(family: str, name: str, sizes: Sizes, *, trained: bool) -> Any:
@@ -106,9 +106,9 @@ def _list_classes(family: str) -> dict[str, str]:
     """Return the names of the classes of a family, with the first name in the catalog of each."""
     modules = {"score": scores, "bias": biases, "mask": masks, "normalizer": normalizers, "aggregate": aggregates}
     entries = {kind: vars(vars(modules[family])[kind]).get("catalog_entries") for kind in modules[family].__all__}
-    return {_fold(kind): next(iter(own)) for kind, own in entries.items() if own}
+    return {fold_name(kind): next(iter(own)) for kind, own in entries.items() if own}
 
 
-def _fold(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a name as it is compared: without regard to case, and with hyphens for blanks and underscores."""
     return name.strip().lower().replace("_", "-").replace(" ", "-")

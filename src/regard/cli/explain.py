@@ -11,9 +11,11 @@ from regard.errors import wrong
 
 if TYPE_CHECKING:
     from regard.algebra.parts import CallFacts
+    from regard.cli.descriptions import CatalogEntry
     from regard.compute.lowering.cost import PlanCost
     from regard.compute.planning import Plan
 
+PLAIN = {"bias": "none", "mask": "full", "normalizer": "softmax", "aggregate": "soft"}
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
@@ -50,12 +52,12 @@ def explain(
     aggregate: str = "soft",
     call: Annotated[CallOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Say what a mechanism is, how it is computed and what that costs.
+    """Say what a mechanism is, how it is computed and what that costs; or what a layer, model or task is.
 
     Parameters
     ----------
     score
-        A score of the catalog, such as additive, by any name it goes by (bahdanau, 加性); or another part.
+        A score, such as additive, by any name it goes by (bahdanau, 加性); another part, layer, model or task.
     bias
         A bias of the catalog.
     mask
@@ -65,27 +67,54 @@ def explain(
     aggregate
         An aggregate of the catalog.
     """
+    from regard.cli.descriptions import find_entries
+
+    names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "aggregate": aggregate}
+    others = find_entries(score)
+    if not is_part(score) and others and (call or any(names[family] != name for family, name in PLAIN.items())):
+        raise wrong(score, f"flags of a call for a {others[0].family}", "a score, or no flags", "leave the flags out")
+    for entry in others:
+        explain_entry(entry)
+    if is_part(score) or not others:
+        explain_call(names, call or CallOptions())
+
+
+def is_part(name: str) -> bool:
+    """Return whether a part of the algebra goes by this name."""
+    from regard.algebra.catalog import FAMILIES, fold_name, list_names
+
+    return any(fold_name(name) in list_names(family) for family in FAMILIES)
+
+
+def explain_call(names: dict[str, str], call: CallOptions) -> None:
+    """Print the parts of a call, its plan and its cost."""
     from regard.algebra.catalog import find_family
     from regard.cli.descriptions import describe_part
-    from regard.cli.formulas import render_formulas
 
-    console = open_console()
-    names = {"score": score, "bias": bias, "mask": mask, "normalizer": normalizer, "aggregate": aggregate}
-    family = find_family(score, "score")
+    family = find_family(names["score"], "score")
     if family != "score":  # the name of another part says all: it is explained with the default score
-        names |= {"score": "scaled-dot", family: score}
+        names = names | {"score": "scaled-dot", family: names["score"]}
     entries = [describe_part(family, name) for family, name in names.items()]
-    plan, cost = plan_call(names, call or CallOptions())
+    plan, cost = plan_call(names, call)
     for part in entries:
-        if part.family == "score" or part.name not in ("none", "full", "softmax", "soft"):
-            console.print(f"[bold]{part.family} {part.name}[/bold] ({part.part})")
-            for text in (part.chinese, *join_lines(render_formulas(part.text))):
-                console.print(text, markup=False)
-            console.print()
+        if part.name != PLAIN.get(part.family):
+            explain_entry(part)
+    console = open_console()
     console.print("[bold]plan[/bold]")
     console.print(plan.explain(), markup=False)
     console.print("\n[bold]cost[/bold]")
     console.print(cost.explain(), markup=False)
+
+
+def explain_entry(entry: "CatalogEntry") -> None:
+    """Print what an entry of the catalog is, in Chinese and English."""
+    from regard.cli.formulas import render_formulas
+
+    console = open_console()
+    console.print(f"[bold]{entry.family} {entry.name}[/bold] ({entry.part})")
+    for text in (entry.chinese, *join_lines(render_formulas(entry.text))):
+        console.print(text, markup=False)
+    console.print()
 
 
 def join_lines(text: str) -> list[str]:

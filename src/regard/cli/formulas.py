@@ -9,6 +9,10 @@ import re
 SYMBOLS = {
     "alpha": "α",
     "beta": "β",
+    "delta": "δ",
+    "epsilon": "ε",
+    "theta": "θ",
+    "omega": "ω",
     "phi": "φ",
     "sigma": "σ",
     "tau": "τ",
@@ -22,6 +26,12 @@ SYMBOLS = {
     "sim": "~",
     "propto": "∝",
     "cdot": "·",
+    "circ": "∘",
+    "dots": "…",
+    "ell": "ℓ",
+    "leftarrow": "←",
+    "langle": "⟨",
+    "rangle": "⟩",
     "times": "×",
     "infty": "∞",
     "lVert": "‖",
@@ -35,13 +45,14 @@ SYMBOLS = {
 }
 WORDS = ("tanh", "exp", "log", "max", "min", "cos", "sin")
 FONTS = ("operatorname", "mathrm", "mathtt", "text", "mathbf")
-TIGHT = ("lVert", "left", "textstyle")  # the blank behind these is not part of the formula
+TIGHT = ("lVert", "langle", "left", "textstyle")  # the blank behind these is not part of the formula
 LOWER = dict(zip("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True)) | {
     "β": "ᵦ",
     "φ": "ᵩ",
 }
 UPPER = dict(zip("0123456789+-=()abcdehijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "vec": "\u20d7"}
+ACCENTS |= {"overrightarrow": "\u20d7", "overleftarrow": "\u20d6"}
 GROUP = r"\{([^{}]*)\}"
 NARROW = re.compile(r"[\w.′ᵀ∞₀-ₜᵢ-ᵪ⁰-ⁿ]+")  # what needs no parentheses around it
 
@@ -62,6 +73,7 @@ def render_formula(latex: str) -> str:
     '-½ w² ‖qᵢ - kⱼ‖²'
     """
     text = latex.replace("\\_", "\0").replace("'", "′")
+    text = re.sub(r"\\begin\{bmatrix\}\s*(.*?)\s*\\end\{bmatrix\}", render_matrix, text, flags=re.DOTALL)
     text = re.sub(r"\\tfrac(\{1\}\{2\}|12)", "½", text)
     text = re.sub(r"\s*\\rVert", "‖", text)
     text = re.sub(r"\\[,;!]", "", text).replace("\\ ", " ").replace("\\|", "‖").replace("\\{", "{").replace("\\}", "}")
@@ -80,16 +92,22 @@ def replace_command(found: re.Match[str]) -> str:
         return ""
     if name in SYMBOLS:
         return SYMBOLS[name] + ("" if name in TIGHT else blank)
-    return name + blank if name in WORDS else f"\\{name}" + " " * (name in ACCENTS)
+    return name + blank if name in WORDS else f"\\{name}" + " " * (name in ACCENTS or name == "sqrt")
+
+
+def render_matrix(found: re.Match[str]) -> str:
+    """Return a matrix on one line: commas between columns, semicolons between rows."""
+    rows = (", ".join(cell.strip() for cell in row.split("&")) for row in found[1].split("\\\\"))
+    return f"[{'; '.join(rows)}]"
 
 
 def reduce_groups(text: str) -> str:
     """Resolve the innermost fractions, roots, accents, indices and exponents, then plain groups."""
-    text = re.sub(r"\\[td]?frac" + GROUP + GROUP, lambda found: f"{enclose(found[1])} / {enclose(found[2])}", text)
-    text = re.sub(r"\\sqrt" + GROUP, lambda found: "√" + enclose(found[1]), text)
-    text = re.sub(r"\\(hat|bar|tilde|vec) (?:\{(\w)\}|(\w))", lambda f: (f[2] or f[3]) + ACCENTS[f[1]], text)
+    text = re.sub(rf"\\[td]?frac{GROUP}\s*{GROUP}", lambda found: f"{enclose(found[1])} / {enclose(found[2])}", text)
+    text = re.sub(r"\\sqrt (?:" + GROUP + r"|(\w))", lambda found: "√" + enclose(found[1] or found[2]), text)
+    text = re.sub(rf"\\({'|'.join(ACCENTS)}) (?:\{{(\w)\}}|(\w))", lambda f: (f[2] or f[3]) + ACCENTS[f[1]], text)
     text = re.sub(r"([_^])(?:" + GROUP + r"|([\w+]|ᵀ))", shift, text)
-    return re.sub(r"(?<![_^}\w])" + GROUP, r"\1", text)
+    return re.sub(r"(?<![_^}\w])(?<!\}\n)" + GROUP, r"\1", text)
 
 
 def shift(found: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ def show(family: str | None = None) -> None:
     Parameters
     ----------
     family
-        Only this one: score, bias, mask, normalizer or aggregate.
+        Only this one: score, bias, mask, normalizer, aggregate, layer, encoder, decoder, search, preset or task.
     """
     from regard.cli.descriptions import describe_family, select_families
     from regard.cli.formulas import render_formulas
