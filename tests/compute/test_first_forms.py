@@ -1,24 +1,33 @@
 """Forms that people write first: lengths of queries, constants, groups of heads, masks that broadcast."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor, nn
 
+import regard
 from regard import (
     ALiBi,
     Causal,
     Dense,
     Dot,
+    Full,
     HardMonotonic,
     InputError,
     Lengths,
+    Mask,
     Monotonic,
     ScaledDot,
     Sigmoid,
+    Softmax,
+    Sparsemax,
     attend,
     masked_softmax,
 )
-from regard.layers import Rotary
+from regard.algebra.masks import Table
+from regard.layers import Attention, Rotary
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 QUERY, KEY, VALUE = (torch.randn(B, H, n, d, dtype=torch.float64) for n, d in ((L, D), (S, D), (S, E)))
@@ -38,16 +47,37 @@ def test_masked_softmax_is_softmax_over_the_first_keys(shape: tuple[int, ...], h
     torch.testing.assert_close(masked_softmax(scores), scores.softmax(-1))
 
 
-def test_lengths_of_queries_mask_attention_and_plain_lengths_say_how_to_write_them() -> None:
+@pytest.mark.parametrize("write", [Lengths, Lengths.per_query])
+def test_lengths_of_queries_mask_attention(write: Callable[[Tensor], Mask]) -> None:
     lengths, x = torch.randint(0, S + 1, (B, L)), QUERY[:, 0]
-    found = attend(x, KEY[:, 0], VALUE[:, 0], mask=Lengths.per_query(lengths)).weights.dense()
-    torch.testing.assert_close(found, masked_softmax(x @ KEY[:, 0].mT / D**0.5, lengths))
+    expected = masked_softmax(x @ KEY[:, 0].mT / D**0.5, lengths)
+    found = attend(x, KEY[:, 0], VALUE[:, 0], mask=write(lengths)).weights.dense()
+    torch.testing.assert_close(found, expected)
+    joined = attend(x, KEY[:, 0], VALUE[:, 0], mask=write(lengths) & Lengths(torch.full((B,), S))).weights.dense()
+    torch.testing.assert_close(joined, expected)
+    heads = attend(QUERY, KEY, VALUE, mask=write(lengths[:, None])).weights.dense()
+    torch.testing.assert_close(heads, masked_softmax(QUERY @ KEY.mT / D**0.5, lengths))
+
+
+def test_lengths_of_queries_beside_heads_say_how_to_write_them() -> None:
     with pytest.raises(InputError) as caught:
-        attend(x, KEY[:, 0], VALUE[:, 0], mask=Lengths(lengths))
+        attend(QUERY, KEY, VALUE, mask=Lengths(torch.ones(B, L).long()))
     assert str(caught.value) == (
-        "mask.lengths: got one for each query, (2, 5), expected one for each of (2,) sequences; "
-        "fix: write Lengths.per_query(lengths)"
+        "mask.lengths: got one for each query, (2, 5), expected one for each of (2, 3) sequences and heads; "
+        "fix: write Lengths(lengths[..., None, :])"
     )
+
+
+def test_a_layer_tells_lengths_of_queries_from_those_of_heads() -> None:
+    x, lengths = torch.randn(B, L, 6), torch.randint(1, L + 1, (B, L))
+    layer = Attention(6, heads=3)
+    found = layer.attend(x, mask=Lengths(lengths)).weights.dense()
+    allowed = torch.arange(L) < lengths[:, None, :, None]
+    assert torch.equal(found > 0, allowed.expand(B, 3, L, L))
+    by_head = layer.attend(x, mask=Lengths(lengths[:, :3])).weights.dense()
+    assert torch.equal(by_head > 0, (torch.arange(L) < lengths[:, :3, None, None]).expand(B, 3, L, L))
+    with pytest.raises(InputError, match="no doubt whether they are the 3 queries or the heads; fix"):
+        layer(x[:, :3], mask=Lengths(lengths[:, :3].clamp_max(3)))
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(5, 7), (7, 5), (5, 5)])
@@ -84,6 +114,52 @@ def test_heads_of_queries_share_the_keys_of_their_group_as_in_torch(groups: int)
     assert weights.shape == (B, 4, L, S)
     with pytest.raises(InputError, match="expected axes that broadcast"):
         attend(query[:, :3], key[:, :1].expand(-1, 2, -1, -1), value[:, :1].expand(-1, 2, -1, -1))
+
+
+MASKS = {
+    "full": Full(),
+    "causal and lengths": Causal() & Lengths(torch.tensor([[7], [2]])),
+    "table of heads": Table(torch.rand(4, L, S) < 0.7),
+    "lengths of heads": Lengths(torch.randint(0, S + 1, (B, 4))),
+    "lengths of queries": Lengths(torch.randint(0, S + 1, (B, 1, L))),
+}
+NORMALIZERS = {"sparsemax": Sparsemax(), "per head": Softmax(temperature=torch.tensor([0.5, 1.0, 2.0, 3.0]).double())}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_groups_give_what_repeated_keys_give(mask: str, normalizer: str, groups: int) -> None:
+    options = {"mask": MASKS[mask], "normalizer": NORMALIZERS[normalizer]}
+    query, key, value = (torch.randn(B, n, m, D).double() for n, m in ((4, L), (groups, S), (groups, S)))
+    output, weights = attend(query, key, value, **options)
+    key, value = (tensor.repeat_interleave(4 // groups, dim=1) for tensor in (key, value))
+    expected = attend(query, key, value, **options)
+    torch.testing.assert_close(output, expected.output)
+    torch.testing.assert_close(weights.dense(), expected.weights.dense())
+
+
+def test_heads_that_are_alike_share_keys_without_a_copy() -> None:
+    query, key = torch.randn(B, 4, L, D), torch.randn(B, 2, S, D)
+    for mask in (Full(), Causal(), Lengths(torch.tensor([[7], [2]]))):
+        assert attend(query, key, key, mask=mask).weights.call.key.numel() == key.numel()
+
+
+class GroupedModule(nn.Module):
+    """A module of somebody else, whose heads share keys."""
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        return attend(query, key, key).output
+
+
+@pytest.mark.parametrize("batch", [(), (B,)])
+def test_observed_groups_have_one_axis_of_heads(batch: tuple[int, ...]) -> None:
+    query, key = torch.randn(*batch, 4, L, D), torch.randn(*batch, 2, S, D)
+    module = GroupedModule()
+    with regard.observe(module) as recording:
+        module(query, key)
+    found = attend(query, key, key).weights.dense()
+    torch.testing.assert_close(torch.as_tensor(recording["GroupedModule"].dense()), found[0] if batch else found)
 
 
 @pytest.mark.parametrize("offset", [1.5, torch.tensor([0.5, -1.0, 2.0]).double()])

@@ -41,6 +41,14 @@ class Parts(NamedTuple):
             cast_module(score, dtype), bias, mask, cast_module(normalizer, dtype), cast_module(aggregate, dtype)
         )
 
+    @property
+    def uniform(self) -> bool:
+        """Whether all but the mask surely treats heads alike: no bias, no tensor of its own, parts that say so."""
+        terms = (self.score, self.normalizer, self.aggregate)
+        if self.bias is not None or any(term.tensors() for term in terms):
+            return False
+        return all(part.head_blind for term in terms for part in term.modules() if isinstance(part, Term))
+
     def tensors(self) -> tuple[Tensor, ...]:
         """Return every tensor of the parts that a gradient may flow to."""
         bias = () if self.bias is None else self.bias.tensors()
@@ -84,6 +92,12 @@ class AttentionCall(NamedTuple):
     dropout: float = 0.0
     seed: Tensor | None = None
     result_dtype: torch.dtype | None = None  # if it is computed in another dtype than the result has
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The lead axes that queries, keys and values broadcast to."""
+        lead: torch.Size = torch.broadcast_shapes(self.query.shape[:-2], self.key.shape[:-2], self.value.shape[:-2])
+        return lead
 
     @property
     def dtype(self) -> torch.dtype:

@@ -8,6 +8,7 @@ import torch
 from regard.algebra.aggregates import Aggregate, Soft
 from regard.algebra.biases import Bias
 from regard.algebra.masks import Causal, Full, Mask
+from regard.algebra.masks.lengths import resolve_query_lengths
 from regard.algebra.normalizers import Normalizer, Softmax
 from regard.algebra.parts import AttentionCall, NumericalHazard, Parts
 from regard.algebra.scores import Dot, ScaledDot, Score
@@ -19,7 +20,7 @@ from regard.compute.kernels.native import tensor_memory
 from regard.compute.names import resolve_names
 from regard.compute.planning import AUTO, MOST_PLANS, BackendName, Plan, plan_call
 from regard.compute.shield import FiniteInputs, shield
-from regard.compute.watchers import WATCHERS, notify_watchers
+from regard.compute.watchers import WATCHERS, notify_watchers, pause_watchers
 from regard.compute.weights import Weights
 from regard.notebook import build_bundle, render_html
 
@@ -90,16 +91,18 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     parts = Parts(score, bias, mask, normalizer, aggregate)  # type: ignore[arg-type]  # names are resolved next
     if str in (type(score), type(bias), type(mask), type(normalizer), type(aggregate)):
         parts = resolve_names(parts, query, key, value)
+    if type(parts.mask) not in (Full, Causal) and _have_one_shape(query, key, value) and isinstance(parts.mask, Mask):
+        axes = max(query.dim(), key.dim(), value.dim()) - 2
+        parts = parts._replace(mask=resolve_query_lengths(parts.mask, axes, query.shape[-2:-1].numel()))
     if isinstance(query, Tensor) and query.is_floating_point() and is_autocast_on(query.device.type):
         with torch.autocast(query.device.type, enabled=False):
             return _attend_without_autocast(parts, query, key, value, dropout, backend)
     try:
         lead, plan = check_and_plan(parts, query, key, value, dropout, backend)
     except LeadError:
-        shared = repeat_groups(query, key, value)
-        if shared is None:
+        if count_group_heads(query, key, value) < 2:
             raise
-        return attend(query, *shared, **parts._asdict(), dropout=dropout, backend=backend)
+        return _attend_by_group(parts, query, key, value, dropout, backend)
     seed = noise.draw_seed(query.device) if dropout or parts.aggregate.random else None
     call, finite, chosen = AttentionCall(parts, query, key, value, dropout, seed), None, BACKENDS[plan.backend]
     if chosen.reads_hidden_keys:
@@ -109,14 +112,32 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     return _build_result(run_plan(call, lead, plan, backend), lead, finite)
 
 
-def repeat_groups(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor] | None:
-    """Return keys and values for each head, if several heads of the query share those of a group; None if not."""
+def count_group_heads(query: Tensor, key: Tensor, value: Tensor) -> int:
+    """Return how many heads of the query share each head of the keys and values; 0 if they do not."""
     if min(query.dim(), key.dim(), value.dim()) < 3 or key.shape[-3] != value.shape[-3]:
-        return None
+        return 0
     times, rest = divmod(query.shape[-3], key.shape[-3])
-    if rest or times < 2:
-        return None
-    return key.repeat_interleave(times, dim=-3), value.repeat_interleave(times, dim=-3)
+    return 0 if rest else times
+
+
+def _attend_by_group(
+    parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: float, backend: BackendName
+) -> AttentionResult:
+    """Attend with heads that share keys: on an axis that the keys broadcast over if all heads are treated alike.
+
+    A part with a number for each head needs heads on one axis: keys and values are then repeated. So does what is
+    random, so that its numbers do not depend on how heads are laid out.
+    """
+    times, mask = count_group_heads(query, key, value), parts.mask
+    alike = parts.uniform and not any(leaf.lead[-1:] > (1,) for leaf in mask.leaves())
+    if not alike or dropout or parts.aggregate.random:
+        key, value = (tensor.repeat_interleave(times, dim=-3) for tensor in (key, value))
+        return attend(query, key, value, **parts._asdict(), dropout=dropout, backend=backend)
+    options = parts._replace(mask=mask.add_head_axis())._asdict()
+    query, key, value = query.unflatten(-3, (-1, times)), key.unsqueeze(-3), value.unsqueeze(-3)
+    with pause_watchers():
+        output, weights = attend(query, key, value, **options, backend=backend)
+    return _notify(AttentionResult(output.flatten(-4, -3), weights.merge_heads()))
 
 
 def is_autocast_on(device: str) -> bool:
@@ -170,9 +191,14 @@ def _build_result(computed: Computation, lead: tuple[int, ...], finite: FiniteIn
         log_prob = log_prob.expand(*lead, log_prob.shape[-1])
     nan_rows = None if finite is None else finite.nan_weights
     weights = Weights(computed.call, computed.result, computed.plan, log_prob, nan_rows)
+    return _notify(AttentionResult(output, weights))
+
+
+def _notify(result: AttentionResult) -> AttentionResult:
+    """Return the result after passing its weights to the watchers, which a compiled graph has not."""
     if not torch.compiler.is_compiling() and WATCHERS.get():
-        notify_watchers(weights)
-    return AttentionResult(output, weights)
+        notify_watchers(result.weights)
+    return result
 
 
 def check_and_plan(

@@ -1,5 +1,7 @@
 """Watchers receive the weights of all attention that is computed in their context (thread or task), and in no other."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
@@ -22,3 +24,16 @@ def notify_watchers(weights: Weights | Tensor) -> None:
     """Pass the weights to every watcher."""
     for watcher in WATCHERS.get():
         watcher.on_attention(weights)
+
+
+@contextmanager
+def pause_watchers() -> Iterator[None]:
+    """Show watchers nothing of what is computed inside: the whole of it is shown to them afterwards."""
+    if not WATCHERS.get():
+        yield
+        return
+    token = WATCHERS.set(())
+    try:
+        yield
+    finally:
+        WATCHERS.reset(token)

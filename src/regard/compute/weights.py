@@ -85,7 +85,7 @@ class Weights(NotebookDisplay):
     @property
     def shape(self) -> tuple[int, ...]:
         """Return (*lead, queries, keys), with the lead axes of the output, even if only values or mask have them."""
-        return (*(self._lead or self._own_lead), self._call.queries, self._call.keys)
+        return (*(self._lead or self._call.lead), self._call.queries, self._call.keys)
 
     @property
     def call(self) -> AttentionCall:
@@ -106,12 +106,6 @@ class Weights(NotebookDisplay):
     def totals(self) -> RowTotals | None:
         """Return what a fused kernel left behind; None after others."""
         return self._totals
-
-    @property
-    def _own_lead(self) -> tuple[int, ...]:
-        call = self._call
-        lead: torch.Size = torch.broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.value.shape[:-2])
-        return lead
 
     def merge_heads(self) -> "Weights":
         """Return the same with the last two lead axes as one: groups and the heads of each become heads."""
@@ -217,7 +211,7 @@ class Weights(NotebookDisplay):
         table = table[..., start:stop, :] if sequential else table
         if self._nan_rows is not None:
             table = table.masked_fill(self._nan_rows[..., start:stop, None], float("nan"))
-        return self._cast(self._reshape_lead(table.expand(*self._own_lead, *table.shape[-2:])))
+        return self._cast(self._reshape_lead(table.expand(*self._call.lead, *table.shape[-2:])))
 
     @property
     def _dtype(self) -> torch.dtype:

@@ -3,6 +3,14 @@
 from regard.layers.attention import Attention
 from regard.layers.bidirectional import AttentionFlow, CoAttention, Trilinear
 from regard.layers.blocks import DecoderBlock, DecoderBlockState, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
+from regard.layers.frequencies import (
+    DynamicNtkScaling,
+    FrequencyScaling,
+    LinearScaling,
+    Llama3Scaling,
+    NtkScaling,
+    YarnScaling,
+)
 from regard.layers.gated import GatedHeads, GatedState
 from regard.layers.hops import Hops
 from regard.layers.local import Center, LocalAttention, monotonic_window
@@ -21,17 +29,22 @@ __all__ = [
     "Coverage",
     "DecoderBlock",
     "DecoderBlockState",
+    "DynamicNtkScaling",
     "EncoderBlock",
     "FeedForward",
+    "FrequencyScaling",
     "GatedHeads",
     "GatedState",
     "HeadProjections",
     "Hops",
     "LearnedPositions",
+    "LinearScaling",
+    "Llama3Scaling",
     "LocalAttention",
     "LocationFeatures",
     "Mechanism",
     "Memory",
+    "NtkScaling",
     "PackedProjections",
     "Pooling",
     "PostNorm",
@@ -41,6 +54,7 @@ __all__ = [
     "Rotary",
     "Sinusoidal",
     "Trilinear",
+    "YarnScaling",
     "build_initial_weights",
     "coverage_loss",
     "monotonic_window",

@@ -9,7 +9,8 @@ from regard.algebra.aggregates import Aggregate
 from regard.algebra.biases import Bias
 from regard.algebra.catalog import Sizes
 from regard.algebra.masks import Full, Mask, Window
-from regard.algebra.masks.base import differs_by_head, ensure_head_axis
+from regard.algebra.masks.base import as_mask, differs_by_head, ensure_head_axis
+from regard.algebra.masks.lengths import resolve_layer_lengths
 from regard.algebra.normalizers import Normalizer
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Float, Tensor, describe
@@ -115,7 +116,7 @@ class Attention(nn.Module):
         layer's in this call. The last query has the position of the last key.
         """
         check_sequence("query", query)
-        mask = choose_mask(mask)
+        mask = self._choose_mask(mask, query)
         if source is None and content is None:
             return self.attend_self(zero_hidden(query, mask), mask=mask, mechanism=mechanism)[0]
         memory = self._as_memory(source, content, mask)
@@ -149,7 +150,7 @@ class Attention(nn.Module):
         The same numbers as `remember`, `append` and `attend`, in one matrix product. `real` allows the positions of
         the sequence that are not padding; the outputs of the others are undefined.
         """
-        mask = choose_mask(mask)
+        mask = self._choose_mask(mask, sequence)
         start: Start = 0 if before is None else self._find_start(before, mask)
         query, key, value = self.projections.project_self(zero_harmful_padding(sequence, real))
         memory = self._build_memory(key, value, real, start)
@@ -172,6 +173,13 @@ class Attention(nn.Module):
         by = _attend_by_group if self.projections.grouped and alike else _attend_by_head
         attended = by(mechanism, self.projections, query, memory, mask, dropout)
         return attended._replace(output=self.projections.merge(attended.output))
+
+    def _choose_mask(self, mask: Mask | str, query: Tensor) -> Mask:
+        """Return the mask of this name, or the one that is given, with lengths for queries told from those of heads."""
+        mask = choose_mask(mask)
+        if type(mask) is Full:
+            return mask
+        return resolve_layer_lengths(as_mask(mask), query.dim() - 2, query.shape[-2], self.projections.heads)
 
     def _as_memory(self, source: Tensor | Memory | None, content: Tensor | None, mask: Mask) -> Memory:
         """Return the memory that is given, or that of the source, of which the mask hides the padding."""

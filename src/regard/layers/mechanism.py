@@ -9,9 +9,9 @@ from regard.algebra.biases import Bias
 from regard.algebra.catalog import Sizes, build_named
 from regard.algebra.masks import Mask
 from regard.algebra.normalizers import Normalizer, Softmax
+from regard.algebra.parts import Parts
 from regard.algebra.scores import ScaledDot, Score
 from regard.algebra.shapes import Queries, Tensor, Values, WideKeys, describe
-from regard.algebra.terms import Term
 from regard.compute.attend import AttentionResult, attend
 from regard.errors import wrong_kind
 from regard.layers.memory import FULL
@@ -63,11 +63,8 @@ class Mechanism(nn.Module):
 
     @property
     def uniform(self) -> bool:
-        """Whether it surely treats all heads alike: no bias, no tensor with a number for each, parts that say so."""
-        terms = (self.score, self.normalizer, self.aggregate)
-        if self.bias is not None or any(term.tensors() for term in terms):
-            return False
-        return all(part.head_blind for term in terms for part in term.modules() if isinstance(part, Term))
+        """Whether it surely treats all heads alike."""
+        return Parts(self.score, self.bias, FULL, self.normalizer, self.aggregate).uniform
 
     def list_parts(self) -> list[str]:
         """Return the names of the parts, for messages."""

@@ -7,19 +7,9 @@ from torch import nn
 
 from regard.algebra.shapes import Float, Tensor, check_lead, describe
 from regard.errors import wrong, wrong_kind
+from regard.layers.frequencies import FrequencyScaling, LinearScaling, frequencies
 
 Start = int | Tensor  # the position of the first vector: one for all sequences, or one for each
-
-
-def frequencies(dim: int, *, base: float = 10000.0) -> Float[Tensor, " half"]:
-    r"""Return $\omega_j = b^{-2j/d}$ for $j = 0 \dots d/2 - 1$, with $b$ = `base` and $d$ = `dim`, in float64.
-
-    >>> frequencies(4, base=100.0).tolist()
-    [1.0, 0.1]
-    """
-    if dim < 2 or dim % 2:
-        raise wrong("dim", dim, "an even number, because sine and cosine come in pairs", f"use {dim + dim % 2 or 2}")
-    return base ** -(torch.arange(0, dim, 2, dtype=torch.float64) / dim)
 
 
 def sinusoids(length: int, dim: int, *, start: Start = 0, base: float = 10000.0) -> Float[Tensor, "*batch length dim"]:
@@ -123,7 +113,10 @@ class Rotary(nn.Module):
     with $\omega$ = `frequencies` of the width and $i$ counted from `start`, a number or a tensor that broadcasts to the
     lead axes. Su et al. 2021, eq. 14-15. Neighboring coordinates are paired, as there and in `rotation`; with
     `layout="halves"` the first half is paired with the second, as in Llama and GPT-NeoX. Only the first `rotated`
-    coordinates are rotated, if that is given (GPT-J, GPT-NeoX). Positions are divided by `scaling` (Chen et al. 2023).
+    coordinates are rotated, if that is given (GPT-J, GPT-NeoX).
+
+    `scaling` is for texts longer than those of the training: a number divides positions (Chen et al. 2023); see also
+    `NtkScaling`, `DynamicNtkScaling`, `YarnScaling` and `Llama3Scaling`.
 
     Lowers to: rotate in the layer, then the dot product.
 
@@ -138,16 +131,18 @@ class Rotary(nn.Module):
         base: float = 10000.0,
         layout: Literal["neighbors", "halves"] = "neighbors",
         rotated: int | None = None,
-        scaling: float = 1.0,
+        scaling: float | FrequencyScaling = 1.0,
     ) -> None:
         super().__init__()
         self.rotated = dim if rotated is None else rotated
         frequencies(self.rotated, base=base)
         if self.rotated > dim:
             raise wrong("rotated", rotated, f"at most dim={dim}", "leave it out to rotate all coordinates")
-        if not scaling > 0:
-            raise wrong("scaling", scaling, "a number above 0", "use 4.0 for texts four times as long")
-        self.dim, self.base, self.layout, self.scaling = dim, base, layout, scaling
+        self.scaling = LinearScaling(scaling) if isinstance(scaling, int | float) else scaling
+        if not isinstance(self.scaling, FrequencyScaling):
+            fix = "use 4.0 for texts four times as long, or YarnScaling(4.0, trained=…)"
+            raise wrong_kind("scaling", describe(scaling), "a number or a FrequencyScaling", fix)
+        self.dim, self.base, self.layout = dim, base, layout
 
     def forward(
         self, heads: Float[Tensor, "*lead length dim"], *, start: Start = 0, positions: Tensor | None = None
@@ -157,19 +152,32 @@ class Rotary(nn.Module):
         if heads.shape[-1] != self.dim:
             fix = f"build Rotary({heads.shape[-1]})"
             raise wrong("rotary.dim", self.dim, f"the width of one head, {heads.shape[-1]}", fix)
-        omega = frequencies(self.rotated, base=self.base) / self.scaling
-        if positions is None:
-            angles = _compute_angles(heads.shape[-2], omega, start)
-        else:
-            angles = positions[..., None].double() * omega.to(positions.device)
-        wide = torch.promote_types(heads.dtype, torch.float32)
-        cosine, sine = (table.to(device=heads.device, dtype=wide) for table in (angles.cos(), angles.sin()))
+        cosine, sine = self._compute_tables(heads, start, positions)
         turned, rest = heads.split([self.rotated, self.dim - self.rotated], dim=-1)
         pairs, axis = ((2, -1), -2) if self.layout == "halves" else ((-1, 2), -1)
         first, second = turned.unflatten(-1, pairs).unbind(axis)
         turned = torch.stack([first * cosine - second * sine, first * sine + second * cosine], dim=axis)
         turned = turned.flatten(-2).to(heads.dtype)
         return torch.cat([turned, rest], dim=-1) if rest.shape[-1] else turned
+
+    def _compute_tables(self, heads: Tensor, start: Start, positions: Tensor | None) -> list[Tensor]:
+        """Return the cosines and sines of the angles, as wide as the heads but not below float32."""
+        length = self._find_length(heads, start, positions) if self.scaling.dynamic else 0
+        omega = self.scaling.scale(self.rotated, self.base, length)
+        if positions is None:
+            angles = _compute_angles(heads.shape[-2], omega, start)
+        else:
+            angles = positions[..., None].double() * omega.to(positions.device)
+        wide = torch.promote_types(heads.dtype, torch.float32)
+        tables = (self.scaling.amplitude * table for table in (angles.cos(), angles.sin()))
+        return [table.to(device=heads.device, dtype=wide) for table in tables]
+
+    @staticmethod
+    def _find_length(heads: Tensor, start: Start, positions: Tensor | None) -> int | Tensor:
+        """Return the last position + 1 of all sequences."""
+        if positions is not None:
+            return positions.amax() + 1
+        return heads.shape[-2] + (start.amax() if isinstance(start, Tensor) else start)
 
 
 def check_start(start: Start, lead: tuple[int, ...]) -> None:

@@ -1,5 +1,6 @@
 """Masks by a number of keys: for each sequence, for each query, or as a prefix."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -7,7 +8,7 @@ import torch
 from regard.algebra.entries import list_as, make_lengths
 from regard.algebra.masks.base import Mask
 from regard.algebra.pairs import Pairs, RowBlocks
-from regard.algebra.shapes import Allowed, Bool, Integer, Tensor, check_unambiguous_lead, describe
+from regard.algebra.shapes import Allowed, Bool, Integer, Tensor, broadcasts, check_unambiguous_lead, describe
 from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong, wrong_kind
 
@@ -45,7 +46,8 @@ class LengthMask(Mask):
 class Lengths(LengthMask):
     """Only the first `lengths` keys are real; the rest is padding. A length of zero allows nothing.
 
-    One length for each sequence, `(batch,)`. If each query has its own, `(batch, queries)`, write `Lengths.per_query`.
+    One length for each sequence, `(batch,)`, or one for each of its queries, `(batch, queries)`: an axis more than the
+    tensors have before their last two is that of queries. `Lengths.per_query` says so itself.
 
     >>> Lengths(torch.tensor([1, 3])).table(1, 3).int().squeeze(1)
     tensor([[1, 0, 0],
@@ -66,8 +68,8 @@ class Lengths(LengthMask):
         return pairs.column < self.lengths[..., None, None]
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
-        if len(self.lead) == len(lead) + 1 and self.lead[-1] == queries:
-            expected, fix = f"one for each of {lead} sequences", "write Lengths.per_query(lengths)"
+        if self.lead[-1:] == (queries,) and len(self.lead) == len(lead) and not broadcasts(self.lead, lead):
+            expected, fix = f"one for each of {lead} sequences and heads", "write Lengths(lengths[..., None, :])"
             raise wrong("mask.lengths", f"one for each query, {self.lead}", expected, fix)
         LengthMask.check(self, lead, queries, keys)
 
@@ -124,6 +126,38 @@ class Prefix(LengthMask):
     def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
         causal = blocks.column <= blocks.position.amax(-1, keepdim=True)
         return causal | (blocks.column < find_max_count(self.lengths))
+
+
+def resolve_query_lengths(mask: Mask, lead: int, queries: int) -> Mask:
+    """Return the mask with those `Lengths` by query that have an axis more than the `lead` axes of the tensors."""
+    return _map_lengths(mask, lambda part: part.lengths.dim() == lead + 1 and part.lengths.shape[-1] == queries)
+
+
+def resolve_layer_lengths(mask: Mask, batch: int, queries: int, heads: int) -> Mask:
+    """Return the mask of a layer, whose `Lengths` of one more axis than the batch may be of queries or of heads.
+
+    Raise if there are as many queries as heads.
+    """
+
+    def is_by_query(part: Lengths) -> bool:
+        axes, last = part.lengths.dim(), part.lengths.shape[-1:]
+        if axes == batch + 1 and last == (queries,) and queries == heads > 1:
+            got, expected = (
+                f"{queries} behind the batch",
+                f"no doubt whether they are the {queries} queries or the heads",
+            )
+            fix = "write Lengths.per_query(lengths), or lengths[..., None].expand(-1, -1, queries) if they are heads"
+            raise wrong("mask.lengths", got, expected, fix)
+        return axes in (batch + 1, batch + 2) and last == (queries,)
+
+    return _map_lengths(mask, is_by_query)
+
+
+def _map_lengths(mask: Mask, is_by_query: Callable[[Lengths], bool]) -> Mask:
+    def change(part: Mask) -> Mask:
+        return QueryLengths(part.lengths) if isinstance(part, Lengths) and is_by_query(part) else part
+
+    return mask.map_leaves(change) if any(change(part) is not part for part in mask.leaves()) else mask
 
 
 def find_max_count(counts: Tensor) -> int:

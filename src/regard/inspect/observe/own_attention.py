@@ -39,7 +39,8 @@ def build_tensor_call(weights: Tensor, item: int) -> RowwiseCall:
 
 def build_handle_call(weights: Weights, site: nn.Module, item: int) -> ObservedCall:
     """Return the call of one `attend`."""
-    heads = count_head_axes(site, weights.shape[:-2])
+    merged = len(weights.call.lead) - len(weights.shape[:-2])  # groups and the heads of each, which are heads for sure
+    heads = max(merged, count_head_axes(site, weights.shape[:-2]))
     form = _find_dot_form(weights)
     call = None if form is None else _build_softmax_call(weights, form, heads, item)
     if call is not None:
@@ -72,8 +73,8 @@ def _find_dot_form(weights: Weights) -> DotForm | None:
 def _build_softmax_call(weights: Weights, form: DotForm, heads: int, item: int) -> SoftmaxCall | None:
     """Return the queries, keys and mask it was computed from; None if the mask is too large to be written out."""
     call = weights.call
-    lead = weights.shape[:-2]
-    batch = lead[: len(lead) - heads]
+    lead = call.lead  # which has groups and the heads of each, if `attend` has made one axis of them
+    batch = weights.shape[: len(weights.shape) - 2 - heads]
     query, key = (upcast_half(_select_item(tensor.detach(), lead, batch, item)) for tensor in (form.query, form.key))
     mask = call.parts.mask
     if type(mask) in (Full, Causal) and (call.parts.bias is None or not needs_dense_bias(call.parts, call.keys)):
