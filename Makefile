@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 DEMO_EXTRAS := plot,text
-TEST_EXTRAS := $(DEMO_EXTRAS),sklearn,web,zh,vision,audio,export,ct2,hf,docs,dev
+TEST_EXTRAS := $(DEMO_EXTRAS),sklearn,web,notebook,zh,vision,audio,export,ct2,hf,docs,dev
 
 # Two test processes with one thread each. Threads that compete for a core make small operations
 # up to 200 times slower, so raise WORKERS rather than the threads.

@@ -15,7 +15,9 @@ import pytest
 from nbconvert import HTMLExporter
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat.sign import NotebookNotary
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from regard.inspect.display.parts import TILE
 
 CELLS = [
     """import torch, regard
@@ -27,6 +29,13 @@ recording""",
     "regard.attend(*[torch.randn(2, 3, 4)] * 3)",
     'regard.view(torch.rand(1, 2, 4, 4).softmax(-1), ["The", "Ġj", "umps", "</script>"])',
 ]
+LENGTH = 4096
+LONG = f"""import torch, regard
+torch.manual_seed(0)
+model = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+with torch.no_grad(), regard.observe(model) as recording:
+    model(*[torch.randn(1, {LENGTH}, 8)] * 3)
+recording"""
 TOKEN = "journey"
 
 
@@ -37,6 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     ExecutePreprocessor(timeout=600).preprocess(notebook, {"metadata": {"path": str(folder)}})
     nbformat.write(notebook, folder / "look.ipynb")
+    long = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LONG)], metadata=notebook.metadata)
+    nbformat.write(long, folder / "long.ipynb")
     data = folder / "jupyter_data_dir"
     data.mkdir()
     NotebookNotary(data_dir=str(data)).sign(notebook)  # as if it had been run in this JupyterLab: its scripts may run
@@ -152,3 +163,51 @@ def check_converted(page: Page, saved: Path) -> None:
         if "data" in output
     ]
     assert all(sum(map(len, text)) < 200_000 for text in outputs)
+
+
+def read_weight(panel: Locator) -> tuple[int, int, float]:
+    """The query, the key and the weight in the middle of the map."""
+    panel.locator("canvas.regard-heatmap-canvas").hover()
+    readout = panel.locator(".regard-readout")
+    expect(readout).to_have_text(re.compile(r"^\d+ → \d+: 0\.\d+$"))
+    query, key, weight = re.findall(r"[\d.]+", readout.inner_text())
+    return int(query), int(key), float(weight)
+
+
+def test_a_long_recording_comes_from_the_kernel_by_tiles(browser: Browser, lab: str) -> None:
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, locale="en-US")
+    context.set_default_timeout(240_000)
+    expect.set_options(timeout=240_000)
+    page = context.new_page()
+    errors: list[str] = []
+    asked: list[str] = []
+    answers: list[int] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: answers.append(len(data))))
+    page.goto(f"{lab}/lab/tree/long.ipynb?token={TOKEN}&reset")
+    page.on("request", lambda request: asked.append(request.url))
+    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+    page.keyboard.press("Shift+Enter")
+    panel = page.locator(".regard-output[data-kernel=yes]")
+    expect(panel.locator(".regard-foot")).to_contain_text("from the kernel")
+    space: dict[str, Any] = {}
+    exec(LONG, space)
+    weights = space["recording"]["MultiheadAttention"].dense().mean(0)
+    places = [read_weight(panel)]
+    before = sum(answers)
+    for _ in range(6):
+        panel.get_by_role("button", name="Zoom in").click()
+    places.append(read_weight(panel))
+    page.wait_for_timeout(500)
+    assert sum(answers) - before > TILE**2 * 4  # finer tiles
+    page.mouse.down()
+    page.mouse.move(500, 500, steps=5)
+    page.mouse.up()
+    places.append(read_weight(panel))
+    assert places[0] == places[1] != places[2]  # zoomed about the middle, then moved
+    for query, key, weight in places:
+        assert weight == pytest.approx(float(weights[query, key]), rel=1e-5)
+    assert errors == []
+    assert [url for url in asked if not url.startswith((lab, "data:", "blob:"))] == []
+    assert max(answers) < 2_500_000  # the cell itself is bounded
+    context.close()

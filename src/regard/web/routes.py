@@ -15,8 +15,7 @@ from starlette.staticfiles import StaticFiles
 from regard.datasets.bounds import get_bound
 from regard.inspect.display import parts
 from regard.inspect.display.fields import Fields
-from regard.inspect.recording import Recording
-from regard.inspect.recording.attention_map import InterruptCheck
+from regard.inspect.display.parts import PartReader
 from regard.inspect.recording.file import read_recording
 from regard.tasks.prediction import Prediction
 from regard.web.bodies import UNIVERSAL, read_body, read_fields, read_query
@@ -35,7 +34,6 @@ STATIC = Path(__file__).parent / "static"
 FRESH = {"Cache-Control": "no-cache"}  # asked for again each time, so that a new version is used at once
 CACHED = {"Cache-Control": "private, max-age=3600"}  # what has this name never changes
 SHOWN_VALUES = ("text", "question", "shares", "notes", "begin", "facts", "probability")  # of a prediction, for the page
-PartReader = Callable[[Fields, Recording, InterruptCheck], Any]  # computes a part of a recording
 
 
 class Routes:
@@ -227,7 +225,9 @@ class Routes:
         name = request.path_params["name"]
         return await self.workers.run(lambda ticket: self.answer_summary(name, ticket))
 
-    async def answer_part(self, request: Request, part: PartReader, respond: Callable[[Any], Response]) -> Response:
+    async def answer_part(
+        self, request: Request, part: parts.PartReader, respond: Callable[[Any], Response]
+    ) -> Response:
         """Answer with a part of a recording, computed and encoded beside the event loop."""
         name, fields = request.path_params["name"], read_query(request)
 

@@ -5,14 +5,18 @@ import re
 import subprocess
 import sys
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from regard import AttentionResult, attend, view
 from regard.errors import InputError, KindError
 from regard.inspect.display.cell import BUDGET, render_cell
+from regard.inspect.display.kernel_link import MOST, KernelLink
+from regard.inspect.display.parts import read_part
 from regard.inspect.display.subjects import build_chapter
 from regard.inspect.recording import DenseMap, Recording
 from regard.tasks.prediction import LabeledWeights, Prediction
@@ -55,6 +59,8 @@ def test_a_notebook_shows_it_by_itself(name: str) -> None:
     assert set(re.findall(r"https?://[\w./]+", page)) <= {"http://www.w3.org/2000/svg"}  # a name, not an address
     bundle = subject._repr_mimebundle_()
     assert bundle["text/html"] == page
+    picture = ElementTree.fromstring(bundle["image/svg+xml"])  # for what shows no scripts, such as GitHub
+    assert {element.tag.rpartition("}")[2] for element in picture.iter()} == {"svg", "rect", "text", "image"}
     assert "\n" not in bundle["text/plain"] or name == "prediction"
 
 
@@ -135,3 +141,55 @@ def test_weights_need_no_picture_library() -> None:
 import torch, regard; print(len(regard.Recording.from_weights({'a': torch.eye(3)})._repr_html_()) > 0)"""
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "True"
+
+
+def read_kernel_links(code: str, without: str = "") -> list[str]:
+    """Which cells of a kernel can ask it for more, by the names in them; `without` a package."""
+    script = f"""import sys
+if {without!r}: sys.modules[{without!r}] = None
+import re, torch, regard, IPython
+from regard.inspect.display import cell
+from types import SimpleNamespace
+IPython.get_ipython = lambda: SimpleNamespace(kernel=None)
+for page in map(cell.render_cell, {code}):
+    print(re.search('"kernel":(null|"[^"]+")', page)[1] if '"kernel":' in page else "whole")"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return run.stdout.split()
+
+
+def test_only_what_a_cell_cannot_hold_is_asked_of_the_kernel() -> None:
+    small, long = "torch.eye(5)", "torch.eye(600)"
+    found = read_kernel_links(f"[{small}, {long}, {long}]")
+    assert found[0] == "whole"
+    assert len(set(found)) == 3
+    assert "null" not in found
+    assert read_kernel_links(f"[{small}, {long}]", without="anywidget") == ["whole", "null"]
+
+
+def test_a_kernel_answers_in_bytes_or_says_why_not() -> None:
+    recording = Recording.from_weights({"a": weights(H, L, S)}, queries=list("abcde"), keys=list("1234567"))
+    summary = json.loads(read_part(recording, "summary", {}))
+    assert summary["sites"][0] | {"measures": None} == {
+        "name": "a", "heads": H, "rows": L, "columns": S, "kind": "whole", "whole": True, "labelled": True,
+        "measures": None, "across": True,
+    }  # fmt: skip
+    assert json.loads(read_part(recording, "labels", {"site": 0})) == {
+        "rows": list("abcde"),
+        "columns": list("1234567"),
+    }
+    tile = {"site": 0, "head": 1, "up": 0, "across": 1, "row": 0, "column": 0}
+    found = torch.frombuffer(bytearray(read_part(recording, "tile", tile)), dtype=torch.float32).view(L, 4)
+    table = F.pad(recording["a"].dense()[1], (0, 1))  # of 7 keys, the last has a cell of its own
+    assert found.equal(table.view(L, 4, 2).amax(-1))
+    with pytest.raises(InputError, match=r"^part: got 'all', expected one of summary, labels, bundle, "):
+        read_part(recording, "all", {})
+    with pytest.raises(InputError, match=r"^site: got 1, expected a whole number from 0 to 0; fix: use 0$"):
+        read_part(recording, "labels", {"site": 1})
+
+
+def test_links_are_few() -> None:
+    """Each keeps its recording, and notebooks run cells again and again."""
+    links = [KernelLink(Recording.from_weights({"a": weights(L, S)})) for _ in range(MOST + 2)]
+    assert list(KernelLink.links) == links[2:]
+    assert [link.comm is None for link in links] == [True, True] + MOST * [False]
+    KernelLink.links.clear()

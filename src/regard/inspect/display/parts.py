@@ -5,11 +5,13 @@ These are its sites, small tables as a whole, and large ones by tiles.
 
 import json
 import math
+from collections.abc import Callable, Mapping
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from regard.datasets.bounds import get_bound
 from regard.errors import wrong
 from regard.inspect.display.fields import Fields
 from regard.inspect.measure import profile_heads
@@ -19,6 +21,21 @@ from regard.inspect.recording.attention_map import InterruptCheck, never_interru
 TILE = 256  # cells of a side; SIZE of static/source.js is the same number, which a test compares
 LEVELS = 24  # a cell is at most 2^24 weights wide
 LABEL = 200  # characters of a label on its way to the page
+CELLS = get_bound("store", "cells")  # weights that are sent as one table, unless a server has another limit
+PartReader = Callable[[Fields, Recording, InterruptCheck], Tensor | bytes | Mapping[str, object]]
+
+
+def read_part(recording: Recording, part: str, values: Mapping[str, object]) -> bytes:
+    """Return a part of a recording as bytes, JSON or numbers, as a kernel answers; a server has its routes."""
+    reader = READERS.get(part)
+    if reader is None:
+        raise wrong("part", repr(part[:40]), f"one of {', '.join(READERS)}", "ask as the panel does")
+    fields = Fields(values)
+    found = reader(fields, recording, never_interrupt)
+    fields.finish()
+    if isinstance(found, Tensor):
+        return to_bytes(found)
+    return found if isinstance(found, bytes) else json.dumps(found, ensure_ascii=False).encode()
 
 
 def list_sites(
@@ -46,6 +63,11 @@ def is_small(attention: AttentionMap, cells: int) -> bool:
     return not isinstance(attention, Sketch) and math.prod(attention.shape) <= cells
 
 
+def summarize_recording(fields: Fields, recording: Recording, check_interrupt: InterruptCheck) -> dict[str, object]:
+    """Return the sites and notes of a recording."""
+    return {"sites": list_sites(recording, CELLS, check_interrupt), "notes": recording.notes}
+
+
 def take_site(fields: Fields, recording: Recording) -> tuple[str, AttentionMap]:
     """Return a site by its number."""
     if not len(recording):
@@ -70,7 +92,7 @@ def get_labels(fields: Fields, recording: Recording, check_interrupt: InterruptC
     return {"rows": [text[:LABEL] for text in labels.queries], "columns": [text[:LABEL] for text in labels.keys]}
 
 
-def get_bundle(fields: Fields, recording: Recording, check_interrupt: InterruptCheck, cells: int) -> bytes:
+def get_bundle(fields: Fields, recording: Recording, check_interrupt: InterruptCheck, cells: int = CELLS) -> bytes:
     """Return labels and weights of all small sites at once, of at most `cells` weights together.
 
     The length of a text in JSON (four bytes, the lowest first), the text, and behind it the weights as `to_bytes` has
@@ -95,7 +117,7 @@ def get_bundle(fields: Fields, recording: Recording, check_interrupt: InterruptC
     return len(head).to_bytes(4, "little") + head + b"".join(tables)
 
 
-def get_table(fields: Fields, recording: Recording, check_interrupt: InterruptCheck, cells: int) -> Tensor:
+def get_table(fields: Fields, recording: Recording, check_interrupt: InterruptCheck, cells: int = CELLS) -> Tensor:
     """Return all weights of a small site, (heads, queries, keys)."""
     _, attention = take_site(fields, recording)
     if not is_small(attention, cells):
@@ -110,11 +132,28 @@ def get_tile(fields: Fields, recording: Recording, check_interrupt: InterruptChe
     up, across = fields.take_integer("up", 0, LEVELS), fields.take_integer("across", 0, LEVELS)
     rows = take_slice(fields, "row", up, attention.queries)
     columns = take_slice(fields, "column", across, attention.keys)
-    size = count_cells(rows, up), count_cells(columns, across)
-    tile = attention.downsample(head, rows, columns, size=size, how="max", check_interrupt=check_interrupt).float()
-    if tuple(tile.shape) != size:  # an overview has no finer cells: each is shown as many
-        tile = F.interpolate(tile[None, None], size=size, mode="nearest")[0, 0]
-    return tile
+    bands = []
+    for band in split_slice(rows, up):
+        crops = [
+            (band, part, (count_cells(band, up), count_cells(part, across))) for part in split_slice(columns, across)
+        ]
+        bands.append(torch.cat([pool_crop(attention, head, *crop, check_interrupt) for crop in crops], 1))
+    return torch.cat(bands)
+
+
+def pool_crop(
+    attention: AttentionMap,
+    head: int | None,
+    rows: slice,
+    columns: slice,
+    size: tuple[int, int],
+    check_interrupt: InterruptCheck,
+) -> Tensor:
+    """Return the largest weight in each of `size` cells of a part of an attention."""
+    crop = attention.downsample(head, rows, columns, size=size, how="max", check_interrupt=check_interrupt).float()
+    if tuple(crop.shape) != size:  # an overview has no finer cells: each is shown as many
+        crop = F.interpolate(crop[None, None], size=size, mode="nearest")[0, 0]
+    return crop
 
 
 def take_slice(fields: Fields, name: str, level: int, length: int) -> slice:
@@ -122,6 +161,16 @@ def take_slice(fields: Fields, name: str, level: int, length: int) -> slice:
     step = TILE * 2**level
     start = fields.take_integer(name, 0, (length - 1) // step) * step
     return slice(start, min(length, start + step))
+
+
+def split_slice(part: slice, level: int) -> list[slice]:
+    """Return the part of an axis that fills whole cells of 2^level positions, and the rest, for a cell that is smaller.
+
+    >>> split_slice(slice(8, 15), 1), split_slice(slice(0, 3), 2), split_slice(slice(0, 8), 2)
+    ([slice(8, 14, None), slice(14, 15, None)], [slice(0, 3, None)], [slice(0, 8, None)])
+    """
+    edge = part.stop - (part.stop - part.start) % 2**level
+    return [one for one in (slice(part.start, edge), slice(edge, part.stop)) if one.start < one.stop]
 
 
 def count_cells(part: slice, level: int) -> int:
@@ -154,3 +203,14 @@ def to_bytes(values: Tensor) -> bytes:
     """Return numbers as the page reads them: float32, row by row, lowest byte first."""
     content: bytes = values.detach().to(torch.float32).contiguous().numpy().astype("<f4").tobytes()
     return content
+
+
+READERS: Mapping[str, PartReader] = {
+    "summary": summarize_recording,
+    "labels": get_labels,
+    "bundle": get_bundle,
+    "table": get_table,
+    "tile": get_tile,
+    "rows": find_row_maxima,
+    "weight": get_weight,
+}

@@ -1,6 +1,5 @@
 """A still picture of a report, for places where no script runs: one map with its tokens, and all heads small."""
 
-import base64
 import html
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +23,7 @@ Table = Float32[np.ndarray, "head row column"]
 
 
 def draw_picture(contents: dict[str, Any]) -> str:
-    """Return an SVG, as a data URL, of the first chapter of what `build_contents` returns."""
+    """Return an SVG of the first chapter of what `build_contents` returns."""
     sites = contents["chapters"][0]["sites"]
     chosen = sites[find_first_site(sites)]
     table = read_table(contents, chosen)
@@ -38,8 +37,7 @@ def draw_picture(contents: dict[str, Any]) -> str:
     text = f"<text x='4' y='15' font-weight='600'>{html.escape(shorten(title, 60))}</text>"
     size = f"width='{width + 8}' height='{height + 8}'"
     frame = f"<svg xmlns='http://www.w3.org/2000/svg' {size} {FONT}><rect width='100%' height='100%' fill='#fff'/>"
-    svg = f"{frame}{text}{''.join(parts)}</svg>"
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+    return f"{frame}{text}{''.join(parts)}</svg>"
 
 
 def find_first_site(sites: list[dict[str, Any]]) -> int:

@@ -1,13 +1,12 @@
 """Show attention wherever Python runs: in the cell of a notebook, else in the browser."""
 
-import sys
 import tempfile
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
 from regard.errors import wrong
-from regard.inspect.display.cell import Language, describe_subject, is_terminal, render_chapters
+from regard.inspect.display.cell import Language, describe_subject, in_notebook, render_chapters
 from regard.inspect.display.subjects import build_chapter
 from regard.inspect.draw.report import render_report, save_report
 
@@ -33,14 +32,8 @@ def view(
         return
     from IPython.display import display
 
-    bundle = {"text/plain": describe_subject(subject), "text/html": render_chapters([chapter], title, language)}
+    bundle = {"text/plain": describe_subject(subject), **render_chapters([chapter], title, language)}
     display(bundle, raw=True)  # type: ignore[no-untyped-call]
-
-
-def in_notebook() -> bool:
-    """Return whether this is the kernel of a notebook."""
-    module = sys.modules.get("IPython")
-    return module is not None and module.get_ipython() is not None and not is_terminal()
 
 
 def open_report(page: str) -> None:

@@ -16,10 +16,12 @@ import { addWords, chooseLanguage, createFormatter } from "./words.js";
 addWords({
   en: {
     exactAll: "Weights are exact: every digit of float32.",
+    exactKernel: "Weights come from the kernel: every digit of float32.",
     exactBits: "Weights are rounded to {digits} significant digits to keep this file small.",
   },
   zh: {
     exactAll: "权重精确：保留 float32 的每一位。",
+    exactKernel: "权重来自内核：保留 float32 的每一位。",
     exactBits: "为了缩小文件，权重保留 {digits} 位有效数字。",
   },
 });
@@ -69,6 +71,14 @@ class ChapterView {
     await this.panel.show(this.sites.get(place), { beside: chapters[place].beside });
   }
 
+  /** Shows sites of elsewhere in place of the first chapter's, { sites, notes }; undefined: its own again. */
+  async replaceSites(others) {
+    this.others = others;
+    if (others) this.sites.set(0, others.sites);
+    else this.sites.delete(0);
+    await this.choose({ place: 0 });
+  }
+
   render() {
     const say = createFormatter(this.language);
     const { chapters } = this.recording;
@@ -82,10 +92,11 @@ class ChapterView {
   }
 
   renderFoot(say) {
-    const { exact, notes, made } = this.recording;
+    const { exact, made } = this.recording;
+    const { notes } = this.others ?? this.recording;
     const digits = Math.floor((exact + 1) * Math.log10(2));
-    const said = exact >= 23 ? say("exactAll") : say("exactBits", { digits });
-    const [rows, columns] = this.panel.site.step;
+    const said = this.others ? say("exactKernel") : exact >= 23 ? say("exactAll") : say("exactBits", { digits });
+    const [rows, columns] = this.panel.site.step ?? [1, 1];
     const step = rows > 1 || columns > 1 ? [say("pooled", { rows, columns })] : [];
     this.foot.replaceChildren(...[said, ...step, ...notes, made].map((text) => make("p", { textContent: text })));
   }

@@ -4,6 +4,8 @@
 import { createChapterView } from "./chapters.js";
 import { make } from "./controls.js";
 import { createHostTheme } from "./host.js";
+import { onKernel } from "./kernel.js";
+import { loadServedSites } from "./served.js";
 
 const output = document.currentScript?.parentElement ?? document.querySelector(".regard-output:not([data-ready])");
 
@@ -19,6 +21,15 @@ async function start() {
   view = await createChapterView(place, recording, { language: recording.language ?? undefined, dark: theme.isDark });
   output.querySelector("img")?.remove();
   output.dataset.ready = "yes";
+  if (recording.kernel) followKernel(view, recording.kernel);
+}
+
+/** What was pooled to keep the cell small comes whole, by tiles, while the kernel is there. */
+function followKernel(view, name) {
+  onKernel(name, async (ask) => {
+    await view.replaceSites(ask && await loadServedSites(ask));
+    output.dataset.kernel = ask ? "yes" : "gone";
+  });
 }
 
 if (output && !output.dataset.ready) {

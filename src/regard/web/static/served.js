@@ -10,6 +10,12 @@ export function createServedSites(sites, ask) {
   return sites.map((site, place) => createServedSite(ask, site, place, bundle));
 }
 
+/** All sites of a recording that a kernel has: { sites, notes }. */
+export async function loadServedSites(ask) {
+  const { sites, notes } = await askJson(ask, "summary", {});
+  return { sites: createServedSites(sites, ask), notes };
+}
+
 async function askNumbers(ask, part, values) {
   return new Float32Array(await ask(part, values));
 }
