@@ -1,9 +1,9 @@
 """Run the code of the site's pages, and put what it prints and draws below it.
 
 A page is written twice, in docs/en and docs/zh. The code stands in the English one, as fenced `python` blocks that run
-one after another in one namespace. If a block bound the name `figure`, `![caption](figure)` below it shows what was
-drawn. The Chinese page shows the same block with `{{ code 1 }}`. Outcomes are kept in build/docs/cache under a name
-made from the code and from all of src, so that only what could have changed runs again.
+one after another in one namespace, in an empty folder. If a block bound the name `figure`, `![caption](figure)` below
+it shows what was drawn. The Chinese page shows the same block with `{{ code 1 }}`. Outcomes are kept in
+build/docs/cache under a name made from the code and from all of src, so that only what could have changed runs again.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import io
 import json
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -70,7 +71,8 @@ def run_page(name: str, source: str) -> list[Outcome]:
     folder = CACHE / key
     if not (folder / "outcomes.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        outcomes = list(run_blocks(name, blocks, folder))
+        with tempfile.TemporaryDirectory(prefix="regard-page-") as empty, contextlib.chdir(empty):
+            outcomes = list(run_blocks(name, blocks, folder))
         (folder / "outcomes.json").write_text(json.dumps(outcomes), encoding="utf-8")
     kept = json.loads((folder / "outcomes.json").read_text(encoding="utf-8"))
     return [Outcome(printed, figure and str(folder / figure)) for printed, figure in kept]

@@ -4,11 +4,15 @@ Written pages (docs/en, docs/zh) with their code run, recorded pages (docs/*.md)
 module go to build/docs/pages; mkdocs turns them into HTML, which is searched for requests to other hosts.
 """
 
+import multiprocessing
+import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -95,10 +99,9 @@ def make_pages() -> str:
     """Write all sources of the site, and return how many there are of what."""
     pages.compare_languages()
     shutil.rmtree(MADE, ignore_errors=True)
-    source, blocks, figures, words = pages.compute_source_digest(), 0, 0, 0
-    for name in pages.list_pages("en"):
+    blocks, figures, words = 0, 0, 0
+    for name, outcomes in run_pages():
         english, chinese = pages.read_page("en", name), pages.read_page("zh", name)
-        outcomes = pages.run_page(name, source)
         folders = [(MADE / language / name).parent for language in ("en", "zh")]
         texts = (
             pages.render_english(name, english, outcomes, folders[0]),
@@ -114,6 +117,15 @@ def make_pages() -> str:
     copy_records()
     write_reference()
     return f"{len(pages.list_pages('en'))} pages in two languages, {words} words, {blocks} blocks, {figures} figures"
+
+
+def run_pages() -> list[tuple[str, list[pages.Outcome]]]:
+    """Return the outcomes of every page; pages run side by side, those of tasks, which train a model, first."""
+    names = sorted(pages.list_pages("en"), key=lambda name: not name.startswith("tasks/"))
+    run = partial(pages.run_page, source=pages.compute_source_digest())
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 4), mp_context=spawn) as pool:
+        return list(zip(names, pool.map(run, names), strict=True))
 
 
 def copy_records() -> None:

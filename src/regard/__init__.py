@@ -29,6 +29,7 @@ _OTHERS = {
     "make_plan": "compute.planning",
     "masked_softmax": "compute.masked_softmax",
     "observe": "inspect.observe",
+    "train": "tasks.loading",
     "view": "inspect.display",
 }
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from regard.inspect.observe import observe as observe
     from regard.inspect.recording import Recording as Recording
     from regard.tasks.loading import load as load
+    from regard.tasks.loading import train as train
 else:
 
     def __getattr__(name: str) -> object:

@@ -52,14 +52,17 @@ def test_the_chinese_page_shows_every_block_and_picture(name: str) -> None:
     assert len(re.findall(r"[\u4e00-\u9fff]", chinese)) > 100
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("ideas/")])
-def test_a_page_of_an_idea_is_complete(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("ideas/", "tasks/"))])
+def test_a_page_of_an_idea_or_task_is_complete(name: str) -> None:
     text = pages.read_page("en", name)
     assert "$" in text
     assert pages.FIGURE.search(text)
     assert "```console\n$ regard " in text
     for heading in ("## Full size", "## References"):
         assert heading in text
+    if name.startswith("tasks/"):
+        assert "## Change and watch" in text
+        assert "{{ table tasks-" in text
 
 
 def test_what_a_block_prints_and_draws_is_shown_below_it(tmp_path: Path) -> None:
