@@ -161,6 +161,10 @@ def test_photographs_of_a_folder_are_captioned(regard: Regard, folder: Path) -> 
     done = regard("train", "captioning", folder, "--folder", "run", *(f"--{k}={v}" for k, v in fields.items()))
     assert done.code == 0, done.errors
     assert json.loads(regard("evaluate", "run", "--json").output)["test"]["items"] == 2
+    whole = folder.parent / "other"
+    shutil.copytree(folder / "images", whole / "images")
+    (whole / "captions.tsv").write_text("".join(f"{number}.jpg\tA photo .\n" for number in range(12)))
+    assert json.loads(regard("evaluate", "run", whole, "--json").output)["other"]["items"] == 12
     told = regard("caption", folder / "images/10.jpg", "--run", "run")
     assert told.code == 0, told.errors
     assert set(told.output.split()) <= {"a", "dark", "light", "photo"}

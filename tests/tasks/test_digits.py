@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,8 @@ from regard.models import count_parameters
 from regard.tasks import import_task
 from regard.tasks.data.gray_images import FILES, load_digit_images, read_idx_folder
 from regard.tasks.digits.config import KINDS
+from regard.tasks.digits.folder import convert_photo, read_image_folder
 from regard.tasks.digits.model import jitter
-from regard.tasks.digits.predictor import convert_photo
 from regard.tasks.images import open_photo
 
 Regard = Callable[..., Any]
@@ -46,6 +47,31 @@ def test_a_picture_of_ones_own_is_read_whichever_of_ink_and_paper_is_lighter(reg
     assert Path("seen.png").read_bytes().startswith(b"\x89PNG")
     refused = regard("predict", "run", "none.png")
     assert refused == (2, "", "regard: photo: got no file none.png, expected an image; fix: check the path\n")
+
+
+def test_folders_named_for_digits_are_read_trained_on_and_predicted(regard: Regard, tmp_path: Path) -> None:
+    pictures, classes = load_digit_images(1).test
+    for number in range(40):
+        folder = tmp_path / "own" / str(int(classes[number]))
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = (255 * (1 - pictures[number])).round().byte().numpy()
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+        (folder / "notes.txt").write_text("not an image")
+    found = read_image_folder(tmp_path / "own")
+    assert (len(found.training[0]), len(found.test[0])) == (36, 4)
+    assert found.training[0].shape[1:] == (28, 28)
+    assert sorted(torch.cat([found.training[1], found.test[1]]).tolist()) == sorted(classes[:40].tolist())
+    done = regard("train", "digits", str(tmp_path / "own"), "--folder", "run", "--stop.steps", "2")
+    assert (done.code, done.errors) == (0, "")
+    assert json.loads(regard("evaluate", "run", str(tmp_path / "own"), "--json").output)["test"]["items"] == 4
+    shutil.copytree(tmp_path / "own", tmp_path / "others")
+    assert json.loads(regard("evaluate", "run", str(tmp_path / "others"), "--json").output)["others"]["items"] == 40
+    (tmp_path / "empty" / "7").mkdir(parents=True)
+    refused = regard("train", "digits", str(tmp_path / "empty"), "--folder", "none")
+    assert refused.errors == (
+        "regard: data: got 0 images in the folders 0 to 9, expected at least 5; "
+        "fix: put images such as empty/7/photo.png there\n"
+    )
 
 
 @pytest.mark.parametrize("side", [8, 28])

@@ -1,6 +1,7 @@
 """Questions about images by command: three ways to look, and what can be wrong."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,16 @@ def test_answers_about_scenes_are_those_of_the_groups(language: SceneLanguage) -
     shape = language.ask_shape.format(color=language.colors["red"])
     assert (shape, language.shapes["circle"]) in asked
     assert {answer for _, answer in asked} >= set(language.presence)
+
+
+def test_another_folder_without_splits_is_measured_whole(regard: Regard, folder: Path) -> None:
+    trained = regard("train", "vqa", folder / "train", "--folder", "run", *flags(SMALL | {"stop.steps": 1}))
+    assert trained.code == 0, trained.errors
+    items = [json.loads(regard("evaluate", "run", *data, "--json").output) for data in ((), (folder / "train",))]
+    assert [one["test"]["items"] for one in items] == [4, 4]  # of the run's own data, what it held out
+    assert json.loads(regard("evaluate", "run", folder / "test", "--json").output)["test"]["items"] == 20
+    shutil.move(folder / "test", folder / "other")
+    assert json.loads(regard("evaluate", "run", folder / "other", "--json").output)["other"]["items"] == 20
 
 
 def test_a_folder_without_splits_holds_out_a_tenth_each(folder: Path) -> None:

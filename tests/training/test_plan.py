@@ -36,6 +36,19 @@ def test_who_names_an_end_means_it(tmp_path: Path) -> None:
     assert (warm.stop.steps, warm.schedule.warmup, warm.every.evaluate) == (100, 10, 9)
 
 
+def test_a_warm_up_longer_than_the_run_is_shortened_unless_it_is_named(tmp_path: Path) -> None:
+    def find_warmup(**values: str) -> int:
+        return int(build(tmp_path / "few.csv", 60, **values).config.training.schedule.warmup)
+
+    usual = find_warmup(**{"stop.steps": "5000"})
+    assert usual > 7
+    assert find_warmup(**{"stop.steps": str(usual)}) == usual // 10
+    assert find_warmup(**{"stop.steps": str(usual + 1)}) == usual
+    assert find_warmup(**{"stop.epochs": "3"}) == 0
+    assert find_warmup(**{"stop.steps": "7", "schedule.warmup": "20"}) == 20
+    assert find_warmup(**{"stop.least": "100", "schedule.warmup": "20"}) == 20
+
+
 def test_the_plan_says_the_steps_and_the_time(tmp_path: Path) -> None:
     task = build(tmp_path / "few.csv", 60)
     assert describe_plan(task, task.config).startswith("600 steps, about ")

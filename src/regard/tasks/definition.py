@@ -59,6 +59,8 @@ class TaskDefinition(ABC, Generic[Config]):
         training = replace(base.training, folder=Path("runs") / folder)
         if any(f"training.stop.{limit}" in values for limit in ("steps", "epochs")):
             training = replace(training, stop=replace(training.stop, least=None))  # who names an end means it
+        if "training.schedule.warmup" in values:
+            training = replace(training, schedule=replace(training.schedule, fixed=True))
         base = replace(base, training=training)
         config: Config = configure(base, None, values)
         return config

@@ -29,12 +29,19 @@ def fit_training(settings: Training, task: Task[Any]) -> Training:
     The epochs of a preset are meant for thousands of items. A few items in a batch or two would be trained on for fewer
     steps than the warm-up takes; the warm-up and the evaluations follow the number of steps.
     """
-    least, stop = settings.stop.least, replace(settings.stop, least=None)
-    if least is None or count_planned_steps(task, settings, DataShare()) >= least:
-        return replace(settings, stop=stop)
-    schedule = replace(settings.schedule, warmup=min(settings.schedule.warmup, least // WARMUP))
+    least, planned = settings.stop.least, count_planned_steps(task, settings, DataShare())
+    settings = replace(settings, stop=replace(settings.stop, least=None))
+    if least is None or planned >= least:
+        return settings if planned > settings.schedule.warmup else shorten_warmup(settings, planned)
     every = replace(settings.every, evaluate=settings.every.evaluate or max(1, least // EVALUATIONS))
-    return replace(settings, stop=replace(stop, steps=least, epochs=None), schedule=schedule, every=every)
+    stop = replace(settings.stop, steps=least, epochs=None)
+    return shorten_warmup(replace(settings, stop=stop, every=every), least)
+
+
+def shorten_warmup(settings: Training, steps: int) -> Training:
+    """Return settings whose warm-up takes at most a tenth of the steps, unless somebody has named it."""
+    warmup = settings.schedule.warmup if settings.schedule.fixed else min(settings.schedule.warmup, steps // WARMUP)
+    return replace(settings, schedule=replace(settings.schedule, warmup=warmup))
 
 
 def describe_plan(task: Task[Any], config: RunConfig) -> str:
@@ -52,12 +59,13 @@ def time_step(task: Task[Any], config: RunConfig) -> float:
     """Return the seconds that a model of its own needs for one batch, forward and backward."""
     batches = task.epoch(0, DataShare())
     model = build_within_memory(task.model, config)
-    taken = 0.0
-    for batch in (batches[0], batches[len(batches) // 2]):  # the first also pays for what is compiled and allocated
+    taken = []
+    for batch in (batches[0], *2 * [batches[len(batches) // 2]]):
         begun = time.perf_counter()
         task.loss(model, batch).total.backward()
-        taken = time.perf_counter() - begun
-    return taken * config.training.optimizer.accumulate
+        taken.append(time.perf_counter() - begun)
+    # The first also pays for what is compiled and allocated; the shorter of the others for what else the machine does.
+    return min(taken[1:]) * config.training.optimizer.accumulate
 
 
 def format_duration(seconds: float) -> str:

@@ -32,6 +32,7 @@ class Schedule(CheckedConfig):
 
     shape: ScheduleShape = "inverse-square-root"
     warmup: Natural = 400  # steps
+    fixed: bool = False  # whether a warm-up that is longer than the run stays so; true if it is named
     floor: Floor = 0.0  # where the cosine ends, as a fraction of the peak
 
 

@@ -37,6 +37,12 @@ def read_captions(folder: Path, pictures: ImageFiles, cut: WordCut = "character"
     return table
 
 
+def names_splits(folder: Path) -> bool:
+    """Return whether the files of a folder say which images are for tests."""
+    path = next((folder / name for name in TABLES if (folder / name).exists()), None)
+    return path is None or all(parse_line(line, path.name)[0] for line in read_lines(path) if line)
+
+
 def read_table(path: Path, cut: WordCut = "character") -> Table:
     """Read a table. Its lines name their splits, so that all who use the data compare the same, or none does."""
     table: dict[str, dict[str, tuple[str, ...]]] = {"train": {}, "validation": {}, "test": {}}

@@ -13,7 +13,7 @@ import torch
 from regard.algebra.shapes import Tensor
 from regard.datasets import DATASETS_BY_NAME, find_data
 from regard.errors import wrong
-from regard.tasks.captioning.captions import Table, find_file, read_captions
+from regard.tasks.captioning.captions import Table, find_file, names_splits, read_captions
 from regard.tasks.captioning.config import CaptioningData
 from regard.tasks.data.fingerprints import digest
 from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
@@ -204,17 +204,30 @@ class PhotoDataset(CaptioningDataset):
     def tests(self) -> Mapping[str, CaptionedImages]:
         return {"test": self.load_split("test")}
 
+    @property
+    def has_splits(self) -> bool:
+        """Whether the folder says itself what is for tests."""
+        return names_splits(self.folder)
+
+    def list_captions(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the captions of every image of the folder."""
+        return {name: captions for part in self.table.values() for name, captions in part.items()}
+
     def load_split(self, split: str) -> CaptionedImages:
         """Return the images of a split, with their features."""
-        names = sorted(name for part in self.table.values() for name in part)
+        return self.load_images(self.table[split])
+
+    def load_images(self, captions: Mapping[str, tuple[str, ...]]) -> CaptionedImages:
+        """Return these images with their features, which are computed for all of the folder at once."""
+        names = sorted(self.list_captions())
         grids = compute_grids(self.image_files, names, self.config.pixels, cache=self.config.cache)
         numbers = {name: number for number, name in enumerate(names)}
-        rows = [numbers[name] for name in self.table[split]]
+        rows = [numbers[name] for name in captions]
 
         def load_inputs(chosen: Sequence[int]) -> Tensor:
             return grids[[rows[number] for number in chosen]]
 
-        return CaptionedImages(list(self.table[split].values()), load_inputs, list(self.table[split]))
+        return CaptionedImages(list(captions.values()), load_inputs, list(captions))
 
     def prepare_photo(self, photo: "Image") -> Tensor:
         image = as_tensor(resize_to_square(photo, self.config.pixels))[None]

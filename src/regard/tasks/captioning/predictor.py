@@ -10,11 +10,12 @@ from regard.errors import wrong
 from regard.inspect.draw.words import Language
 from regard.models import BeamOptions, EncoderDecoder
 from regard.tasks.captioning.config import CaptioningConfig
-from regard.tasks.captioning.datasets import CaptionedImages, CaptioningDataset, open_dataset
+from regard.tasks.captioning.datasets import CaptionedImages, CaptioningDataset, PhotoDataset, open_dataset
 from regard.tasks.captioning.generation import Caption, build_search_options, generate_captions
 from regard.tasks.captioning.metrics import compute_metrics, compute_sums
 from regard.tasks.captioning.task import caption_images
 from regard.tasks.data import Vocabulary
+from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.words import join_words
 from regard.tasks.images import open_photo
 from regard.tasks.images.photos import import_pillow
@@ -42,7 +43,10 @@ class CaptioningPredictor:
         return build_search_options(BEAM, self.config.measure.length)
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        dataset = self.dataset if data is None else open_dataset(replace(self.config.data, images=data))
+        is_own = is_same_source(data, self.config.data.images)
+        dataset = self.dataset if data is None or is_own else open_dataset(replace(self.config.data, images=data))
+        if not is_own and isinstance(dataset, PhotoDataset) and not dataset.has_splits:
+            return {dataset.folder.name: self.evaluate_images(dataset.load_images(dataset.list_captions()))}
         sets = dataset.tests if split == "test" else {"validation": dataset.validation}
         return {name: self.evaluate_images(images) for name, images in sets.items()}
 

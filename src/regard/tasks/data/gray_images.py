@@ -59,7 +59,7 @@ def read_idx(folder: Path, name: str, axes: int) -> Tensor:
     """Read one idx file: two zeros, a type, the number of axes, their lengths, and the bytes."""
     path = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
     if path is None:
-        fix = "name the folder with the four files of MNIST"
+        fix = "name the folder with the four files of MNIST, or one with folders 0 to 9 of images"
         raise wrong("data", f"no {name} or {name}.gz in {folder}", "idx files", fix)
     content = read_decompressed_idx(path)
     header = 4 + 4 * axes

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeVar
 
 Name = TypeVar("Name", bound=object)
@@ -17,3 +18,12 @@ def assign_parts(names: Sequence[Name]) -> dict[Name, str]:
     share = max(1, len(names) // 10)
     parts = dict.fromkeys(order[:share], "test") | dict.fromkeys(order[share : 2 * share], "validation")
     return {name: parts.get(name, "train") for name in names}
+
+
+def is_same_source(data: str | None, own: str) -> bool:
+    """Return whether these are the data of a run, of which parts were held out; all of others may be measured on.
+
+    >>> is_same_source(None, "scenes"), is_same_source("scenes", "scenes"), is_same_source("scenes-zh", "scenes")
+    (True, True, False)
+    """
+    return data is None or data == own or (Path(data).exists() and Path(data).resolve() == Path(own))

@@ -12,8 +12,8 @@ class DigitsDefinition(TensorTaskDefinition[DigitsConfig]):
     config_type, task_type, predictor_type = DigitsConfig, DigitsTask, DigitsPredictor
     presets = PRESETS
     data_help = (
-        "DATA is digits (of scikit-learn), or a folder with the four idx files of MNIST or Fashion-MNIST, "
-        "gzipped or not."
+        "DATA is digits (of scikit-learn), a folder with the four idx files of MNIST or Fashion-MNIST, "
+        "gzipped or not, or a folder with the folders 0 to 9, each with images of its digit."
     )
     data_field = "source"
 

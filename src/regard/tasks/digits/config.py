@@ -15,7 +15,7 @@ Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
 class DigitsData(CheckedConfig):
     """Where the pictures come from."""
 
-    source: str = "digits"  # digits (of scikit-learn), or a folder with the idx files of MNIST or its kin
+    source: str = "digits"  # digits (of scikit-learn), or a folder of idx files, or of folders 0 to 9 of images
     seed: Natural = 1  # of which pictures are held out
     validation: Count | None = None  # pictures to choose the best weights by; none: a tenth, at most 5000
     training: Natural = 0  # pictures to learn from, at most; 0: all

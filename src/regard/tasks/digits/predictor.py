@@ -1,25 +1,25 @@
 """Predictions of a trained classifier of digits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.datasets.locations import find_data
 from regard.inspect.draw.chapters import Regions
 from regard.inspect.draw.words import Language
 from regard.models import count_parameters
+from regard.tasks.data.held_out import is_same_source
+from regard.tasks.digits.folder import convert_photo, has_digit_folders, list_images, read_images
 from regard.tasks.digits.model import DigitsOutput
 from regard.tasks.digits.task import load_splits
-from regard.tasks.images.photos import as_tensor, open_photo, resize_to_square
+from regard.tasks.images.photos import open_photo
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
-from regard.tasks.tensor_task import TensorPredictor, parse_item_number
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from regard.tasks.tensor_task import TensorPredictor, Tensors, parse_item_number
 
 UNIT = "accuracy: percent of the pictures; loss: nats a picture"
 
@@ -28,9 +28,18 @@ class DigitsPredictor(TensorPredictor):
     """Classifies pictures."""
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        sets = self.task.sets if data is None else load_splits(replace(self.task.config.data, source=data))
         notes = [UNIT, f"{count_parameters(self.model):,} parameters"]
-        return self.task.evaluate_sets(self.model, sets.get_held_out(split), notes)
+        return self.task.evaluate_sets(self.model, self.open_sets(data, split), notes)
+
+    def open_sets(self, data: str | None, split: HeldOutSplit) -> Mapping[str, Tensors]:
+        """Return what the run held out, or other pictures; all of a folder that does not say what is for tests."""
+        own = self.task.config.data
+        if data is None or is_same_source(data, own.source):
+            return self.task.sets.get_held_out(split)
+        folder = find_data(Path(data))
+        if folder is not None and has_digit_folders(folder):
+            return {folder.name: read_images(folder, list_images(folder), self.side)}
+        return load_splits(replace(own, source=data)).get_held_out(split)
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Classify a picture of the test set, by its number, or an image file."""
@@ -63,12 +72,6 @@ def build_medium(picture: Tensor, side: int) -> Regions:
     """Return a picture, as dark ink on paper, whose regions are attended to."""
     gray = (255 * (1 - picture / picture.max().clamp(min=1e-6))).clamp(0, 255).to(torch.uint8).cpu().numpy()
     return Regions(gray[..., None].repeat(3, axis=-1), (side, side))
-
-
-def convert_photo(photo: "Image", side: int) -> Tensor:
-    """Return a photograph as the training pictures are: ink is 1 and paper 0, whichever is the lighter."""
-    gray = as_tensor(resize_to_square(photo, side)).mean(0)
-    return 1 - gray if float(gray.mean()) > 0.5 else gray
 
 
 def build_map(seen: DigitsOutput) -> LabeledWeights | None:

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import wrong
-from regard.tasks.data.gray_images import load_digit_images, read_idx_folder
+from regard.tasks.data.gray_images import GrayImages, load_digit_images, read_idx_folder
 from regard.tasks.data.text_files import locate_data
 from regard.tasks.digits.config import DigitsData
+from regard.tasks.digits.folder import has_digit_folders, read_image_folder
 from regard.tasks.digits.model import build_classifier, jitter
 from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask
 from regard.training import Goal, Loss
@@ -50,9 +51,17 @@ class DigitsTask(TensorTask):
         return {"items": float(len(classes)), "accuracy": 100 * right, "loss": loss}
 
 
+def load_images(data: DigitsData) -> GrayImages:
+    """Return scikit-learn's digits, or the pictures of a folder."""
+    if data.source == "digits":
+        return load_digit_images(data.seed)
+    folder = locate_data(Path(data.source))
+    return read_image_folder(folder) if has_digit_folders(folder) else read_idx_folder(folder)
+
+
 def load_splits(data: DigitsData) -> DataSplits:
     """Return the pictures of this name; some of the training set are held out for validation."""
-    found = load_digit_images(data.seed) if data.source == "digits" else read_idx_folder(locate_data(Path(data.source)))
+    found = load_images(data)
     pictures, classes = found.training
     usual = 150 if data.source == "digits" else max(1, min(MOST_HELD_OUT, len(classes) // 10))
     held_out = usual if data.validation is None else data.validation

@@ -11,6 +11,7 @@ import torch
 from regard.errors import wrong
 from regard.inspect.draw.words import Language, join_title, localize
 from regard.tasks.data.columns import ColumnChoice
+from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.sequences import RULES, cut_windows, read_series
 from regard.tasks.next_vector.task import describe_unit, load_splits
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
@@ -42,7 +43,7 @@ class NextVectorPredictor(TensorPredictor):
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         own, source = self.task.sets, self.task.config.data.source
         known = {} if own.floor is None else {"noise floor": own.floor}
-        if data is None or data == source or (Path(data).exists() and Path(data).resolve() == Path(source)):
+        if data is None or is_same_source(data, source):
             sets = own.get_held_out(split)
         elif data in RULES:
             other = load_splits(replace(self.task.config.data, source=data))

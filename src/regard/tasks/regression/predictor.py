@@ -14,6 +14,7 @@ from regard.errors import find_nearest, wrong
 from regard.inspect.draw.words import Language
 from regard.tasks.data.columns import InputColumn
 from regard.tasks.data.csv_table import DECIMAL_MARKS, parse_number
+from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.points import read_points
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
 from regard.tasks.regression.task import KnownPoints, describe_unit, load_known_points, to_tensors
@@ -29,7 +30,7 @@ class RegressionPredictor(TensorPredictor):
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         """Return mean squared errors of three ways: the average of all points, the fixed bandwidth, the learned one."""
         own, source = self.task.sets, self.task.config.data.source
-        if data is None or data == source or (Path(data).exists() and Path(data).resolve() == Path(source)):
+        if data is None or is_same_source(data, source):
             sets = own.get_held_out(split)
         elif data in GENERATED:
             sets = self.convert(load_known_points(replace(self.task.config.data, source=data)), split)

@@ -14,6 +14,7 @@ from regard.inspect.draw.words import Language
 from regard.models import EncoderDecoder
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.dataset import select_held_out
+from regard.tasks.data.held_out import is_same_source
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.config import SpeechConfig
@@ -42,7 +43,7 @@ class SpeechPredictor:
     def load_sets(self, data: str | None, split: HeldOutSplit) -> Mapping[str, Sequence[Clip]]:
         """Return the clips to evaluate on, by the names of their sets."""
         own = self.config.data
-        is_own = data is None or data == own.sounds or Path(data).resolve() == Path(own.sounds)
+        is_own = is_same_source(data, own.sounds)
         sounds = open_sounds(own if data is None else replace(own, sounds=data), self.config.features.rate)
         if is_own or sounds.endless or not sounds.cut:
             return select_held_out(sounds, split, "sounds", self.run if is_own else None)

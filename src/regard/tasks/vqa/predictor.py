@@ -12,6 +12,7 @@ from regard.datasets.text import clean
 from regard.errors import wrong
 from regard.inspect.draw.words import Language, localize
 from regard.tasks.data import Vocabulary
+from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.vocabulary import SPECIAL
 from regard.tasks.data.words import join_words, normalize_words
 from regard.tasks.images import as_tensor, open_photo, resize_to_square
@@ -20,7 +21,7 @@ from regard.tasks.images.regions import build_region_prediction, draw_regions
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.model import Answerer, VqaBatch
-from regard.tasks.vqa.questions import VqaDataset
+from regard.tasks.vqa.questions import VqaDataset, VqaSplit, has_no_splits, read_split
 from regard.tasks.vqa.source import open_questions
 from regard.tasks.vqa.task import VqaTask, encode_questions
 from regard.training import DataShare
@@ -43,12 +44,22 @@ class VqaPredictor:
         return open_questions(self.config.data)
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        shown = self.dataset if data is None else open_questions(replace(self.config.data, questions=data))
-        known = VqaTask(self.config, shown, self.vocabulary, self.answers)
-        gallery = shown.test if split == "test" else shown.validation
+        name, gallery = self.open_split(data, split)
+        known = VqaTask(self.config, VqaDataset(gallery, gallery, gallery), self.vocabulary, self.answers)
         with torch.inference_mode():
             found = known.metrics(known.count_correct(self.model, gallery, DataShare()))
-        return {split: EvaluationReport(len(gallery.questions), found, [UNIT])}
+        return {name: EvaluationReport(len(gallery.questions), found, [UNIT])}
+
+    def open_split(self, data: str | None, split: HeldOutSplit) -> tuple[str, VqaSplit]:
+        """Return what the run held out, or other images; all of a folder that does not say what is for tests."""
+        if data is None or is_same_source(data, self.config.data.questions):
+            dataset = self.dataset
+        else:
+            other = replace(self.config.data, questions=data)
+            if has_no_splits(Path(data)):
+                return Path(data).name, read_split(Path(data), other)
+            dataset = open_questions(other)
+        return split, dataset.test if split == "test" else dataset.validation
 
     def predict(self, words: Sequence[str]) -> Prediction:
         if len(words) == 1:

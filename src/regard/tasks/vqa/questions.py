@@ -81,7 +81,7 @@ def read_questions(config: VqaData) -> VqaDataset:
     if not folder.is_dir():
         fix = "write easy-vqa, scenes, scenes-zh, or the path of a folder"
         raise wrong("data.questions", f"no folder {folder}", "easy-vqa, or a folder with train and test", fix)
-    if not (folder / "train").is_dir() and (folder / QUESTIONS).is_file():
+    if has_no_splits(folder):
         return split_folder(read_split(folder, config), config)
     known, test = (read_split(folder / name, config) for name in ("train", "test"))
     held_out = max(1, min(MOST_HELD_OUT, len(known.names) // 10)) if config.held_out is None else config.held_out
@@ -91,6 +91,11 @@ def read_questions(config: VqaData) -> VqaDataset:
         raise wrong("data.held_out", got, "fewer than there are", fix)
     most = kept if config.most is None else min(kept, config.most)
     return VqaDataset(known.select_images(range(most)), known.select_images(range(kept, len(known.names))), test)
+
+
+def has_no_splits(folder: Path) -> bool:
+    """Return whether a folder has images and questions, and nothing that says what is for tests."""
+    return not (folder / "train").is_dir() and (folder / QUESTIONS).is_file()
 
 
 def split_folder(found: VqaSplit, config: VqaData) -> VqaDataset:
