@@ -19,7 +19,7 @@ from regard.tasks.digits.model import DigitsOutput
 from regard.tasks.digits.task import load_splits
 from regard.tasks.images.photos import open_photo
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
-from regard.tasks.tensor_task import TensorPredictor, Tensors, parse_item_number
+from regard.tasks.tensor_task import DataSplits, TensorPredictor, Tensors, parse_item_number
 
 UNIT = "accuracy: percent of the pictures; loss: nats a picture"
 
@@ -35,7 +35,8 @@ class DigitsPredictor(TensorPredictor):
         """Return what the run held out, or other pictures; all of a folder that does not say what is for tests."""
         own = self.task.config.data
         if data is None or is_same_source(data, own.source):
-            return self.task.sets.get_held_out(split)
+            sets: DataSplits = self.task.sets
+            return sets.get_held_out(split)
         folder = find_data(Path(data))
         if folder is not None and has_digit_folders(folder):
             return {folder.name: read_images(folder, list_images(folder), self.side)}
