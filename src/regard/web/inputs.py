@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from regard.errors import wrong
 from regard.tasks.captioning.predictor import CaptioningPredictor
-from regard.tasks.digits.predictor import DigitsPredictor, convert_photo
+from regard.tasks.digits.folder import convert_photo
+from regard.tasks.digits.predictor import DigitsPredictor
 from regard.tasks.images import open_photo
 from regard.tasks.prediction import Prediction
 from regard.tasks.reading.predictor import ReadingPredictor
