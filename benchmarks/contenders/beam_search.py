@@ -16,6 +16,7 @@ from benchmarks.contenders import translators
 from benchmarks.contenders.peer_modules import borrow
 from benchmarks.contenders.text import BEGIN, END, PADDING, Batch, Text
 from benchmarks.contenders.translators import OpenVocabulary, Shape
+from regard.models.kernels.prepacked import Precision, prepack
 from regard.models.search import BeamOptions, HypothesisScorer, SpecialTokens, beam_search
 
 NEVER = -1e9  # a bias for what is not to be said
@@ -47,11 +48,12 @@ def build_search(model: Any, find: Callable[[], Any]) -> Contender:
     return Contender(forward, tuple(parameter for parameter in model.parameters() if parameter.requires_grad))
 
 
-def ours(task: SearchProblem) -> Contender:
+def ours(task: SearchProblem, precision: Precision = "float32") -> Contender:
     """Our search. It has no least length: the end is made improbable, and is said where nothing else may be."""
-    text, model = Text(task.batch), translators.ours(task.shape)
+    text, model = Text(task.batch), translators.ours(task.shape).eval()
     with torch.no_grad():
         model.decoder.output.bias[END] = NEVER
+    prepack(model, precision)  # as `regard translate` does
     plan, marks = (
         BeamOptions(task.width, scoring=HypothesisScorer(length_penalty=task.length)),
         SpecialTokens(BEGIN, END, (PADDING, BEGIN)),

@@ -21,8 +21,8 @@ from regard.tasks.translation import TranslationConfig, TranslationSearchOptions
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_engine import TEXTS as SENTENCES
-from test_engine import translator
+from test_ctranslate2 import TEXTS as SENTENCES
+from test_ctranslate2 import translator
 
 pytestmark = pytest.mark.usefixtures("as_installed")  # shape checks cannot be traced
 WORDS = TokenVocabulary([f"w{number}" for number in range(13)], "blank")

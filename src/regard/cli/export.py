@@ -31,7 +31,7 @@ def export(
     """
     from regard.export import export as export_model
 
-    export_model(LoadOptions(weights).load_translator(run), output, form)
+    export_model(LoadOptions(weights).load_plain_translator(run), output, form)
     now = {
         "safetensors": f"regard translate {output}",
         "onnx": f"regard translate {output}, or without regard: docs/export.md",

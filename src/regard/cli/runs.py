@@ -1,5 +1,6 @@
 """Load the runs that commands work with."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -36,22 +37,29 @@ class LoadOptions:
     threads: int = 0
     "How many torch may use; 0: as the run was configured."
 
-    engine: Literal["torch", "ct2"] = "torch"
-    "ct2: by CTranslate2, for Transformers; what it needs is kept in the run folder."
+    engine: Literal["auto", "torch", "ct2", "onnx"] = "torch"
+    "What translates: torch; ct2, for Transformers; onnx; auto: the fastest that finds the same. Files go to the run."
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    "Bits of the matrices: int8 and bfloat16 are faster on many processors, and change a few translations."
 
     def load_translator(self, run: Path) -> "Translator":
-        """Return the translator of a run, or of a folder that was exported."""
+        """Return the translator of a run by the engine, or of a folder that was exported."""
         if is_exported(run):
             return self.load_exported(run)
+        from regard.export import open_engine
+
+        translator = self.load_plain_translator(run)
+        choice = open_engine(translator, run, self.engine, self.precision, self.weights)
+        if self.engine == "auto":
+            print(f"regard: engine {choice.name}: {choice.reason}", file=sys.stderr)
+        return choice.translator
+
+    def load_plain_translator(self, run: Path) -> "Translator":
+        """Return the translator of a run by torch, as it was trained."""
         from regard.tasks.translation import Translator
 
         check_task(run, "translation", "regard train translation")
-        translator = Translator.load(self.load_config(run), run, self.weights)
-        if self.engine == "torch":
-            return translator
-        from regard.export import open_translator
-
-        return open_translator(translator, run, self.weights)
+        return Translator.load(self.load_config(run), run, self.weights)
 
     def load_exported(self, folder: Path) -> "Translator":
         """Return the translator of an exported folder, which has its own engine and its own weights."""
@@ -67,12 +75,18 @@ class LoadOptions:
 
     def load_predictor(self, run: Path) -> "Predictor":
         """Return the predictor of a run, for every task."""
+        from regard.models.kernels.prepacked import is_on_cpu, prepack
         from regard.tasks import import_task
 
         config = self.load_config(run)
-        if self.engine != "torch":
+        if self.engine not in ("auto", "torch"):
             raise wrong("engine", self.engine, f"torch for a run of {config.task}", "leave --engine out")
-        return import_task(config.task).load(config, run, self.weights)
+        if self.engine == "auto":
+            print(f"regard: engine torch: models of {config.task} are not exported", file=sys.stderr)
+        predictor = import_task(config.task).load(config, run, self.weights)
+        if is_on_cpu(predictor.model):
+            prepack(predictor.model, self.precision)
+        return predictor
 
     def load_config(self, run: Path) -> Any:
         """Return the configuration of a run, and give torch the threads that it names."""

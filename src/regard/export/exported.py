@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.datasets.bounds import parse_json
 from regard.errors import InputError, wrong
-from regard.export.engine import (
+from regard.export.ctranslate2 import (
     NEARLY_NONE,
     ROUNDING,
     CTranslate2Translator,
@@ -90,14 +90,14 @@ class OnnxDecoder(Decoder[dict[str, Tensor]]):
 class OnnxTranslator(Translator):
     """A translator whose model runs in onnxruntime; its search is ours."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ending: str = ".onnx") -> None:
         bare = read_translator(folder)
         super().__init__(bare.config, bare.vocabularies, bare.model)
         runtime = import_onnxruntime()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         self.encoder, self.step = (
-            open_graph(runtime, folder / f"{name}.onnx", options) for name in ("encoder", "step")
+            open_graph(runtime, folder / f"{name}{ending}", options) for name in ("encoder", "step")
         )
         self.changes: dict[str, str] = parse_json((folder / MARKS["onnx"]).read_bytes())["changes"]
 

@@ -118,8 +118,8 @@ def check_open(made: Any, inputs: Sequence[StateTensor]) -> None:
 
 @contextmanager
 def silence_exporter() -> Iterator[None]:
-    """Silence torch's exporter, which warns of its own code, and its optimizer, which logs what it does not change."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    """Silence torch's exporter, which warns of its own code, and optimizers, which log what one may do before."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", None)]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:

@@ -122,6 +122,8 @@ class Prediction(NamedTuple):
 class Predictor(Protocol):
     """A trained model with its task: what `TaskDefinition.load` returns."""
 
+    model: Any
+
     def evaluate(self, data: str | None, split: HeldOutSplit) -> Mapping[str, EvaluationReport]:
         """Return a report for each held-out set: of other data if some are named, else of the run's own."""
 

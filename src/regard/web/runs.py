@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import RegardError, wrong
+from regard.models.kernels.prepacked import is_on_cpu, prepack
 from regard.tasks import import_task, read_config
 from regard.tasks.prediction import WEIGHTS, Prediction
 from regard.tasks.translation import TranslationConfig, Translator
@@ -24,6 +25,14 @@ class LoadedModel(NamedTuple):
 
     stamp: tuple[int, int]
     model: Any
+
+
+def load_prepacked(config: TranslationConfig, folder: Path) -> Translator:
+    """Return the translator of a run, whose model will not be trained here."""
+    translator = Translator.load(config, folder)
+    if is_on_cpu(translator.model):
+        prepack(translator.model)
+    return translator
 
 
 class Run:
@@ -53,7 +62,7 @@ class Run:
 
     def load_translator(self) -> Translator:
         """Return the translator with the best weights so far."""
-        translator: Translator = self.load_model(("translation",), Translator.load)
+        translator: Translator = self.load_model(("translation",), load_prepacked)
         return translator
 
     def ask(self, item: RunInput | None) -> tuple[Prediction, Mapping[str, str]]:

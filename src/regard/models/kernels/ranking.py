@@ -7,6 +7,7 @@ found in one pass over the vocabulary, a stretch of it at a time, while its scor
 out all scores, then all log-probabilities, and then sort a copy of them.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -17,9 +18,11 @@ from regard.compute.kernels import native
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.errors import wrong
+from regard.models.kernels.prepacked import PrepackedMatrix
 
 MOST_RANKED = 64  # from which inserting one after another is no longer the fast way
 CHUNK = 1 << 19  # scores at a time: 2 MB in float32, which stay in the cache from the product to the ranking
+PREPACKED_CHUNK = 1 << 11  # tokens of a prepacked matrix at a time: always the same, so that each is prepacked once
 
 
 class Ranking(NamedTuple):
@@ -54,7 +57,8 @@ def rank(
             "bias", f"shape {tuple(bias.shape)}", f"one for each of {len(weight)} tokens", "use the layer's own"
         )
     plain = vectors.dtype == weight.dtype and not torch.is_grad_enabled() and 0 < count <= MOST_RANKED
-    library = find_library(vectors, weight, bias, excluded, size=scores) if plain else None
+    read = None if isinstance(weight, PrepackedMatrix) else weight  # its product is not ours
+    library = find_library(vectors, read, bias, excluded, size=scores) if plain else None
     if library is None:
         return _rank_in_torch(F.linear(vectors, weight, bias), count, excluded)
     return _rank_by_chunks(library, vectors, weight, bias, count, excluded)
@@ -72,8 +76,6 @@ def _rank_by_chunks(
 ) -> Ranking:
     """Rank by our own loop: the scores of one chunk of tokens after another, in the same memory."""
     rows, threads = len(vectors), torch.get_num_threads()
-    size = min(len(weight), max(1, CHUNK // max(1, rows)))
-    room = vectors.new_empty(rows * size)
     ranked = Ranking(
         vectors.new_full((rows, count), float("-inf")),
         excluded.new_zeros(rows, count, dtype=torch.int64),
@@ -88,15 +90,28 @@ def _rank_by_chunks(
     outside = excluded.tolist()
     kinds = (*(native.SIZE,) * 6, *(native.POINTER,) * 7)
     run = library.function(f"regard_rank_{SUFFIX[vectors.dtype]}", *kinds)
-    for first in range(0, len(weight), size):
-        part = weight[first : first + size]
-        scores = torch.mm(vectors, part.T, out=room[: rows * len(part)].view(rows, len(part)))
-        added = None if bias is None else bias[first : first + size]
+    for first, scores in _multiply_chunks(vectors, weight):
+        last = first + scores.shape[1]
+        added = None if bias is None else bias[first:last]
         places = (excluded, scores, added, ranked.scores, ranked.tokens, largest, ranked.totals)
         pointers = [tensor_memory.get_address(tensor) for tensor in places]
         run(threads, *scores.shape, first, count, len(excluded), *pointers)
         for place, token in enumerate(outside):
-            if first <= token < first + len(part):
+            if first <= token < last:
                 own = scores[:, token - first]
                 ranked.excluded[:, place] = own if added is None else own + added[token - first]
     return ranked._replace(totals=largest + ranked.totals.log())
+
+
+def _multiply_chunks(vectors: Tensor, weight: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Yield the scores of one chunk of tokens after another with its first token, as long as they are in the cache."""
+    rows = len(vectors)
+    if isinstance(weight, PrepackedMatrix):
+        for first in range(0, len(weight), PREPACKED_CHUNK):
+            yield first, F.linear(vectors, weight[first : first + PREPACKED_CHUNK])
+        return
+    size = min(len(weight), max(1, CHUNK // max(1, rows)))
+    room = vectors.new_empty(rows * size)
+    for first in range(0, len(weight), size):
+        part = weight[first : first + size]
+        yield first, torch.mm(vectors, part.T, out=room[: rows * len(part)].view(rows, len(part)))

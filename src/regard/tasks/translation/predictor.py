@@ -28,7 +28,7 @@ class TranslationPredictor:
     """Evaluates a translator, and translates one sentence."""
 
     def __init__(self, translator: Translator, run: Path | None = None) -> None:
-        self.translator, self.run = translator, run
+        self.translator, self.model, self.run = translator, translator.model, run
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
         sets = load_sets(self.translator.config, data, split, self.run)

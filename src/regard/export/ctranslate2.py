@@ -11,36 +11,37 @@ hypotheses that end early.
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import torch
 
 from regard.errors import wrong
-from regard.export.converter import check_supported, import_ctranslate2, name_tokens, to_ctranslate2
+from regard.export.converter import import_ctranslate2, name_tokens
+from regard.models.kernels.prepacked import Precision
 from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
 from regard.tasks.data.batches import group_by_length, pad_rows
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
-from regard.tasks.prediction import find_weights
 from regard.tasks.translation import TranslationResult, TranslationSearchOptions, Translator
 from regard.tasks.translation.encoded_pairs import encode_texts
 from regard.tasks.translation.translations import compute_max_lengths, decode_hypothesis, search_batch
-from regard.training.storage import compute_sha256, create_atomically, lock_file, wrap_storage_errors
 
-FOLDER = "ct2"  # in the run folder
-DIGEST_LENGTH = 16  # letters of a digest that tell weights apart
 ROUNDING = 1e-4  # of scores
 HypothesisLists: TypeAlias = list[list[Hypothesis]]  # of each sentence, the best first
 NEARLY_NONE = 1e-9  # a length penalty that changes no order: with 0 CTranslate2 stops at the first ending
 
 
 class CTranslate2Translator(Translator):
-    """A translator whose search is done by CTranslate2, in float32."""
+    """A translator whose search is done by CTranslate2, in a precision."""
 
-    def __init__(self, translator: Translator, folder: Path) -> None:
+    def __init__(self, translator: Translator, folder: Path, precision: Precision = "float32") -> None:
         super().__init__(translator.config, translator.vocabularies, translator.model)
-        threads = torch.get_num_threads()
-        self.engine = import_ctranslate2().Translator(str(folder), "cpu", compute_type="float32", intra_threads=threads)
+        package, threads = import_ctranslate2(), torch.get_num_threads()
+        known = package.get_supported_compute_types("cpu")
+        if precision not in known:
+            has = [name for name in get_args(Precision) if name in known]
+            raise wrong("precision", precision, f"{' or '.join(has)} for the ct2 engine on this processor", "use that")
+        self.engine = package.Translator(str(folder), "cpu", compute_type=precision, intra_threads=threads)
         self.names = [name_tokens(vocabulary) for vocabulary in self.vocabularies]
         self.numbers = {name: number for number, name in enumerate(self.names[1])}
 
@@ -173,23 +174,3 @@ def may_miss_better(hypotheses: Sequence[Hypothesis], search: TranslationSearchO
 def strip_end(hypothesis: Hypothesis) -> Hypothesis:
     """Return the hypothesis without its END."""
     return replace(hypothesis, tokens=hypothesis.tokens[:-1])
-
-
-def open_translator(translator: Translator, run: Path, weights: Path | None = None) -> CTranslate2Translator:
-    """Return the translator of a run folder, by CTranslate2."""
-    check_supported(translator.config.model)
-    return CTranslate2Translator(translator, convert_once(translator, run, find_weights(run, weights)))
-
-
-def convert_once(translator: Translator, run: Path, weights: Path) -> Path:
-    """Return the folder for CTranslate2 of these weights. Of several processes one makes it, and the others wait."""
-    folder = run / FOLDER / compute_sha256(weights)[:DIGEST_LENGTH]
-    if folder.is_dir():
-        return folder
-    with wrap_storage_errors("engine", run / FOLDER):
-        folder.parent.mkdir(exist_ok=True)
-        with lock_file(folder.parent / ".lock"):
-            if not folder.is_dir():
-                with create_atomically(folder) as temporary:
-                    to_ctranslate2(translator, temporary)
-    return folder

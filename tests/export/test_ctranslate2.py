@@ -3,15 +3,12 @@
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from threading import Thread
 
 import pytest
 import torch
 
 from regard.errors import InputError
-from regard.export import CTranslate2Translator, export, open_translator
-from regard.export.converter import to_ctranslate2
-from regard.export.engine import convert_once
+from regard.export import CTranslate2Translator, export
 from regard.models import ModelConfig, build_model
 from regard.models.config import TransformerConfig
 from regard.models.search import Hypothesis
@@ -120,7 +117,9 @@ def test_every_kind_of_transformer_is_the_same_function(name: str, tmp_path: Pat
 @pytest.mark.parametrize("name", SEARCHES)
 def test_every_search_finds_the_same(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[object] = []  # to torch
-    monkeypatch.setattr("regard.export.engine.search_batch", lambda *a, **k: left.extend(a[1]) or search_batch(*a, **k))
+    monkeypatch.setattr(
+        "regard.export.ctranslate2.search_batch", lambda *a, **k: left.extend(a[1]) or search_batch(*a, **k)
+    )
     torchs = translator()
     assert alike(torchs, fast(torchs, tmp_path / "model"), SEARCHES[name]) > 5
     assert len(left) <= (5 if name == "several" else 1)
@@ -187,25 +186,3 @@ def test_models_that_it_has_not_are_refused(changes: dict[str, str], got: str, e
     fix = "use --engine torch, or --format onnx"
     assert str(caught.value) == f"{got}, expected {expected}, which is what CTranslate2 has; fix: {fix}"
     assert not list(tmp_path.iterdir())
-
-
-def test_of_several_that_ask_at_once_one_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    torchs, made = translator(), []
-    export(torchs, tmp_path / "run")
-    weights = tmp_path / "run" / "weights.safetensors"
-    (tmp_path / "run" / "ct2").mkdir()
-    (tmp_path / "run" / "ct2" / ".half.writing").mkdir()  # left by a process that died
-
-    def counted(*arguments: object) -> None:
-        made.append(arguments)
-        to_ctranslate2(*arguments)
-
-    monkeypatch.setattr("regard.export.engine.to_ctranslate2", counted)
-    threads = [Thread(target=convert_once, args=(torchs, tmp_path / "run", weights)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 1
-    assert alike(torchs, open_translator(torchs, tmp_path / "run"), SEARCHES["exact"]) > 5
-    assert len(made) == 1
