@@ -1,7 +1,6 @@
 """`regard compare`: what kinds of layers cost against the length, and mechanisms against each other on one task."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -30,7 +29,6 @@ def compare(
     parameters: int = 16384,
     lengths: Annotated[tuple[int, ...], Parameter(consume_multiple=True, negative="")] = (16, 64, 256, 1024),
     seeds: int = 3,
-    output: Path | None = None,
     as_json: JsonFlag = False,
     figure_options: FigureFlags = None,
 ) -> None:
@@ -47,44 +45,40 @@ def compare(
         Of the sequences that layers are given.
     seeds
         Trainings of each mechanism.
-    output
-        The plots of layers (.png, .svg, .pdf).
     as_json
         One JSON object instead of tables.
     """
     if seeds < 1:
         raise wrong("--seeds", seeds, "at least 1", "write --seeds 3")
     if what == "layers":
-        compare_layers(parameters, lengths, output, as_json, figure_options or FigureOptions())
+        compare_layers(parameters, lengths, as_json, figure_options or FigureOptions())
     else:
         compare_mechanisms(what, seeds, as_json)
 
 
-def compare_layers(
-    parameters: int, lengths: tuple[int, ...], output: Path | None, as_json: bool, options: FigureOptions
-) -> None:
+def compare_layers(parameters: int, lengths: tuple[int, ...], as_json: bool, options: FigureOptions) -> None:
     """Measure each kind of layer at each length, then draw and print it beside its formulas."""
     from regard.inspect.draw.complexity import draw_complexity
     from regard.models.complexity import measure_curves
 
     if len(lengths) < 2 or min(lengths) < 2:
         raise wrong("--lengths", lengths, "at least two numbers above 1", "write --lengths 16 64")
-    options.check(output)
+    options.check()
     lengths = tuple(sorted(set(lengths)))
     curves = measure_curves(parameters, lengths)
     measured = {name: curve.measured for name, curve in curves.items()}
-    if output is not None:
+    if options.output is not None:
         expected = {name: curve.expected for name, curve in curves.items()}
         figure = draw_complexity(lengths, measured, expected, options.choose_title(), language=options.language)
-        options.save(figure, output)
+        options.save(figure)
     if as_json:
         widths = {name: curve.width for name, curve in curves.items()}
         print(json.dumps({"lengths": lengths, "widths": widths, "layers": measured}))
     else:
-        show_layers(lengths, curves, output)
+        show_layers(lengths, curves)
 
 
-def show_layers(lengths: tuple[int, ...], curves: "dict[str, CostCurve]", output: Path | None) -> None:
+def show_layers(lengths: tuple[int, ...], curves: "dict[str, CostCurve]") -> None:
     """Print a table for each quantity."""
     from regard.models.complexity import FORMULAS, estimate_exponent
 
@@ -99,8 +93,6 @@ def show_layers(lengths: tuple[int, ...], curves: "dict[str, CostCurve]", output
         f"{name} n^{estimate_exponent(lengths, curve.measured['operations']):.2f}" for name, curve in curves.items()
     )
     console.print(f"\noperations grow, over the last two lengths, as {powers}")
-    if output is not None:
-        console.print(f"picture: {output}", markup=False)
 
 
 def format_number(value: float) -> str:

@@ -9,7 +9,6 @@ from regard.cli.figures import FigureFlags, FigureOptions
 def demo(
     kind: Literal["translation", "regression"] = "translation",
     *,
-    output: Path | None = None,
     seed: int = 1,
     folder: Path | None = None,
     figure_options: FigureFlags = None,
@@ -20,20 +19,18 @@ def demo(
     ----------
     kind
         translation, or regression: a curve fitted by attention three ways.
-    output
-        A picture (.png, .svg, .pdf) as well.
     seed
         Of everything that is drawn at random.
     folder
         Keep the two runs here; otherwise they are removed.
     """
     options = figure_options or FigureOptions()
-    options.check(output)
+    options.check()
     if kind == "regression":
         from regard.cli.demo_regression import run_regression_demo
 
-        run_regression_demo(output, seed, options)
+        run_regression_demo(seed, options)
         return
     from regard.cli.demo_translation import run_translation_demo
 
-    run_translation_demo(output, seed, folder, options)
+    run_translation_demo(seed, folder, options)

@@ -1,6 +1,5 @@
 """`regard demo regression`: Nadaraya–Watson regression three ways, with its picture."""
 
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -9,7 +8,7 @@ from regard.cli.figures import FigureOptions
 from regard.cli.output import open_console
 
 
-def run_regression_demo(output: Path | None, seed: int, options: FigureOptions) -> None:
+def run_regression_demo(seed: int, options: FigureOptions) -> None:
     """Fit a noisy curve by attention three ways and draw what each prediction looked at."""
     import numpy as np
 
@@ -30,7 +29,6 @@ def run_regression_demo(output: Path | None, seed: int, options: FigureOptions) 
         table.add_row(kernel, f"{model.bandwidth_:.2f}", f"{np.mean((values - evaluate_curve(new)) ** 2):.3f}")
     console = open_console()
     console.print("y = 2 sin x + x^0.8 + noise, 50 points; each prediction is an attention over them", table)
-    if output is not None:
+    if options.output is not None:
         title, language = options.choose_title(), options.language
-        options.save(draw_regression((x, y), new, evaluate_curve(new), fits, "x", title, language=language), output)
-        console.print(f"picture: {output}")
+        options.save(draw_regression((x, y), new, evaluate_curve(new), fits, "x", title, language=language))

@@ -47,7 +47,7 @@ class DemoModel(NamedTuple):
         return [one.first.text == pair.target for one, pair in zip(self.found, pairs, strict=True)]
 
 
-def run_translation_demo(output: Path | None, seed: int, folder: Path | None, options: FigureOptions) -> None:
+def run_translation_demo(seed: int, folder: Path | None, options: FigureOptions) -> None:
     """Train both at once, compare them on numbers that neither has seen, and draw an alignment."""
     from regard.tasks.data import open_text
 
@@ -60,7 +60,7 @@ def run_translation_demo(output: Path | None, seed: int, folder: Path | None, op
         models = {name: translate_test_set(config, pairs, seconds[name]) for name, config in configs.items()}
     console.print(build_accuracy_table(models, pairs), "")
     console.print(build_example_table(models, pairs), "")
-    show_alignment(models["attention"], pairs, output, options, console)
+    show_alignment(models["attention"], pairs, options, console)
     if folder is not None:
         run = folder / MODELS["attention"]
         console.print(f"now: regard translate {run}, or: regard show … 'ninety-seven', or: regard serve {run}")
@@ -155,9 +155,7 @@ def build_example_table(models: Mapping[str, DemoModel], pairs: "Sequence[Senten
     return table
 
 
-def show_alignment(
-    one: DemoModel, pairs: "Sequence[SentencePair]", output: Path | None, options: FigureOptions, console: Console
-) -> None:
+def show_alignment(one: DemoModel, pairs: "Sequence[SentencePair]", options: FigureOptions, console: Console) -> None:
     """Draw the alignment of the longest of the short sentences that are translated right."""
     from regard.inspect.draw.terminal import render_heat_map
     from regard.inspect.draw.words import localize
@@ -168,7 +166,6 @@ def show_alignment(
     source, best = one.found[place].source, one.found[place].first
     if best.weights is not None:
         console.print(render_heat_map(best.weights.tolist(), source, best.tokens, console.width), soft_wrap=True)
-    if best.weights is not None and output is not None:
+    if best.weights is not None and options.output is not None:
         title = options.choose_title(localize("where each word looked", options.language))
-        options.save(draw_attention(best, source, title, options.language), output)
-        console.print(f"picture: {output}", markup=False)
+        options.save(draw_attention(best, source, title, options.language))

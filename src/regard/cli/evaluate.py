@@ -2,31 +2,24 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from regard.cli.output import JsonFlag, open_console
-from regard.cli.runs import LoadFlags, LoadOptions
+from regard.cli.runs import LoadFlags, LoadOptions, RunFolder, Split
 
 if TYPE_CHECKING:
     from regard.tasks.prediction import EvaluationReport
 
 
 def evaluate(
-    run: Path,
-    *data: str,
-    split: Literal["test", "validation"] = "test",
-    load_options: LoadFlags = None,
-    as_json: JsonFlag = False,
+    run: RunFolder, *data: str, split: Split = "test", load_options: LoadFlags = None, as_json: JsonFlag = False
 ) -> None:
     """Measure a run on held-out data. A run of a task with flags of its own shows them: regard evaluate RUN --help.
 
     Parameters
     ----------
-    run
-        The run folder.
     data
         Other data of the same kind, as for regard train; that of the run where it is not given.
     split

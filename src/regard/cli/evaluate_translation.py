@@ -11,7 +11,7 @@ from rich.progress import track
 from rich.table import Table
 
 from regard.cli.output import JsonFlag, open_console
-from regard.cli.runs import LoadFlags, LoadOptions
+from regard.cli.runs import LoadFlags, LoadOptions, RunFolder, Split
 from regard.cli.translate import SearchFlags, SearchOptions
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ AT_ONCE = 256  # sentences between two steps of the progress bar
 class ComparisonOptions:
     """The texts to compare, and how."""
 
-    split: Literal["test", "validation"] = "test"
+    split: Split = "test"
     "Which part of the run's own text."
     tokenizer: Literal["13a", "none", "intl", "zh", "char"] | None = None
     "Of BLEU: none for text that is in tokens already; that of the run where it is not given."
@@ -34,7 +34,7 @@ class ComparisonOptions:
 
 
 def evaluate(
-    run: Path,
+    run: RunFolder,
     *data: str,
     comparison: Annotated[ComparisonOptions | None, Parameter(name="*")] = None,
     search_options: SearchFlags = None,
@@ -46,8 +46,6 @@ def evaluate(
 
     Parameters
     ----------
-    run
-        The run folder.
     data
         Other text: two aligned files, a table, or a folder; that of the run where it is not given.
     output

@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.runs import LoadOptions
+from regard.cli.runs import LoadOptions, RunFolder
 
 
 def export(
-    run: Path,
+    run: RunFolder,
     output: Path,
     *,
     form: Annotated[Literal["safetensors", "onnx", "ct2"], Parameter(name="--format")] = "safetensors",
@@ -19,8 +19,6 @@ def export(
 
     Parameters
     ----------
-    run
-        The run folder.
     output
         The new folder.
     form

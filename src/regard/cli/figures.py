@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from regard.cli.output import print_path
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 class FigureOptions:
     """Options of a figure."""
 
+    output: Path | None = None
+    "A picture (.png, .svg, .pdf)."
     title: str | None = None
     "Above the figure; otherwise run, layer and head."
     language: Literal["en", "zh"] = "en"
@@ -23,18 +27,20 @@ class FigureOptions:
     background: Literal["white", "transparent"] = "white"
     "Of the paper."
 
-    def check(self, output: Path | None) -> None:
-        """Raise unless a figure can be written under this name: before the work, not after it."""
-        if output is not None:
+    def check(self) -> None:
+        """Raise unless a figure can be written under the name of the output: before the work, not after it."""
+        if self.output is not None:
             from regard.inspect.draw.output import check_output
 
-            check_output(output)
+            check_output(self.output)
 
-    def save(self, figure: "Figure", output: Path) -> None:
-        """Write a figure in the format that its name ends in."""
+    def save(self, figure: "Figure") -> None:
+        """Write a figure in the format that the name of the output ends in, and say so; nothing if there is no name."""
         from regard.inspect.draw.output import save_figure
 
-        save_figure(figure, output, scale=self.scale, background=self.background)
+        if self.output is not None:
+            save_figure(figure, self.output, scale=self.scale, background=self.background)
+            print_path("picture", self.output)
 
     def choose_title(self, *parts: str) -> str:
         """Return the title that was asked for, or one of these parts."""
@@ -43,4 +49,19 @@ class FigureOptions:
         return join_title(*parts) if self.title is None else self.title
 
 
+@dataclass
+class ShowOptions(FigureOptions):
+    """Options of a map of attention: in the terminal, as a figure or as a page."""
+
+    output: Path | None = None
+    "A picture (.png, .svg, .pdf) or a page (.html) instead of the map in the terminal."
+    html: Path | None = None
+    "A page to look through: everything that there is to see, with exact weights."
+
+    def __post_init__(self) -> None:
+        if self.output is not None and self.output.suffix.lower() in (".html", ".htm"):
+            self.output, self.html = None, self.output
+
+
 FigureFlags = Annotated[FigureOptions | None, Parameter(name="*")]
+ShowFlags = Annotated[ShowOptions | None, Parameter(name="*")]

@@ -35,6 +35,11 @@ def open_console(*, errors: bool = False) -> Console:
     return Console(highlight=False, stderr=errors, soft_wrap=not is_terminal)
 
 
+def print_path(kind: str, path: Path) -> None:
+    """Say where something was written: `picture: map.png`."""
+    open_console().print(f"{kind}: {path}", markup=False)
+
+
 def print_error(text: str) -> None:
     """Print a sentence to standard error, whatever it contains; in a terminal it breaks between words."""
     open_console(errors=True).print(f"regard: {text}", markup=False, emoji=False)

@@ -12,7 +12,7 @@ from rich.progress import track
 
 from regard.cli.items import STDIN, Item, collect_items
 from regard.cli.output import JsonFlag, open_console, print_error, print_json, print_text, redirect_output
-from regard.cli.runs import LoadOptions, check_task
+from regard.cli.runs import LoadOptions, RunFolder, check_task
 from regard.datasets.text import check_text
 from regard.errors import InputError, wrong
 
@@ -39,13 +39,11 @@ class PredictionOptions(LoadOptions):
 PredictionFlags = Annotated[PredictionOptions | None, Parameter(name="*")]
 
 
-def predict(run: Path, *item: str, options: PredictionFlags = None) -> None:
+def predict(run: RunFolder, *item: str, options: PredictionFlags = None) -> None:
     """Say what a trained model makes of one thing, or of several files.
 
     Parameters
     ----------
-    run
-        The run folder.
     item
         What to ask about, as the task reads it: a text, numbers, files or folders of files, files and a question. An
         example of the held-out data where nothing is named.
@@ -145,55 +143,30 @@ def predict_for_task(task: str, run: Path, item: Sequence[str], options: Predict
     predict(run, *item, options=options)
 
 
-def answer(*passage_question: str, run: Path, options: PredictionFlags = None) -> None:
-    """Say which words of a passage answer a question; --show draws what they read in the question.
+Passages = Annotated[str, Parameter(help="Text files, UTF-8, or folders of them; and the question, in quotes.")]
+Images = Annotated[str, Parameter(help="Images, or folders of them; and what to ask, in quotes.")]
+Photos = Annotated[str, Parameter(help="Images, or folders of them.")]
+Sounds = Annotated[str, Parameter(help="Sound files (wav, flac, ogg or mp3), or folders of them.")]
 
-    Parameters
-    ----------
-    passage_question
-        Text files, UTF-8, or folders of them; and the question, in quotes.
-    run
-        The folder of a run of the task reading.
-    """
+
+def answer(*passage_question: Passages, run: RunFolder, options: PredictionFlags = None) -> None:
+    """Say which words of a passage answer a question; --show draws what they attend to in the question."""
     predict_for_task("reading", run, passage_question, options)
 
 
-def ask(*photo_question: str, run: Path, options: PredictionFlags = None) -> None:
-    """Answer a question about an image; --show draws the regions that it looked at.
-
-    Parameters
-    ----------
-    photo_question
-        Images, or folders of them; and what to ask, in quotes.
-    run
-        The folder of a run of the task vqa.
-    """
+def ask(*photo_question: Images, run: RunFolder, options: PredictionFlags = None) -> None:
+    """Answer a question about an image; --show draws the regions that it attends to."""
     predict_for_task("vqa", run, photo_question, options)
 
 
-def caption(*photo: str, run: Path, options: PredictionFlags = None) -> None:
-    """Say what is in a photograph; --show draws where it looked for each word.
-
-    Parameters
-    ----------
-    photo
-        Images, or folders of them.
-    run
-        The folder of a run of the task captioning.
-    """
+def caption(*photo: Photos, run: RunFolder, options: PredictionFlags = None) -> None:
+    """Say what is in a photograph; --show draws the regions that each word attends to."""
     predict_for_task("captioning", run, photo, options)
 
 
-def transcribe(*sound: str, run: Path, options: PredictionFlags = None) -> None:
-    """Write down what is said in a sound file; --show draws where it listened for each symbol.
+def transcribe(*sound: Sounds, run: RunFolder, options: PredictionFlags = None) -> None:
+    """Write down what is said in a sound file; --show draws the frames that each symbol attends to.
 
     Another rate and several channels are converted.
-
-    Parameters
-    ----------
-    sound
-        Sound files (wav, flac, ogg or mp3), or folders of them.
-    run
-        The folder of a run of the task speech.
     """
     predict_for_task("speech", run, sound, options)

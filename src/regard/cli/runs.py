@@ -100,4 +100,6 @@ class LoadOptions:
         return config
 
 
+RunFolder = Annotated[Path, Parameter(help="The run folder.")]
+Split = Literal["test", "validation"]
 LoadFlags = Annotated[LoadOptions | None, Parameter(name="*")]

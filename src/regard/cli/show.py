@@ -1,58 +1,53 @@
 """`regard show`: the attention of a run in the terminal or as a picture, for every task."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.figures import FigureFlags, FigureOptions
-from regard.cli.output import open_console
-from regard.cli.runs import LoadFlags, LoadOptions
+from regard.cli.figures import ShowOptions
+from regard.cli.output import open_console, print_path
+from regard.cli.runs import LoadOptions, RunFolder
 from regard.errors import wrong
 
 if TYPE_CHECKING:
     from regard.tasks.prediction import LabeledWeights
 
 
-def show(
-    run: Path,
-    *item: str,
-    output: Path | None = None,
-    html: Path | None = None,
-    load_options: LoadFlags = None,
-    figure_options: FigureFlags = None,
-) -> None:
+@dataclass
+class ShowRunOptions(ShowOptions, LoadOptions):
+    """Options of a map of what a run attends to."""
+
+
+ShowRunFlags = Annotated[ShowRunOptions | None, Parameter(name="*")]
+
+
+def show(run: RunFolder, *item: str, options: ShowRunFlags = None) -> None:
     """Ask a trained model about one thing and show where it looked; with --curves, draw how its training went.
 
     Parameters
     ----------
-    run
-        The run folder.
     item
         What to ask about, as for regard predict; an example of the held-out data where nothing is named.
-    output
-        A picture (.png, .svg, .pdf) or a page (.html) instead of the map in the terminal.
-    html
-        A page to look through, with exact weights.
     """
-    output, html = choose_outputs(output, html)
-    prediction = (load_options or LoadOptions()).load_predictor(run).predict(item)
+    options = options or ShowRunOptions()
+    prediction = options.load_predictor(run).predict(item)
     console = open_console()
     console.print(prediction.text, markup=False, soft_wrap=True)
-    if html is not None:
-        prediction.save(html)
-        console.print(f"page: {html}", markup=False)
+    if options.html is not None:
+        prediction.save(options.html)
+        print_path("page", options.html)
         return
-    if output is None:
+    if options.output is None:
         if prediction.map is None:
             prediction.draw()  # raises if there is no attention at all
             raise wrong("show", "attention that is no table", "a picture of it", "write --output picture.png")
         print_map(prediction.map, console)
         return
-    options = figure_options or FigureOptions()
     title, language = options.choose_title(run.resolve().name), options.language
-    prediction.save(output, title, language, scale=options.scale, background=options.background)
-    console.print(f"picture: {output}", markup=False)
+    prediction.save(options.output, title, language, scale=options.scale, background=options.background)
+    print_path("picture", options.output)
 
 
 def print_map(shown: "LabeledWeights", console: Console) -> None:
@@ -62,9 +57,3 @@ def print_map(shown: "LabeledWeights", console: Console) -> None:
     weights, columns, rows, title = shown
     console.print(f"{title or 'attention'}; {describe_scale(weights)}", markup=False)
     console.print(render_heat_map(weights, columns, rows, console.width), soft_wrap=True)
-
-
-def choose_outputs(output: Path | None, html: Path | None) -> tuple[Path | None, Path | None]:
-    """Return the paths of the picture and of the page: an output that ends in .html is a page."""
-    is_page = output is not None and output.suffix.lower() in (".html", ".htm")
-    return (None, output) if is_page else (output, html)

@@ -2,24 +2,31 @@
 
 import math
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.figures import FigureFlags, FigureOptions
-from regard.cli.output import open_console
+from regard.cli.figures import FigureOptions
 from regard.errors import wrong
 
 if TYPE_CHECKING:
     from regard.inspect.draw.curves import RunCurves
 
 
+@dataclass
+class CurveOptions(FigureOptions):
+    """Options of a figure of curves, which is always written."""
+
+    output: Path | None = Path("curves.png")
+    "The picture (.png, .svg, .pdf)."
+
+
 def show(
     *runs: Path,
     curves: Annotated[bool, Parameter(negative="", show=False)] = True,
-    output: Path = Path("curves.png"),
-    figure_options: FigureFlags = None,
+    figure_options: Annotated[CurveOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Draw the curves of trainings, finished or not.
 
@@ -27,20 +34,17 @@ def show(
     ----------
     runs
         The run folders; several are drawn over each other.
-    output
-        The picture (.png, .svg, .pdf).
     """
     from regard.inspect.draw.curves import draw_curves
 
-    options = figure_options or FigureOptions()
-    options.check(output)
+    options = figure_options or CurveOptions()
+    options.check()
     names = [run.resolve().name for run in runs]
     if len(set(names)) < len(names):  # of equal names, the folders around them say which is which
         names = [str(run) for run in runs]
     found = {name: read_curves(run) for name, run in zip(names, runs, strict=True)}
     title = options.choose_title(names[0] if len(names) == 1 else "")
-    options.save(draw_curves(found, title, language=options.language), output)
-    open_console().print(f"picture: {output}", markup=False)
+    options.save(draw_curves(found, title, language=options.language))
 
 
 def read_curves(run: Path) -> "RunCurves":

@@ -1,6 +1,5 @@
 """`regard show positions`: what sinusoidal positions look like, and that a shift is a rotation."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -20,10 +19,9 @@ def show(
     length: int = 60,
     dim: int = 32,
     shift: int = 7,
-    output: Path | None = None,
     figure_options: FigureFlags = None,
 ) -> None:
-    """Draw sinusoidal positions as a heat map and as curves, and check that moving on is a rotation.
+    """Draw sinusoidal positions, in a picture with their curves, and check that moving on is a rotation.
 
     Parameters
     ----------
@@ -33,8 +31,6 @@ def show(
         Numbers in the vector of a position.
     shift
         How far to move on for the check.
-    output
-        A picture (.png, .svg, .pdf), with the curves, instead of the map in the terminal.
     """
     if length < 2:
         raise wrong("--length", length, "at least 2", "write --length 60")
@@ -43,20 +39,18 @@ def show(
     table = sinusoids(length, dim)
     turned = table @ rotation(shift, dim).T
     difference = float((turned - sinusoids(length, dim, start=shift)).abs().max())
-    console = open_console()
-    if output is None:
+    console, options = open_console(), figure_options or FigureOptions()
+    if options.output is None:
         print_positions(table, console)
     holds = "holds" if difference < 1e-9 else "does not hold"
     line = f"p[i + {shift}] = R p[i] for all {length} positions: {holds}, largest difference {difference:.1e}"
     console.print(line, markup=False)
-    if output is not None:
+    if options.output is not None:
         from regard.inspect.draw.positions import draw_positions
         from regard.inspect.draw.words import localize
 
-        options = figure_options or FigureOptions()
         title = options.choose_title(localize("sinusoidal positions", options.language))
-        options.save(draw_positions(table.numpy(), title, language=options.language), output)
-        console.print(f"picture: {output}", markup=False)
+        options.save(draw_positions(table.numpy(), title, language=options.language))
 
 
 def print_positions(table: "Tensor", console: "Console") -> None:

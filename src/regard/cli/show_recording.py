@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter
 from rich.console import Console
 
-from regard.cli.figures import FigureFlags, FigureOptions
-from regard.cli.output import open_console
-from regard.cli.show import choose_outputs
+from regard.cli.figures import FigureOptions, ShowFlags, ShowOptions
+from regard.cli.output import open_console, print_path
 from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:
@@ -33,9 +32,7 @@ def show(
     *,
     head: int | None = None,
     all_heads: Annotated[bool, Parameter(negative="")] = False,
-    output: Path | None = None,
-    html: Path | None = None,
-    figure_options: FigureFlags = None,
+    show_options: ShowFlags = None,
 ) -> None:
     """Show a saved recording.
 
@@ -49,34 +46,26 @@ def show(
         Which head, counted from 0 as in Python; their mean where none is named.
     all_heads
         Draw every head of every attention in one picture, or of those that the glob fits.
-    output
-        A picture (.png, .svg, .pdf) or a page (.html) instead of the map in the terminal.
-    html
-        A page to look through: every attention and head of the recording.
     """
     from regard.inspect.recording import Recording
 
-    output, html = choose_outputs(output, html)
+    options = show_options or ShowOptions()
     loaded, console = Recording.load(recording), open_console()
-    if html is not None:
+    if options.html is not None:
         from regard.inspect.draw.chapters import Chapter
         from regard.inspect.draw.report import render_report, save_report
 
         selected = loaded if site is None else loaded.select(choose_site(loaded, site, several=True))
-        save_report(render_report([Chapter(recording.stem, selected)], recording.stem), html)
-        console.print(f"page: {html}", markup=False)
+        save_report(render_report([Chapter(recording.stem, selected)], recording.stem), options.html)
+        print_path("page", options.html)
         return
-    options = figure_options or FigureOptions()
-    if output is None:
+    if options.output is None:
         print_map(loaded, choose_site(loaded, site), head, console)
     elif all_heads:
-        options.save(
-            draw_all_heads(loaded, choose_site(loaded, site or "*", several=True), options, recording.stem), output
-        )
+        sites = choose_site(loaded, site or "*", several=True)
+        options.save(draw_all_heads(loaded, sites, options, recording.stem))
     else:
-        options.save(draw_map(loaded, choose_site(loaded, site), head, options, recording.stem), output)
-    if output is not None:
-        console.print(f"picture: {output}", markup=False)
+        options.save(draw_map(loaded, choose_site(loaded, site), head, options, recording.stem))
 
 
 def choose_site(recording: "Recording", site: str | None, *, several: bool = False) -> str:

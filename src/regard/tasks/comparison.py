@@ -48,17 +48,14 @@ def measure_agreement(estimator: str, seed: int) -> float:
     return measure_gradient_agreement(estimator, seed)
 
 
+COPYING = Comparison("inversion", "copy", BEYOND, "exact", ())
 COMPARISONS: Mapping[str, Comparison] = {
-    "bahdanau-luong": Comparison(
-        "inversion",
-        "copy",
-        BEYOND,
-        "exact",
-        [
+    "bahdanau-luong": COPYING._replace(
+        variants=[
             # The presets differ in their cells, too.
             Variant("Bahdanau (additive)", "bahdanau", COPY | {"model.recurrent.cell": "lstm"}),
             Variant("Luong (general)", "luong", COPY | {"model.recurrent.cell": "lstm"}),
-        ],
+        ]
     ),
     "soft-hard": Comparison(
         "next-vector",
@@ -71,16 +68,12 @@ COMPARISONS: Mapping[str, Comparison] = {
             Variant("hard (argmax, straight-through)", None, RETRIEVAL | {"model.aggregate": "argmax"}),
         ],
     ),
-    "global-local": Comparison(
-        "inversion",
-        "copy",
-        BEYOND,
-        "exact",
-        [
+    "global-local": COPYING._replace(
+        variants=[
             Variant("global", "luong", COPY),
             Variant("local-m (monotonic)", "luong", LOCAL | {"model.attention.scope": "local-m"}),
             Variant("local-p (predicted)", "luong", LOCAL | {"model.attention.scope": "local-p"}),
-        ],
+        ]
     ),
     "estimators": Comparison(
         "captioning",

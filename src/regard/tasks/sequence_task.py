@@ -26,6 +26,12 @@ class SequenceTask(ABC):
     def goal(self) -> Goal:
         return choose_goal(self.config.measure.goal)
 
+    @property
+    def validation_items(self) -> Sequence[Any]:
+        """The items that are measured while the model trains."""
+        items: Sequence[Any] = self.dataset.validation[: self.config.measure.most]
+        return items
+
     @abstractmethod
     def encode_epoch(self, epoch: int) -> Any:
         """Return the encoded training items of an epoch; files have the same in each."""

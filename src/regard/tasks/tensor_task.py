@@ -133,14 +133,18 @@ class TensorPredictor:
 
 
 class TensorTaskDefinition(TaskDefinition[Config]):
-    """The definition of a task over tensors: its data are all that has to be opened."""
+    """The definition of a task over tensors: its data are all that has to be opened, by `load_splits(config.data)`."""
 
     task_type: type[TensorTask]
+    load_splits: Callable[[Any], Any]
     predictor_type: Callable[[Any, Any], Predictor]
     data_noun = "items"
 
     def get_goal(self, config: Any) -> Goal:
         return self.task_type.goal
+
+    def open_data(self, config: Any) -> Any:
+        return self.load_splits(config.data)
 
     def assemble_task(self, config: Config, data: Any, run: Path | None) -> TensorTask:
         return self.task_type(config, data)

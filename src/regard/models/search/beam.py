@@ -12,13 +12,11 @@ from regard.models.kernels.ranking import rank
 from regard.models.search.hypothesis import (
     CompleteHypotheses,
     Hypothesis,
+    Search,
     SearchStep,
     SearchSteps,
     SpecialTokens,
-    compute_row_weights,
-    expand_limit,
     find_kept_rows,
-    run_to_end,
 )
 from regard.models.search.scorer import HypothesisScorer, compute_coverage_penalty
 from regard.models.selection import select
@@ -62,10 +60,8 @@ def beam_search(
     options = BeamOptions() if options is None else options
     if not len(encoded.lengths):
         return []
-    with torch.inference_mode():
-        search = BeamSearch(decoder, marks, options, attention or options.scoring.coverage > 0)
-        found, trace = run_to_end(search.run(encoded, expand_limit(limit, encoded.lengths)))
-    hypotheses = found.build_hypotheses(trace, encoded.lengths)
+    search = BeamSearch(decoder, marks, options, attention=attention or options.scoring.coverage > 0)
+    hypotheses = search.find(encoded, limit)
     if attention:
         return hypotheses
     return [[replace(one, weights=None) for one in several] for several in hypotheses]
@@ -106,19 +102,19 @@ class Continuations(NamedTuple):
     ending: Float[Tensor, "sentence width"]
 
 
-class BeamSearch:
+class BeamSearch(Search):
     """One beam search: a decoder, special tokens and options."""
 
-    def __init__(self, decoder: Decoder[Any], marks: SpecialTokens, options: BeamOptions, attention: bool) -> None:
-        self.decoder, self.marks, self.options, self.attention = decoder, marks, options, attention
+    def __init__(self, decoder: Decoder[Any], marks: SpecialTokens, options: BeamOptions, *, attention: bool) -> None:
+        super().__init__(decoder, marks, attention=attention)
+        self.options = options
 
     def run(self, encoded: EncoderOutput, most: Int[Tensor, " batch"]) -> SearchSteps:
-        """Search step by step."""
         live = self.start(encoded, most)
         found = CompleteHypotheses.create_empty(len(most), self.options.best, encoded.states)
         for steps in range(int(most.max()) + 1):
             taken = self.decoder.advance(live.tokens.flatten(), live.state)
-            weights = compute_row_weights(taken.weights, live.tokens.numel(), wanted=self.attention)
+            weights = self.read_weights(taken.weights, live.tokens.numel())
             live = self.add_coverage(live, weights)
             choice = self.choose(live, taken.vector, steps)
             found, complete = self.collect_endings(found, live, choice, steps)

@@ -1,14 +1,15 @@
-"""Hypotheses of a search, and the trace of steps that they are read from."""
+"""What a search is: its steps, the trace of them, and the hypotheses that are read from it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
 from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.errors import wrong
-from regard.models.interface import Alignment
+from regard.models.interface import Alignment, Decoder, EncoderOutput
 
 SPARE = 8  # finished rows are removed when one in so many is finished: removing costs a copy
 
@@ -121,19 +122,39 @@ class CompleteHypotheses(NamedTuple):
 SearchSteps: TypeAlias = Generator[SearchStep, None, CompleteHypotheses]
 
 
-def run_to_end(search: SearchSteps) -> tuple[CompleteHypotheses, SearchTrace]:
-    """Run a search to its end."""
-    trace = SearchTrace()
-    while True:
-        try:
-            trace.steps.append(next(search))
-        except StopIteration as over:
-            return over.value, trace
+class Search(ABC):
+    """A search with a decoder: `run` yields its steps, `find` runs all of them.
 
+    With `attention`, the steps and the hypotheses have their weights. Each sentence has `rows_per_sentence` hypotheses
+    that are found independently.
+    """
 
-def compute_row_weights(weights: Alignment | None, rows: int, *, wanted: bool) -> Float[Tensor, "row source"] | None:
-    """Return the weights of the rows of a step, if they are wanted and the decoder has attention."""
-    return weights.dense().reshape(rows, -1) if wanted and weights is not None else None
+    def __init__(
+        self, decoder: Decoder[Any], marks: SpecialTokens, *, attention: bool, rows_per_sentence: int = 1
+    ) -> None:
+        self.decoder, self.marks, self.attention = decoder, marks, attention
+        self.rows_per_sentence = rows_per_sentence
+
+    @abstractmethod
+    def run(self, encoded: EncoderOutput, most: Int[Tensor, " batch"]) -> SearchSteps:
+        """Search step by step; `most` is the number of tokens after which a hypothesis has to end."""
+
+    def find(self, encoded: EncoderOutput, limit: int | Int[Tensor, " batch"]) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each row, best first. After `limit` tokens a hypothesis has to end."""
+        trace = SearchTrace()
+        with torch.inference_mode():
+            steps = self.run(encoded, expand_limit(limit, encoded.lengths))
+            while True:
+                try:
+                    trace.steps.append(next(steps))
+                except StopIteration as over:
+                    found: CompleteHypotheses = over.value
+                    break
+        return found.build_hypotheses(trace, encoded.lengths.repeat_interleave(self.rows_per_sentence))
+
+    def read_weights(self, weights: Alignment | None, rows: int) -> Float[Tensor, "row source"] | None:
+        """Return the weights of the rows of a step, if they are wanted and the decoder has attention."""
+        return weights.dense().reshape(rows, -1) if self.attention and weights is not None else None
 
 
 def expand_limit(limit: int | Int[Tensor, " batch"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:

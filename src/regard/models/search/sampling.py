@@ -12,17 +12,15 @@ from regard.compute.kernels import noise
 from regard.errors import wrong
 from regard.models.interface import Decoder, EncoderOutput
 from regard.models.kernels.ranking import rank
-from regard.models.search.beam import take_best as best_hypotheses
+from regard.models.search.beam import take_best
 from regard.models.search.hypothesis import (
     CompleteHypotheses,
     Hypothesis,
+    Search,
     SearchStep,
     SearchSteps,
     SpecialTokens,
-    compute_row_weights,
-    expand_limit,
     find_kept_rows,
-    run_to_end,
 )
 from regard.models.selection import select
 
@@ -68,14 +66,12 @@ def greedy_search(
     attention: bool = False,
 ) -> list[Hypothesis]:
     """Return the hypothesis of the best token at each step. After `limit` tokens it has to end."""
-    with torch.inference_mode():
-        path = SinglePathSearch(decoder, marks, build_greedy_picker(marks, encoded.states.device), attention)
-        found, trace = run_to_end(path.run(encoded, expand_limit(limit, encoded.lengths)))
-    return best_hypotheses(found.build_hypotheses(trace, encoded.lengths))
+    pick = build_greedy_picker(marks, encoded.states.device)
+    return take_best(SinglePathSearch(decoder, marks, pick, attention=attention).find(encoded, limit))
 
 
 def build_greedy_picker(marks: SpecialTokens, device: torch.device) -> Picker:
-    """Picks the best token that may be said."""
+    """Return a picker of the best token that is allowed."""
     excluded = torch.tensor([marks.end, *marks.never], device=device)
 
     def best(output: nn.Linear, vectors: Tensor, streams: Tensor, step: int) -> NextTokens:
@@ -103,13 +99,9 @@ def sample(
     """
     options = SamplingOptions() if options is None else options
     streams = torch.arange(len(encoded.lengths), device=encoded.lengths.device) if streams is None else streams
-    with torch.inference_mode():
-        path = SinglePathSearch(
-            decoder, marks, build_sampling_picker(marks, options, streams), attention, options.count
-        )
-        found, trace = run_to_end(path.run(encoded, expand_limit(limit, encoded.lengths)))
-    lengths, count = encoded.lengths.repeat_interleave(options.count), options.count
-    hypotheses = best_hypotheses(found.build_hypotheses(trace, lengths))
+    pick, count = build_sampling_picker(marks, options, streams), options.count
+    search = SinglePathSearch(decoder, marks, pick, attention=attention, rows_per_sentence=count)
+    hypotheses = take_best(search.find(encoded, limit))
     return [hypotheses[start : start + count] for start in range(0, len(hypotheses), count)]
 
 
@@ -148,17 +140,22 @@ class LivePaths(NamedTuple):
     ended: Bool[Tensor, " row"]
 
 
-class SinglePathSearch(NamedTuple):
-    """A search with one hypothesis for each row."""
+class SinglePathSearch(Search):
+    """A search with one hypothesis for each row, from which finished rows are removed."""
 
-    decoder: Decoder[Any]
-    marks: SpecialTokens
-    pick: Picker
-    attention: bool
-    rows_per_sentence: int = 1
+    def __init__(
+        self,
+        decoder: Decoder[Any],
+        marks: SpecialTokens,
+        pick: Picker,
+        *,
+        attention: bool,
+        rows_per_sentence: int = 1,
+    ) -> None:
+        super().__init__(decoder, marks, attention=attention, rows_per_sentence=rows_per_sentence)
+        self.pick = pick
 
     def run(self, encoded: EncoderOutput, most: Int[Tensor, " batch"]) -> SearchSteps:
-        """Search step by step; finished rows are removed."""
         state = self.decoder.begin(encoded)
         if self.rows_per_sentence > 1:
             index = torch.arange(len(most), device=most.device).repeat_interleave(self.rows_per_sentence)
@@ -170,7 +167,7 @@ class SinglePathSearch(NamedTuple):
         found = None
         for steps in range(int(most.max()) + 1 if len(most) else 0):
             taken = self.decoder.advance(rows.tokens, state)
-            weights = compute_row_weights(taken.weights, len(rows.tokens), wanted=self.attention)
+            weights = self.read_weights(taken.weights, len(rows.tokens))
             rows = self.pick_tokens(rows, taken.vector, most, steps)
             found = CompleteHypotheses.create_empty(len(most), 1, taken.vector) if found is None else found
             rows, ending = record_endings(found, rows, self.marks.end, steps)

@@ -3,14 +3,14 @@
 from regard.tasks.digits.config import PRESETS, DigitsConfig, DigitsData, configure_for_files
 from regard.tasks.digits.predictor import DigitsPredictor
 from regard.tasks.digits.task import DigitsTask, load_splits
-from regard.tasks.tensor_task import DataSplits, TensorTaskDefinition
+from regard.tasks.tensor_task import TensorTaskDefinition
 
 
 class DigitsDefinition(TensorTaskDefinition[DigitsConfig]):
     """Say which of ten classes a picture is of."""
 
     config_type, task_type, predictor_type = DigitsConfig, DigitsTask, DigitsPredictor
-    presets = PRESETS
+    presets, load_splits = PRESETS, staticmethod(load_splits)
     data_help = (
         "DATA is digits (of scikit-learn), a folder with the four idx files of MNIST or Fashion-MNIST, "
         "gzipped or not, or a folder with the folders 0 to 9, each with images of its digit."
@@ -20,9 +20,6 @@ class DigitsDefinition(TensorTaskDefinition[DigitsConfig]):
     def build_preset(self, name: str, data: DigitsData) -> DigitsConfig:
         config = super().build_preset(name, data)
         return config if data.source == "digits" else configure_for_files(config)
-
-    def open_data(self, config: DigitsConfig) -> DataSplits:
-        return load_splits(config.data)
 
 
 __all__ = ["DigitsDefinition"]

@@ -2,7 +2,7 @@
 
 from regard.tasks.next_vector.config import PRESETS, NextVectorConfig
 from regard.tasks.next_vector.predictor import NextVectorPredictor
-from regard.tasks.next_vector.task import NextVectorTask, SequenceSplits, load_splits
+from regard.tasks.next_vector.task import NextVectorTask, load_splits
 from regard.tasks.tensor_task import TensorTaskDefinition
 
 
@@ -10,16 +10,13 @@ class NextVectorDefinition(TensorTaskDefinition[NextVectorConfig]):
     """Predict the last vector of a sequence."""
 
     config_type, task_type, predictor_type = NextVectorConfig, NextVectorTask, NextVectorPredictor
-    presets = PRESETS
+    presets, load_splits = PRESETS, staticmethod(load_splits)
     data_help = (
         "DATA is a rule (retrieval, rotation, linear), or a .npy or CSV file: a row for each moment, "
         "or whole sequences."
     )
     data_field = "source"
     run_name = "next-vector-{data}"
-
-    def open_data(self, config: NextVectorConfig) -> SequenceSplits:
-        return load_splits(config.data)
 
 
 __all__ = ["NextVectorDefinition"]

@@ -65,7 +65,7 @@ class ReadingTask(SequenceTask):
     @cached_property
     def encoded_validation(self) -> list[ReadingExample]:
         """The questions that are measured while training."""
-        questions = self.dataset.validation[: self.config.measure.most]
+        questions = self.validation_items
         return [encode_question(question, self.vocabulary) for question in questions]
 
     def loss(self, model: nn.Module, batch: ReadingBatch) -> Loss:

@@ -2,7 +2,7 @@
 
 from regard.tasks.regression.config import PRESETS, RegressionConfig
 from regard.tasks.regression.predictor import RegressionPredictor
-from regard.tasks.regression.task import KnownPoints, RegressionTask, load_known_points
+from regard.tasks.regression.task import RegressionTask, load_known_points
 from regard.tasks.tensor_task import TensorTaskDefinition
 
 
@@ -10,14 +10,11 @@ class RegressionDefinition(TensorTaskDefinition[RegressionConfig]):
     """Learn a curve from points."""
 
     config_type, task_type, predictor_type = RegressionConfig, RegressionTask, RegressionPredictor
-    presets = PRESETS
+    presets, load_splits = PRESETS, staticmethod(load_known_points)
     data_help = """DATA is curve (the textbook's, noisy), diabetes (of scikit-learn), or a CSV file: any separator, with
 decimal points or commas; text is used as categories, dates are left out."""
     data_field = "source"
     run_name = "regression-{data}"
-
-    def open_data(self, config: RegressionConfig) -> KnownPoints:
-        return load_known_points(config.data)
 
 
 __all__ = ["RegressionDefinition"]

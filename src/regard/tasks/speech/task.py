@@ -26,7 +26,7 @@ class SpeechTask(SequenceTask):
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the sounds."""
         described = describe_dataset(self.dataset, "clips", collect_keys=digest_clips)
-        skipped = describe_skipped(self.validation_clips, self.config.features, self.config.learning.limit)
+        skipped = describe_skipped(self.validation_items, self.config.features, self.config.learning.limit)
         return (*described, *self.get_encoded(0).notes, *(f"validation: {note}" for note in skipped))
 
     def model(self) -> EncoderDecoder[Any]:
@@ -39,16 +39,10 @@ class SpeechTask(SequenceTask):
         """Return the clips that are short enough, as frames and token ids."""
         return encode_clips(clips, self.config.features, self.vocabulary, self.config.learning.limit)
 
-    @property
-    def validation_clips(self) -> Sequence[Clip]:
-        """The clips that are measured while training."""
-        clips: Sequence[Clip] = self.dataset.validation[: self.config.measure.most]
-        return clips
-
     @cached_property
     def encoded_validation(self) -> EncodedClips:
         """The validation clips, encoded."""
-        return self.encode(self.validation_clips)
+        return self.encode(self.validation_items)
 
     def measure(self, model: Any, part: DataShare) -> Mapping[str, float]:
         frames, targets, _, skipped = self.encoded_validation

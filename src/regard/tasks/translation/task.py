@@ -41,23 +41,17 @@ class TranslationTask(SequenceTask):
     def encode_epoch(self, epoch: int) -> EncodedPairs:
         return encode_pairs(self.dataset.load_training(epoch), self.vocabulary, self.config.learning.limit)
 
-    @property
-    def validation_pairs(self) -> Sequence[SentencePair]:
-        """The pairs that are measured while training."""
-        pairs: Sequence[SentencePair] = self.dataset.validation[: self.config.measure.most]
-        return pairs
-
     @cached_property
     def encoded_validation(self) -> EncodedPairs:
         """The validation pairs within the limit; an error if all are longer."""
-        pairs = self.validation_pairs
+        pairs = self.validation_items
         return encode_pairs(pairs, self.vocabulary, self.config.learning.limit) if pairs else EncodedPairs([], [])
 
     def measure(self, model: Any, part: DataShare) -> Mapping[str, float]:
         # The share is of those within the limit: a share of all pairs might have none of them.
         sources, targets, _ = self.encoded_validation
         held_out = EncodedPairs(part.select(sources), part.select(targets))
-        return self.measure_loss(model, held_out) | self.measure_quality(model, part.select(self.validation_pairs))
+        return self.measure_loss(model, held_out) | self.measure_quality(model, part.select(self.validation_items))
 
     def measure_quality(self, model: Any, pairs: Sequence[SentencePair]) -> dict[str, float]:
         """Return what the quality of the model's translations is computed from."""

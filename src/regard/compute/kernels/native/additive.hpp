@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 
 #include "vectors.hpp"
 
@@ -49,6 +50,16 @@ template <class T> Rows<T> key_rows(const T* key, const Problem& p) {
 }
 template <class T> Rows<T> weight_rows(const T* weight, const Problem& p) {
     return {weight, p.weight_outer, p.weight_inner, 0, p.inner};
+}
+
+// Run the work, and return whether there was too little memory for it, as the interface has it: 0 or 1.
+template <class Work> int report_memory(Work work) {
+    try {
+        work();
+        return 0;
+    } catch (const std::bad_alloc&) {
+        return 1;
+    }
 }
 
 enum class Form { small, plain, clamped, direct };

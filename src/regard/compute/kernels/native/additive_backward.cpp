@@ -255,12 +255,9 @@ int gradients(const T* query, const T* key, const T* weight, const T* upstream, 
     const Side<T> keys{key_rows(key, *p), p->keys, 1, key_gradient};
     // Rows come in fours: of a single query and many keys, let the keys be the rows.
     const bool exchange = p->queries < rows_in_quad && p->keys > p->queries;
-    try {
+    return report_memory([&] {
         Backward<T>(exchange ? keys : queries, exchange ? queries : keys, weight, upstream, weight_gradient, *p).run();
-        return 0;
-    } catch (const std::bad_alloc&) {
-        return 1;
-    }
+    });
 }
 
 }  // namespace

@@ -247,12 +247,7 @@ template <class T> class Forward {
 };
 
 template <class T> int scores(const T* query, const T* key, const T* weight, T* to, const Problem* problem) {
-    try {
-        Forward<T>(query, key, weight, to, *problem).run();
-        return 0;
-    } catch (const std::bad_alloc&) {
-        return 1;
-    }
+    return report_memory([=] { Forward<T>(query, key, weight, to, *problem).run(); });
 }
 
 }  // namespace

@@ -34,6 +34,11 @@ template <class T> struct LaneRange {
         store<T>(lanes, value);
         for (int64_t lane = 0; lane < count; ++lane) to[at + lane] = lanes[lane];
     }
+    // Values below each other, `size` numbers apart.
+    template <class... Values> void store_rows(T* to, int64_t size, const Values&... values) const {
+        int64_t row = 0;
+        (store_lanes(to + size * row++, values), ...);
+    }
 };
 
 template <class T, class Body> inline void for_each_part(int64_t size, Body body) {
