@@ -157,6 +157,24 @@ def test_tiles_are_the_largest_of_their_cells(client: TestClient, place: Path) -
     assert one["weight"] == pytest.approx(float(weights[0, 299, 3]), abs=1e-7)
 
 
+def test_a_weight_of_a_translation_says_what_made_it(client: TestClient) -> None:
+    asked = {"run": "transformer", "text": TEXT, "target": "one"}
+    found = client.post("/api/attention", json=asked).json()
+    (place,) = [place for place, site in enumerate(found["sites"]) if site["name"] == "decoder 0"]
+    cell = f"/api/recordings/{found['recording']}/explanation?site={place}&row=1&column=2"
+    made = client.get(f"{cell}&head=1").json()
+    weights = numbers(client, f"/api/recordings/{found['recording']}/table?site={place}")
+    row = weights.reshape(*(found["sites"][place][axis] for axis in ("heads", "rows", "columns")))[1, 1]
+    assert made["weight"] == pytest.approx(float(row[2]), rel=1e-6)
+    assert made["rank"] == 1 + int((row > row[2]).sum())
+    facts = made["facts"]
+    assert (facts["form"], facts["normalizer"], facts["hidden"]) == ("dot", "softmax", False)
+    score = sum(near * far for near, far in zip(facts["query"], facts["key"], strict=True))
+    assert score == pytest.approx(facts["score"], abs=1e-5)
+    assert np.exp(score + facts["bias"] - facts["total"]) == pytest.approx(row[2], rel=1e-4)
+    assert client.get(f"{cell}&head=mean").json()["facts"] is None  # of no single score
+
+
 def test_a_recording_can_be_sent(client: TestClient, place: Path, tmp_path: Path) -> None:
     Recording.from_weights({"here": [[0.25, 0.75]]}, queries=["a"], keys=["b", "c"]).save(tmp_path / "r.safetensors")
     content = (tmp_path / "r.safetensors").read_bytes()

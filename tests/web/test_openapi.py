@@ -67,6 +67,7 @@ def test_answers_are_as_it_says(client: TestClient, document: dict[str, Any]) ->
         "/api/attention": client.post("/api/attention", json={"run": "bahdanau", "text": "one", "tokens": []}),
         "/api/recordings/{name}/labels": client.get(f"/api/recordings/{name}/labels?site=0"),
         "/api/recordings/{name}/weight": client.get(f"/api/recordings/{name}/weight?site=0&row=0&column=1"),
+        "/api/recordings/{name}/explanation": client.get(f"/api/recordings/{name}/explanation?site=0&row=0&column=1"),
         "/api/recordings/{name}/table": client.get(f"/api/recordings/{name}/table?site=0"),
         "/api/recordings/{name}/rows": client.get(f"/api/recordings/{name}/rows?site=0"),
         "/api/translate": client.post("/api/translate", json={"run": "plain", "text": "one", "beam": 1}),

@@ -120,6 +120,7 @@ def list_parts(name: Mapping[str, Any]) -> dict[str, Any]:
     site = [dict(name), query("site", WHOLE)]
     head = [*site, query("head", TEXT)]
     tile = [*head, *(query(word, WHOLE) for word in ("up", "across", "row", "column"))]
+    cell = [*head, query("row", WHOLE), query("column", WHOLE)]
     return {
         "labels": describe("The tokens along both sides.", answer({"type": "object"}), parameters=site),
         "table": describe("All weights of a small attention.", numbers, parameters=site),
@@ -130,10 +131,11 @@ def list_parts(name: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "tile": describe("A part of a long attention, made smaller by powers of 2.", numbers, parameters=tile),
         "rows": describe("The largest weight of each row.", numbers, parameters=head),
-        "weight": describe(
-            "One weight, exactly.",
-            answer({"type": "object"}),
-            parameters=[*head, query("row", WHOLE), query("column", WHOLE)],
+        "weight": describe("One weight, exactly.", answer({"type": "object"}), parameters=cell),
+        "explanation": describe(
+            "What made one weight: its rank and share, and the terms of its score if the vectors were kept.",
+            answer({"type": "object", "required": ["weight", "facts"]}),
+            parameters=cell,
         ),
     }
 

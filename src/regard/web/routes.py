@@ -54,6 +54,7 @@ class Routes:
             "tile": (parts.get_tile, answer_numbers),
             "rows": (parts.find_row_maxima, answer_numbers),
             "weight": (parts.get_weight, answer_json),
+            "explanation": (parts.explain_weight, answer_json),
         }
         return [
             Route("/", self.get_page),

@@ -191,12 +191,27 @@ def get_weight(fields: Fields, recording: Recording, check_interrupt: InterruptC
     """Return one weight; null if only statistics were kept."""
     _, attention = take_site(fields, recording)
     head = take_head(fields, attention)
-    row = fields.take_integer("row", 0, attention.queries - 1)
-    column = fields.take_integer("column", 0, attention.keys - 1)
+    row, column = take_cell(fields, attention)
     if isinstance(attention, Sketch):
         return {"weight": None}
     weights = attention.tile(head, slice(row, row + 1), slice(column, column + 1))
     return {"weight": float(weights[0, 0])}
+
+
+def take_cell(fields: Fields, attention: AttentionMap) -> tuple[int, int]:
+    """Return a query and a key by their numbers."""
+    row = fields.take_integer("row", 0, attention.queries - 1)
+    return row, fields.take_integer("column", 0, attention.keys - 1)
+
+
+def explain_weight(fields: Fields, recording: Recording, check_interrupt: InterruptCheck) -> dict[str, object]:
+    """Return what made one weight, as the panel reads it; its `weight` is null if only statistics were kept."""
+    _, attention = take_site(fields, recording)
+    head = take_head(fields, attention)
+    row, column = take_cell(fields, attention)
+    if isinstance(attention, Sketch):
+        return {"weight": None, "facts": None}
+    return attention.explain(head, row, column).to_json()
 
 
 def to_bytes(values: Tensor) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Float32, UInt8
 
+from regard.algebra.shapes import Tensor
 from regard.errors import InputError
 from regard.inspect.draw.compression import encode_png, pack
 from regard.inspect.measure import profile_heads
@@ -71,6 +72,26 @@ class Chapter:
 
 
 @dataclass(slots=True)
+class TableStore:
+    """Arrays, each of them once: hypotheses of a sentence share those of the encoder."""
+
+    arrays: list[Float32[np.ndarray, "..."]] = field(default_factory=list)
+    indices: dict[bytes, int] = field(default_factory=dict)
+
+    def add(self, array: Float32[np.ndarray, "..."]) -> int:
+        """Return the index of an array."""
+        identity = repr(array.shape).encode() + hashlib.blake2b(array.tobytes()).digest()
+        if identity not in self.indices:
+            self.indices[identity] = len(self.arrays)
+            self.arrays.append(array)
+        return self.indices[identity]
+
+    def add_tensor(self, tensor: Tensor | None) -> int | None:
+        """Return the index of a tensor; None if there is none."""
+        return None if tensor is None else self.add(tensor.float().cpu().numpy())
+
+
+@dataclass(slots=True)
 class ReportBuilder:
     """Collect the tables, labels and notes of a report, each of them once.
 
@@ -78,18 +99,10 @@ class ReportBuilder:
     """
 
     cells: int | None = None
-    tables: list[Float32[np.ndarray, "head query key"]] = field(default_factory=list)
+    tables: TableStore = field(default_factory=TableStore)
+    vectors: TableStore = field(default_factory=TableStore)
     labels: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    table_indices: dict[bytes, int] = field(default_factory=dict)
-
-    def add_table(self, weights: Float32[np.ndarray, "head query key"]) -> int:
-        """Return the index of a table; hypotheses of a sentence share the encoder's."""
-        identity = repr(weights.shape).encode() + hashlib.blake2b(weights.tobytes()).digest()
-        if identity not in self.table_indices:
-            self.table_indices[identity] = len(self.tables)
-            self.tables.append(weights)
-        return self.table_indices[identity]
 
     def add_labels(self, labels: Sequence[str] | None) -> int | None:
         """Return the index of labels, or None if positions are numbered."""
@@ -129,8 +142,18 @@ class ReportBuilder:
             "width": width,
             "step": [-(-attention.queries // height), -(-attention.keys // width)],
             "measures": profile_heads(attention),
-            "table": self.add_table(weights),
+            "table": self.tables.add(weights),
+            "origin": self.encode_origin(attention) if (height, width) == (attention.queries, attention.keys) else None,
         }
+
+    def encode_origin(self, attention: AttentionMap) -> dict[str, Any] | None:
+        """Return what the weights were computed from, as `web/static/explanation.js` reads it, if that is known."""
+        origin = attention.origin
+        if origin is None:
+            return None
+        parts = {name: self.vectors.add_tensor(tensor) for name, tensor in origin.tensors().items()}
+        shapes = {"dim": origin.query.shape[-1], "bias": None if origin.bias is None else list(origin.bias.shape)}
+        return {**origin.header(), "shapes": shapes, "parts": parts}
 
     def add_note(self, text: str) -> None:
         """Add a note, unless it is there already."""

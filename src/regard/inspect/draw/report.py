@@ -12,9 +12,10 @@ from typing import Any, Literal
 from regard.errors import wrong
 from regard.inspect.draw.bundle import bundle_script, read_static
 from regard.inspect.draw.chapters import COARSER, Chapter, ReportBuilder, count_cells
-from regard.inspect.draw.compression import pack_within
+from regard.inspect.draw.compression import pack, pack_within
 
 BUDGET = 800_000  # bytes of weights; with the page around them, less than a megabyte
+VECTOR_BITS = 11  # of a number of a vector: three digits of a term of a score
 LEAST_BYTES = 0.7  # of a cell: causal weights, half of which are zeros, rounded as far as they may be
 STYLES = ("drawing.css", "panel.css", "report.css")
 PAGE = """<!doctype html>
@@ -74,7 +75,7 @@ def build_contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET
         if not written:
             got = "; ".join(builder.notes) or "no attention at all"
             raise wrong("recording", got, "at least one attention", "record a model that attends")
-        tables, bits = pack_within(builder.tables, budget)
+        tables, bits = pack_within(builder.tables.arrays, budget)
         if sum(map(len, tables)) <= budget:
             break
     else:
@@ -86,8 +87,24 @@ def build_contents(chapters: Sequence[Chapter], title: str, budget: int = BUDGET
         "made": "regard",
         "labels": builder.labels,
         "tables": tables,
+        "vectors": pack_vectors(written, builder, budget - sum(map(len, tables))),
         "chapters": written,
     }
+
+
+def pack_vectors(written: list[dict[str, Any]], builder: ReportBuilder, room: int) -> list[str]:
+    """Return the vectors of the sites, packed, as long as they fit; later sites lose theirs, in `written` too."""
+    packed: list[str] = []
+    for array in builder.vectors.arrays:
+        packed.append(pack(array, VECTOR_BITS))
+        room -= len(packed[-1])
+        if room < 0:
+            packed.pop()
+            break
+    for site in (site for chapter in written for site in chapter["sites"]):
+        if site["origin"] and max(site["origin"]["parts"].values()) >= len(packed):
+            site["origin"] = None
+    return packed
 
 
 def drop_sites(written: list[dict[str, Any]], tables: list[str], builder: ReportBuilder, budget: int) -> list[str]:

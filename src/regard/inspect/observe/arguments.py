@@ -1,7 +1,7 @@
 """Build calls for one item of a batch from the arguments of torch's attention functions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -11,19 +11,21 @@ from regard.errors import wrong
 from regard.inspect.observe.calls import SoftmaxCall
 
 HALF = (torch.float16, torch.bfloat16)
+ItemSelector = Callable[[Tensor], Tensor]  # returns one item of a batch, with all its heads on one axis
 
 
 def build_sdpa_call(
-    item: int, query: Tensor, key: Tensor, mask: Tensor | None, *, causal: bool, scale: float | None
+    item: int, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, causal: bool, scale: float | None
 ) -> SoftmaxCall:
     """Return the call of `F.scaled_dot_product_attention` on (…, heads, queries, dim) or (batch, queries, dim)."""
     if query.dim() == 3:
-        query, key, mask = query[:, None], key[:, None], mask[:, None] if mask is not None and mask.dim() == 3 else mask
-    shape = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3])
-    query, key = (upcast_half(select_item(tensor, shape, item)) for tensor in (query, key))
+        query, key, value = query[:, None], key[:, None], value[:, None]
+        mask = mask[:, None] if mask is not None and mask.dim() == 3 else mask
+    shape = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
+    query, key, value = (upcast_half(select_item(tensor, shape, item)) for tensor in (query, key, value))
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     bias = None if mask is None else to_bias(select_item(mask, shape, item), query)
-    return SoftmaxCall(query * factor, key, bias, 0 if causal else None)
+    return SoftmaxCall(query * factor, key, bias, 0 if causal else None, value if len(value) == len(key) else None)
 
 
 def build_packed_call(

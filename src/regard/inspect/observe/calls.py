@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -20,17 +20,24 @@ from regard.inspect.observe.blocks import (
     pool_block,
     split_rows,
 )
-from regard.inspect.recording import DenseMap, FactoredMap, Factors, Sketch
+from regard.inspect.recording import DenseMap, FactoredMap, Factors, Origin, Sketch
+
+OriginFinder = Callable[[], Origin | None]
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxCall:
-    """Softmax attention of one item of a batch: the queries, keys and bias of `Factors`, without the totals."""
+    """Softmax attention of one item of a batch: the queries, keys and bias of `Factors`, without the totals.
+
+    `value`, if it is known, is for the length of each value; `find_origin` knows more than these tensors do.
+    """
 
     query: Float[Tensor, "head query dim"]
     key: Float[Tensor, "group key dim"]
     bias: Tensor | None = None
     reach: int | None = None
+    value: Float[Tensor, "group key width"] | None = None
+    find_origin: OriginFinder | None = field(default=None, compare=False)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -56,6 +63,15 @@ class SoftmaxCall:
     def to_dense(self) -> DenseMap:
         """Return all weights."""
         return DenseMap(masked_softmax(self.hide(self.compute_scores(0, *self.shape[1:]), 0)))
+
+    def build_origin(self) -> Origin | None:
+        """Return what the weights are computed from, in memory of its own."""
+        if self.find_origin is not None:
+            return self.find_origin()
+        query, key = self.query.detach().cpu().clone(), self.key.detach().cpu().clone()
+        bias = None if self.bias is None else self.bias.detach().cpu().clone()
+        norm = None if self.value is None else self.value.detach().float().norm(dim=-1).cpu()
+        return Origin(query, key, bias=bias, reach=self.reach, norm=norm)
 
     def to_sketch(self, k: int) -> Sketch:
         """Return statistics, the k largest weights of each query, and an overview if the attention is long."""
@@ -137,6 +153,11 @@ class RowwiseCall:
     compute_rows: Callable[[int, int], Tensor]
     block_size: int | None = None
     element_size: int = 4
+    find_origin: OriginFinder | None = None
+
+    def build_origin(self) -> Origin | None:
+        """Return what the weights are computed from, if that is known."""
+        return None if self.find_origin is None else self.find_origin()
 
     @property
     def dense_bytes(self) -> int:

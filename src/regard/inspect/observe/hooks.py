@@ -29,13 +29,13 @@ def observe_sdpa(original: Any, result: Any, *arguments: Any, **named: Any) -> N
     """Observe `F.scaled_dot_product_attention`, unless our own operator calls it, which notifies observers itself."""
     if is_inside_attend():
         return
-    query, key, mask, causal, scale = _bind_sdpa(*arguments, **named)
+    query, key, value, mask, causal, scale = _bind_sdpa(*arguments, **named)
     reason = explain_unreadable(query, key)
     for observer, site in find_observed_sites():
         if reason is not None:
             observer.note_missed(site.name, reason)
         else:
-            call = build_sdpa_call(observer.item, query, key, mask, causal=causal, scale=scale)
+            call = build_sdpa_call(observer.item, query, key, value, mask, causal=causal, scale=scale)
             observer.add(site.name, call, call.key[:, :1])
 
 
@@ -48,8 +48,8 @@ def _bind_sdpa(  # noqa: PLR0913  # the signature of torch, which cannot be insp
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> tuple[Tensor, Tensor, Tensor | None, bool, float | None]:
-    return query, key, attn_mask, is_causal, scale
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, bool, float | None]:
+    return query, key, value, attn_mask, is_causal, scale
 
 
 def observe_multihead(original: Callable[..., Any], result: Any, *arguments: Any, **named: Any) -> None:

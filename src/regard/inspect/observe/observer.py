@@ -12,7 +12,7 @@ from regard.inspect.observe.calls import ObservedCall, SoftmaxCall
 from regard.inspect.observe.key_offsets import KeyOffsets
 from regard.inspect.observe.own_attention import build_handle_call, build_tensor_call
 from regard.inspect.observe.sites import Site, Sites
-from regard.inspect.recording import AttentionMap, Recording
+from regard.inspect.recording import AttentionMap, DenseMap, Recording
 
 Keep = Literal["weights", "tiles", "statistics"]
 KEEPS: tuple[str, ...] = get_args(Keep)
@@ -26,6 +26,7 @@ class ObserveOptions(NamedTuple):
     top: int
     item: int
     limit: int
+    vectors: bool = False
 
 
 class Observer:
@@ -95,10 +96,17 @@ class Observer:
         keep, top, left = self.options.keep, self.options.top, self.bytes_left
         room = f"{call.dense_bytes:,} bytes of weights, {max(0, left):,} of {self.options.limit:,} left"
         if keep == "weights" and call.dense_bytes <= left:
-            return call.to_dense(), None
+            return self._add_origin(call.to_dense(), call), None
         sketch = call.count_sketch_bytes(top)
         if keep != "statistics" and isinstance(call, SoftmaxCall) and call.factors_bytes + sketch <= left:
             return call.to_factored(top), f"kept as factors and statistics ({room})" if keep == "weights" else None
         if sketch <= left:
             return call.to_sketch(top), None if keep == "statistics" else f"kept as statistics ({room})"
         return None, f"not kept ({room})"
+
+    def _add_origin(self, attention: DenseMap, call: ObservedCall) -> DenseMap:
+        """Return the attention with what it was computed from, if that is wanted, known and fits."""
+        origin = call.build_origin() if self.options.vectors else None
+        if origin is None or attention.bytes + origin.bytes > self.bytes_left:
+            return attention
+        return DenseMap(attention.weights, origin)

@@ -1,6 +1,8 @@
 """Build calls from the attention of this library: any score, mask and normalizer, through its weights handle."""
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -16,6 +18,7 @@ from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias, comp
 from regard.compute.weights import Weights
 from regard.inspect.observe.arguments import check_item, select_item, unravel_index, upcast_half
 from regard.inspect.observe.calls import ObservedCall, RowwiseCall, SoftmaxCall
+from regard.inspect.observe.origins import build_handle_origin
 from regard.layers import Attention
 
 LARGEST_TABLE = 2**22  # numbers of a mask or bias that may be written out
@@ -43,10 +46,12 @@ def build_handle_call(weights: Weights, site: nn.Module, item: int) -> ObservedC
     heads = max(merged, count_head_axes(site, weights.shape[:-2]))
     form = _find_dot_form(weights)
     call = None if form is None else _build_softmax_call(weights, form, heads, item)
-    if call is not None:
-        return call
     *lead, queries, keys = weights.shape
     batch = lead[: len(lead) - heads]
+    select = partial(_select_item, lead=tuple(lead), batch=batch, item=item)
+    find_origin = partial(build_handle_origin, weights.call, select, math.prod(lead[len(batch) :]))
+    if call is not None:
+        return replace(call, find_origin=find_origin)
 
     def rows(start: int, stop: int) -> Tensor:
         return upcast_half(_select_item(weights.tile(slice(start, stop), slice(None)), weights.shape[:-2], batch, item))
@@ -54,7 +59,7 @@ def build_handle_call(weights: Weights, site: nn.Module, item: int) -> ObservedC
     sequential = weights.call.parts.normalizer.form == "sequential"
     shape = math.prod(lead[len(batch) :]), queries, keys
     size = max(4, weights.call.query.element_size())
-    return RowwiseCall(shape, rows, queries if sequential else None, size)
+    return RowwiseCall(shape, rows, queries if sequential else None, size, find_origin)
 
 
 def _find_dot_form(weights: Weights) -> DotForm | None:

@@ -33,13 +33,16 @@ def observe(
     top: int = 8,
     item: int = 0,
     limit: int = 2**28,
+    vectors: bool = False,
 ) -> Iterator[Recording]:
     """Record the attention of each module whose path matches `sites`, for one `item` of the batch.
 
     The output of the model is the same to the last bit, and so is the way it is computed. `keep` says how much is
     kept: all weights, as long as the recording stays within `limit` bytes; factors from which any tile of weights is
     computed; or statistics with the `top` largest weights of each query. What does not fit is kept in the next
-    way, and a note of the recording says so. Weights are those before dropout.
+    way, and a note of the recording says so. Weights are those before dropout. With `vectors`, queries, keys and the
+    lengths of values are kept too, as far as they fit: `recording[site].explain(head, query, key)` and the panel then
+    say what made a weight.
 
     Recorded are this library's own attention, `nn.MultiheadAttention` and modules built on it, whatever calls
     `F.scaled_dot_product_attention`, transformers' models in their default and in eager attention, and the softmax of
@@ -56,7 +59,7 @@ def observe(
     """
     check_options(model, keep, top, item, limit)
     recording = Recording()
-    observer = Observer(model, recording, ObserveOptions(sites, keep, top, item, limit))
+    observer = Observer(model, recording, ObserveOptions(sites, keep, top, item, limit, vectors))
     with patch_functions(model, REPLACEMENTS):
         token = WATCHERS.set((*WATCHERS.get(), observer))
         try:

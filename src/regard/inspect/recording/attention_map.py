@@ -11,6 +11,8 @@ from regard.algebra.shapes import Float, Tensor, describe
 from regard.compute.kernels.summary import summarize_weights
 from regard.compute.weights import TopWeights
 from regard.errors import wrong
+from regard.inspect.recording.explanation import CellExplanation, explain_cell
+from regard.inspect.recording.origin import Origin
 from regard.notebook import NotebookDisplay
 
 PoolMode = Literal["mean", "max"]
@@ -107,6 +109,20 @@ class AttentionMap(NotebookDisplay, ABC):
         """The bytes of its tensors."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self.tensors().values())
 
+    @property
+    def origin(self) -> Origin | None:
+        """What the weights were computed from; None if that was not kept."""
+        return None
+
+    def explain(self, head: int | None, query: int, key: int) -> CellExplanation:
+        """Return what made one weight: its rank and share, and, if vectors were kept, the terms of its score.
+
+        The mean of the heads was made by no single score: of it, rank and share are known.
+        """
+        crop = self.crop(head, slice(query, query + 1), slice(key, key + 1))
+        row = self.read(crop._replace(columns=slice(0, self.keys)))[0]
+        return explain_cell(row, None if head is None else self.origin, head or 0, query, key)
+
     def dense(self) -> Float[Tensor, "head query key"]:
         """Return all weights."""
         return torch.stack([self.tile(head) for head in range(self.heads)])
@@ -176,12 +192,19 @@ class DenseMap(AttentionMap):
     tensor([[0.5000, 1.5000]])
     """
 
-    __slots__ = ("weights",)
+    __slots__ = ("_origin", "weights")
 
-    def __init__(self, weights: Tensor) -> None:
+    def __init__(self, weights: Tensor, origin: Origin | None = None) -> None:
         if weights.dim() != 3 or 0 in weights.shape or not weights.is_floating_point():
             raise wrong("weights", describe(weights), "floats (heads, queries, keys), none of them 0", "add the axis")
         self.weights: Float[Tensor, "head query key"] = weights.detach()
+        if origin is not None and origin.shape != tuple(weights.shape):
+            raise wrong("origin", origin.shape, f"{tuple(weights.shape)}, as the weights", "keep both of one call")
+        self._origin = origin
+
+    @property
+    def origin(self) -> Origin | None:
+        return self._origin
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -206,10 +229,11 @@ class DenseMap(AttentionMap):
         return TopWeights(*self.weights.topk(k, dim=-1))
 
     def tensors(self) -> dict[str, Tensor]:
-        return {"weights": self.weights}
+        origin = {} if self.origin is None else self.origin.tensors()
+        return {"weights": self.weights, **{f"origin/{name}": tensor for name, tensor in origin.items()}}
 
     def header(self) -> Mapping[str, object]:
-        return {"kind": "whole"}
+        return {"kind": "whole", **({} if self.origin is None else {"origin": dict(self.origin.header())})}
 
 
 def split_range(start: int, stop: int, step: int) -> list[slice]:

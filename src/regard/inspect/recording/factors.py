@@ -18,6 +18,7 @@ from regard.inspect.recording.attention_map import (
     InterruptCheck,
     never_interrupt,
 )
+from regard.inspect.recording.origin import Origin
 from regard.inspect.recording.sketch import Sketch
 
 
@@ -87,6 +88,11 @@ class FactoredMap(AttentionMap):
     @property
     def shape(self) -> tuple[int, int, int]:
         return self.factors.shape
+
+    @property
+    def origin(self) -> Origin:
+        factors = self.factors
+        return Origin(factors.query, factors.key, bias=factors.bias, reach=factors.reach)
 
     def read(self, crop: Crop) -> Float[Tensor, "row column"]:
         head, rows, columns = crop

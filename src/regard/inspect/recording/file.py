@@ -16,6 +16,7 @@ from regard.errors import InputError, RegardError, wrong
 from regard.inspect.recording.attention_map import AttentionMap, DenseMap, InterruptCheck, never_interrupt
 from regard.inspect.recording.difference import Difference
 from regard.inspect.recording.factors import FactoredMap, Factors
+from regard.inspect.recording.origin import OPTIONAL, Origin
 from regard.inspect.recording.recording import Recording, TokenLabels, is_encodable
 from regard.inspect.recording.sketch import PooledMap, Sketch
 
@@ -173,7 +174,9 @@ def _build_map(site: Any, tensors: _SiteTensors, depth: int = 0) -> AttentionMap
     site = _expect_object("site", site)
     kind = site.get("kind")
     if kind == "whole":
-        return DenseMap(tensors.get_floats("weights"))
+        origin = site.get("origin")
+        kept = None if origin is None else _build_origin(_expect_object("origin", origin), tensors.nest("origin"))
+        return DenseMap(tensors.get_floats("weights"), kept)
     if kind == "sketch":
         return _build_sketch(site, tensors)
     if kind == "factored":
@@ -186,6 +189,14 @@ def _build_map(site: Any, tensors: _SiteTensors, depth: int = 0) -> AttentionMap
         pair = (_build_map(site.get(part), tensors.nest(part), depth + 1) for part in ("first", "second"))
         return Difference(*pair)
     raise wrong("kind", _abbreviate(kind), "whole, sketch, factored or a difference of two such", FIX)
+
+
+def _build_origin(origin: Mapping[str, Any], tensors: _SiteTensors) -> Origin:
+    texts = {name: _expect_text(name, origin.get(name))[:NAME] for name in ("form", "score", "normalizer")}
+    reach = origin.get("reach")
+    parts = {name: tensors.get_floats(name) for name in OPTIONAL if name in tensors}
+    query, key = (tensors.get_floats(name) for name in ("query", "key"))
+    return Origin(query, key, reach=None if reach is None else _expect_integer("reach", reach), **texts, **parts)  # type: ignore[arg-type]
 
 
 def _build_sketch(site: Mapping[str, Any], tensors: _SiteTensors) -> Sketch:
@@ -201,7 +212,7 @@ def _check_values(attention: AttentionMap) -> None:
     """Raise if a number is NaN or infinite, or is the index of a key that does not exist."""
     for name, tensor in attention.tensors().items():
         wild = tensor.isnan().any() or (tensor == float("inf")).any()
-        if wild or (name not in ("total", "bias") and tensor.isinf().any()):
+        if wild or (name.split("/")[-1] not in ("total", "bias") and tensor.isinf().any()):
             raise wrong(name, "NaN or infinity", "finite numbers", FIX)
         if name.endswith("places") and not bool(((tensor >= 0) & (tensor < attention.keys)).all()):
             raise wrong(name, f"{int(tensor.min())} … {int(tensor.max())}", f"keys 0 … {attention.keys - 1}", FIX)

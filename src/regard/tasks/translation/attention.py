@@ -1,6 +1,7 @@
 """The attention of every layer and head of a translator for a given translation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from regard.errors import InputError
 from regard.inspect.observe import observe
 from regard.inspect.recording import AttentionMap, DenseMap, Recording
+from regard.inspect.recording.origin import join_queries
 from regard.models import EncoderOutput
 from regard.tasks.data import BEGIN, END
 from regard.tasks.prediction import no_attention_error
@@ -24,13 +26,15 @@ def record_translation(
 ) -> Recording:
     """Record all attention while the model translates `source`, which ends with END, as `translation`.
 
+    Queries and keys are kept too, so that `explain` says what made a weight.
+
     Rows are the tokens that are said, columns those of the source; where a text looks at itself, both are its own. The
     decoder cannot see the `hidden` places of the source, and the recording takes at most `limit` bytes.
     """
     model = translator.model
     device = next(model.parameters()).device
     row = torch.tensor([list(source)], device=device)
-    with torch.inference_mode(), observe(model, limit=limit) as seen:
+    with torch.inference_mode(), observe(model, limit=limit, vectors=True) as seen:
         encoded = hide_positions(model.encode(row, torch.tensor([len(source)], device=device)), hidden)
         model.decoder.teacher_force(torch.tensor([[BEGIN, *translation]], device=device), encoded)
     if not seen:
@@ -60,6 +64,20 @@ def restore_hidden_positions(weights: Tensor, size: int, hidden: Sequence[int]) 
     return weights.new_zeros(*weights.shape[:-1], size).index_copy(-1, places, weights)
 
 
+def restore_hidden_keys(one: AttentionMap, size: int, hidden: Sequence[int]) -> DenseMap:
+    """Return an attention over all keys: those that were hidden have no weight, and a score of −∞."""
+    weights = restore_hidden_positions(one.dense(), size, hidden)
+    origin = one.origin
+    if origin is None or origin.key.shape[1] == size:
+        return DenseMap(weights, origin)
+    seen = torch.tensor(list_visible_positions(size, hidden))
+    key = origin.key.new_zeros(origin.key.shape[0], size, origin.key.shape[2]).index_copy(1, seen, origin.key)
+    known = origin.bias if origin.bias is not None else origin.key.new_zeros(1, 1, len(seen))
+    bias = known.new_full((*known.shape[:2], size), float("-inf")).index_copy(2, seen, known.expand(-1, -1, len(seen)))
+    norm = None if origin.norm is None else restore_hidden_positions(origin.norm, size, hidden)
+    return DenseMap(weights, replace(origin, key=key, bias=bias, norm=norm))
+
+
 def list_visible_positions(size: int, hidden: Sequence[int]) -> list[int]:
     return [place for place in range(size) if place not in hidden]
 
@@ -81,7 +99,7 @@ def label_recording(
         elif role == "self":
             named.label(before, before, sites=named.add(site, one))
         else:
-            whole = DenseMap(restore_hidden_positions(one.dense(), len(source), hidden)) if hidden else one
+            whole = restore_hidden_keys(one, len(source), hidden) if hidden else one
             named.label(answers, read, sites=named.add(site, whole))
     return named
 
@@ -104,8 +122,13 @@ def merge_steps(seen: Recording) -> Recording:
     steps: dict[str, list[AttentionMap]] = {}
     for name, one in seen.items():
         steps.setdefault(name.partition("#")[0], []).append(one)
-    tables = {
-        name: rows[0] if len(rows) == 1 else DenseMap(torch.cat([row.dense() for row in rows], dim=1))
-        for name, rows in steps.items()
-    }
+    tables = {name: rows[0] if len(rows) == 1 else join_rows(rows) for name, rows in steps.items()}
     return Recording(tables, notes=seen.notes)
+
+
+def join_rows(rows: Sequence[AttentionMap]) -> DenseMap:
+    """Return the rows of all steps as one map, with what they were computed from if every step has it."""
+    origins = [row.origin for row in rows]
+    known = [origin for origin in origins if origin is not None]
+    origin = join_queries(known) if len(known) == len(rows) else None
+    return DenseMap(torch.cat([row.dense() for row in rows], dim=1), origin)
