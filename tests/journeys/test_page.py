@@ -121,6 +121,25 @@ def test_choose_layers_and_heads(visited: Callable[..., Any]) -> None:
     page.wait_for_selector("svg.regard-arcs path")
 
 
+def test_a_cell_says_what_made_its_number(visited: Callable[..., Any]) -> None:
+    page = visited().open(f"{ASK}&language=zh")
+    page.wait_for_selector(".regard-grid button")
+    page.click(".regard-grid button[aria-label='解码器 0，头 1']")
+    shows(page, "解码器 0，头 1")
+    page.locator("canvas.regard-heatmap-canvas").press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".regard-made .regard-terms")
+    weight = page.locator(".regard-readout").inner_text().rpartition("：")[2]
+    expect(page.locator(".regard-made-place")).to_contain_text(f"{weight}：在")
+    formula = page.locator(".regard-formula dd").nth(1).inner_text()
+    assert formula.startswith("exp(s + b − log Σ exp) = exp(")
+    assert float(formula.rpartition("= ")[2]) == pytest.approx(float(weight), rel=1e-3)
+    expect(page.locator(".regard-facts")).to_contain_text("ScaledDot")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")  # another cell
+    expect(page.locator(".regard-made-place")).not_to_contain_text(f"{weight}：")
+
+
 def test_click_a_token_to_see_where_it_looked(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
     page.wait_for_selector(".regard-grid button")

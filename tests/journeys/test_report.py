@@ -11,11 +11,14 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
+from regard import Causal
 from regard.inspect.draw.bundle import bundle_modules
 from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
 from regard.inspect.draw.colors import build_palette
 from regard.inspect.draw.report import render_report
+from regard.inspect.observe import observe
 from regard.inspect.recording import Recording
+from regard.layers import Attention
 
 SOURCE = ["the", "<script>window.hacked = 1</script>", "年", "שלום", "</s>"]
 TARGET = ["le", "<img src=x onerror=hack()>", "月"]
@@ -307,3 +310,47 @@ def test_both_languages_have_every_word_and_colors_are_those_of_the_pictures(wat
         shown = watched.page.evaluate(MODULES, ["colors.js", "buildPalette", [kind, dark]])
         colors = np.array(shown).reshape(256, 3)
         assert np.abs(colors - build_palette(kind, dark=dark).astype(int)).max() <= 1
+
+
+@pytest.mark.parametrize(("score", "normalizer"), [("scaled-dot", "softmax"), ("additive", "entmax")])
+def test_a_cell_says_what_made_it_as_python_does(opened: Callable[..., Page], score: str, normalizer: str) -> None:
+    torch.manual_seed(0)
+    layer = Attention(H * 12, heads=H, score=score, bias="alibi", normalizer=normalizer).eval()
+    with torch.no_grad(), observe(layer, vectors=True) as recording:
+        layer(torch.randn(1, 5, H * 12), mask=Causal())
+    recording.label("abcde", "abcde")
+    page = opened([Chapter("", recording)])
+    page.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
+    page.locator("canvas.regard-heatmap-canvas").focus()
+    for key in (*["ArrowDown"] * 4, "ArrowRight", "Enter"):  # row 3, column 1
+        page.keyboard.press(key)
+    made = page.locator(".regard-made")
+    expect(made.get_by_role("heading", name="What made this number: “d” → “b”")).to_be_visible()
+    facts = (told := recording["Attention"].explain(1, 3, 1)).facts
+    assert facts is not None
+    place = f"number {told.rank} of 5 keys, {100 * told.share:.1f} % of the row"
+    expect(made.locator(".regard-made-place")).to_contain_text(place)
+    terms = [float(text.replace("−", "-")) for text in made.locator("tbody td:nth-of-type(3)").all_inner_texts()]
+    largest = facts.terms[facts.terms.abs().argsort(descending=True)[:8]].tolist()
+    assert terms[:8] == pytest.approx(largest, rel=2e-3)  # a report keeps three digits of a vector
+    assert sum(terms) == pytest.approx(facts.score, abs=5e-3)
+    formula = made.locator(".regard-formula dd").nth(1).inner_text()
+    assert float(formula.rpartition("= ")[2]) == pytest.approx(told.weight, rel=1e-3)
+    expect(made.locator(".regard-facts")).to_contain_text("entmax, α" if normalizer == "entmax" else "softmax")
+    for key in (*["ArrowUp"] * 3, "Enter"):
+        page.keyboard.press(key)  # the first query does not see the second key
+    expect(made.locator(".regard-formula")).to_contain_text("0, because the mask hides this key")
+    made.get_by_role("button", name="Close").press("Enter")
+    expect(made).to_be_hidden()
+    expect(page.locator("canvas.regard-heatmap-canvas")).to_be_focused()
+
+
+def test_a_cell_without_vectors_says_its_rank_and_why_no_more(sentence: Page) -> None:
+    sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
+    sentence.locator("canvas.regard-heatmap-canvas").press("ArrowDown")
+    sentence.keyboard.press("Enter")
+    made = sentence.locator(".regard-made")
+    expect(made.locator(".regard-made-place")).to_have_text(re.compile(r"number \d of 5 keys, [\d.]+ % of the row$"))
+    expect(made).to_contain_text("The queries and keys were not kept. To keep them: observe(model, vectors=True)")
+    sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="mean of heads")
+    expect(made).to_contain_text("mean of the heads, which no single score made")

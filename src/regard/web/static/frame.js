@@ -107,7 +107,7 @@ function* iterateLabels(offset, size, room, labels) {
   }
 }
 
-/** A frame around the cell under the pointer, and a paler one around the chosen row. */
+/** A frame around the cell under the pointer, and thinner ones around the chosen row and column. */
 function drawCursor(context, { position, plot, margins: { left, top }, source, cursor: cell, chosen, dark }) {
   context.strokeStyle = dark ? "#ffb454" : "#c2410c";
   const width = Math.min(plot.width, source.columns * position.width + position.x);
@@ -115,7 +115,9 @@ function drawCursor(context, { position, plot, margins: { left, top }, source, c
     context.lineWidth = line;
     context.strokeRect(Math.round(left + x) + 0.5, Math.round(top + y) + 0.5, Math.max(2, across), Math.max(2, down));
   };
-  if (chosen) outline(0, position.y + chosen.row * position.height, width, position.height, 1);
+  const tall = Math.min(plot.height, source.rows * position.height + position.y);
+  if (chosen?.row !== undefined) outline(0, position.y + chosen.row * position.height, width, position.height, 1);
+  if (chosen?.column !== undefined) outline(position.x + chosen.column * position.width, 0, position.width, tall, 1);
   if (!cell) return;
   const [x, y] = [position.x + cell.column * position.width, position.y + cell.row * position.height];
   if (x > -position.width && y > -position.height && x < plot.width && y < plot.height) {

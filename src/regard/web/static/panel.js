@@ -9,6 +9,7 @@
 //   panel.show(sites, { beside });   // sites.js; the picture or sound that the keys are parts of
 //   panel.update({ language });      // or nothing, when the theme has changed
 
+import { createCellView } from "./cellview.js";
 import { isDark } from "./colors.js";
 import { make } from "./controls.js";
 import { createDrawings } from "./drawings.js";
@@ -34,11 +35,12 @@ class AttentionPanel {
     this.merged = new WeakMap(); // sources of pieces → of words
     this.controls = createPanelControls(this);
     this.drawings = createDrawings(this);
+    this.cell = createCellView(this);
     this.tokens = createTokenView(this);
     this.heads = createHeadsView(this);
     this.element = make("div", { className: "attention", hidden: true }, this.tokens.media, this.controls.element,
       make("div", { className: "panes" },
-        make("div", { className: "pane" }, this.drawings.element, this.tokens.element, this.heads.everyHead, this.controls.saving),
+        make("div", { className: "pane" }, this.drawings.element, this.cell.element, this.tokens.element, this.heads.everyHead, this.controls.saving),
         this.heads.side),
       this.heads.model);
     element.append(this.element);
@@ -186,6 +188,7 @@ class AttentionPanel {
     this.element.dataset.drawing = drawing;
     this.controls.show();
     this.drawings.show();
+    this.cell.show();
     this.tokens.show();
     this.heads.show();
     this.onshown?.(this);

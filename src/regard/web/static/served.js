@@ -33,13 +33,14 @@ function remember(make) {
 function createServedSite(ask, site, place, bundle) {
   const kind = site.kind === "difference" ? "difference" : "weights";
   const labels = remember(() => loadLabels(ask, site, place, bundle));
-  if (site.whole) return createSite({ ...site, kind, labels }, remember(() => loadTable(ask, site, place, bundle)));
+  const explain = (head, row, column) => askJson(ask, "explanation", { site: place, head: head === MEAN ? "mean" : head, row, column });
+  if (site.whole) return createSite({ ...site, kind, labels, explain }, remember(() => loadTable(ask, site, place, bundle)));
   const sources = new Map();
   const source = (head) => {
     if (!sources.has(head)) sources.set(head, remember(() => createTiledSource(ask, site, place, head)));
     return sources.get(head)();
   };
-  return { ...site, kind, labels, source, thumbnails: async () => [] };
+  return { ...site, kind, labels, explain, source, thumbnails: async () => [] };
 }
 
 /** Labels and weights of all small sites in one answer: a list with undefined for those that are not in it. */

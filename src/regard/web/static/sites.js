@@ -1,8 +1,9 @@
 // Sites, the attentions of a recording, as a panel wants them:
-//   { name, kind, heads, rows, columns, across, step, measures, whole, labels(), source(head), thumbnails() }
-// The functions answer with promises: labels are { rows, columns }, tokens or how many there are; sources are as in
+//   { name, kind, heads, rows, columns, across, step, measures, whole, labels(), source(head), thumbnails(),
+//     explain(head, row, column) }, which says what made a weight: explanation.js. The functions answer with promises: labels are { rows, columns }, tokens or how many there are; sources are as in
 // source.js. `whole` says that all weights are here or come at once. Head −1 is the mean of all, −2 its alignment.
 
+import { explainPacked } from "./explanation.js";
 import { averageHeads, createLocalSource } from "./source.js";
 import { unpackNumbers } from "./tables.js";
 
@@ -10,21 +11,21 @@ export const MEAN = -1;
 export const ALIGNMENT = -2; // each query's largest weight alone
 
 /** The sites of one chapter of what regard.inspect.draw.report writes. */
-export function createPackedSites({ labels, tables, known = new Map() }, { sites }) {
-  const unpack = (table) => {
-    if (!known.has(table)) known.set(table, unpackNumbers(tables[table]));
-    return known.get(table);
+export function createPackedSites({ labels, tables, vectors = [], known = new Map() }, { sites }) {
+  const unpack = (list, place) => {
+    if (!known.has(list[place])) known.set(list[place], unpackNumbers(list[place]));
+    return known.get(list[place]);
   };
   return sites.map((site) => {
     const { rows, columns, height, width, table } = site;
     const tokens = { rows: rows === null ? height : labels[rows], columns: columns === null ? width : labels[columns] };
     const size = { rows: height, columns: width, across: rows !== columns || height !== width, whole: true };
-    return createSite({ ...site, ...size, labels: async () => tokens }, () => unpack(table));
+    return createSite({ ...site, ...size, labels: async () => tokens }, () => unpack(tables, table), (place) => unpack(vectors, place));
   });
 }
 
-/** A site whose weights come all at once from `load()`, heads × rows × columns of them. */
-export function createSite(site, load) {
+/** A site whose weights come all at once from `load()`, heads × rows × columns of them; `read` gives the vectors of its origin. */
+export function createSite(site, load, read) {
   const once = new Map();
   const source = (head) => {
     if (!once.has(head)) {
@@ -32,7 +33,8 @@ export function createSite(site, load) {
     }
     return once.get(head);
   };
-  return { ...site, source, thumbnails: () => Promise.all(Array.from({ length: site.heads }, (_, head) => source(head))) };
+  const explain = async (head, row, column) => explainPacked(await source(head), site, read, { head, row, column });
+  return { explain, ...site, source, thumbnails: () => Promise.all(Array.from({ length: site.heads }, (_, head) => source(head))) };
 }
 
 function createHeadSource(weights, { heads, rows, columns }, head) {
