@@ -22,13 +22,14 @@ from tests.mutation.mutants import Mutant, list_mutants
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).parent / "equivalent.json"
 GOAL = 0.98
+HANGS = 240  # seconds; no test of an unchanged tree takes as long
 
 
 class Outcome(NamedTuple):
-    """The result of the tests for one mutant."""
+    """The result of the tests for one mutant; None if time was up before one failed or all had passed."""
 
     mutant: Mutant
-    noticed: bool
+    noticed: bool | None
     by: str
     seconds: float
 
@@ -54,19 +55,22 @@ def copy_tree(folder: Path) -> Path:
     return folder
 
 
-def run_tests(folder: Path, tests: Sequence[str], limit: float) -> tuple[bool, str]:
-    """Return whether a test failed, and which."""
+def run_tests(folder: Path, tests: Sequence[str], limit: float) -> tuple[bool | None, str]:
+    """Return whether a test failed, and which. A test that does not end has failed; many that are slow have not."""
     command = [sys.executable, "-m", "pytest", "-n0", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
-    command += [f"--ignore={test}" for test in TIMED]
+    command += [f"--timeout={HANGS}", "--timeout-method=thread", *(f"--ignore={test}" for test in TIMED)]
     environment = {**os.environ, "PYTHONPATH": f"{folder / 'src'}", "OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit, check=False
         )
     except subprocess.TimeoutExpired:
-        return True, f"no end in {limit:.0f} s"
+        return None, f"{limit:.0f} s were not enough"
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return done.returncode != 0, failed[0].split(" - ")[0] if failed else f"exit code {done.returncode}"
+    reason = (
+        f"a test hangs for {HANGS} s" if "+ Timeout +" in done.stdout + done.stderr else f"exit code {done.returncode}"
+    )
+    return done.returncode != 0, failed[0].split(" - ")[0] if failed else reason
 
 
 def try_mutant(mutant: Mutant, folder: Path, limit: float) -> Outcome:
@@ -110,9 +114,9 @@ def try_all(mutants: Sequence[Mutant], workers: int, limit: float) -> list[Outco
 
 def print_outcome(outcome: Outcome, done: int, count: int) -> None:
     """Print one line for a mutant, with its diff if no test noticed it."""
-    word = "noticed " if outcome.noticed else "UNNOTICED"
+    word = {True: "noticed ", False: "UNNOTICED", None: "undecided"}[outcome.noticed]
     print(f"{done:4}/{count} {word} {outcome.seconds:4.0f} s  {outcome.mutant.name}  [{outcome.by}]", flush=True)
-    if not outcome.noticed:
+    if outcome.noticed is not True:
         print(outcome.mutant.diff((ROOT / "src/regard" / outcome.mutant.path).read_text()), flush=True)
 
 
@@ -128,12 +132,13 @@ def main() -> int:
     given = parser.parse_args()
     mutants = choose_mutants(given.count, given.seed, given.only)
     outcomes = try_all(mutants, given.workers, given.limit)
-    noticed = sum(outcome.noticed for outcome in outcomes)
-    share = noticed / max(1, len(outcomes))
+    decided = [outcome.noticed for outcome in outcomes if outcome.noticed is not None]
+    share = sum(decided) / max(1, len(decided))
     given.result.parent.mkdir(parents=True, exist_ok=True)
     entries = [{"change": o.mutant.name, "line": o.mutant.line, "noticed": o.noticed, "by": o.by} for o in outcomes]
     given.result.write_text(json.dumps({"seed": given.seed, "share": share, "mutants": entries}, indent=1) + "\n")
-    print(f"{noticed} of {len(outcomes)} noticed: {share:.1%} (goal {GOAL:.0%}); {given.result}")
+    late = f", {len(outcomes) - len(decided)} undecided" if len(decided) < len(outcomes) else ""
+    print(f"{sum(decided)} of {len(decided)} noticed{late}: {share:.1%} (goal {GOAL:.0%}); {given.result}")
     return 0 if share >= GOAL else 1
 
 
