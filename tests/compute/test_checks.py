@@ -119,7 +119,13 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         call(query=ones(B, H, L, D, dtype=torch.complex64)),
         TypeError,
         "query: got a complex64 tensor of shape (2, 3, 5, 11), expected a float tensor; "
-        "fix: write tensor.float(), or embed the tokens first",
+        "fix: write torch.view_as_real(tensor).flatten(-2)",
+    ),
+    "numbers of eight bits": (
+        call(value=ones(B, H, S, E).to(torch.float8_e4m3fn)),
+        TypeError,
+        "value: got a float8_e4m3fn tensor of shape (2, 3, 7, 13), expected float32, float64, float16 or bfloat16; "
+        "fix: write tensor.float()",
     ),
     "two dtypes": (
         call(key=ones(B, H, S, D, dtype=torch.float64)),

@@ -49,6 +49,9 @@ def check_tensor(name: str, thing: object) -> None:
         raise wrong_kind(name, describe(thing), "a tensor", "write torch.tensor(...)")
 
 
+COMPUTED = (torch.float32, torch.bfloat16, torch.float16, torch.float64)  # torch has no sums of narrower ones
+
+
 def check_floats(name: str, thing: object) -> None:
     """Raise unless this is a dense tensor of real numbers, of one shape."""
     if not isinstance(thing, Tensor):
@@ -59,8 +62,12 @@ def check_floats(name: str, thing: object) -> None:
     if thing.layout != torch.strided:
         got = f"a tensor of layout {str(thing.layout).removeprefix('torch.')}"
         raise wrong_kind(name, got, "a float tensor of dense layout", "write tensor.to_dense()")
+    if thing.is_complex():
+        raise wrong_kind(name, describe(thing), "a float tensor", "write torch.view_as_real(tensor).flatten(-2)")
     if not thing.is_floating_point():
         raise wrong_kind(name, describe(thing), "a float tensor", "write tensor.float(), or embed the tokens first")
+    if thing.dtype not in COMPUTED:
+        raise wrong_kind(name, describe(thing), "float32, float64, float16 or bfloat16", "write tensor.float()")
 
 
 def broadcasts(own: tuple[int, ...], lead: tuple[int, ...]) -> bool:

@@ -11,7 +11,7 @@ from regard.algebra.masks.base import as_mask
 from regard.algebra.normalizers import Normalizer
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Score
-from regard.algebra.shapes import Tensor, check_floats, describe
+from regard.algebra.shapes import COMPUTED, Tensor, check_floats, describe
 from regard.algebra.terms import check_heads
 from regard.errors import InputError, format_message, wrong, wrong_kind
 
@@ -85,7 +85,7 @@ def _check_parts(parts: Parts) -> None:
 
 def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
     plain = isinstance(tensor, Tensor) and tensor.layout == torch.strided and not tensor.is_nested
-    if not plain or not tensor.is_floating_point():
+    if not plain or tensor.dtype not in COMPUTED:
         check_floats(name, tensor)
     if tensor.dim() < 2:
         raise wrong(name, describe(tensor), f"at least ({AXES[name]})", "add the missing axis with tensor[None]")
