@@ -22,6 +22,7 @@ from tests.mutation.mutants import Mutant, list_mutants
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).parent / "equivalent.json"
 GOAL = 0.98
+NO_TESTS = 5  # pytest's exit code for a file without tests
 HANGS = 240  # seconds; no test of an unchanged tree takes as long
 
 
@@ -70,16 +71,19 @@ def run_tests(folder: Path, tests: Sequence[str], limit: float) -> tuple[bool | 
     reason = (
         f"a test hangs for {HANGS} s" if "+ Timeout +" in done.stdout + done.stderr else f"exit code {done.returncode}"
     )
-    return done.returncode != 0, failed[0].split(" - ")[0] if failed else reason
+    return done.returncode not in (0, NO_TESTS), failed[0].split(" - ")[0] if failed else reason
 
 
 def try_mutant(mutant: Mutant, folder: Path, limit: float) -> Outcome:
     """Change the file, run the tests, change it back."""
     path, start = folder / "src/regard" / mutant.path, time.monotonic()
-    original = path.read_text()
+    original, noticed, by = path.read_text(), None, ""
     path.write_text(mutant.source)
     try:
-        noticed, by = run_tests(folder, list_tests(folder, mutant.path), limit)
+        for tests in list_tests(folder, mutant.path):
+            noticed, by = run_tests(folder, tests, limit)
+            if noticed is not False:
+                break
     finally:
         path.write_text(original)
     return Outcome(mutant, noticed, by, time.monotonic() - start)

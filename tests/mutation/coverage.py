@@ -35,8 +35,12 @@ def list_files(root: Path) -> list[str]:
     return [name for name in names if name not in EXCLUDED]
 
 
-def list_tests(root: Path, file: str) -> list[str]:
-    """Return the tests that should notice a change of a file, the nearest first: its own, its users', the rest."""
+def list_tests(root: Path, file: str) -> list[list[str]]:
+    """Return the tests that should notice a change of a file, in two steps: the nearest, which take seconds; the rest.
+
+    The nearest are its doctests, the tests of its name, those of the modules beside it that import it, and all that
+    import it themselves.
+    """
     package, stem = Path(file).parent, Path(file).stem
     folder = root / "tests" / package
     nearest = [root / f"src/regard/{file}", *folder.glob(f"test_{stem}*.py")]
@@ -44,14 +48,22 @@ def list_tests(root: Path, file: str) -> list[str]:
         nearest += folder.glob(f"test_{user}*.py")
     # That of the folder, such as tests/compute/kernels/test_native.py for compute/kernels/native.
     nearest += folder.parent.glob(f"test_{package.name}*.py")
+    imports = compile_imports(file)
+    nearest += [path for path in sorted((root / "tests").rglob("test_*.py")) if imports.search(path.read_text())]
+    near = list(dict.fromkeys(path.relative_to(root).as_posix() for path in nearest))
     rest = next(tests for name, tests in SURROUNDING_TESTS.items() if file == name or file.startswith(f"{name}/"))
-    return list(dict.fromkeys([*(path.relative_to(root).as_posix() for path in nearest), *rest]))
+    return [[name for name in near if name not in TIMED], list(rest)]
+
+
+def compile_imports(file: str) -> re.Pattern[str]:
+    """Return a pattern of the lines that import a file of `src/regard`."""
+    module = "regard." + file.removesuffix(".py").replace("/", ".")
+    package, _, name = module.rpartition(".")
+    return re.compile(rf"from {re.escape(module)} import|from {re.escape(package)} import [^\n]*\b{name}\b")
 
 
 def list_users(root: Path, file: str) -> list[str]:
     """Return the modules in the same folder that import a file."""
-    module = "regard." + file.removesuffix(".py").replace("/", ".")
-    package, _, name = module.rpartition(".")
-    imports = re.compile(rf"from {re.escape(module)} import|from {re.escape(package)} import [^\n]*\b{name}\b")
+    imports = compile_imports(file)
     siblings = (root / "src/regard" / file).parent.glob("*.py")
     return sorted(path.stem for path in siblings if imports.search(path.read_text()))
