@@ -113,9 +113,16 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
     return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def broadcast_per_head(setting: float | Tensor) -> float | Tensor:
-    """Return a number as it is, and one number for each head in a shape that broadcasts over (heads, query, key)."""
-    return setting[..., None, None] if isinstance(setting, Tensor) and setting.dim() else setting
+def broadcast_per_head(setting: float | Tensor, like: Tensor | None = None) -> float | Tensor:
+    """Return a number as it is, and one number for each head in a shape that broadcasts over (heads, query, key).
+
+    What is computed of the setting alone, such as its inverse, has the digits of `like` only if that is given.
+    """
+    if not isinstance(setting, Tensor):
+        return setting
+    if like is not None and setting.dtype != like.dtype:
+        setting = setting.to(torch.promote_types(setting.dtype, like.dtype))
+    return setting[..., None, None] if setting.dim() else setting
 
 
 def learn_setting(start: float, heads: int | None) -> nn.Parameter:

@@ -264,7 +264,7 @@ def test_half_precision_is_rounded_once_whatever_the_setting(name: str, dtype: t
 def test_a_center_far_along_is_not_rounded_with_the_positions() -> None:
     """In float16 the position 3001 does not exist."""
     pairs, center = Pairs(1, 3005), torch.tensor([3000.0], dtype=torch.float16)
-    found = LocalGaussian(center, 2.0).log_gaussian(pairs)[0, 2998:3003]
+    found = LocalGaussian(center, 2.0).log_gaussian(pairs, center)[0, 2998:3003]
     assert found.tolist() == [-0.5, -0.125, 0.0, -0.125, -0.5]
 
 

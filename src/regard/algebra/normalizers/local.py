@@ -50,14 +50,18 @@ class LocalGaussian(RowNormalizer):
             raise wrong("deviation", deviation, "a number above 0", "use half the radius of the window")
         self.center, self.deviation = center, deviation
 
-    def log_gaussian(self, pairs: Pairs) -> Float[Tensor, "..."]:
-        """Return the logarithm of the Gaussian for these pairs."""
+    def log_gaussian(self, pairs: Pairs, like: Tensor) -> Float[Tensor, "..."]:
+        """Return the logarithm of the Gaussian for these pairs, with the digits of `like` if it has more."""
         # In half precision positions above 2,048 would be rounded to even numbers, above 4,096 to every fourth.
-        center = widen(self.center[..., pairs.row[:, 0], None])
+        center = widen(self.get_centers(pairs, like)[..., None])
         return -0.5 * ((pairs.column - center) / self.deviation) ** 2
 
+    def get_centers(self, pairs: Pairs, like: Tensor) -> Float[Tensor, "..."]:
+        """Return the centers of the rows of these pairs, in the dtype of `like` if that is wider."""
+        return self.center[..., pairs.row[:, 0]].to(torch.promote_types(self.center.dtype, like.dtype))
+
     def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
-        return (simplex.softmax(widen(scores), allowed) * self.log_gaussian(pairs).exp()).to(scores.dtype)
+        return (simplex.softmax(widen(scores), allowed) * self.log_gaussian(pairs, scores).exp()).to(scores.dtype)
 
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         check_lead("normalizer.center", tuple(self.center.shape[:-1]), lead)

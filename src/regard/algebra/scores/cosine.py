@@ -48,7 +48,7 @@ class Cosine(DotScore):
 
     def dot_form(self, query: Queries, key: Keys) -> DotForm:
         unit, shortest = nn.functional.normalize, get_smallest_norm(query)
-        factor = 1.0 / broadcast_per_head(self.temperature)
+        factor = 1.0 / broadcast_per_head(self.temperature, query)
         return DotForm(unit(query, dim=-1, eps=shortest), unit(key, dim=-1, eps=shortest), scale=factor)
 
 

@@ -33,17 +33,17 @@ class Gaussian(KernelScore, DotScore):
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         squares = (query[..., :, None, :] - key[..., None, :, :]).square().sum(-1)
-        return -0.5 / broadcast_per_head(self.bandwidth) ** 2 * squares
+        return -0.5 / broadcast_per_head(self.bandwidth, query) ** 2 * squares
 
     def stream(self, query: Queries, key: Keys) -> Scores:
         wide = torch.promote_types(query.dtype, torch.float32)
-        half = -0.5 / broadcast_per_head(self.bandwidth) ** 2
+        half = -0.5 / broadcast_per_head(self.bandwidth, query) ** 2
         return (half * compute_distances(query, key, 2)).to(wide)
 
     def dot_form(self, query: Queries, key: Keys) -> DotForm:
         center = key.detach().mean(-2, keepdim=True)
         near, far = query - center, key - center
-        half = -0.5 / broadcast_per_head(self.bandwidth) ** 2
+        half = -0.5 / broadcast_per_head(self.bandwidth, query) ** 2
         flat, wide = drop_last_axis(half), torch.promote_types(far.dtype, torch.float32)
         row, column = near.to(wide).square().sum(-1), far.to(wide).square().sum(-1)
         return DotForm(near, far, scale=-2.0 * half, row=flat * row, column=flat * column)

@@ -51,7 +51,7 @@ def compute_dot_form(parts: Parts, query: Tensor, key: Tensor, pairs: Pairs) -> 
     form = as_dot(parts.score).dot_form(query, key)
     if parts.bias is not None and not needs_dense_bias(parts, pairs.keys):
         form = form.add_column(parts.bias.column(pairs).to(query.dtype))
-    factor = invert_temperature(parts)
+    factor = invert_temperature(parts, query)
     return form if factor is None else form.multiply(factor), build_dense_bias(parts, query, pairs)
 
 
@@ -60,18 +60,18 @@ def build_dense_bias(parts: Parts, like: Tensor, pairs: Pairs) -> Tensor | None:
     if parts.bias is None or not needs_dense_bias(parts, pairs.keys):
         return None
     table: Tensor = parts.bias(pairs).to(like.dtype)
-    factor = invert_temperature(parts)
+    factor = invert_temperature(parts, like)
     return table if factor is None else table * factor
 
 
-def invert_temperature(parts: Parts) -> float | Tensor | None:
+def invert_temperature(parts: Parts, like: Tensor) -> float | Tensor | None:
     """Return one over the temperature of the softmax; None if that is one."""
     if not isinstance(parts.normalizer, Softmax):
         return None
     temperature = parts.normalizer.temperature
     if not isinstance(temperature, Tensor) and temperature == 1.0:
         return None
-    return 1.0 / broadcast_per_head(temperature)
+    return 1.0 / broadcast_per_head(temperature, like)
 
 
 def build_mask_bias(parts: Parts, dense: Tensor | None, like: Tensor, pairs: Pairs) -> Tensor | None:
@@ -102,7 +102,7 @@ def _fuse_local_p(
     plain = replace(form, row=None).fold_offsets(keep_row=False).make_scale_positive()
     faded = plain + _build_center_gradient(local, pairs, plain.query)
     bias = build_mask_bias(parts, dense, plain.query, pairs)
-    fade = local.log_gaussian(pairs).detach().to(plain.query.dtype)
+    fade = local.log_gaussian(pairs, plain.query).detach().to(plain.query.dtype)
     output, with_fade = fused_attention_with_total(
         faded.query, faded.key, value, scale=faded.scale, bias=fade if bias is None else bias + fade
     )
@@ -117,7 +117,7 @@ def _build_center_gradient(local: LocalGaussian, pairs: Pairs, like: Tensor) -> 
     The Gaussian itself goes into the kernel as a table, which keeps its digits but gets no gradient. Its derivative
     to the center is (column − center) / deviation²: linear in the column, so two coordinates that are zero bring it.
     """
-    center = local.center[..., pairs.row[:, 0]]
+    center = local.get_centers(pairs, like)
     step = (center - center.detach()) / local.deviation**2
     offset = -step * center.detach()
     columns = pairs.column[0].to(like.dtype)
