@@ -22,8 +22,12 @@ def test_every_bound_is_used() -> None:
     folder = ROOT / "src" / "regard"
     text = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != "bounds.py")
     used = set(re.findall(r"""get_bound\(\s*["']([\w ]+)["'],\s*["']([\w ]+)["']""", text))
-    loops = {"run folder": "web/run_checks.py", "sound": "tasks/speech/sound.py"}
-    for name, path in loops.items():
+    loops = [
+        ("run folder", "training/config_bounds.py"),
+        ("run folder", "web/run_checks.py"),
+        ("sound", "tasks/speech/sound.py"),
+    ]
+    for name, path in loops:
         used |= {(name, quantity) for quantity in re.findall(r'"([\w ]+)"', (folder / path).read_text("utf-8"))}
     table = {(name, quantity) for name, bounds in BOUNDS.items() for quantity in bounds}
     assert table - used == set()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.datasets.bounds import get_bound
 from regard.errors import InputError
 from regard.training import Optimizer, Schedule, StopCriteria, Training, configure, to_toml
 from regard.training.config import compare_configs, find_nearest_field
@@ -144,16 +145,18 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:
         configure(Config(), tmp_path / "bad.toml")
 
 
+LARGEST = get_bound("run folder", "number")
+numbers = st.integers(-LARGEST, LARGEST)
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 configs = st.builds(
     Config,
     st.builds(
         Model,
-        st.builds(Encoder, st.integers(), st.sampled_from(["gru", "lstm"])),
-        heads=st.integers(),
-        dropout=st.floats(allow_nan=False, allow_infinity=False),
+        st.builds(Encoder, st.integers(0, get_bound("run folder", "layers")), st.sampled_from(["gru", "lstm"])),
+        heads=numbers,
+        dropout=st.floats(-LARGEST, LARGEST),
         tied=st.booleans(),
-        widths=st.lists(st.integers(), max_size=3).map(tuple),
+        widths=st.lists(numbers, max_size=3).map(tuple),
         note=st.none() | texts.filter(lambda text: text != "none"),
     ),
     st.builds(

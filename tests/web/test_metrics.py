@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from regard.training.lock import hold_lock
+from regard.training.points import parse_point
 from regard.web.events import Event
 from regard.web.limits import Limits
-from regard.web.metrics import Followers, parse_point
+from regard.web.metrics import Followers
 from regard.web.responses import RefusedError
 
 

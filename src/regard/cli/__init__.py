@@ -3,13 +3,14 @@
 import contextlib
 import os
 import sys
+from errno import EDQUOT, ENOSPC
 from typing import Any
 
 from cyclopts import App, CycloptsError
 
 from regard import __version__
 from regard.cli.output import check_streams, discard_output, print_error
-from regard.errors import RegardError, missing_package
+from regard.errors import RegardError, format_message, missing_package
 
 app = App(
     name="regard",
@@ -61,7 +62,7 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         discard_output()  # the program that read our output has ended
-    except (OSError, ModuleNotFoundError) as error:
+    except (OSError, MemoryError, ModuleNotFoundError) as error:
         exit_with_error(error, explain_error(error))
 
 
@@ -86,8 +87,14 @@ EXTRAS = {"matplotlib": "plot", "sklearn": "sklearn", "starlette": "web", "uvico
 
 
 def explain_error(error: Exception) -> str:
-    """Return the message of an error; for a missing package of an extra, how to install it."""
+    """Return the message of an error of the system; for a missing package of an extra, how to install it."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package in EXTRAS:
         return str(missing_package(package, EXTRAS[package]))
+    if isinstance(error, MemoryError):
+        return format_message("memory", "more work than fits into it", "less at once", "use smaller sizes or files")
+    if isinstance(error, OSError) and error.strerror:
+        fix = "free some space" if error.errno in (ENOSPC, EDQUOT) else "check the path and its permissions"
+        place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "the file"
+        return format_message("file", f"'{error.strerror}'", f"{place} to be usable", fix)
     return str(error)

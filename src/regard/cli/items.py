@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from regard.cli.input import get_stdin_handle, read_lines
+from regard.datasets.bounds import check_file, get_bound
 from regard.datasets.text import decode_text
 from regard.errors import wrong
 
@@ -72,6 +73,7 @@ def read_list(task: str, path: Path) -> list[Item]:
     elif not path.is_file():
         raise wrong("list", f"no file {path}", "a text file with an item in each line", "check the path")
     else:
+        check_file("list", path, get_bound("text", "bytes"))
         lines = decode_text(path.read_bytes(), path.name).splitlines()
     items = [tuple(part.strip() for part in line.split("\t")) for line in lines if line.strip()]
     if not items:

@@ -1,7 +1,7 @@
 """`regard runs`: the runs in a folder, the latest first."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from regard.cli.output import JsonFlag, open_console, print_json
-from regard.cli.show_curves import read_events
+from regard.cli.show_curves import read_points
 from regard.errors import RegardError, wrong
 
 
@@ -76,15 +76,13 @@ def summarize_run(run: Path) -> RunSummary:
     from regard.tasks import import_task, read_config
     from regard.training.lock import check_free
 
-    age = max(
-        0.0, time.time() - max(path.stat().st_mtime for path in (run / "versions.json", *run.glob("metrics.jsonl")))
-    )
+    age = max(0.0, time.time() - max(read_time(run / name) for name in ("versions.json", "metrics.jsonl")))
     try:
         config = read_config(run)
         definition = import_task(config.task)
         goal = definition.get_goal(config)
         data = definition.shorten_data_name(str(getattr(config.data, definition.data_field, "")))
-        events = read_metrics(run)
+        points = read_metrics(run)
     except RegardError as error:
         return RunSummary(str(run), "", "", "", None, 0, age, False, str(error))
     try:
@@ -92,17 +90,31 @@ def summarize_run(run: Path) -> RunSummary:
         training = False
     except RegardError:
         training = True
-    step, best = 0, None
-    for event in events:
-        step = max(step, int(event.get("step", 0)))
-        value = event.get("metrics", {}).get(goal.metric) if event.get("best") else None
-        best = value if value is not None else best
+    step, best = find_best(points, goal.metric)
     return RunSummary(str(run), config.task, data, goal.metric, best, step, age, training)
 
 
+def read_time(path: Path) -> float:
+    """Return when a file was changed; long ago if there is none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def find_best(points: Sequence[Mapping[str, Any]], metric: str) -> tuple[int, float | None]:
+    """Return the last step of some points, and the value of a metric where it was best.
+
+    >>> find_best([{"step": 5, "metrics": {"bleu": 7.5}, "best": True}, {"step": 6, "loss": 1.5}], "bleu")
+    (6, 7.5)
+    """
+    best = [point["metrics"].get(metric) for point in points if point.get("best") and "metrics" in point]
+    return max((point["step"] for point in points), default=0), (best or [None])[-1]
+
+
 def read_metrics(run: Path) -> list[dict[str, Any]]:
-    """Return the events of a run, none before its first; a line that is not whole is left out: it is being written."""
-    return read_events(run) if (run / "metrics.jsonl").is_file() else []
+    """Return the points of a run, none before its first; a line that is not whole is left out: it is being written."""
+    return read_points(run) if (run / "metrics.jsonl").is_file() else []
 
 
 def format_age(seconds: float) -> str:

@@ -1,6 +1,5 @@
 """`regard show RUN --curves`: loss, metrics and learning rate of one run, or of several over each other."""
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,32 +51,23 @@ def read_curves(run: Path) -> "RunCurves":
     from regard.inspect.draw.curves import Curve
 
     points: dict[str, dict[str, list[tuple[int, float]]]] = defaultdict(lambda: defaultdict(list))
-    for event in read_events(run):
-        step, metrics = event.get("step"), event.get("metrics")
-        values = {("loss", "training"): event.get("loss"), ("learning rate", "training"): event.get("rate")}
-        for name, value in (metrics if isinstance(metrics, dict) else {}).items():
-            values[name, "validation"] = value
+    for point in read_points(run):
+        values = {("loss", "training"): point.get("loss"), ("learning rate", "training"): point.get("rate")}
+        values |= {(name, "validation"): value for name, value in point.get("metrics", {}).items()}
         for (quantity, part), value in values.items():
-            if isinstance(step, int) and isinstance(value, int | float) and math.isfinite(value):
-                points[quantity][part].append((step, float(value)))
+            if value is not None:
+                points[quantity][part].append((point["step"], float(value)))
     order = sorted(points, key=lambda quantity: (quantity != "loss", quantity == "learning rate"))
     return {name: {part: Curve(*zip(*line, strict=True)) for part, line in points[name].items()} for name in order}
 
 
-def read_events(run: Path) -> list[dict[str, Any]]:
-    """Return what a run wrote into its metrics file; raise if there is none."""
-    from regard.datasets.bounds import check_file, get_bound, parse_json
+def read_points(run: Path) -> list[dict[str, Any]]:
+    """Return the points of a run's metrics file; raise if there is none."""
+    from regard.datasets.bounds import check_file, get_bound
+    from regard.training.points import parse_point
 
     path = run / "metrics.jsonl"
     if not path.is_file():
         raise wrong("run", f"{run}, which has no metrics.jsonl", "a run folder", "name a folder that regard train made")
     check_file("metrics", path, get_bound("run folder", "metrics bytes"))
-    events = []
-    for line in path.read_bytes().splitlines():
-        try:
-            event = parse_json(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            events.append(event)
-    return events
+    return [point for line in path.read_bytes().splitlines() if (point := parse_point(line)) is not None]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.progress import Progress
 
-from regard.cli.input import get_stdin_handle, read_lines
+from regard.cli.input import CHUNK, get_stdin_handle, read_lines
 from regard.cli.output import JsonFlag, open_console, print_json, print_text, redirect_output
 from regard.cli.runs import LoadFlags, LoadOptions
 from regard.datasets.text import clean
@@ -112,6 +112,9 @@ def translate_lines(
 
 def check_input(path: Path, output: Path | None) -> None:
     """Raise if a file to translate is not there, or would be overwritten by its translation."""
+    from regard.tasks.data.text_files import check_plain_file
+
+    check_plain_file(path, "input")
     if not path.is_file():
         fix = 'check the path; for one sentence, write regard predict RUN "…"'
         raise wrong("input", f"no file {path}", "a text file", fix)
@@ -139,10 +142,16 @@ def show_progress(batches: Iterator[list[str]], paths: Sequence[Path], output: P
         yield from batches
         return
     with Progress(console=console, transient=True) as bar:
-        task = bar.add_task("translating", total=sum(path.read_bytes().count(b"\n") for path in paths))
+        task = bar.add_task("translating", total=sum(map(count_lines, paths)))
         for batch in batches:
             yield batch
             bar.advance(task, len(batch))
+
+
+def count_lines(path: Path) -> int:
+    """Return how many lines a file has, without holding all of it."""
+    with path.open("rb") as file:
+        return sum(part.count(b"\n") for part in iter(lambda: file.read(CHUNK), b""))
 
 
 def format_translation(result: "TranslationResult", number: int, best: int, alignments: bool) -> Iterator[str]:

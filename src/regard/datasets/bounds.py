@@ -137,6 +137,15 @@ def format_markdown() -> str:
     return "\n".join(lines)
 
 
+def format_number(value: int | float) -> str:
+    """Return a number in few characters; the digits of a huge integer are not even computed.
+
+    >>> format_number(1.5), format_number(10**400)
+    ('1.5', 'an integer of many digits')
+    """
+    return "an integer of many digits" if isinstance(value, int) and value.bit_length() > 128 else str(value)[:40]
+
+
 def parse_json(text: str | bytes) -> Any:
     """Return what JSON text says. What is nested too deep for Python is damaged as any other: a `ValueError`.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from regard.datasets.bounds import parse_json
+from regard.datasets.plain_files import read_json
 from regard.errors import InputError, wrong
 from regard.export.ctranslate2 import (
     NEARLY_NONE,
@@ -54,7 +54,7 @@ def open_exported(folder: Path) -> Translator:
 def read_translator(folder: Path) -> Translator:
     """Return the vocabularies and the longest text of an exported folder, as a translator without a model."""
     try:
-        longest = int(parse_json((folder / FACTS).read_bytes())["longest"])
+        longest = int(read_json(folder / FACTS)["longest"])
     except (OSError, ValueError, KeyError, TypeError):
         fix = "export the run again"
         raise wrong("model", f"{folder} without a whole {FACTS}", "a folder that regard export wrote", fix) from None
@@ -99,7 +99,7 @@ class OnnxTranslator(Translator):
         self.encoder, self.step = (
             open_graph(runtime, folder / f"{name}{ending}", options) for name in ("encoder", "step")
         )
-        self.changes: dict[str, str] = parse_json((folder / MARKS["onnx"]).read_bytes())["changes"]
+        self.changes: dict[str, str] = read_json(folder / MARKS["onnx"])["changes"]
 
     def translate_nonblank(
         self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.errors import wrong
 from regard.training.checkpoint import find_damage, rank_checkpoints, read_states, read_tensors
 from regard.training.lock import hold_lock
-from regard.training.run_folder import read_versions
+from regard.training.run_folder import format_resume_command, read_versions
 from regard.training.storage import replace_file, wrap_storage_errors
 from regard.training.task import Goal
 from regard.training.tensors import find_mismatch, to_safetensors
@@ -28,6 +28,9 @@ def average_checkpoints(run: Path, count: int, by: Literal["last", "best"], goal
         damaged = find_damage(run)
         due = [path for path, state in reversed(read_states(run).items()) if state["due"]]
         paths = [path for path in (rank_checkpoints(run, goal) if by == "best" else due) if path not in damaged]
+        if not paths:
+            fix = f"train it further: {format_resume_command(run)}"
+            raise wrong("run", f"{run} without a whole checkpoint", "some to average", fix)
         if not 1 <= count <= len(paths):
             fix = f"average fewer, or train with training.keep={max(1, count)}"
             raise wrong("count", count, f"1 to {len(paths)}, the {by} checkpoints that {run} has kept", fix)

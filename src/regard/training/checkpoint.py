@@ -15,12 +15,12 @@ from typing import Any
 
 from torch import Tensor
 
+from regard.datasets.plain_files import read_json
 from regard.errors import InputError, format_message, wrong
 from regard.training.progress import Progress, StepResult
 from regard.training.storage import (
     DELETING_PREFIX,
     compute_sha256,
-    read_json,
     remove_folder,
     replace_file,
     sync_folder,

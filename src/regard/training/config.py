@@ -11,13 +11,15 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from regard.datasets.bounds import get_bound
+from regard.datasets.plain_files import read_text
 from regard.errors import InputError, wrong
-from regard.training.storage import read_text
+from regard.training.config_bounds import check_number
 from regard.training.toml import NOTHING
 
 Config = TypeVar("Config")
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path",
               type(None): "none"}  # fmt: skip
+TEXT = get_bound("run folder", "config bytes")
 DOTS = get_bound("run folder", "config dots")
 QUOTED = re.compile(r"""\"[^"\n]*\"|'[^'\n]*'""")
 
@@ -34,13 +36,16 @@ def configure(base: Config, file: Path | None = None, overrides: Mapping[str, ob
         if name not in known:
             raise unknown_field_error(base, name, value)
     new: Config = replace_fields(base, "", values)
+    for name, value in walk_fields(new):
+        if name in values:
+            check_number(name, value)
     return new
 
 
 def read_toml(file: Path) -> dict[str, Any]:
     """Return the tables of a file; raise in one sentence if it cannot be read."""
     try:
-        return parse_toml(read_text(file))
+        return parse_toml(read_text(file, TEXT))
     except FileNotFoundError:
         raise wrong("config", f"no file {file}", "a TOML file", "check the path") from None
     except OSError as error:

@@ -16,8 +16,9 @@ from platform import node
 from typing import IO, NamedTuple
 
 from regard.datasets.bounds import parse_json
+from regard.datasets.plain_files import open_regular
 from regard.errors import InputError, wrong
-from regard.training.storage import open_regular, wrap_storage_errors
+from regard.training.storage import wrap_storage_errors
 
 NAME = ".lock"
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}

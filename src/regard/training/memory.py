@@ -8,32 +8,31 @@ from pathlib import Path
 from torch import nn
 
 from regard.errors import InputError, wrong
-from regard.training.config import walk_fields
-from regard.training.settings import RunConfig
 
 COPIES = 4  # weights, gradients and two moments
-LAYER_FIELDS = ("layers", "decoder_layers", "hops")  # numbers of modules: many take long to build even if small
-MAX_LAYERS = 10_000
 
 
-def build_within_memory(build: Callable[[], nn.Module], config: RunConfig) -> nn.Module:
+def build_within_memory(build: Callable[[], nn.Module]) -> nn.Module:
     """Return the model that `build` makes; raise if its training does not fit in the memory of this machine."""
-    for name, value in walk_fields(config):
-        if name.rpartition(".")[2] in LAYER_FIELDS and isinstance(value, int) and value > MAX_LAYERS:
-            raise wrong(name, value, f"at most {MAX_LAYERS:,}", f"give {name} a smaller value")
+    with explain_too_large(), limit_memory(get_total_memory()):
+        model = build()
+    needed = COPIES * sum(parameter.nbytes for parameter in model.parameters())
+    if needed > (get_total_memory() or needed):
+        raise too_large_error(f"{needed / 2**30:,.1f} GiB for weights, gradients and moments")
+    return model
+
+
+@contextlib.contextmanager
+def explain_too_large() -> Iterator[None]:
+    """Turn the errors of a model whose sizes are too large, with or without memory, into one sentence."""
     try:
-        with limit_memory(get_total_memory()):
-            model = build()
+        yield
     except MemoryError:
         raise too_large_error("more memory than there is") from None
     except (RuntimeError, TypeError, OverflowError) as error:
         if any(word in str(error).lower() for word in ("allocate memory", "overflow", "too large", "too big")):
             raise too_large_error("more memory than there is") from None
         raise
-    needed = COPIES * sum(parameter.nbytes for parameter in model.parameters())
-    if needed > (get_total_memory() or needed):
-        raise too_large_error(f"{needed / 2**30:,.1f} GiB for weights, gradients and moments")
-    return model
 
 
 def too_large_error(need: str) -> InputError:

@@ -58,7 +58,7 @@ def describe_plan(task: Task[Any], config: RunConfig) -> str:
 def time_step(task: Task[Any], config: RunConfig) -> float:
     """Return the seconds that a model of its own needs for one batch, forward and backward."""
     batches = task.epoch(0, DataShare())
-    model = build_within_memory(task.model, config)
+    model = build_within_memory(task.model)
     taken = []
     for batch in (batches[0], *2 * [batches[len(batches) // 2]]):
         begun = time.perf_counter()

@@ -22,18 +22,16 @@ from typing import Any
 
 import torch
 
+from regard.datasets.plain_files import open_regular, read_bytes, read_json
 from regard.errors import InputError, wrong
 from regard.training.checkpoint import FORMAT, find_checkpoints, rank_checkpoints, read_states, read_tensors
-from regard.training.config import compare_configs, configure
+from regard.training.config import TEXT, compare_configs, configure
 from regard.training.lock import Lock, check_free
 from regard.training.settings import RunConfig
 from regard.training.storage import (
     StorageError,
     create_atomically,
     get_temporary_path,
-    open_regular,
-    read_bytes,
-    read_json,
     replace_file,
     replace_file_by_copy,
     wrap_storage_errors,
@@ -87,7 +85,7 @@ def format_resume_command(folder: Path) -> str:
 def read_versions(folder: Path) -> dict[str, Any]:
     """Return the content of `versions.json`; raise if this is not a run folder that can be used."""
     try:
-        found = read_json(folder / "versions.json")
+        found = read_json(folder / "versions.json", TEXT)
         version = found["format"]
     except (OSError, ValueError, KeyError):
         expected = "a folder that regard train made"
@@ -116,6 +114,8 @@ def read_commands(folder: Path) -> bytes:
         return read_bytes(folder / "command.txt")
     except FileNotFoundError:
         return b""
+    except ValueError as error:
+        raise wrong("run", f"{folder / 'command.txt'} ({error})", "a shorter one", "rename or remove it") from None
 
 
 def compare_settings(folder: Path, config: RunConfig) -> dict[str, tuple[object, object]]:

@@ -91,7 +91,7 @@ def prepare_session(
     native.load_library()
     notes = runtime.run_on_main_process(lambda: lock_run(run, lock)) if resume else []
     seed_generator(settings.seed, -1, 0)
-    model = build_within_memory(task.model, config).to(runtime.device)
+    model = build_within_memory(task.model).to(runtime.device)
     if resume is None:
         # After the model: one that cannot be built must not leave a folder that can neither be resumed nor used again.
         runtime.run_on_main_process(lambda: create_run(run, config, task, lock))

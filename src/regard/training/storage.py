@@ -4,18 +4,14 @@ import errno
 import hashlib
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
 
-from regard.datasets.bounds import parse_json
 from regard.errors import RegardError, format_message
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 DELETING_PREFIX = ".deleting-"
-MAX_BYTES = 2**24  # bytes: what a run folder says about itself is never longer
 
 
 class StorageError(RegardError, OSError):
@@ -101,37 +97,6 @@ def remove_folder(folder: Path) -> None:
     folder.rename(doomed)
     sync_folder(folder.parent)
     shutil.rmtree(doomed)
-
-
-def open_regular(path: Path, flags: int, buffering: int = -1) -> IO[bytes]:
-    """Open a file. A pipe or a device is an OSError, because reading or opening it might never end."""
-    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return os.fdopen(handle, "r+b" if flags & os.O_RDWR else "rb", buffering)
-
-
-def read_bytes(path: Path) -> bytes:
-    """Read a small file."""
-    with open_regular(path, os.O_RDONLY) as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"longer than {MAX_BYTES:,} bytes")
-    return content
-
-
-def read_text(path: Path) -> str:
-    """Read a small file of text; OSError or ValueError where it is none."""
-    return read_bytes(path).decode("utf-8")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a small file that holds a JSON object; OSError or ValueError where it does not."""
-    content = parse_json(read_text(path))
-    if not isinstance(content, dict):
-        raise ValueError("not an object")
-    return content
 
 
 def sync_folder(folder: Path) -> None:

@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.bounds import get_bound, parse_json
+from regard.datasets.bounds import get_bound
 from regard.errors import RegardError, wrong
 from regard.training.lock import check_free
+from regard.training.points import LINE, parse_point
 from regard.web.events import Event
 from regard.web.limits import Limits
 from regard.web.responses import busy_error
@@ -17,9 +18,7 @@ from regard.web.workers import ClosableStream
 
 PAUSE = 0.5  # seconds between two reads
 PART = get_bound("run folder", "metrics part")  # bytes that are read at once
-LINE = get_bound("run folder", "metrics line")  # bytes of a line that can be one of ours
 LARGEST = get_bound("run folder", "metrics bytes")  # of a file that is followed
-NAMES = ("step", "epoch", "loss", "tokens", "seconds", "rate", "norm", "best")
 
 
 class Followers:
@@ -99,28 +98,3 @@ def read_part(path: Path, start: int) -> tuple[list[dict[str, Any]], int, bool] 
         last = len(content)  # no line of ours is so long: skip it
     points = [point for line in content[:last].split(b"\n") if (point := parse_point(line)) is not None]
     return points, start + last, start + len(content) < size and last > 0
-
-
-def parse_point(line: bytes) -> dict[str, Any] | None:
-    """Return the numbers of a line that are drawn; None if the line is not one of ours.
-
-    >>> parse_point(b'{"event": "stepped", "step": 3, "loss": 1.5, "other": "x"}')
-    {'step': 3, 'loss': 1.5}
-    """
-    try:
-        values = parse_json(line) if 0 < len(line) <= LINE else None
-    except ValueError:
-        return None
-    if not isinstance(values, dict) or not isinstance(values.get("step"), int):
-        return None
-    metrics = values.get("metrics")
-    point = {name: value for name, value in values.items() if name in NAMES and is_finite_number(value)}
-    if isinstance(metrics, dict):
-        some = list(metrics.items())[:40]
-        point["metrics"] = {str(name)[:40]: value for name, value in some if is_finite_number(value)}
-    return point
-
-
-def is_finite_number(value: object) -> bool:
-    """Return whether a value is a number that JSON can hold: a run that failed may have NaN and infinities."""
-    return isinstance(value, int | float) and value == value and abs(value) != float("inf")

@@ -1,35 +1,27 @@
 """Check a run folder before a model is loaded from it.
 
-A configuration may ask for anything. So numbers in it are limited, files must be inside the folder and of limited
-size, and `regard.tasks.prediction` compares the model with the weights before it takes memory for it.
+Files must be inside the folder and of limited size. A configuration may ask for anything: `regard.training.config`
+limits its numbers, and `regard.tasks.prediction` compares the model with the weights before it takes memory for it.
 """
 
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from regard.datasets.bounds import check_file, get_bound
 from regard.errors import InputError, RegardError, wrong
-from regard.inspect.display.fields import format_value
 from regard.tasks.prediction import WEIGHTS
 from regard.tasks.speech.features import SpectrogramConfig
-from regard.training.config import DOTS, find_crowded_line
+from regard.training.config import TEXT
 from regard.training.run_folder import format_resume_command
 from regard.web.limits import Limits
 from regard.web.responses import LOG, RefusedError, refuse
 
-TEXT = get_bound("run folder", "config bytes")
 WORDS = get_bound("run folder", "file bytes")  # of a vocabulary
 ENTRIES = get_bound("run folder", "entries")
-NUMBER = get_bound("run folder", "number")  # largest number of a configuration
-NUMBERS = {  # and of fields with these names
-    name: get_bound("run folder", name)
-    for name in ("seed", "layers", "hops", "pixels", "rate", "window", "hop", "filters")
-}
 
 
 @contextmanager
@@ -74,9 +66,7 @@ def resolve_inside(run: Path, name: str, largest: int) -> Path:
 def vet_texts(run: Path) -> None:
     """Check the small files, before anything is parsed from them."""
     resolve_inside(run, "versions.json", TEXT)
-    config = resolve_inside(run, "config.toml", TEXT)
-    if config.is_file():
-        vet_dots(config.read_text(encoding="utf-8", errors="replace"))
+    resolve_inside(run, "config.toml", TEXT)
     entries = list(islice(chain(run.iterdir(), (run / "vocabulary").glob("*")), ENTRIES + 1))
     if len(entries) > ENTRIES:
         raise wrong("run", f"more than {ENTRIES:,} files", f"at most {ENTRIES:,}", "check the folder")
@@ -85,19 +75,8 @@ def vet_texts(run: Path) -> None:
             resolve_inside(run, str(path.relative_to(run)), WORDS)
 
 
-def vet_dots(text: str) -> None:
-    """Raise if a line has a key of very many parts."""
-    crowded = find_crowded_line(text)
-    if crowded:
-        got = f"{crowded[1]:,} dots in line {crowded[0]} of config.toml"
-        raise wrong("run", got, f"at most {DOTS}", "restore the file from a copy")
-
-
 def vet_config(config: Any, limits: Limits) -> None:
-    """Raise if a number is so large that building the model or its features would take too much."""
-    for entry in fields(config):
-        if entry.name != "training":
-            vet_numbers(getattr(config, entry.name), entry.name)
+    """Raise if the features of a sound would take too much; `configure` has checked each number by itself."""
     features = getattr(config, "features", None)
     if isinstance(features, SpectrogramConfig):
         frames = features.count_frames(math.ceil(limits.listening * features.rate))
@@ -113,17 +92,3 @@ def vet_model(run: Path, largest: int) -> None:
     """Raise unless there are weights, of at most `largest` bytes."""
     if not resolve_inside(run, WEIGHTS, largest).is_file():
         raise refuse(409, "run", "no weights yet", "at least one checkpoint", f"wait, or: {format_resume_command(run)}")
-
-
-def vet_numbers(value: Any, name: str) -> None:
-    """Raise if a number in a part of a configuration is too large."""
-    if is_dataclass(value):
-        for entry in fields(value):
-            vet_numbers(getattr(value, entry.name), f"{name}.{entry.name}")
-    elif isinstance(value, list | tuple):
-        for one in value:
-            vet_numbers(one, name)
-    elif isinstance(value, int | float):
-        largest = next((largest for end, largest in NUMBERS.items() if name.endswith(end)), NUMBER)
-        if not -largest <= value <= largest:
-            raise wrong(name, format_value(value), f"at most {largest:,}", "check the run")

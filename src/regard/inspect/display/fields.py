@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from regard.datasets.bounds import format_number
 from regard.errors import wrong
 from regard.inspect.recording.recording import is_encodable
 
@@ -69,12 +70,10 @@ class Fields:
 
 
 def format_value(value: object) -> str:
-    """Return a value in few words; the digits of a huge integer are not even computed."""
+    """Return a value in few words."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return describe_kind(value)
-    if isinstance(value, int) and value.bit_length() > 128:
-        return "an integer of many digits"
-    return str(value)[:40]
+    return format_number(value)
 
 
 def describe_kind(value: object) -> str:

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from regard.datasets.plain_files import read_text
+from regard.datasets.text import shorten
 from regard.errors import InputError, wrong
 
 FINGERPRINT = "data.txt"
@@ -28,11 +30,21 @@ def save_fingerprint(folder: Path, now: str) -> None:
 
 def check_fingerprint(what: str, now: str, run: Path) -> None:
     """Raise if a run would go on with other data than it began with; a run without a fingerprint is trusted."""
-    path = run / FINGERPRINT
-    before = path.read_text(encoding="utf-8").strip() if path.is_file() else now
+    before = read_fingerprint(run) or now
     if before != now:
         fix = f"bring back the {what}, the settings and the version of regard, or start a new run"
         raise wrong("data", f"{what} whose fingerprint is {now}", f"{before} as in {run}", fix)
+
+
+def read_fingerprint(run: Path) -> str:
+    """Return what a run says of its data, in few characters; nothing if it says nothing."""
+    try:
+        return shorten(read_text(run / FINGERPRINT).strip() or "nothing", 40)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        got, fix = f"{run / FINGERPRINT} ({shorten(error)})", "restore the file from a copy"
+        raise wrong("data", got, "a fingerprint that regard saved", fix) from None
 
 
 def check_held_out(what: str, now: str, run: Path) -> None:

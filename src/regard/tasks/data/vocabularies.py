@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from regard.errors import wrong
+from regard.datasets.plain_files import read_bytes
+from regard.datasets.text import shorten
+from regard.errors import RegardError, wrong
 from regard.tasks.data.pairs import SentencePair
 from regard.tasks.data.pieces import SentencePieceVocabulary, train_pieces
 from regard.tasks.data.segmentation import SegmentKind
@@ -75,10 +77,12 @@ def load_vocabulary(folder: Path, name: str) -> Vocabulary:
         kind, lowercase = facts["kind"], bool(facts["lowercase"])
         if kind in get_args(SegmentKind):
             return TokenVocabulary(list(map(str, facts["tokens"])), kind, lowercase=lowercase)
-        pieces = SentencePieceVocabulary((folder / f"{name}.model").read_bytes(), kind, lowercase=lowercase)
+        pieces = SentencePieceVocabulary(read_bytes(folder / f"{name}.model"), kind, lowercase=lowercase)
         len(pieces)  # reads the model, so that damage shows now
-    except (OSError, KeyError, TypeError) as error:
+    except RegardError:
+        raise
+    except (OSError, KeyError, TypeError, ValueError) as error:
         fix = "check the run folder, or restore the file from a copy"
-        got = f"{folder / name}.json with a part missing ({error})"
+        got = f"{folder / name}.json with a part missing ({shorten(error)})"
         raise wrong("vocabulary", got, "a vocabulary that regard saved", fix) from None
     return pieces

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from regard.datasets.bounds import parse_json
+from regard.datasets.plain_files import read_json
 from regard.errors import wrong
 from regard.tasks.data.segmentation import SPACE, SegmentKind, get_segmenter, join_tokens
 
@@ -169,7 +169,7 @@ def read_metadata(folder: Path, name: str) -> dict[str, Any]:
     """Read what `write_metadata` wrote."""
     path = folder / f"{name}.json"
     try:
-        values = dict(parse_json(path.read_text(encoding="utf-8")))
+        values = read_json(path)
         version, _ = values["format"], values["kind"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         fix = "check the run folder, or restore the file from a copy"

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import get_args
 
-from regard.datasets.bounds import parse_json
+from regard.datasets.plain_files import read_json
 from regard.errors import wrong
 from regard.tasks.data.words import Word, WordCut, find_words
 
@@ -59,11 +59,11 @@ class Lexicon:
     def load(cls, folder: Path) -> "Lexicon":
         """Read what `save` wrote."""
         try:
-            values = parse_json((folder / FILE).read_text(encoding="utf-8"))
+            values = read_json(folder / FILE)
             cut = values.get("cut", "character")  # which older versions did not write
             if values["format"] != FORMAT or cut not in get_args(WordCut):
                 raise ValueError
             return cls(list(map(str, values["words"])), spellings=int(values["spellings"]), cut=cut)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError):
             fix = "check the run folder, or restore the file from a copy"
             raise wrong("words", f"{folder / FILE}, which cannot be read", "a list that regard saved", fix) from None

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.datasets.bounds import parse_json
+from regard.datasets.bounds import get_bound, parse_json
+from regard.datasets.plain_files import read_text
 from regard.errors import missing_package, wrong
 from regard.tasks.data.fingerprints import digest
 from regard.tasks.data.held_out import assign_parts
@@ -134,7 +135,7 @@ def read_split(folder: Path, config: VqaData) -> VqaSplit:
 def read_rows(file: Path) -> list[tuple[str, str, str]]:
     """Read question, answer and image of each row: the name of its file, or a number, which means 0.png, 1.png, …"""
     try:
-        found = parse_json(file.read_text("utf-8"))
+        found = parse_json(read_text(file, get_bound("text", "bytes")))
         rows = [(str(text), str(answer), name_image(image)) for text, answer, image in found]
     except FileNotFoundError:
         raise wrong("questions", f"no file {file}", EXPECTED, "put it there") from None

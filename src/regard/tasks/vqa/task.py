@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.datasets.bounds import parse_json
+from regard.datasets.plain_files import read_text
 from regard.errors import wrong
 from regard.tasks.data import Vocabulary, VocabularyConfig
 from regard.tasks.data.batches import pad_rows, shuffle_batches
@@ -139,7 +140,7 @@ def load_vocabulary_and_answers(run: Path) -> tuple[Vocabulary, list[str]]:
     """Read the words and answers of a run."""
     path = run / ANSWERS
     try:
-        answers = [str(answer) for answer in parse_json(path.read_text(encoding="utf-8"))]
+        answers = [str(answer) for answer in parse_json(read_text(path))]
     except (OSError, ValueError, TypeError) as error:
         fix = "check the run folder, or restore the file from a copy"
         raise wrong("answers", f"{path} ({type(error).__name__})", "a list that regard saved", fix) from None
