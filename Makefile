@@ -102,13 +102,13 @@ docs: $(TEST_STAMP) ## docs/catalog.md from the docstrings, and site/: both lang
 	$(ONE_THREAD) NO_MKDOCS_2_WARNING=1 $(BIN)/python docs/website.py
 
 # Every source compiled three times, for processors of any age; auditwheel finds the oldest systems that it runs on.
-wheel: $(TEST_STAMP) ## dist/: an sdist, and a wheel with compiled kernels that is tried in an empty environment
+wheel: $(TEST_STAMP) ## dist/: an sdist, and a wheel with compiled kernels, each tried in an empty environment
 	$(PIP_INSTALL) -e '.[release]'
 	rm -rf dist build/wheel
 	$(BIN)/python -m build --sdist
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m build --wheel --outdir build/wheel
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --only-plat --wheel-dir dist build/wheel/*.whl
-	$(BIN)/python release/try_wheel.py dist/*.whl
+	$(BIN)/python release/try_wheel.py dist/*.whl dist/*.tar.gz
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .venv-peers build dist site .coverage .coverage.* htmlcov .hypothesis .import_linter_cache

@@ -1,10 +1,10 @@
 """Install a wheel into an empty environment without a compiler, and see that it works as the checkout does.
 
-    python release/try_wheel.py dist/regard-….whl
+    python release/try_wheel.py dist/regard-….whl dist/regard-….tar.gz
 
-`regard verify`, the demo, the three instruction sets, and the speed of the kernels beside those that the checkout
-compiles.
-Nothing of the checkout is used by the environment: it has a folder, a cache and a path of its own.
+Of the wheel: `regard verify`, the demo, the three instruction sets, and the speed of the kernels beside those that the
+checkout compiles. Of the sdist, in another environment: that it builds, and compiles its kernels when they are first
+used. Nothing of the checkout is used by the environments: they have a folder, a cache and a path of their own.
 """
 
 import os
@@ -40,18 +40,31 @@ print(library.path.name + library.suffix if library else "none")
 """
 
 
-def main(wheel: Path) -> int:
-    """Try it, and return how many things were wrong."""
+def main(wheel: Path, sdist: Path) -> int:
+    """Try both; the first thing that is wrong ends it."""
     check(wheel.stat().st_size <= LARGEST, f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB")
     with tempfile.TemporaryDirectory(prefix="regard-wheel-") as folder:
         home = Path(folder)
         install(wheel, home)
         run(home, "regard", "verify")
-        run(home, "regard", "demo")
+        run(home, "regard", "demo", "--output", "regard-demo.png")
         check((home / "regard-demo.png").stat().st_size > 10_000, "the demo drew its picture")
         compare_sets(home)
         compare_speed(home)
+    with tempfile.TemporaryDirectory(prefix="regard-sdist-") as folder:
+        try_sdist(sdist, Path(folder))
     return 0
+
+
+def try_sdist(sdist: Path, home: Path) -> None:
+    """See that it builds and installs, and that it compiles its kernels with the compiler of this machine."""
+    install(sdist, home)
+    compiler = shutil.which("c++")
+    check(compiler is not None, f"this machine has a compiler: {compiler}")
+    with_compiler = {"PATH": f"{home / 'env' / 'bin'}:{os.environ['PATH']}"}
+    said = run(home, "python", "-c", TIMES, **with_compiler)
+    check(said.split()[-1] == "library.so", "the sdist compiled its kernels when they were first used")
+    run(home, "regard", "verify", **with_compiler)
 
 
 def check(fact: bool, what: str) -> None:
@@ -61,11 +74,11 @@ def check(fact: bool, what: str) -> None:
         raise SystemExit(1)
 
 
-def install(wheel: Path, home: Path) -> None:
+def install(package: Path, home: Path) -> None:
     """Make the environment; pip alone sees the rest of the machine."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home / "env")], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(home / "env" / "bin" / "python"), "install", "--quiet"]
-    subprocess.run([*pip, "-c", str(ROOT / "constraints.txt"), f"{wheel.resolve()}[plot,text]"], check=True)
+    subprocess.run([*pip, "-c", str(ROOT / "constraints.txt"), f"{package.resolve()}[plot,text]"], check=True)
     check(shutil.which("c++", path=str(home / "env" / "bin")) is None, "the environment has no compiler")
 
 
@@ -115,4 +128,4 @@ def compare_speed(home: Path) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Path(sys.argv[1])))
+    raise SystemExit(main(Path(sys.argv[1]), Path(sys.argv[2])))
