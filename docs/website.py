@@ -1,7 +1,7 @@
 """Build the site in both languages into site/: `make docs`.
 
-Written pages (docs/en, docs/zh) with their code run, recorded pages (docs/*.md), and a reference page for each public
-module go to build/docs/pages; mkdocs turns them into HTML, which is searched for requests to other hosts.
+Written pages (docs/en, docs/zh) with their code run, recorded pages (docs/*.md), and the generated reference go to
+build/docs/pages; mkdocs turns them into HTML, which is searched for requests to other hosts.
 """
 
 import multiprocessing
@@ -13,13 +13,13 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import gallery
 import pages
 import results
 from doctests import part_formulas
+from reference.site import write_reference
 
 ROOT = pages.ROOT
 MADE = ROOT / "build" / "docs" / "pages"
@@ -36,28 +36,6 @@ RECORDS = {
     "transforms": "与 torch 变换的配合",
     "architectures": "能观察哪些模型",
     "faults": "中断与恢复",
-}
-MODULES = {
-    "attend": ("regard.compute.attend", "regard.compute.weights", "regard.compute.planning"),
-    "scores": ("regard.algebra.scores",),
-    "biases": ("regard.algebra.biases",),
-    "masks": ("regard.algebra.masks",),
-    "normalizers": ("regard.algebra.normalizers",),
-    "aggregates": ("regard.algebra.aggregates",),
-    "layers": ("regard.layers",),
-    "inspect": ("regard.inspect.observe", "regard.inspect.recording", "regard.inspect.measure"),
-    "testing": ("regard.testing", "regard.errors"),
-}
-CHINESE_MODULES = {
-    "attend": "attend 算子",
-    "scores": "评分函数",
-    "biases": "偏置",
-    "masks": "掩码",
-    "normalizers": "归一化",
-    "aggregates": "聚合",
-    "layers": "层",
-    "inspect": "观察与度量",
-    "testing": "检验自己的部件",
 }
 STYLE = """
 .md-grid { max-width: 72rem; }
@@ -115,8 +93,9 @@ def make_pages() -> str:
     for language in ("en", "zh"):
         write(MADE / language / "gallery.md", gallery.render_gallery(MADE / language, language))
     copy_records()
-    write_reference()
-    return f"{len(pages.list_pages('en'))} pages in two languages, {words} words, {blocks} blocks, {figures} figures"
+    names = max(write_reference(MADE / language / "reference", language) for language in ("en", "zh"))
+    count = f"{len(pages.list_pages('en'))} pages in two languages, {words} words, {blocks} blocks, {figures} figures"
+    return f"{count}; {names} names in the reference"
 
 
 def run_pages() -> list[tuple[str, list[pages.Outcome]]]:
@@ -157,33 +136,6 @@ def _relink(found: re.Match[str], folder: Path) -> str:
     if path.parent == ROOT / "docs" and path.stem in RECORDS:
         return f"[{text}]({path.name}{anchor or ''})"
     return text
-
-
-def write_reference() -> None:
-    """Write a page for each public module: all names of its `__all__`, which mkdocstrings then describes."""
-    for name, modules in MODULES.items():
-        lines: list[str] = []
-        for module in map(import_module, modules):
-            public = getattr(module, "__all__", None) or _find_own(module)
-            lines += [line for each in public for line in _describe(getattr(module, each), each)]
-        write(MADE / "en" / "reference" / f"{name}.md", "\n".join([f"# {name}", "", *lines]))
-        title = f"# {CHINESE_MODULES[name]}\n\n签名、公式与例子来自源码中的文档字符串。\n"
-        write(MADE / "zh" / "reference" / f"{name}.md", "\n".join([title, *lines]))
-
-
-def _find_own(module: object) -> list[str]:
-    own = vars(module)
-    name = own["__name__"]
-    return [
-        each for each, value in own.items() if not each.startswith("_") and getattr(value, "__module__", "") == name
-    ]
-
-
-def _describe(value: object, name: str) -> list[str]:
-    home = getattr(value, "__module__", None)
-    if not isinstance(home, str) or not home.startswith("regard") or not hasattr(value, "__qualname__"):
-        return []
-    return [f"::: {home}.{name}", "    options: {heading_level: 2}", ""]
 
 
 def write(path: Path, text: str) -> None:

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from regard.errors import wrong
 
@@ -20,11 +20,16 @@ class ParsedArguments(NamedTuple):
 
 
 class Field(NamedTuple):
-    """One field of a configuration: its dotted name, its value and its comment in the source."""
+    """One field of a configuration: its dotted name, its value, its comment in the source, and all that it may be."""
 
     name: str
     value: object
     meaning: str
+    choices: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Return what the field means, and what may be chosen."""
+        return "; ".join(filter(None, (self.meaning, self.choices and f"one of {', '.join(self.choices)}")))
 
 
 def parse_arguments(arguments: Sequence[str], options: Collection[str], switches: Collection[str]) -> ParsedArguments:
@@ -64,7 +69,16 @@ def describe_fields(config: Any, path: str = "") -> Iterator[Field]:
         if is_dataclass(value):
             yield from describe_fields(value, f"{path}{entry.name}.")
         else:
-            yield Field(path + entry.name, value, comments.get(entry.name, ""))
+            yield Field(path + entry.name, value, comments.get(entry.name, ""), read_choices(entry.type))
+
+
+def read_choices(kind: object) -> tuple[str, ...]:
+    """Return what a field of this type may be, if its type names it.
+
+    >>> read_choices(Literal["gru", "lstm"]), read_choices(int)
+    (('gru', 'lstm'), ())
+    """
+    return tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else ()
 
 
 def read_comments(section: type) -> Mapping[str, str]:

@@ -104,7 +104,7 @@ def show_help(name: str, task: "TaskDefinition[Any]") -> None:
     console.print(options)
     fields = build_table("Fields", headers=("field", "default", ""))
     for field in describe_fields(task.default):
-        fields.add_row(f"--{field.name}", format_default(field.value), field.meaning)
+        fields.add_row(f"--{field.name}", format_default(field.value), field.describe())
     console.print(fields)
     console.print("\nThe end of a name will do, and means the field nearest the top: --folder, --stop.steps.")
 

@@ -22,7 +22,7 @@ class RecurrentConfig(CheckedConfig):
 
     cell: Literal["gru", "lstm"] = "gru"
     hidden: Count = 256  # numbers in a state, in each direction
-    layers: Count = 1
+    layers: Count = 1  # of cells
     bidirectional: bool = True  # the encoder
 
 
@@ -48,18 +48,18 @@ class AttentionConfig(CheckedConfig):
 class TransformerConfig(CheckedConfig):
     """Blocks of Transformers."""
 
-    layers: Count = 4
-    decoder_layers: Count = 4
-    heads: Count = 4
+    layers: Count = 4  # of the encoder
+    decoder_layers: Count = 4  # of the decoder
+    heads: Count = 4  # of each attention
     groups: int | None = None  # of heads that share keys and values; none: as many as heads
     hidden: Count = 256  # of the feed-forward network
     norm: Literal["pre", "post"] = "pre"
     positions: Literal["sinusoidal", "learned", "rotary", "alibi"] = "sinusoidal"
     score: str = "scaled-dot"  # of self-attention: a name of the catalog
-    normalizer: str = "softmax"
+    normalizer: str = "softmax"  # of self-attention: a name of the catalog
     source_score: str = "scaled-dot"  # of the decoder's attention to the source
-    source_normalizer: str = "softmax"
-    attention_dropout: Rate = 0.0
+    source_normalizer: str = "softmax"  # of the decoder's attention to the source: a name of the catalog
+    attention_dropout: Rate = 0.0  # of the weights
     hidden_dropout: Rate = 0.0  # inside the feed-forward network, where Vaswani et al. have none
 
 
@@ -67,8 +67,8 @@ class TransformerConfig(CheckedConfig):
 class ConvolutionalConfig(CheckedConfig):
     """Gated convolutions."""
 
-    layers: Count = 4
-    decoder_layers: Count = 3
+    layers: Count = 4  # of the encoder
+    decoder_layers: Count = 3  # of the decoder
     size: Count = 256  # channels
     width: Count = 3  # positions under a filter
 
@@ -80,7 +80,7 @@ class ModelConfig(CheckedConfig):
     encoder: EncoderKind = "transformer"
     decoder: DecoderKind = "transformer"
     size: Count = 128  # of token vectors, and of a Transformer's stream
-    dropout: Rate = 0.1
+    dropout: Rate = 0.1  # rate of dropout, while training
     tied: Tied = "output"  # target embedding and output share one matrix; all: the source embedding too
     longest: Count = 512  # sequence, if positions or locations are learned
     recurrent: RecurrentConfig = field(default_factory=RecurrentConfig)

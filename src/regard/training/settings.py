@@ -19,9 +19,9 @@ class Optimizer(CheckedConfig):
 
     rate: Positive = 1e-3  # learning rate: the peak of the schedule
     decay: NotNegative = 0.01  # of matrices only: biases and gains are left alone
-    beta1: Momentum = 0.9
-    beta2: Momentum = 0.98
-    epsilon: NotNegative = 1e-9
+    beta1: Momentum = 0.9  # decay of the mean of gradients
+    beta2: Momentum = 0.98  # decay of the mean of their squares
+    epsilon: NotNegative = 1e-9  # added to the root of that mean
     clip: Positive | None = 1.0  # largest norm of the gradient of the mean loss
     accumulate: Count = 1  # batches in one step
 
@@ -40,8 +40,8 @@ class Schedule(CheckedConfig):
 class StopCriteria(CheckedConfig):
     """When to end: whatever comes first. One of `steps` and `epochs` must be set."""
 
-    steps: Count | None = None
-    epochs: Count | None = None
+    steps: Count | None = None  # at most
+    epochs: Count | None = None  # at most
     least: Count | None = None  # steps: few data are gone through more often than `epochs`; none: if a limit is named
     patience: Count | None = None  # evaluations in a row without a better metric
     target: float | None = None  # a metric that is good enough
@@ -56,7 +56,7 @@ class StopCriteria(CheckedConfig):
 class Intervals(CheckedConfig):
     """How often things happen, in steps or `minutes`. A checkpoint is always written after an evaluation."""
 
-    log: Count = 10
+    log: Count = 10  # steps between two lines of metrics
     evaluate: Count | None = None  # none: at the end of each epoch
     save: Count | None = None  # further checkpoints between evaluations
     minutes: Positive = 10.0  # and one when this much time has passed, so that little is ever lost
@@ -66,8 +66,8 @@ class Intervals(CheckedConfig):
 class Training(CheckedConfig):
     """Everything about a run that is not the task's own data and model."""
 
-    folder: Path = Path("runs/latest")
-    seed: Natural = 1
+    folder: Path = Path("runs/latest")  # the run folder
+    seed: Natural = 1  # of weights, batches and dropout
     device: str = "auto"  # cuda where there is one, else cpu
     threads: Natural = 0  # 0: as torch finds them
     parallel: Parallel = "none"

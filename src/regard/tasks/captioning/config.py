@@ -25,7 +25,7 @@ class CaptioningData(CheckedConfig):
     cache: Path | None = None  # a folder for features that were computed once; none: the user's cache folder
     scenes: Count = 4000  # in an epoch
     held_out: Count = 500  # scenes for validation, and as many for the test
-    seed: Natural = 1
+    seed: Natural = 1  # of what is generated, or of what is held out
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class CaptionerConfig(CheckedConfig):
     cell: Literal["gru", "lstm"] = "lstm"
     width: Count = 128  # of a region
     channels: Channels = (16, 32, 64)  # of the convolutions that look at scenes; each halves the image
-    dropout: Rate = 0.0
+    dropout: Rate = 0.0  # rate of dropout, while training
 
     @property
     def decoder(self) -> ModelConfig:
@@ -65,9 +65,7 @@ class CaptioningTraining(CheckedConfig):
     budget: Count = 512  # words in a batch, padding included
     limit: Count = 40  # words of a caption; longer ones are left out
     smoothing: Rate = 0.0  # of labels
-    stochastic: NotNegative = (
-        0.01  # Xu's λ, for weights of about 1 in sum for each region (doubly stochastic); theirs is 1, for 196 regions
-    )
+    stochastic: NotNegative = 0.01  # Xu's λ: regions get weights of about 1 in sum; theirs is 1, for 196 regions
     bonus: NotNegative = 0.01  # for entropy, if attention is trained by REINFORCE
 
 
@@ -76,7 +74,7 @@ class CaptioningEvaluation(CheckedConfig):
     """How held-out images are measured while the model trains."""
 
     goal: Literal["bleu", "exact", "loss"] = "exact"  # decides which weights are the best
-    beam: Count = 1
+    beam: Count = 1  # hypotheses that are kept at each step; 1 is greedy search
     length: NotNegative = 1.0  # length penalty of the beam: 0 is the log-probability, 1 its mean over the words
     most: Count = 500  # images of the validation set, from its beginning
 

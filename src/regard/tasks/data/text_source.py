@@ -28,7 +28,7 @@ class TextConfig:
 
     text: str = "numbers"  # numbers, dates, phrases-zh, a folder with splits, a table with tabs, or file,file
     source: str = ""  # language, locales or column
-    target: str = ""
+    target: str = ""  # language, locales or column
     size: int = 4000  # pairs in an epoch of generated text
     held_out: int = 500  # pairs for validation and test each, of generated text
     seed: int = 1  # of generated text

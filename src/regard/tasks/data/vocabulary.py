@@ -29,7 +29,7 @@ class VocabularyConfig:
     kind: Kind = "bpe"
     size: int | None = None  # at most; exactly, with bpe and unigram; none: 8000, or all that the text has
     minimum: int | None = 1  # times that a token must occur to be known; none: 5 in long texts, 1 in short ones
-    lowercase: bool = False
+    lowercase: bool = False  # write all text in lower case first
 
     def __post_init__(self) -> None:
         if self.max_size <= len(SPECIAL):

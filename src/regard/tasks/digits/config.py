@@ -42,7 +42,7 @@ class DigitsModel(CheckedConfig):
 class DigitsTraining(CheckedConfig):
     """The size of a batch, and the augmentation of its pictures."""
 
-    batch: Count = 64
+    batch: Count = 64  # pictures in a batch
     jitter: NotNegative = 0.08  # turns, shifts and stretches, as a share of the picture; 0: none
 
 

@@ -18,11 +18,11 @@ class InversionData(CheckedConfig):
 
     rule: Rule = "invert"
     symbols: Annotated[int, between(2, 26, fix="use 10")] = 10  # letters of the alphabet
-    shortest: int = 2
-    longest: int = 10
+    shortest: int = 2  # letters of a sequence, at least
+    longest: int = 10  # letters of a sequence, at most
     items: Count = 6400  # sequences in an epoch
     held_out: Count = 500  # sequences of each set that is tested on, at most
-    seed: Natural = 1
+    seed: Natural = 1  # of what is generated, or of what is held out
 
     def check(self) -> None:
         if not 1 <= self.shortest <= self.longest:
@@ -40,7 +40,7 @@ class InversionConfig(CheckedConfig):
             "bahdanau", AttentionConfig(score="additive", hidden=48), RecurrentConfig(hidden=48)
         )
     )
-    batch: Count = 64
+    batch: Count = 64  # sequences in a batch
     training: Training = field(default_factory=lambda: configure_cosine_training(6e-3, 50, epochs=20, keep=1, log=20))
 
 

@@ -18,7 +18,7 @@ class MemoryData(CheckedConfig):
     moves: Moves = 2  # times that each of them goes somewhere, at most; the last counts
     items: Count = 12800  # stories in an epoch
     held_out: Count = 600  # stories of each set that is tested on
-    seed: Natural = 1
+    seed: Natural = 1  # of what is generated, or of what is held out
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class MemoryModel(CheckedConfig):
 
     score: str = "dot"  # a name of the catalog
     normalizer: str = "softmax-plus-one"  # a name of the catalog; with this one, a hop may attend to nothing
-    size: Count = 48
-    hops: Count = 3
+    size: Count = 48  # of the vectors of facts and questions
+    hops: Count = 3  # times that the memory is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class MemoryConfig(CheckedConfig):
     task: Literal["memory"] = "memory"
     data: MemoryData = field(default_factory=MemoryData)
     model: MemoryModel = field(default_factory=MemoryModel)
-    batch: Count = 128
+    batch: Count = 128  # stories in a batch
     training: Training = field(default_factory=lambda: configure_cosine_training(1e-2, 100, epochs=20, keep=1, log=50))
 
 

@@ -22,7 +22,7 @@ class NextVectorData(CheckedConfig):
     size: int = 8  # numbers in a vector of those that are generated
     items: Annotated[int, at_least(10, fix="use 4000")] = 4000  # sequences that are generated
     noise: NotNegative = 0.1  # of those that are generated
-    seed: Natural = 1
+    seed: Natural = 1  # of what is generated, or of what is held out
 
     def check(self) -> None:
         check_even(self.size, "use 8")
@@ -54,7 +54,7 @@ class NextVectorConfig(CheckedConfig):
     task: Literal["next-vector"] = "next-vector"
     data: NextVectorData = field(default_factory=NextVectorData)
     model: NextVectorModel = field(default_factory=NextVectorModel)
-    batch: Count = 128
+    batch: Count = 128  # sequences in a batch
     training: Training = field(
         default_factory=lambda: require_steps(configure_cosine_training(1e-2, 20, epochs=60, keep=1, log=20), 600)
     )

@@ -12,9 +12,7 @@ from regard.training import Training
 class ReadingData:
     """Which questions to learn from."""
 
-    questions: str = (
-        "facts"  # facts, facts-zh (generated), a file as SQuAD 1.1 has it, or a folder with train-… and dev-…
-    )
+    questions: str = "facts"  # facts, facts-zh (generated), a file like SQuAD 1.1, or a folder with train-… and dev-…
     words: WordCut = "character"  # how Chinese is cut: by character, or into words by rjieba; other scripts by word
     vectors: str = ""  # of words that others trained: a file of GloVe, or a folder with one; none: learned
     known: int = 20000  # words of that file, from its beginning, that are kept beside those of the questions
@@ -35,7 +33,7 @@ class SpanReaderConfig(CheckedConfig):
     hidden: Count = 48  # numbers in a state, in each direction
     layers: Count = 1  # of cells above the attention
     cell: Literal["gru", "lstm"] = "gru"
-    dropout: Rate = 0.0
+    dropout: Rate = 0.0  # rate of dropout, while training
     longest: Count | None = None  # words of an answer; none: as nearly all have that are learned from
 
 

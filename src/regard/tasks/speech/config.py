@@ -19,7 +19,7 @@ class Listener(CheckedConfig):
     hidden: Count = 64  # numbers in a state, in each direction
     layers: Count = 3  # each but the first has half the positions of the one below
     stack: Count = 2  # frames that the first reads at once
-    dropout: Rate = 0.0
+    dropout: Rate = 0.0  # rate of dropout, while training
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Speller(CheckedConfig):
     cell: Literal["gru", "lstm"] = "lstm"
     size: Count = 32  # of the vectors of symbols
     hidden: Count = 128  # numbers in a state
-    layers: Count = 1
-    dropout: Rate = 0.0
+    layers: Count = 1  # of cells
+    dropout: Rate = 0.0  # rate of dropout, while training
     attention: AttentionConfig = field(default_factory=lambda: AttentionConfig(hidden=64, location=True))
 
 
@@ -49,7 +49,7 @@ class SpeechValidation(CheckedConfig):
     """How held-out clips are measured while the model trains."""
 
     goal: Literal["error", "loss"] = "error"  # decides which weights are the best
-    beam: Count = 1
+    beam: Count = 1  # hypotheses that are kept at each step; 1 is greedy search
     most: Count = 300  # clips of the validation set, from its beginning
 
 

@@ -17,7 +17,7 @@ SIDES = ("source", "target")
 class TranslationVocabulary(CheckedConfig):
     """How the text of both sides is split into tokens. A joint vocabulary is one for both sides."""
 
-    joint: bool = False
+    joint: bool = False  # one vocabulary for both sides
     source: VocabularyConfig = field(default_factory=VocabularyConfig)
     target: VocabularyConfig = field(default_factory=VocabularyConfig)
 
@@ -43,7 +43,7 @@ class TranslationValidation(CheckedConfig):
 
     goal: Literal["bleu", "exact", "loss"] = "bleu"  # decides which weights are the best
     tokenizer: Tokenizer = "auto"  # of BLEU: zh for Chinese, else 13a; none for text that is already in tokens
-    beam: Count = 1
+    beam: Count = 1  # hypotheses that are kept at each step; 1 is greedy search
     most: Count = 1000  # pairs of the validation set, from its beginning
 
 

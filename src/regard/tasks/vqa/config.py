@@ -40,7 +40,7 @@ class AnswererConfig(CheckedConfig):
     heads: Count = 4  # of the transformer
     size: Count = 64  # of words, questions and regions
     channels: Channels = (16, 32, 48, 64)  # of the convolutions; each halves the image
-    dropout: Rate = 0.0
+    dropout: Rate = 0.0  # rate of dropout, while training
 
     def check(self) -> None:
         if self.size % self.heads:
