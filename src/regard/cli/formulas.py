@@ -9,6 +9,8 @@ import re
 SYMBOLS = {
     "alpha": "α",
     "beta": "β",
+    "gamma": "γ",
+    "pi": "π",
     "delta": "δ",
     "epsilon": "ε",
     "theta": "θ",
@@ -43,7 +45,7 @@ SYMBOLS = {
     "textstyle": "",
     "displaystyle": "",
 }
-WORDS = ("tanh", "exp", "log", "max", "min", "cos", "sin")
+WORDS = ("tanh", "exp", "log", "ln", "max", "min", "cos", "sin")
 FONTS = ("operatorname", "mathrm", "mathtt", "text", "mathbf")
 TIGHT = ("lVert", "langle", "left", "textstyle")  # the blank behind these is not part of the formula
 LOWER = dict(zip("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True)) | {
