@@ -29,7 +29,8 @@ class Field(NamedTuple):
 
     def describe(self) -> str:
         """Return what the field means, and what may be chosen."""
-        return "; ".join(filter(None, (self.meaning, self.choices and f"one of {', '.join(self.choices)}")))
+        choices = f"one of {', '.join(self.choices)}" if self.choices else ""
+        return "; ".join(filter(None, (self.meaning, choices)))
 
 
 def parse_arguments(arguments: Sequence[str], options: Collection[str], switches: Collection[str]) -> ParsedArguments:
