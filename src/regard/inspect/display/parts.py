@@ -228,4 +228,5 @@ READERS: Mapping[str, PartReader] = {
     "tile": get_tile,
     "rows": find_row_maxima,
     "weight": get_weight,
+    "explanation": explain_weight,
 }

@@ -1,11 +1,12 @@
 """Show attention wherever Python runs: in the cell of a notebook, else in the browser."""
 
+import os
+import sys
 import tempfile
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-from regard.errors import wrong
 from regard.inspect.display.cell import Language, describe_subject, in_notebook, render_chapters
 from regard.inspect.display.subjects import build_chapter
 from regard.inspect.draw.report import render_report, save_report
@@ -37,8 +38,18 @@ def view(
 
 
 def open_report(page: str) -> None:
-    """Open a page in the browser, from a file that stays until the system clears its temporary files."""
+    """Open a page in the browser, from a file that stays until the system clears its temporary files.
+
+    Over SSH and wherever there is no browser, say where the file is.
+    """
     path = Path(tempfile.mkdtemp(prefix="regard-")) / "attention.html"
     save_report(page, path)
-    if not webbrowser.open(path.as_uri()):
-        raise wrong("view", "no browser on this machine", "one", f"open {path}")
+    if not has_screen() or not webbrowser.open(path.as_uri()):
+        sys.stderr.write(f"regard.view: no browser on this machine; open {path}\n")
+
+
+def has_screen() -> bool:
+    """Return whether a browser could show something: without a screen, one that runs in the terminal would be found."""
+    if sys.platform in ("win32", "darwin"):
+        return "SSH_CONNECTION" not in os.environ
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
