@@ -40,11 +40,13 @@ class Aggregate(Term):
     random: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = True
     """Whether it needs every column of a row, also those that the mask hides from all queries of a block."""
+    takes_largest: ClassVar[bool] = False
+    """Whether it takes the first of the largest weights, so that their order is all that its value depends on."""
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if has_new_definition(cls, "forward"):
-            drop_claims(cls, {"form": "choice", "whole_rows": True, "head_blind": False})
+            drop_claims(cls, {"form": "choice", "whole_rows": True, "head_blind": False, "takes_largest": False})
 
     @abstractmethod
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
@@ -76,6 +78,8 @@ class Argmax(RowAggregate):
 
     Straight-through estimator: Bengio et al. 2013, §4. The first of equal weights is taken.
     """
+
+    takes_largest = True
 
     def forward(self, weights: Distribution, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
         return AggregateResult(straight_through(weights, weights))

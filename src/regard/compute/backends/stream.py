@@ -5,10 +5,13 @@ from typing import ClassVar
 
 import torch
 
-from regard.algebra.definition import ScoreFunction, average_values, compute_wide_score
+from regard.algebra.definition import ScoreFunction, average_values, compute_wide_score, score_pairs
+from regard.algebra.masks import Full
+from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.algebra.shapes import Tensor
 from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
+from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering.backend import Backend, BackendResult
 from regard.compute.lowering.conditions import FUSED, MAPPED, SEQUENTIAL, UnsupportedReason, explain_unsupported_fused
 from regard.compute.lowering.reasons import PartForms, Step
@@ -61,5 +64,32 @@ class RowsBackend(StreamBackend):
 def _run_block(
     call: AttentionCall, score: ScoreFunction, span: Span, query: Tensor, key: Tensor, value: Tensor
 ) -> BlockOutput:
-    output, log_prob = average_values(call, score, query, key, value, call.pairs(span))
+    pairs = call.pairs(span)
+    if _is_order_enough(call):
+        picked = pick_largest(call.parts, score_pairs(call.parts, score, query, key, pairs), value, pairs)
+        if picked is not None:
+            return BlockOutput(picked, None)
+    output, log_prob = average_values(call, score, query, key, value, pairs)
     return BlockOutput(output.to(value.dtype), log_prob)
+
+
+def _is_order_enough(call: AttentionCall) -> bool:
+    """Return whether the output depends on the order of the scores alone: a softmax keeps it."""
+    parts = call.parts
+    keeps_order = parts.normalizer.form in ("softmax", "softmax-plus-one")
+    reads_numbers = not (torch.is_grad_enabled() or tensor_memory.is_traced())
+    return parts.aggregate.takes_largest and keeps_order and reads_numbers and not call.dropout
+
+
+def pick_largest(parts: Parts, scores: Tensor, value: Tensor, pairs: Pairs) -> Tensor | None:
+    """Return the value of the first of the largest scores of each query, zeros if it sees no key.
+
+    None if a largest score is no number: only the definition says what becomes of that.
+    """
+    if type(parts.mask) is not Full:
+        scores = scores.masked_fill(~parts.mask.allows(pairs), float("-inf"))
+    largest, column = scores.max(-1, keepdim=True)
+    if not bool((largest < float("inf")).all()):  # false for NaN too
+        return None
+    picked = torch.take_along_dim(value, column, -2)
+    return picked if type(parts.mask) is Full else picked.masked_fill(largest == float("-inf"), 0.0)

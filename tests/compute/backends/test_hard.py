@@ -1,0 +1,92 @@
+"""A hard aggregate without a gradient takes values by the order of the scores, as its definition does by weights."""
+
+import pytest
+import torch
+
+from regard import Argmax, Causal, Full, Gaussian, Lengths, Mask, ScaledDot, Softmax, SoftmaxPlusOne, Sparsemax, attend
+from regard.algebra.masks import Mask as MaskPart
+from regard.compute.backends import stream
+from regard.compute.lowering import spans
+
+B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
+MASKS = {
+    "full": Full(),
+    "causal": Causal(),
+    "lengths": Lengths(torch.tensor([4, 0])).add_head_axis(),
+    "nothing": Mask.keep(torch.zeros(L, S, dtype=torch.bool)),
+}
+
+
+def draw(dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    shapes = (B, H, L, D), (B, 1, S, D), (B, H, S, E)
+    query, key, value = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
+    return query.to(dtype), key.to(dtype), value.to(dtype)
+
+
+@pytest.fixture
+def picks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What was picked by order."""
+    made: list[object] = []
+    pick = stream.pick_largest
+    monkeypatch.setattr(stream, "pick_largest", lambda *given: made.append(pick(*given)) or made[-1])
+    return made
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("normalizer", [Softmax(0.5), SoftmaxPlusOne()], ids=lambda part: type(part).__name__)
+def test_the_value_is_that_of_the_definition(
+    dtype: torch.dtype, name: str, normalizer: Softmax, picks: list[object]
+) -> None:
+    query, key, value = draw(dtype)
+    mask: MaskPart = MASKS[name]
+    with torch.inference_mode():
+        options = {"mask": mask, "normalizer": normalizer, "aggregate": Argmax(), "score": ScaledDot()}
+        found = attend(query, key, value, **options)
+        wide = attend(query.double(), key.double(), value.double(), backend="eager", **options)
+    assert len(picks) == 1
+    torch.testing.assert_close(found.output, wide.output.to(dtype), rtol=0, atol=0)
+    torch.testing.assert_close(found.weights.dense().double(), wide.weights.dense(), rtol=0, atol=0)
+
+
+def test_other_normalizers_and_gradients_take_the_weights(picks: list[object]) -> None:
+    query, key, value = draw(torch.float64)
+    with torch.inference_mode():
+        attend(query, key, value, aggregate=Argmax(), normalizer=Sparsemax())
+        attend(query, key, value, aggregate=Argmax(), dropout=0.5)
+    attend(query.requires_grad_(), key, value, aggregate=Argmax()).output.sum().backward()
+    assert not picks
+    assert query.grad is not None
+    assert query.grad.abs().max() > 0
+
+
+def test_an_aggregate_of_ones_own_is_not_taken_for_it(picks: list[object]) -> None:
+    class Last(Argmax):
+        def forward(self, weights, pairs, seed):  # type: ignore[no-untyped-def]
+            return super().forward(weights.flip(-1), pairs, seed)
+
+    query, key, value = draw(torch.float64)
+    with torch.inference_mode():
+        attend(query, key, value, aggregate=Last())
+    assert not picks
+
+
+def test_infinite_scores_are_left_to_the_definition(picks: list[object]) -> None:
+    query, key, value = draw(torch.float64)
+    score = Gaussian() + torch.tensor([0.0, float("inf"), 0.0])
+    with torch.inference_mode():
+        found = attend(query, key, value, score=score, aggregate=Argmax())
+        wanted = attend(query, key, value, score=score, aggregate=Argmax(), backend="eager")
+    assert picks == [None]
+    torch.testing.assert_close(found.output, wanted.output, rtol=0, atol=0, equal_nan=True)
+
+
+def test_many_blocks_are_one(monkeypatch: pytest.MonkeyPatch, picks: list[object]) -> None:
+    monkeypatch.setattr(spans, "choose_rows_per_block", lambda per_row, queries: min(2, queries))
+    query, key, value = draw(torch.float64)
+    with torch.inference_mode():
+        found = attend(query, key, value, mask=Causal(), aggregate=Argmax())
+        wanted = attend(query, key, value, mask=Causal(), aggregate=Argmax(), backend="eager")
+    assert len(picks) > 1
+    torch.testing.assert_close(found.output, wanted.output, rtol=0, atol=0)
