@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -123,24 +124,34 @@ def start_script_clock(page: Any) -> Callable[[], float]:
     return clock
 
 
+def find_chromium() -> str | None:
+    """The browser of this machine; None: the one that playwright brought."""
+    return os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@contextmanager
+def serve(file: Path) -> Iterator[str]:
+    """The address of a server that shows a recording."""
+    command = [sys.executable, "-m", "regard", "serve", str(file), "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        yield re.findall(r"http\S+", server.stdout.readline() if server.stdout else "")[0]
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
 def measure(given: argparse.Namespace) -> list[Entry]:
     """Everything, once."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         file, entries = observe_long(given.length, Path(folder))
-        command = [sys.executable, "-m", "regard", "serve", str(file), "--port", "0"]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        try:
-            url = re.findall(r"http\S+", server.stdout.readline() if server.stdout else "")[0]
-            chromium = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-            browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        with serve(file) as url:
+            browser = driver.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             entries += visit_page(page, url, given.seconds)
             browser.close()
-        finally:
-            server.terminate()
-            server.wait(20)
     return entries
 
 

@@ -16,8 +16,9 @@ PINS = Path(__file__).with_name("peers.txt")
 STAMP = FOLDER / ".installed"
 
 WHOLE = ("torch", "numpy", "jaxtyping", "keras", "x-transformers", "transformers", "entmax")
-# Their models need nothing but torch and numpy; their own pins exclude this torch or this protobuf.
-ALONE = ("OpenNMT-py", "joeynmt")
+# Their models need nothing but torch and numpy; their own pins exclude this torch or this protobuf. bertviz is imported
+# beside our own IPython.
+ALONE = ("OpenNMT-py", "joeynmt", "bertviz")
 OURS = ("ctranslate2", "num2words", "Babel")  # what regard itself translates with
 
 

@@ -14,7 +14,11 @@ from benchmarks.results import FOLDER, ROOT, CaseResult, CurveResult, Result, Se
 
 TASKS_BEGIN, TASKS_END = "<!-- tasks:begin -->", "<!-- tasks:end -->"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
-PROGRAMS = ("serving", "long_recording")  # that measure what no contender can be run beside
+PROGRAMS = (
+    "serving",
+    "long_recording",
+    "viewers",
+)  # that measure in a browser or at a server, by commands of their own
 NOTHING = "Not measured yet: run `make bench`."
 HOW = """\
 Contenders of a case run in turn (A B C, A B C, …) in one process, after they were found to compute the same numbers.
@@ -132,7 +136,7 @@ def _render_section(result: Result) -> str:
 
 
 def _render_case(case: CaseResult) -> str:
-    kind = "time" if case.unit == "s" else "peak memory"
+    kind = case.measured or ("time" if case.unit == "s" else "peak memory")
     rows = [f"**{case.name}**", "", f"| | × ours | {kind} | difference from ours |", "|---|---|---|---|"]
     for entry in case.entries:
         apart = "–" if entry.difference is None else f"{entry.difference:.0e}"

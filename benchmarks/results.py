@@ -57,6 +57,7 @@ class CaseResult:
     checks: list[Check]
     missing: dict[str, str] = field(default_factory=dict)
     limit: str = ""
+    measured: str = ""  # time or peak memory, by the unit, if it does not say otherwise
 
     @property
     def holds(self) -> bool:
@@ -149,6 +150,7 @@ def load(path: Path) -> Result:
             [Check(**check) for check in case["checks"]],
             case["missing"],
             case.get("limit", ""),
+            case.get("measured", ""),
         )
         for case in found["cases"]
     ]

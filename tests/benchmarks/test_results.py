@@ -11,6 +11,7 @@ from benchmarks import __main__ as command
 from benchmarks import formats, growth, highlights, peers, report
 from benchmarks.growth import estimate_exponent
 from benchmarks.results import CaseResult, Check, CurveResult, Entry, Point, Result, Setting, load, save
+from benchmarks.viewers import HALF, HEAD, MODEL, OURS, PATIENCE, build_case
 
 SETTING = Setting("a processor", 2, "Linux x86_64", "3.11.7", "2.13.0", 2, 0.1, 0.02, "2026-11-15", "abc1234", False)
 CASE = CaseResult(
@@ -145,3 +146,17 @@ def test_the_examples_are_true(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_a_viewer_that_is_never_drawn_takes_longer_than_anybody_waits(tmp_path: Path) -> None:
+    shown = {OURS: [1.0, 3.0, 2.0], HEAD: [8.0], MODEL: [None]}
+    drawn = build_case("64 tokens, time to draw", "s", shown, HALF)
+    assert [(entry.name, entry.median, entry.over) for entry in drawn.entries[1:]] == [
+        (HEAD, 8.0, False),
+        (MODEL, PATIENCE, True),
+    ]
+    assert [check.value for check in drawn.checks] == [2 / 8, 2 / PATIENCE]
+    held = build_case("64 tokens, memory of the tab", "MB", shown, None)
+    assert (list(held.missing), held.checks) == ([MODEL], [])
+    path = save(Result("viewers", "Cells", SETTING, [drawn, held]), tmp_path)
+    assert "| | × ours | memory of the tab | difference from ours |" in report.render_page([load(path)])
