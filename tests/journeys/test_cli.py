@@ -1,6 +1,7 @@
 """The command line as a user has it: a real process, its output and its exit code."""
 
 import contextlib
+import itertools
 import json
 import os
 import pty
@@ -15,7 +16,7 @@ from rich.cells import cell_len
 
 import regard.layers as regard_layers
 from regard.algebra import catalog, chinese
-from regard.cli import inventory, main
+from regard.cli import app, inventory, main
 from regard.cli.descriptions import describe_family, select_families
 from regard.cli.explain import explain
 from regard.cli.fields import describe_fields
@@ -263,6 +264,46 @@ def test_no_flag_is_cut_and_no_line_is_too_long_in_80_columns(
         assert {f"--{field.name}" for field in describe_fields(import_task(task).default)} <= flags
         table = [line for line in lines if line.startswith(("--", "  "))]
         assert max(map(cell_len, table)) <= 80
+
+
+@pytest.mark.parametrize("command", [name for name in app if not name.startswith("-")])
+def test_help_fits_into_80_columns_and_breaks_lines_only_where_they_are_full(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.suppress(SystemExit):
+        app([command, "--help"], result_action="return_value")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 3
+    assert max(map(cell_len, lines)) <= 80
+    for line, below in itertools.pairwise(line.strip("│").rstrip() for line in lines):
+        start = len(below) - len(below.lstrip())
+        continues = line.startswith(" ") and start > 6 and line[start - 1 : start] == " " and line[start:].strip()
+        assert not continues or cell_len(f" {below.split()[0]}") + cell_len(line) >= 77, line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("bench", "--seconds", "-1"), "--seconds: got -1.0, expected a number above 0; fix: write --seconds 15"),
+        (("serve", "empty"), "recording: got empty (Error while deserializing header: header too small)"),
+        (("train", "vqa", "folder"), "data.questions: got no questions.json in "),
+        (("train", "memory", "--folder", "taken"), "folder: got taken, which holds other files, expected a new folder"),
+        (("explain", "dot", "--mask", "causl"), "mask: got 'causl', expected one of full, causal"),
+        (("runs", "empty"), "folder: got no folder empty, expected a folder with runs; fix: name the folder"),
+    ],
+)
+def test_what_a_newcomer_gets_wrong_is_one_sentence(
+    arguments: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty").touch()
+    Path("folder").mkdir()
+    Path("taken").mkdir()
+    Path("taken/letter.txt").touch()
+    done = regard(*arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"regard: {sentence}")
 
 
 def test_a_terminal_gets_lines_that_break_between_words() -> None:

@@ -19,8 +19,8 @@ from regard.tasks import import_task
 from regard.tasks.data.gray_images import FILES, load_digit_images, read_idx_folder
 from regard.tasks.digits.config import KINDS
 from regard.tasks.digits.folder import convert_photo, read_image_folder
-from regard.tasks.digits.model import jitter
 from regard.tasks.images import open_photo
+from regard.tasks.images.jitter import jitter
 
 Regard = Callable[..., Any]
 BRIEF = {"stop.epochs": 6, "every.log": 5, "every.save": 10, "jitter": 0, "batch": 16, "data.training": 400, "steps": 2}
@@ -96,7 +96,7 @@ def test_any_score_can_look(kind: str, score: str) -> None:
 
 
 def test_jitter_moves_pictures_and_none_leaves_them() -> None:
-    pictures = torch.rand(5, 8, 8)
+    pictures = torch.rand(5, 1, 8, 8)
     assert torch.equal(jitter(pictures, 0.0), pictures)
     moved = jitter(pictures, 0.1)
     assert moved.shape == pictures.shape

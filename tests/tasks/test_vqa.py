@@ -178,6 +178,27 @@ def test_answers_about_scenes_are_those_of_the_groups(language: SceneLanguage) -
     assert {answer for _, answer in asked} >= set(language.presence)
 
 
+def test_few_images_are_moved_at_random_and_many_are_not(folder: Path) -> None:
+    definition = import_task("vqa")
+
+    def find_jitter(data: str, **values: str) -> float:
+        return definition.build_task(definition.configure(None, (data,), SMALL | values)).config.learning.jitter
+
+    assert find_jitter(str(folder)) == 0.08
+    assert find_jitter(str(folder), **{"learning.jitter": "0"}) == 0
+    assert find_jitter("scenes", **{"data.scenes": "1000", "data.held_out": "2"}) == 0
+    task = definition.build_task(definition.configure(None, (str(folder),), SMALL))
+    batch = task.collate(task.dataset.training, [0, 1, 2])
+    model, seen = task.model(), []
+    model.register_forward_pre_hook(lambda _, given: seen.append(given[0].images))
+    task.loss(model, batch)
+    with torch.no_grad():
+        task.count_correct(model, task.dataset.validation, DataShare())
+    assert not torch.equal(seen[0], batch.images)
+    measured = task.collate(task.dataset.validation, range(len(task.dataset.validation.names)))
+    assert torch.equal(seen[1], measured.images)
+
+
 def test_another_folder_without_splits_is_measured_whole(regard: Regard, folder: Path) -> None:
     trained = regard("train", "vqa", folder / "train", "--folder", "run", *flags(SMALL | {"stop.steps": 1}))
     assert trained.code == 0, trained.errors

@@ -29,9 +29,11 @@ def test_few_data_are_trained_on_for_enough_steps_and_many_as_the_epochs_say(tmp
 
 
 def test_who_names_an_end_means_it(tmp_path: Path) -> None:
-    for field, value in (("stop.epochs", "3"), ("stop.steps", "7")):
-        task = build(tmp_path / "few.csv", 60, **{field: value})
-        assert count_planned_steps(task, task.config.training, DataShare()) == (3 if "epochs" in field else 7)
+    for ends, steps in (({"epochs": 3}, 3), ({"steps": 7}, 7), ({"steps": 900}, 900), ({"steps": 9, "epochs": 4}, 4)):
+        task = build(tmp_path / "few.csv", 60, **{f"stop.{end}": str(value) for end, value in ends.items()})
+        assert count_planned_steps(task, task.config.training, DataShare()) == steps
+    changed = import_task("next-vector").apply_changes(task.config, {"stop.steps": "2000"})
+    assert (changed.training.stop.steps, changed.training.stop.epochs) == (2000, None)
     warm = build(tmp_path / "few.csv", 60, **{"stop.least": "100", "every.evaluate": "9"}).config.training
     assert (warm.stop.steps, warm.schedule.warmup, warm.every.evaluate) == (100, 10, 9)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.table import Table
 
 from regard.cli.output import open_console
+from regard.errors import wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,6 +42,8 @@ def bench(*, seconds: float = 15.0, threads: int | None = None) -> None:
     from regard.cli import machine
     from regard.compute import timing
 
+    if not seconds > 0:
+        raise wrong("--seconds", seconds, "a number above 0", "write --seconds 15")
     if threads is not None:
         torch.set_num_threads(threads)
     console, found = open_console(), machine.describe_machine()

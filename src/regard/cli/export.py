@@ -22,8 +22,7 @@ def export(
     output
         The new folder.
     form
-        safetensors: weights, settings and vocabularies, for every command of regard on any machine; onnx: a graph that
-        reads a source and one that says a token; ct2: for CTranslate2, Transformers only.
+        safetensors: for all commands on any machine; onnx: two graphs; ct2: for CTranslate2, Transformers only.
     weights
         Other weights: a file, or its name in the run folder.
     """

@@ -50,6 +50,8 @@ def redirect_output(path: Path) -> Iterator[None]:
     """Let what is printed go to a file in UTF-8."""
     if not path.parent.is_dir():
         raise wrong("output", path, "a folder that exists", f"make {path.parent} first")
+    if path.is_dir():
+        raise wrong("output", f"{path}, which is a folder", "a file", f"write {path / 'answers.tsv'}")
     before: IO[Any] = sys.stdout
     with path.open("w", encoding="utf-8") as file:
         sys.stdout = file

@@ -45,8 +45,7 @@ def predict(run: RunFolder, *item: str, options: PredictionFlags = None) -> None
     Parameters
     ----------
     item
-        What to ask about, as the task reads it: a text, numbers, files or folders of files, files and a question. An
-        example of the held-out data where nothing is named.
+        A text, numbers, files, folders, or files and a question; an example of the held-out data if nothing is named.
     """
     from regard.tasks import read_task_name
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from regard.datasets.bounds import get_bound
+from regard.errors import wrong
 
 
 @dataclass
@@ -64,6 +65,9 @@ def serve(
     access = Access.from_host(server.host, server.name or (), server.token)
     limits = Limits(workers=capacity.workers, waiting=capacity.waiting, seconds=capacity.seconds)
     app = build_app(runs, access, limits)
+    for path in runs:
+        if path.is_file():
+            check_recording(path)
     connection = open_socket(server.host, server.port)
     address = format_url(server.host, connection.getsockname()[1], access.token)
     console = Console(highlight=False, soft_wrap=True)
@@ -71,3 +75,15 @@ def serve(
     if server.open:
         webbrowser.open(address)
     run_server(app, connection)
+
+
+def check_recording(path: Path) -> None:
+    """Raise unless this begins as a recording does, before anybody asks for it."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt"):
+            return
+    except (SafetensorError, OSError) as error:
+        fix = "name a run folder, or a file that Recording.save wrote"
+        raise wrong("recording", f"{path} ({error})", "a safetensors file", fix) from None

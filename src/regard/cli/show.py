@@ -32,6 +32,7 @@ def show(run: RunFolder, *item: str, options: ShowRunFlags = None) -> None:
         What to ask about, as for regard predict; an example of the held-out data where nothing is named.
     """
     options = options or ShowRunOptions()
+    options.check()
     prediction = options.load_predictor(run).predict(item)
     console = open_console()
     console.print(prediction.text, markup=False, soft_wrap=True)

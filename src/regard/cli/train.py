@@ -79,7 +79,7 @@ def show_tasks() -> None:
     for name, entry in TASKS.items():
         table.add_row(name, f"learn {entry.learns}")
     console.print(table)
-    console.print("\nregard train TASK --help shows what its data may be, its presets and every field.")
+    console.print("\nregard train TASK --help shows what its data may be, its presets, every field.")
 
 
 def build_table(title: str, headers: Sequence[str]) -> Table:

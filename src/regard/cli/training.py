@@ -19,8 +19,10 @@ STOPPED = 130  # what a shell reports after Ctrl-C
 def run_training(config: Any, *, resume: Path | None, options: dict[str, str]) -> None:
     """Train until the end or an interruption; with `nproc` above 1, in that many new processes."""
     from regard.training.lock import check_free
+    from regard.training.run_folder import check_unused
 
-    check_free(resume or config.training.folder)  # before data is read, which may take a while
+    alone = int(os.environ.get("WORLD_SIZE", "1")) == 1  # another process may have made the folder already
+    (check_unused if alone and resume is None else check_free)(resume or config.training.folder)  # before data is read
     processes = parse_number(options, "nproc", 1, least=1)
     restarts = parse_number(options, "restarts", 0, least=0)
     board = options.get("tensorboard") == "true"

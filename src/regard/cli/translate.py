@@ -56,7 +56,7 @@ SearchFlags = Annotated[SearchOptions | None, Parameter(name="*")]
 class TextOptions:
     """Where lines come from, where translations go, and in which form."""
 
-    input: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None
+    input: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative="")] = None
     "Files to translate, one after another, beside those that follow the run; standard input where none is named."
     output: Path | None = None
     "A file for the translations; standard output where it is not given."

@@ -29,8 +29,7 @@ def verify(
     Parameters
     ----------
     target
-        Your own score, bias, mask, normalizer or aggregate, as package.module:Name, a class or an instance; what it
-        says of itself is tried too. The whole catalog where it is not given.
+        A part of your own and what it says of itself, as package.module:Name; the whole catalog where it is not given.
     full
         Every combination of the catalog instead of every pair.
     queries

@@ -13,7 +13,9 @@ from regard.tasks.prediction import Predictor
 from regard.training import Goal, configure
 from regard.training.config import walk_fields
 from regard.training.plan import fit_training
+from regard.training.toml import NOTHING
 
+ENDS = ("steps", "epochs")  # of a run: the fields of `stop` that say how long it is
 Config = TypeVar("Config")
 
 
@@ -57,8 +59,9 @@ class TaskDefinition(ABC, Generic[Config]):
         source = self.shorten_data_name(str(getattr(settings, self.data_field, "")))
         folder = self.run_name.format(data=source, preset=name, given=preset or "").strip("-")
         training = replace(base.training, folder=Path("runs") / folder)
-        if any(f"training.stop.{limit}" in values for limit in ("steps", "epochs")):
-            training = replace(training, stop=replace(training.stop, least=None))  # who names an end means it
+        values = drop_other_end(values)
+        if any(f"training.stop.{limit}" in values for limit in ENDS):
+            training = replace(training, stop=replace(training.stop, least=None))
         if "training.schedule.warmup" in values:
             training = replace(training, schedule=replace(training.schedule, fixed=True))
         base = replace(base, training=training)
@@ -67,7 +70,7 @@ class TaskDefinition(ABC, Generic[Config]):
 
     def apply_changes(self, config: Config, values: Mapping[str, Any]) -> Config:
         """Return `config` with other values for some fields, which may be named by the ends of their names."""
-        return configure(config, None, self.resolve_values(values))
+        return configure(config, None, drop_other_end(self.resolve_values(values)))
 
     def resolve_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values by the whole names of their fields."""
@@ -127,6 +130,17 @@ class TaskDefinition(ABC, Generic[Config]):
     @abstractmethod
     def load(self, config: Config, run: Path, weights: Path | None = None) -> Predictor:
         """Return what a run has trained, with its best weights or others."""
+
+
+def drop_other_end(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values in which who names an end means it: without the epochs of a preset, or without its steps.
+
+    >>> drop_other_end({"training.stop.steps": "2000"})
+    {'training.stop.steps': '2000', 'training.stop.epochs': None}
+    """
+    named = [limit for limit in ENDS if values.get(f"training.stop.{limit}") not in (None, NOTHING)]
+    others = [limit for limit in ENDS if f"training.stop.{limit}" not in values]
+    return values | {f"training.stop.{limit}": None for limit in others if named}
 
 
 def resolve_field(name: str, value: Any, fields: Sequence[str]) -> list[str]:

@@ -1,7 +1,6 @@
 """Networks that classify pictures, with their attention."""
 
 from itertools import pairwise
-from math import pi
 from typing import NamedTuple
 
 import torch
@@ -126,16 +125,3 @@ def build_classifier(config: DigitsModel, side: int) -> nn.Module:
     }
     built: nn.Module = kinds[config.kind](config, side)
     return built
-
-
-def jitter(pictures: Tensor, amount: float) -> Tensor:
-    """Return each picture turned, shifted and stretched a little, at random."""
-    if not amount:
-        return pictures
-    count = len(pictures)
-    draw = (2 * torch.rand(5, count, device=pictures.device) - 1) * amount
-    turn, wide, high = draw[0] * pi / 2, 1 + draw[1], 1 + draw[2]
-    rows = [turn.cos() * wide, -turn.sin() * high, 2 * draw[3], turn.sin() * wide, turn.cos() * high, 2 * draw[4]]
-    theta = torch.stack(rows, dim=-1).view(count, 2, 3)
-    grid = F.affine_grid(theta, [count, 1, *pictures.shape[1:]], align_corners=False)
-    return F.grid_sample(pictures[:, None], grid, align_corners=False)[:, 0]

@@ -14,7 +14,8 @@ from regard.tasks.data.gray_images import GrayImages, load_digit_images, read_id
 from regard.tasks.data.text_files import locate_data
 from regard.tasks.digits.config import DigitsData
 from regard.tasks.digits.folder import has_digit_folders, read_image_folder
-from regard.tasks.digits.model import build_classifier, jitter
+from regard.tasks.digits.model import build_classifier
+from regard.tasks.images.jitter import jitter
 from regard.tasks.tensor_task import DataSplits, Tensors, TensorTask
 from regard.training import Goal, Loss
 
@@ -40,7 +41,7 @@ class DigitsTask(TensorTask):
 
     def loss(self, model: Any, batch: Tensors) -> Loss:
         pictures, classes = batch
-        seen = model(jitter(pictures, self.config.learning.jitter))
+        seen = model(jitter(pictures[:, None], self.config.learning.jitter)[:, 0])
         return Loss(F.cross_entropy(seen.logits, classes, reduction="sum"), len(classes))
 
     def compute_sums(self, model: Any, batch: Tensors) -> Mapping[str, float]:

@@ -1,5 +1,6 @@
 """Visual question answering: a question attends to the regions of an image, and selects one of the known answers."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,9 @@ from regard.tasks.vqa.predictor import VqaPredictor
 from regard.tasks.vqa.questions import VqaDataset
 from regard.tasks.vqa.source import open_questions
 from regard.tasks.vqa.task import VqaTask, build_answerer, load_vocabulary_and_answers, start_task
+
+FEW = 1000  # images: of fewer a model remembers where everything was
+JITTER = 0.08
 
 
 class VqaDefinition(TaskDefinition[VqaConfig]):
@@ -28,6 +32,12 @@ a number n for n.png; or folders train and test with these."""
         dataset = open_questions(config.data)
         dataset.check_lengths(config.data.limit)
         return dataset
+
+    def adapt_config(self, config: VqaConfig, data: VqaDataset) -> VqaConfig:
+        if config.learning.jitter is not None:
+            return config
+        amount = JITTER if len(data.training.names) < FEW else 0.0
+        return replace(config, learning=replace(config.learning, jitter=amount))
 
     def assemble_task(self, config: VqaConfig, data: VqaDataset, run: Path | None) -> VqaTask:
         return start_task(config, data) if run is None else VqaTask(config, data, *load_vocabulary_and_answers(run))

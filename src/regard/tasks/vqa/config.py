@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from regard.errors import wrong
-from regard.models.ranges import Channels, CheckedConfig, Count, Natural, Rate
+from regard.models.ranges import Channels, CheckedConfig, Count, Natural, NotNegative, Rate
 from regard.tasks.data.words import WordCut
 from regard.training import Training, configure_cosine_training
 from regard.training.settings import require_steps
@@ -49,9 +49,10 @@ class AnswererConfig(CheckedConfig):
 
 @dataclass(frozen=True, slots=True)
 class VqaTraining(CheckedConfig):
-    """The size of a batch."""
+    """The size of a batch, and the augmentation of its images."""
 
     images: Count = 16  # with all of their questions
+    jitter: NotNegative | None = None  # turns, shifts and stretches, as a share of the image; none: 0.08 for few images
 
 
 @dataclass(frozen=True, slots=True)

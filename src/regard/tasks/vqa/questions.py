@@ -84,6 +84,9 @@ def read_questions(config: VqaData) -> VqaDataset:
         raise wrong("data.questions", f"no folder {folder}", "easy-vqa, or a folder with train and test", fix)
     if has_no_splits(folder):
         return split_folder(read_split(folder, config), config)
+    if not (folder / "train").is_dir():
+        fix = f"put {QUESTIONS}, {EXPECTED}, beside the folder images"
+        raise wrong("data.questions", f"no {QUESTIONS} in {folder}", "it there, or in folders train and test", fix)
     known, test = (read_split(folder / name, config) for name in ("train", "test"))
     held_out = max(1, min(MOST_HELD_OUT, len(known.names) // 10)) if config.held_out is None else config.held_out
     kept = len(known.names) - held_out

@@ -18,6 +18,7 @@ from regard.tasks.data.split_notes import describe_overlaps, describe_sizes
 from regard.tasks.data.vocabularies import load_vocabulary
 from regard.tasks.data.vocabulary import build_token_vocabulary
 from regard.tasks.data.words import describe_repetition
+from regard.tasks.images.jitter import jitter
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.model import Answerer, VqaBatch
 from regard.tasks.vqa.questions import YES_NO, VqaDataset, VqaSplit
@@ -66,7 +67,8 @@ class VqaTask:
         return VqaBatch(pixels, questions, lengths, torch.tensor(owners), answers)
 
     def loss(self, model: Any, batch: VqaBatch) -> Loss:
-        return Loss(sum_cross_entropy(model(batch).scores, batch), int((batch.answers != UNSEEN).sum()))
+        moved = batch._replace(images=jitter(batch.images, self.config.learning.jitter or 0.0, "border"))
+        return Loss(sum_cross_entropy(model(moved).scores, batch), int((batch.answers != UNSEEN).sum()))
 
     def measure(self, model: Any, part: DataShare) -> Mapping[str, float]:
         return self.count_correct(model, self.dataset.validation, part)
