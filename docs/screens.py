@@ -1,6 +1,10 @@
-"""Take the pictures of the page: `python docs/screens.py RUN RUN CAPTIONER`.
+"""Take the pictures of the page and of a notebook.
 
-The first two are translators of the same text, the third is a run of `regard train captioning` with its own scenes.
+    python docs/screens.py RUN RUN CAPTIONER
+    python docs/screens.py notebook RUN TEXT
+
+Of the page, the first two runs are translators of the same text, the third is one of `regard train captioning` with its
+own scenes. Of the notebook, a translator is asked about a text in a cell, which is run, converted and opened.
 Needs a Chromium on the machine (REGARD_CHROMIUM holds its path if it has another name), playwright and pillow.
 """
 
@@ -9,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -16,6 +21,15 @@ from urllib.parse import urlencode
 FOLDER = Path(__file__).parent
 TEXT = "a man in a red shirt is playing the guitar ."
 DESKTOP, PHONE = {"width": 1180, "height": 1040}, {"width": 360, "height": 780}
+NOTEBOOK = {"width": 1080, "height": 960}
+NOTEBOOK_CELL = """import regard
+from regard.tasks.translation import TranslationSearchOptions
+from regard.tasks.translation.attention import record_translation
+
+translator = regard.load("runs/{run}").predictor.translator
+text = "{text}"
+[result] = translator.translate([text], TranslationSearchOptions())
+record_translation(translator, result.ids, result.best[0].ids)"""
 READY = ".regard-grid button"
 
 
@@ -36,9 +50,7 @@ def list_views(first: str, second: str, captioner: str) -> dict[str, tuple[dict[
 
 
 def take_picture(browser: Any, url: str, name: str, view: tuple[dict[str, int], dict[str, str], str]) -> None:
-    """Take one picture, in few colors so that the file is small."""
-    from PIL import Image
-
+    """Take one picture."""
     size, state, ready = view
     page = browser.new_context(viewport=size, device_scale_factor=1).new_page()
     page.goto(f"{url}#{urlencode(state)}")
@@ -49,23 +61,63 @@ def take_picture(browser: Any, url: str, name: str, view: tuple[dict[str, int], 
         page.evaluate("() => scrollBy(0, -70)")
     path = FOLDER / f"{name}.png"
     page.screenshot(path=path)
-    Image.open(path).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
-    print(f"{path.name}: {path.stat().st_size:,} bytes")
+    reduce_colors(path)
     page.context.close()
 
 
-def main() -> None:
-    """Serve the runs and take all pictures."""
+def reduce_colors(path: Path) -> None:
+    """Write a picture again in few colors, so that its file is small."""
+    from PIL import Image
+
+    Image.open(path).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+def take_notebook(run: Path, text: str) -> None:
+    """Run a cell that asks a translator, and take a picture of the cell and its panel."""
+    import nbformat
+    from nbconvert import HTMLExporter
+    from nbconvert.preprocessors import ExecutePreprocessor
     from playwright.sync_api import sync_playwright
 
+    code = NOTEBOOK_CELL.format(run=run.name, text=text)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "runs").mkdir()
+        (folder / "runs" / run.name).symlink_to(run.resolve())
+        ExecutePreprocessor(timeout=600).preprocess(notebook, {"metadata": {"path": name}})
+        (folder / "cell.html").write_text(HTMLExporter().from_notebook_node(notebook)[0], encoding="utf-8")
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+            page = browser.new_context(viewport=NOTEBOOK, device_scale_factor=1.5).new_page()
+            page.goto((folder / "cell.html").as_uri(), wait_until="domcontentloaded")
+            page.wait_for_selector(".regard-output[data-ready=yes]", timeout=60_000)
+            page.wait_for_timeout(500)
+            page.screenshot(path=FOLDER / "notebook.png")
+            browser.close()
+    reduce_colors(FOLDER / "notebook.png")
+
+
+def find_chromium() -> str | None:
+    """Return the browser of this machine."""
+    return os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def main() -> None:
+    """Serve the runs and take all pictures; or that of a notebook."""
+    from playwright.sync_api import sync_playwright
+
+    if sys.argv[1] == "notebook":
+        take_notebook(Path(sys.argv[2]), sys.argv[3])
+        return
     runs = [Path(argument).resolve() for argument in sys.argv[1:4]]
-    chromium = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     command = [sys.executable, "-m", "regard", "serve", *map(str, runs), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         url = re.findall(r"http\S+", server.stdout.readline() if server.stdout else "")[0]
         with sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            browser = driver.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
             for name, view in list_views(*(run.name for run in runs)).items():
                 take_picture(browser, url, name, view)
             browser.close()

@@ -36,6 +36,7 @@ RECORDS = {
     "transforms": "与 torch 变换的配合",
     "architectures": "能观察哪些模型",
     "faults": "中断与恢复",
+    "versions": "试过的版本",
 }
 STYLE = """
 .md-grid { max-width: 72rem; }

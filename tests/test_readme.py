@@ -54,6 +54,40 @@ def test_a_readme_fits_a_screen_or_two(name: str) -> None:
     assert "✗" not in text(name)
 
 
+def describe_structure(page: str) -> list[str]:
+    """What each line of a page is, without its words: headings, code, rows with their numbers, items, pictures."""
+    lines: list[str] = []
+    code = ""
+    for line in page.splitlines():
+        if line.startswith("```"):
+            code = "" if code else line
+            lines.append(line)
+        elif code.endswith("console"):
+            lines.append(" ".join(re.split(r"#|\s{2,}", line)[0].split()[:4]))
+        elif code:
+            lines.append(re.sub(r'"[^"]*"', '""', line.split("  #")[0]))
+        elif line.startswith(("#", "|", "-", "!", ">")):
+            lines.append(line[0] + " ".join(re.findall(r"\*\*[\d.]+×?\*\*", line)))
+    return lines
+
+
+def test_both_readmes_say_the_same() -> None:
+    english, chinese = (describe_structure(text(name)) for name in READMES)
+    assert english == chinese
+    assert "![" in text("README.md").split("```")[0]  # the picture comes first
+
+
+def test_a_readme_has_ten_lines_ten_commands_and_eight_figures() -> None:
+    for name in READMES:
+        python, commands = (
+            re.findall(rf"```{kind}\n(.*?)```", text(name), re.DOTALL) for kind in ("python", "console")
+        )
+        assert len([line for line in python[0].splitlines() if line and "import" not in line]) <= 10
+        assert [block.count("$ ") for block in commands] == [2, 10]
+        measured = text(name).split("<!-- benchmarks:begin -->")[1].split("<!-- benchmarks:end -->")[0]
+        assert 0 < len(re.findall(r"^\| .*\*\*", measured, re.MULTILINE)) <= 8
+
+
 @pytest.mark.parametrize("name", [*READMES, *GUIDES])
 def test_the_python_of_a_readme_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # A new mechanism is not named here: all that a family has in its `__all__` is public.
 _FAMILIES = ["errors", "algebra.scores", "algebra.biases", "algebra.masks", "algebra.normalizers", "algebra.aggregates"]

@@ -1,5 +1,6 @@
 """What stands at the top of the repository agrees with the code, and with each other."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -48,3 +49,13 @@ def test_templates_are_forms() -> None:
         form = yaml.safe_load(path.read_text())
         if path.stem != "config":
             assert {"name", "description", "body"} <= set(form)
+
+
+def test_the_tried_versions_are_those_of_the_page_and_of_the_classifiers() -> None:
+    """A classifier names a Python only if every code path was compared with it."""
+    records = json.loads((ROOT / "release" / "tried.json").read_text())
+    page = (ROOT / "docs" / "versions.md").read_text()
+    assert all(f"| {one['python']} | {one['torch']} |" in page and one["outcome"] in page for one in records)
+    verified = {".".join(one["python"].split(".")[:2]) for one in records if one["ran"] == "regard verify"}
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    assert verified == {name.rpartition(" ")[2] for name in classifiers if re.search(r":: 3\.\d+$", name)}
