@@ -24,7 +24,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz mutate hostile kills sanitize coverage check fix peers bench docs wheel clean
+.PHONY: help demo test fuzz mutate hostile kills sanitize coverage check fix peers agreement bench docs wheel clean
 .NOTPARALLEL: # two pips must not write to one environment
 
 help: ## list the targets
@@ -93,6 +93,9 @@ fix: $(TEST_STAMP) ## let ruff repair and format what it can
 
 peers: $(TEST_STAMP) ## install the libraries that we are compared with, in .venv-peers
 	$(BIN)/python -m benchmarks.peers
+
+agreement: peers ## compare our numbers with those of the libraries that people come from; writes benchmarks/results/agreement.json
+	KERAS_BACKEND=torch PYTHONPATH=src:. .venv-peers/bin/python -m benchmarks.agreement
 
 bench: peers ## measure every performance claim; let nothing else run meanwhile
 	$(BIN)/python -m benchmarks

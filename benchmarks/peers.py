@@ -19,7 +19,7 @@ WHOLE = ("torch", "numpy", "jaxtyping", "keras", "x-transformers", "transformers
 # Their models need nothing but torch and numpy; their own pins exclude this torch or this protobuf. bertviz is imported
 # beside our own IPython.
 ALONE = ("OpenNMT-py", "joeynmt", "bertviz")
-OURS = ("ctranslate2", "num2words", "Babel")  # what regard itself translates with
+OURS = ("ctranslate2", "num2words", "Babel", "cyclopts")  # what regard itself translates with, and its commands
 
 
 def find_python() -> Path:
