@@ -74,7 +74,7 @@ def test_a_fresh_interpreter_goes_on_with_the_same_bits(tmp_path: Path, undistur
     assert contents(tmp_path / "run") == contents(undisturbed)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interruption_saves_and_says_how_to_go_on(tmp_path: Path, undisturbed: Path, number: signal.Signals) -> None:
     folder, config = tmp_path / "my run", toy_config(tmp_path / "my run")
     handler = signal.getsignal(number)
@@ -89,6 +89,18 @@ def test_an_interruption_saves_and_says_how_to_go_on(tmp_path: Path, undisturbed
     resumed = events_of(folder, resume=True)
     assert resumed[0].step == 10
     assert contents(folder) == contents(undisturbed)
+
+
+def test_nohup_is_respected(tmp_path: Path) -> None:
+    config, before = toy_config(tmp_path / "run"), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        for event in train(Toy(config), config):
+            if isinstance(event, Stepped):
+                os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert isinstance(event, Finished)
+    assert event.reason != "interrupted"
 
 
 def test_whoever_reads_the_events_can_stop_the_run(tmp_path: Path) -> None:

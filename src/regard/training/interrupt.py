@@ -1,4 +1,4 @@
-"""Ctrl-C and a polite kill end a run at its next step, with everything saved."""
+"""Ctrl-C, a polite kill and a terminal that is closed end a run at its next step, with everything saved."""
 
 import signal
 import threading
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if hasattr(signal, "SIGHUP"):  # not on Windows
+    SIGNALS.append(signal.SIGHUP)
 
 
 class Interrupt:
@@ -17,7 +19,7 @@ class Interrupt:
 
 @contextmanager
 def catch_signals(*, patient: bool) -> Iterator[Interrupt]:
-    """Listen for SIGINT and SIGTERM while the block runs.
+    """Listen for SIGINT, SIGTERM and SIGHUP while the block runs; nohup is respected.
 
     A second signal ends the process at once, as ever. Not so with `patient`: a process among others is sent
     the same signal twice, by the terminal and by the launcher.
@@ -26,7 +28,7 @@ def catch_signals(*, patient: bool) -> Iterator[Interrupt]:
     if threading.current_thread() is not threading.main_thread():
         yield interrupt  # only the main thread may listen; whoever runs training in another has a `stop`
         return
-    before = {int(number): signal.getsignal(number) for number in SIGNALS}
+    before = {int(number): signal.getsignal(number) for number in SIGNALS if not is_ignored(number)}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -40,9 +42,14 @@ def catch_signals(*, patient: bool) -> Iterator[Interrupt]:
         elif callable(earlier) and earlier is not signal.default_int_handler:
             earlier(number, frame)  # the launcher's, which listens around this
 
-    for number in SIGNALS:
+    for number in before:
         signal.signal(number, request_stop)
     try:
         yield interrupt
     finally:
         restore()
+
+
+def is_ignored(number: signal.Signals) -> bool:
+    """Return whether the process was started by nohup, so that closing its terminal must not end it."""
+    return number.name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN
