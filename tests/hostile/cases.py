@@ -29,6 +29,15 @@ from tests.web.tiny_runs import SMALL, make_run, untrained
 
 BINARY = {"Content-Type": "application/octet-stream"}
 LIMITS = Limits(characters=200, tokens=24, beam=3, kept=2**26, seconds=20.0)
+PARTS = {  # what each part of a recording is asked with
+    "labels": ("site",),
+    "table": ("site", "head"),
+    "rows": ("site", "head"),
+    "weight": ("site", "head", "row", "column"),
+    "explanation": ("site", "head", "row", "column"),
+    "tile": ("site", "head", "row", "column", "up", "across"),
+    "bundle": (),
+}
 GIVEN = {"captioning": 0, "speech": 1}
 
 
@@ -109,10 +118,12 @@ class HostileCases:
     def look(self, found: dict[str, Any], random: Random) -> None:
         """Request every part of a recording that was accepted."""
         for number, _ in list(enumerate(found["sites"]))[:4]:
-            for part in ("labels", "table", "rows", "weight", "tile"):
-                own = {"up": 0, "across": 0, "row": 0, "column": 0} if part in ("tile", "weight") else {}
-                query = {"site": number, "head": random.choice(["mean", 0, 1]), **own}
-                self.judge(self.client.get(f"/api/recordings/{found['recording']}/{part}", params=query))
+            values = dict.fromkeys(("row", "column", "up", "across"), 0)
+            values |= {"site": number, "head": random.choice(["mean", 0, 1])}
+            for part, names in PARTS.items():
+                query = {name: values[name] for name in names}
+                answer = self.judge(self.client.get(f"/api/recordings/{found['recording']}/{part}", params=query))
+                assert "known names only" not in answer.text, answer.text
 
     def folder(self, random: Random) -> None:
         """Damage a file of a run, query the run, and restore the file."""

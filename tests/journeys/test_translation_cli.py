@@ -198,3 +198,21 @@ def test_an_average_translates_too(place: Path) -> None:
     output = regard("average", "whole", "--count", 2, folder=place)
     assert output.startswith("whole/averaged.safetensors: the mean of steps 60, 56\n")
     assert "test" in regard("evaluate", "whole", "--weights", "averaged", folder=place)
+
+
+def test_a_training_whose_output_nobody_reads_is_saved(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "regard", "train", "translation", "--data.size=50", "--data.held_out=5"]
+    command += ["--model.size=8", "--model.recurrent.hidden=8", "--model.attention.hidden=8", "--training.every.log=1"]
+    command += ["--training.stop.steps=100000", "--training.every.evaluate=1", f"--training.folder={tmp_path / 'run'}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while "step 1" not in process.stdout.readline():
+            assert process.poll() is None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert process.returncode == 130, said
+    wanted = "regard: output: got a reader that has gone, expected one that reads to the end; fix: regard resume"
+    assert wanted in said
+    steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert (tmp_path / "run" / "checkpoints" / f"{steps[-1]:09d}").is_dir()

@@ -29,10 +29,25 @@ def check_streams() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
+class TrainingConsole(Console):
+    """A console whose reader may go away, as `head` does: what is printed then goes nowhere, and nothing is raised."""
+
+    reader_gone = False
+
+    def on_broken_pipe(self) -> None:
+        self.reader_gone = self.quiet = True
+        discard_output()
+
+
 def open_console(*, errors: bool = False) -> Console:
     """Return a console for text for people: in a terminal lines break between words, in a file they do not break."""
     is_terminal = Console(stderr=errors).is_terminal
     return Console(highlight=False, stderr=errors, soft_wrap=not is_terminal)
+
+
+def open_training_console() -> TrainingConsole:
+    """Return the console of a training."""
+    return TrainingConsole(highlight=False, soft_wrap=not Console().is_terminal)
 
 
 def print_path(kind: str, path: Path) -> None:

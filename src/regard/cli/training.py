@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.output import open_console
-from regard.errors import wrong
+from regard.cli.output import open_training_console, print_error
+from regard.errors import format_message, wrong
 
 if TYPE_CHECKING:
     from regard.training import Event
@@ -65,14 +65,15 @@ def show_training(task: Any, config: Any, resume: Path | None, board: bool) -> "
     from regard.training import Finished, train
     from regard.training.display import TrainingDisplay
     from regard.training.plan import describe_plan
+    from regard.training.run_folder import format_resume_command
 
-    console = open_console()
+    console = open_training_console()
     for note in task.notes:
         console.print(f"note: {note}", markup=False)
     if resume is None:
         console.print(f"note: {describe_plan(task, config)}", markup=False)
     display = TrainingDisplay(console, minutes=config.training.stop.minutes)
-    events = train(task, config, resume=resume, after_step=display.advance)
+    events = train(task, config, resume=resume, stop=lambda: console.reader_gone, after_step=display.advance)
     if board:
         from regard.training.tensorboard import write_tensorboard
 
@@ -82,6 +83,9 @@ def show_training(task: Any, config: Any, resume: Path | None, board: bool) -> "
         if isinstance(event, Finished) and event.reason != "interrupted":
             use = TASKS[config.task].command
             console.print(f"now: regard evaluate {event.folder}, or: regard {use} {event.folder}", markup=False)
+        elif isinstance(event, Finished) and console.reader_gone:
+            fix = f"{format_resume_command(event.folder)} > log.txt"
+            print_error(format_message("output", "a reader that has gone", "one that reads to the end", fix))
 
 
 def choose_parallel(config: Any, processes: int) -> Any:

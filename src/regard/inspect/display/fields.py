@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from regard.datasets.bounds import format_number
+from regard.datasets.text import check_text
 from regard.errors import wrong
-from regard.inspect.recording.recording import is_encodable
 
 
 class Fields:
@@ -17,7 +17,9 @@ class Fields:
     def take_text(self, name: str, most: int, default: str | None = None) -> str:
         """Take a text of 1 to `most` characters."""
         value = self.take(name, default)
-        if not isinstance(value, str) or not 0 < len(value) <= most or not is_encodable(value):
+        if isinstance(value, str):
+            check_text(value, name)
+        if not isinstance(value, str) or not 0 < len(value) <= most:
             got = f"{len(value):,} characters" if isinstance(value, str) else describe_kind(value)
             raise wrong(name, got, f"a text of 1 to {most:,} characters", "shorten it" if got[0] > "0" else "write one")
         return value
