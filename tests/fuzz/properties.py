@@ -73,7 +73,7 @@ def _check_backend(built: BuiltTrial, backend: BackendName) -> Failure | None:  
             built.refine()
             found = built.run(backend)  # again: its graph can be used once
             mismatch = built.compare(found, backend)
-        if mismatch is not None and mismatch[0].startswith("gradient") and built.dtype != torch.float64:
+        if mismatch is not None and mismatch[0].startswith("gradient"):
             nearby = compute_nearby(built, found)
             mismatch = mismatch if nearby is None else built.compare_gradients(built.run(backend), backend, nearby)
         if mismatch is not None:

@@ -54,6 +54,7 @@ class PerturbedScore(Score):
     def forward(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         scores = self.score(query, key)
         steps = torch.randint(-1, 2, scores.shape, generator=torch.Generator().manual_seed(self.seed))
+        steps = steps.to(scores.dtype)  # a number times integers would be float32
         perturbed: torch.Tensor = scores * (1 + self.size * steps)
         return perturbed
 
@@ -157,9 +158,9 @@ class BuiltTrial:
                 self._measure_budget(narrow, factor), 8 * NARROWER if self.dtype == torch.float64 else 1.0
             )
         self.counted = self._counted()
+        for seed in range(8):
+            budget = budget.combine(self._measure_conditioning(seed))
         if self.dtype != torch.float64:
-            for seed in range(8):
-                budget = budget.combine(self._measure_conditioning(seed))
             pairs, factor = zip(budget.gradients, self._noise(), strict=True), KERNEL_NOISE + self.counted
             budget = budget._replace(gradients=[error + factor * noise for error, noise in pairs])
         self.budget = budget
