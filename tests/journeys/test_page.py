@@ -122,7 +122,7 @@ def test_choose_layers_and_heads(visited: Callable[..., Any]) -> None:
 
 
 def test_a_cell_says_what_made_its_number(visited: Callable[..., Any]) -> None:
-    page = visited().open(f"{ASK}&language=zh")
+    page = visited().open(f"{ASK}&lang=zh")
     page.wait_for_selector(".regard-grid button")
     page.click(".regard-grid button[aria-label='解码器 0，头 1']")
     shows(page, "解码器 0，头 1")

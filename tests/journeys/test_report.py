@@ -16,6 +16,7 @@ from regard.inspect.draw.bundle import bundle_modules
 from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
 from regard.inspect.draw.colors import build_palette
 from regard.inspect.draw.report import render_report
+from regard.inspect.measure import rollout
 from regard.inspect.observe import observe
 from regard.inspect.recording import Recording
 from regard.layers import Attention
@@ -328,7 +329,7 @@ def test_a_cell_says_what_made_it_as_python_does(opened: Callable[..., Page], sc
     expect(made.get_by_role("heading", name="What made this number: “d” → “b”")).to_be_visible()
     facts = (told := recording["Attention"].explain(1, 3, 1)).facts
     assert facts is not None
-    place = f"number {told.rank} of 5 keys, {100 * told.share:.1f} % of the row"
+    place = f"rank {told.rank} of 5 keys, {100 * told.share:.1f} % of the row"
     expect(made.locator(".regard-made-place")).to_contain_text(place)
     terms = [float(text.replace("−", "-")) for text in made.locator("tbody td:nth-of-type(3)").all_inner_texts()]
     largest = facts.terms[facts.terms.abs().argsort(descending=True)[:8]].tolist()
@@ -350,7 +351,27 @@ def test_a_cell_without_vectors_says_its_rank_and_why_no_more(sentence: Page) ->
     sentence.locator("canvas.regard-heatmap-canvas").press("ArrowDown")
     sentence.keyboard.press("Enter")
     made = sentence.locator(".regard-made")
-    expect(made.locator(".regard-made-place")).to_have_text(re.compile(r"number \d of 5 keys, [\d.]+ % of the row$"))
+    expect(made.locator(".regard-made-place")).to_have_text(re.compile(r"rank \d of 5 keys, [\d.]+ % of the row$"))
     expect(made).to_contain_text("The queries and keys were not kept. To keep them: observe(model, vectors=True)")
     sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="mean of heads")
     expect(made).to_contain_text("mean of the heads, which no single score made")
+
+
+def test_rollout_is_a_further_head_of_a_stack(opened: Callable[..., Page]) -> None:
+    layers = {f"h.{layer}": weights(layer, 7, 7) for layer in range(3)}
+    recording = Recording.from_weights(layers | {"cross": weights(5, 3, 7)})
+    page = opened([Chapter("", recording)])
+    head = page.get_by_role("combobox", name="Head", exact=True)
+    assert head.get_by_role("option").all_inner_texts() == ["mean of heads", "0", "1", "alignment"]  # of one layer
+    page.get_by_role("combobox", name="Layer", exact=True).select_option(label="h.2")
+    head.select_option(label="rollout up to here")
+    canvas = page.get_by_role("application", name=re.compile("h.2, rollout up to here: heat map, 7 queries by 7 keys"))
+    expect(canvas).to_be_visible()
+    for last in (2, 1):
+        expected = rollout(recording.select(f"h.[0-{last}]"))
+        page.get_by_role("combobox", name="Layer", exact=True).select_option(label=f"h.{last}")
+        expect(page.get_by_role("application", name=re.compile(f"h.{last}, rollout up to here"))).to_be_visible()
+        cells = [[row, column] for row in range(7) for column in range(7)]
+        read = "([row, column]) => document.querySelector('.regard-heatmap-canvas').map.source.weight(row, column)"
+        found = [page.evaluate(read, cell) for cell in cells]
+        assert found == pytest.approx(expected.flatten().tolist(), abs=1e-6)

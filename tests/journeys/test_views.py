@@ -1,32 +1,20 @@
 """Journeys through the views and their states, with models that were never trained: one server, one page."""
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from playwright.sync_api import expect
 from serving import Server, Visited
-
-from regard.inspect.recording import Recording
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "web"))
-
-from tiny_runs import make_run, untrained
+from view_runs import make_view_runs
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("views")
-    make_run(folder / "numbers", "transformer")
-    for name, task in (("scenes", "captioning"), ("tones", "speech"), ("facts", "reading")):
-        untrained(folder / name, task)
-    untrained(folder / "stories", "memory", **{"data.items": "8", "data.held_out": "4"})
-    Recording.from_weights({"site": torch.eye(3)}, queries=list("abc"), keys=list("xyz")).save(folder / "a.safetensors")
-    (folder / "broken.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{{{{{{{{")
+    make_view_runs(folder)
     return folder
 
 

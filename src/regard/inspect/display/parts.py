@@ -51,6 +51,7 @@ def list_sites(
             "kind": str(attention.header()["kind"]),
             "whole": is_small(attention, cells),
             "labelled": labels is not None,
+            "vectors": 0 if attention.origin is None else attention.origin.query.shape[-1],
             "measures": profile_heads(attention),
             "across": attention.queries != attention.keys if labels is None else labels.queries != labels.keys,
         }

@@ -33,6 +33,9 @@ export function createCellView(panel) {
     shown = { name, source };
     closing.setAttribute("aria-label", say("close"));
     heading.textContent = say("madeOf", { row: labelAt(labels.rows, row), column: labelAt(labels.columns, column) });
+    const rows = site.vectors && !findReason() ? Math.min(site.vectors, SHOWN + 1) : 0;
+    element.classList.toggle("full", rows > 0);
+    element.style.setProperty("--rows", rows);
     const [reason, made] = await ask(row, column).catch((error) => [error.message, undefined]);
     if (shown?.name !== name || shown.source !== source) return;
     body.replaceChildren(...(made ? describe(made, reason) : [make("p", { className: "note", textContent: reason })]));
@@ -40,13 +43,19 @@ export function createCellView(panel) {
 
   /** Why vectors are not shown, if they are not, and what is known. */
   async function ask(row, column) {
-    const { site, head, source, asWords, say } = panel;
-    const reason = asWords ? "madeWords" : head === MEAN && site.heads > 1 ? "madeMean" : head === ALIGNMENT ? "madeAlignment"
-      : head < MEAN ? "madeRollout" : site.kind === "difference" ? "madeDifference" : (site.step ?? [1]).some((one) => one > 1) ? "madePooled" : "";
+    const { site, head, source, say } = panel;
+    const reason = findReason();
     if (reason && !source.tiled) return [say(reason), placeWeight(source, row, column)];
     const made = await site.explain(Math.max(head, MEAN), row, column);
     if (made.weight === null) return [say("madeStatistics"), undefined];
     return [reason ? say(reason) : made.facts ? "" : say("madeUnknown"), made];
+  }
+
+  /** The word for why no single score made what is shown, if none did. */
+  function findReason() {
+    const { site, head, asWords } = panel;
+    return asWords ? "madeWords" : head === MEAN && site.heads > 1 ? "madeMean" : head === ALIGNMENT ? "madeAlignment"
+      : head < MEAN ? "madeRollout" : site.kind === "difference" ? "madeDifference" : (site.step ?? [1]).some((one) => one > 1) ? "madePooled" : "";
   }
 
   function describe(made, reason) {
@@ -75,7 +84,7 @@ export function createCellView(panel) {
     const most = Math.abs(order[0]?.term ?? 0) || 1;
     const rest = terms.length - order.length;
     const left = facts.score - order.reduce((total, { term }) => total + term, 0);
-    const head = make("tr", {}, ...["dimension", "query", "key", "termWord", ""].map((word) => make("th", { scope: "col", textContent: word && say(word) })));
+    const head = make("tr", {}, ...["dimension", "query", "key", "termWord"].map((word) => make("th", { scope: "col", textContent: say(word) })), make("td"));
     const rows = order.map(({ term, at }) => createTermRow(String(at), facts.query[at], facts.key[at], term, most));
     if (rest > 0) rows.push(createTermRow(say("otherDimensions", { count: rest }), undefined, undefined, left, most));
     const caption = make("caption", { textContent: say("termsCaption", { shown: order.length, all: terms.length }) });
@@ -93,7 +102,7 @@ export function createCellView(panel) {
     const { say } = panel;
     const facts = [
       ["biasWord", hidden ? "−∞" : format(bias)],
-      ["maskWord", say(hidden ? "maskHides" : "maskAllows")],
+      ["maskName", say(hidden ? "maskHides" : "maskAllows")],
       ["normalizerWord", nameNormalizer(normalizer, setting)],
       ["mechanismWord", scoreName],
       ["valueLength", norm === null ? say("notKept") : format(norm)],

@@ -8,6 +8,7 @@
 // where rows and columns are places in `labels`, or null for numbers, and `table` is a place in `tables`.
 
 import { createToggle, make } from "./controls.js";
+import { formatScore } from "./labels.js";
 import { createAttentionPanel } from "./panel.js";
 import { createPanelState } from "./panelstate.js";
 import { createPackedSites } from "./sites.js";
@@ -103,5 +104,5 @@ class ChapterView {
 }
 
 function formatChapterName(name, score, say) {
-  return score === null ? name : `${name}  (${say("score", { score: score.toFixed(2).replace("-", "−") })})`;
+  return score === null ? name : `${name}  (${say("score", { score: formatScore(score) })})`;
 }

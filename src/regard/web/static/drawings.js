@@ -4,6 +4,7 @@ import { createArcs } from "./arcs.js";
 import { chooseHeadColors } from "./colors.js";
 import { make } from "./controls.js";
 import { createHeatMap } from "./heatmap.js";
+import { MEAN } from "./sites.js";
 import { createSwatches } from "./swatches.js";
 import { readWeights } from "./tables.js";
 
@@ -76,7 +77,7 @@ class Drawings {
     const { state, head, site } = this.panel;
     const asked = state.get("heads").split(",").filter((part) => /^\d+$/.test(part)).map(Number).filter((one) => one < site.heads);
     if (asked.length || state.get("heads") === "none") return asked;
-    return head < 0 && site.heads > 1 && head !== -2 ? Array.from({ length: site.heads }, (_, place) => place) : [head];
+    return head === MEAN && site.heads > 1 ? Array.from({ length: site.heads }, (_, place) => place) : [head];
   }
 
   async showLines() {
@@ -84,7 +85,7 @@ class Drawings {
     const heads = this.lineHeads;
     const { turn, site } = panel;
     this.swatches.show({ count: site.heads, heads, say: panel.say, dark: panel.dark() });
-    const sources = await Promise.all(heads.map((head) => site.source(head)));
+    const sources = await Promise.all(heads.map((head) => panel.findSource(site, head)));
     if (turn !== panel.turn) return;
     const colors = chooseHeadColors(panel.dark());
     const tables = sources.map((source, place) => ({ head: heads[place], weights: readWeights(panel.mergeWords(source)), ...colors[Math.max(0, heads[place]) % colors.length] }));

@@ -1,7 +1,7 @@
 // One token in every head: where each head looks from it, the strongest first.
 
 import { createButton, make } from "./controls.js";
-import { labelAt, shorten } from "./labels.js";
+import { formatScore, labelAt, shorten } from "./labels.js";
 import { readLine } from "./tables.js";
 
 const MOST = 40; // heads that are listed
@@ -47,7 +47,7 @@ export function createEveryHead(panel) {
     const { labels, picked: { row }, say } = panel;
     const other = at === undefined ? "" : ` ${row === undefined ? "←" : "→"} ${shorten(labelAt(row === undefined ? labels.rows : labels.columns, at), 14)}`;
     const chip = createButton("", () => panel.change({ site, head }), { className: "regard-chip" });
-    chip.append(make("b", { textContent: `${sites[site].short}·${head}` }), make("bdi", { textContent: other }), ` ${weight.toFixed(2).replace("-", "−")}`);
+    chip.append(make("b", { textContent: `${sites[site].short}·${head}` }), make("bdi", { textContent: other }), ` ${formatScore(weight)}`);
     chip.title = say("headOf", { site: sites[site].name, head: say("head", { head }) });
     chip.setAttribute("aria-pressed", String(site === panel.place && head === panel.head));
     chip.style.setProperty("--share", `${Math.round(100 * Math.min(1, Math.abs(weight)))}%`);

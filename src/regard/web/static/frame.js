@@ -3,6 +3,7 @@
 import { countLabels, labelAt, roundStep, shorten } from "./labels.js";
 
 const FONT = '12px system-ui, "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
+export const LARGEST_CELL = 56; // pixels, before anyone zooms
 const LINE = 14; // pixels from one label to the next
 const SAMPLE = 400; // labels that are measured: enough to know how wide they are
 
@@ -11,8 +12,11 @@ export const mapFrame = { measureMargins, clear, drawLines, drawLabels, drawCurs
 /** How much room the labels need: to the left of the rows, above the columns. */
 function measureMargins(context, { rows, columns }, width) {
   context.font = FONT;
-  const left = Math.min(measureWidest(context, rows, 24), width * 0.35, 170) + 10;
-  return { left: Math.ceil(left), top: Math.ceil(Math.min(measureWidest(context, columns, 18), 130)) + 10 };
+  const left = Math.ceil(Math.min(measureWidest(context, rows, 24), width * 0.35, 170) + 10);
+  const widest = measureWidest(context, columns, 18);
+  const roomy = countLabels(rows) * LARGEST_CELL <= window.innerHeight * 0.7; // then cells are as wide as they can be
+  const level = roomy && widest <= Math.min(LARGEST_CELL, (width - left) / Math.max(1, countLabels(columns))) - 4;
+  return { left, top: level ? LINE + 8 : Math.ceil(Math.min(widest, 130)) + 10 };
 }
 
 function measureWidest(context, labels, most) {

@@ -15,6 +15,7 @@ import { createFormatter } from "./words.js";
 
 const CLEAR = 0.5; // of a head's weight follows a pattern that it is marked with
 const MARKS = { previous: "←", next: "→", first: "⇤", diagonal: "╲", uniform: "▦" };
+const PART = 8; // milliseconds of a frame that small pictures are painted in
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 export function createHeadGrid(element, options) {
@@ -58,22 +59,31 @@ class HeadGrid {
   }
 
   paint() {
-    const { chosen, sites, dark } = this.state;
-    const paints = new Map();
-    const paintOf = (kind) => {
-      if (!paints.has(kind)) paints.set(kind, createPaint({ ...this.state, kind, dark }));
-      return paints.get(kind);
-    };
+    const { chosen } = this.state;
     const held = this.buttons.has(`${chosen.site}/${chosen.head}`) ? `${chosen.site}/${chosen.head}` : this.buttons.keys().next().value;
     for (const [name, button] of this.buttons) {
       const pressed = name === `${chosen.site}/${chosen.head}`;
       button.tabIndex = name === held ? 0 : -1;
-      button.setAttribute("aria-pressed", String(pressed));
+      if (button.ariaPressed !== String(pressed)) button.ariaPressed = String(pressed);
+    }
+    this.paintSome();
+  }
+
+  /** Paints what is not painted yet, for part of a frame, and goes on in the next: hundreds of heads stop nobody. */
+  paintSome() {
+    const until = performance.now() + PART;
+    const { sites, dark, pixels } = this.state;
+    const paints = new Map(sites.map(({ kind }) => [kind, createPaint({ ...this.state, kind, dark })]));
+    for (const button of this.buttons.values()) {
       const site = sites[button.site];
       const source = button.head < 0 ? site.mean : site.heads?.[button.head];
-      const paint = paintOf(site.kind);
+      const paint = paints.get(site.kind);
       if (!source || (button.painted === paint.name && button.source === source)) continue;
-      drawThumbnail(button.firstChild, source, paint, Math.max(32, this.state.pixels));
+      if (performance.now() > until) {
+        this.painting ??= requestAnimationFrame(() => { this.painting = undefined; this.paintSome(); });
+        return;
+      }
+      drawThumbnail(button.firstChild, source, paint, Math.max(32, pixels));
       Object.assign(button, { painted: paint.name, source });
     }
   }

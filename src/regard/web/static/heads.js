@@ -3,7 +3,7 @@
 import { createChoice, make } from "./controls.js";
 import { createEveryHead } from "./everyhead.js";
 import { createHeadGrid } from "./grid.js";
-import { MEAN, shortenNames } from "./sites.js";
+import { shortenNames } from "./sites.js";
 import { formatSiteName } from "./words.js";
 
 const MOST = 2048; // heads that are shown side by side
@@ -23,7 +23,7 @@ class HeadsView {
     this.side = make("div", { className: "pane side" }, this.heading, this.parts.grid);
     this.order = createChoice((value) => panel.change({ order: value }));
     this.legend = make("p", { className: "note" });
-    this.model = make("div", { className: "part-model", hidden: true }, make("div", { className: "controls" }, this.order.element), this.parts.model, this.legend);
+    this.model = make("div", { className: "part-model", hidden: true }, this.parts.model, this.legend);
     this.row = createEveryHead(panel);
     this.everyHead = this.row.element;
     this.grids = {};
@@ -50,8 +50,8 @@ class HeadsView {
   /** The heads of a site and their mean, when its row comes into sight. */
   async load(place) {
     const [site, row] = [this.panel.sites[place], this.sites[place]];
-    row.asked ??= Promise.all([site.thumbnails(), site.heads > 1 && site.whole ? site.source(MEAN) : undefined]).then(([heads, mean]) => {
-      Object.assign(row, { heads, mean });
+    row.asked ??= site.thumbnails().then((found) => {
+      Object.assign(row, found);
       this.loaded();
     }, (error) => { row.asked = undefined; this.panel.report(error); });
     return row.asked;
@@ -69,6 +69,7 @@ class HeadsView {
     const large = panel.drawing === "heads";
     this.side.hidden = !several || large;
     this.model.hidden = !large;
+    this.order.element.hidden = true;
     this.heading.textContent = panel.say("allHeads");
     if (large) this.showModel();
     else if (several) this.showGrid("grid", { pixels: this.fitSide() });
@@ -112,6 +113,6 @@ class HeadsView {
   }
 
   resize() {
-    if (this.of === this.panel.sites && this.panel.drawing === "heads") this.showModel();
+    if (this.of && this.of === this.panel.sites && this.panel.drawing === "heads") this.showModel();
   }
 }

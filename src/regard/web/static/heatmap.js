@@ -13,7 +13,7 @@
 
 import { isDark } from "./colors.js";
 import { make } from "./controls.js";
-import { mapFrame } from "./frame.js";
+import { LARGEST_CELL, mapFrame } from "./frame.js";
 import { listen } from "./gestures.js";
 import { countLabels, formatExactly, labelAt } from "./labels.js";
 import { createLocalSource } from "./source.js";
@@ -21,7 +21,6 @@ import { createPaint, createTileStore, drawTiles } from "./tiles.js";
 import { chooseLanguage, createFormatter } from "./words.js";
 
 const DEFAULTS = { scale: "none", threshold: 0, kind: "weights", name: "", height: 0 };
-const LARGEST_CELL = 56; // pixels, before anyone zooms
 const DEEPEST = 96; // pixels of a cell, zoomed in
 
 export function createHeatMap(element, options) {

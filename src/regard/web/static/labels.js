@@ -54,3 +54,8 @@ function formatPlain(text) {
   const fixed = text.includes("e") ? number.toString() : text.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
   return fixed.replace(/^-/, "−");
 }
+
+/** A score with two digits behind the point, and a real minus. */
+export function formatScore(score) {
+  return score.toFixed(2).replace("-", "−");
+}

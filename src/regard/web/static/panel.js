@@ -16,7 +16,8 @@ import { createDrawings } from "./drawings.js";
 import { createHeadsView } from "./heads.js";
 import { createPanelControls } from "./panelcontrols.js";
 import { createTokenView } from "./tokenview.js";
-import { ALIGNMENT, findFirstSite, MEAN } from "./sites.js";
+import { createRollout, findStack } from "./rollout.js";
+import { ALIGNMENT, findFirstSite, MEAN, ROLLOUT } from "./sites.js";
 import { findWords, joinPieces, mergeSource, moveToPiece, moveToWord } from "./wordpieces.js";
 import { createFormatter, formatHeadName } from "./words.js";
 
@@ -33,11 +34,13 @@ class AttentionPanel {
     this.say = createFormatter(language);
     this.turn = 0;
     this.merged = new WeakMap(); // sources of pieces → of words
+    this.rollouts = new WeakMap(); // sites → promises of sources
     this.controls = createPanelControls(this);
     this.drawings = createDrawings(this);
     this.cell = createCellView(this);
     this.tokens = createTokenView(this);
     this.heads = createHeadsView(this);
+    this.controls.element.append(this.heads.order.element);
     this.element = make("div", { className: "attention", hidden: true }, this.tokens.media, this.controls.element,
       make("div", { className: "panes" },
         make("div", { className: "pane" }, this.drawings.element, this.cell.element, this.tokens.element, this.heads.everyHead, this.controls.saving),
@@ -88,7 +91,8 @@ class AttentionPanel {
     const asked = this.state.get("site");
     const site = asked >= 0 && asked < this.sites.length && !this.passing ? asked : findFirstSite(this.sites);
     const { heads, whole } = this.sites[site];
-    const head = Math.max(whole ? ALIGNMENT : MEAN, Math.min(this.state.get("head"), heads - 1));
+    const least = findStack(this.sites, site).length ? ROLLOUT : whole ? ALIGNMENT : MEAN;
+    const head = Math.max(least, Math.min(this.state.get("head"), heads - 1));
     return { site, head: heads === 1 && head === MEAN ? 0 : head };
   }
 
@@ -97,7 +101,7 @@ class AttentionPanel {
     const { site: place, head } = this.chosen;
     const site = this.sites[place];
     try {
-      const [labels, source, axes] = await Promise.all([site.labels(), site.source(head), Promise.all(this.sites.map((one) => one.labels()))]);
+      const [labels, source, axes] = await Promise.all([site.labels(), this.findSource(site, head), Promise.all(this.sites.map((one) => one.labels()))]);
       if (turn !== this.turn) return;
       Object.assign(this, { site, place, head, axes, pieces: this.findPieces(labels, source) });
       this.labels = this.mergeLabels(labels);
@@ -107,6 +111,13 @@ class AttentionPanel {
     } catch (error) {
       if (turn === this.turn) this.report(error);
     }
+  }
+
+  /** The weights of a head of a site, of their mean, of an alignment or of a rollout. */
+  findSource(site, head) {
+    if (head !== ROLLOUT) return site.source(head);
+    if (!this.rollouts.has(site)) this.rollouts.set(site, createRollout(findStack(this.sites, this.sites.indexOf(site)).map((place) => this.sites[place])));
+    return this.rollouts.get(site);
   }
 
   /** Where words begin, if the tokens of an axis are pieces of words. */

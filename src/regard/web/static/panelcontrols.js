@@ -3,7 +3,8 @@
 import { createButton, createChoice, createLegend, createSlider, createSwitch, createToggle, make } from "./controls.js";
 import { countCells, FORMATS, MOST, saveFile } from "./export.js";
 import { formatExactly } from "./labels.js";
-import { ALIGNMENT, MEAN } from "./sites.js";
+import { findStack } from "./rollout.js";
+import { ALIGNMENT, MEAN, ROLLOUT } from "./sites.js";
 import { createPaint } from "./tiles.js";
 import { formatSiteName } from "./words.js";
 
@@ -33,7 +34,7 @@ export function createPanelControls(panel) {
     if (spoken !== panel.language) fillButtons();
     showSites();
     showHeads(shown.heads);
-    const drawings = ["map", ...(small ? ["lines"] : []), ...(panel.heads.several ? ["heads"] : [])];
+    const drawings = ["map", ...(small ? ["lines"] : []), ...(panel.heads.several || panel.passing ? ["heads"] : [])];
     drawing.set(drawings.map((name) => [name, say(name === "heads" ? "allHeads" : name)]), panel.drawing);
     drawing.element.hidden = drawings.length < 2;
     scale.set(["auto", "none", "row", "global"].map((name) => [name, say(name)]), state.get("scale") || "auto");
@@ -48,15 +49,17 @@ export function createPanelControls(panel) {
   function showSites() {
     const { say, sites, place } = panel;
     site.set(sites.map(({ name }, number) => [number, formatSiteName(name, say)]), place);
-    site.element.hidden = sites.length < 2;
+    site.element.hidden = sites.length < 2 && !panel.passing; // while a search goes on, its place is kept
   }
 
   function showHeads(count) {
     const numbers = Array.from({ length: count }, (_, place) => [place, String(place)]);
     const mean = count > 1 ? [[MEAN, panel.say("mean")]] : [];
     const alignment = panel.site.whole && panel.site.kind !== "difference" ? [[ALIGNMENT, panel.say("alignment")]] : [];
-    head.set([...mean, ...numbers, ...alignment], panel.head);
-    head.element.hidden = count < 2;
+    const rollout = findStack(panel.sites, panel.place).length ? [[ROLLOUT, panel.say("rollout")]] : [];
+    const all = [...mean, ...numbers, ...alignment, ...rollout];
+    head.set(all, panel.head);
+    head.element.hidden = all.length < 2 && !panel.passing;
   }
 
   function showLegend() {

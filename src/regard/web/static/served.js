@@ -2,7 +2,9 @@
 // come all at once if they are few, else by tiles.
 
 import { createSite, MEAN } from "./sites.js";
-import { SIZE } from "./source.js";
+import { createLocalSource, SIZE } from "./source.js";
+
+const SMALL = 128; // cells of a small picture, along an axis
 
 /** `ask(part, { name: value })` promises an ArrayBuffer, as regard.inspect.display.parts has it. */
 export function createServedSites(sites, ask) {
@@ -40,7 +42,7 @@ function createServedSite(ask, site, place, bundle) {
     if (!sources.has(head)) sources.set(head, remember(() => createTiledSource(ask, site, place, head)));
     return sources.get(head)();
   };
-  return { ...site, kind, labels, explain, source, thumbnails: async () => [] };
+  return { ...site, kind, labels, explain, source, thumbnails: () => loadThumbnails(ask, site, place) };
 }
 
 /** Labels and weights of all small sites in one answer: a list with undefined for those that are not in it. */
@@ -67,6 +69,19 @@ async function loadLabels(ask, site, place, bundle) {
   if (!site.labelled) return { rows: site.rows, columns: site.columns };
   const found = site.whole && (await bundle())[place];
   return found ? found.labels : askJson(ask, "labels", { site: place });
+}
+
+// One coarse tile for each head, one after the other: the map that somebody looks at comes first.
+async function loadThumbnails(ask, site, place) {
+  const load = async (head) => {
+    const level = (cells) => Math.max(0, Math.ceil(Math.log2(cells / SMALL)));
+    const [up, across] = [level(site.rows), level(site.columns)];
+    const values = await askNumbers(ask, "tile", { site: place, head: head === MEAN ? "mean" : head, up, across, row: 0, column: 0 });
+    return { ...createLocalSource(values, Math.ceil(site.rows / 2 ** up), Math.ceil(site.columns / 2 ** across)), tiled: true };
+  };
+  const heads = [];
+  for (let head = 0; head < site.heads; head += 1) heads.push(await load(head));
+  return { heads, mean: site.heads > 1 ? await load(MEAN) : undefined };
 }
 
 async function createTiledSource(ask, { rows, columns }, place, head) {

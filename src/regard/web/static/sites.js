@@ -1,7 +1,7 @@
 // Sites, the attentions of a recording, as a panel wants them:
 //   { name, kind, heads, rows, columns, across, step, measures, whole, labels(), source(head), thumbnails(),
-//     explain(head, row, column) }, which says what made a weight: explanation.js. The functions answer with promises: labels are { rows, columns }, tokens or how many there are; sources are as in
-// source.js. `whole` says that all weights are here or come at once. Head −1 is the mean of all, −2 its alignment.
+//     vectors, explain(head, row, column) }: the width of the vectors that were kept, or 0; and explain(…), which says what made a weight: explanation.js. The functions answer with promises: labels are { rows, columns }, tokens or how many there are; sources are as in
+// source.js. `whole` says that all weights are here or come at once. Head −1 is the mean of all, −2 its alignment, −3 a rollout.
 
 import { explainPacked } from "./explanation.js";
 import { averageHeads, createLocalSource } from "./source.js";
@@ -9,6 +9,7 @@ import { unpackNumbers } from "./tables.js";
 
 export const MEAN = -1;
 export const ALIGNMENT = -2; // each query's largest weight alone
+export const ROLLOUT = -3; // of all layers up to this one: rollout.js
 
 /** The sites of one chapter of what regard.inspect.draw.report writes. */
 export function createPackedSites({ labels, tables, vectors = [], known = new Map() }, { sites }) {
@@ -19,7 +20,7 @@ export function createPackedSites({ labels, tables, vectors = [], known = new Ma
   return sites.map((site) => {
     const { rows, columns, height, width, table } = site;
     const tokens = { rows: rows === null ? height : labels[rows], columns: columns === null ? width : labels[columns] };
-    const size = { rows: height, columns: width, across: rows !== columns || height !== width, whole: true };
+    const size = { rows: height, columns: width, across: rows !== columns || height !== width, whole: true, vectors: site.origin?.shapes.dim ?? 0 };
     return createSite({ ...site, ...size, labels: async () => tokens }, () => unpack(tables, table), (place) => unpack(vectors, place));
   });
 }
@@ -34,7 +35,12 @@ export function createSite(site, load, read) {
     return once.get(head);
   };
   const explain = async (head, row, column) => explainPacked(await source(head), site, read, { head, row, column });
-  return { explain, ...site, source, thumbnails: () => Promise.all(Array.from({ length: site.heads }, (_, head) => source(head))) };
+  const thumbnails = async () => ({ heads: await loadHeads(site.heads, source), mean: site.heads > 1 ? await source(MEAN) : undefined });
+  return { explain, ...site, source, thumbnails };
+}
+
+function loadHeads(count, load) {
+  return Promise.all(Array.from({ length: count }, (_, head) => load(head)));
 }
 
 function createHeadSource(weights, { heads, rows, columns }, head) {

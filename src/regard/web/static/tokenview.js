@@ -27,6 +27,7 @@ export function createTokenView(panel) {
     const { say, source, picked, labels, options, name, names, beside, passing } = panel;
     const few = !source.tiled && countLabels(labels.rows) + countLabels(labels.columns) <= MOST;
     element.hidden = !few || panel.drawing === "heads";
+    if (element.hidden && !beside && few) return void media.show(undefined, { source });
     if (!few) return void media.show(undefined, { source });
     const [rows, columns] = [listOnce("rows"), listOnce("columns")];
     const one = picked && (picked.row !== undefined ? { axis: "row", place: picked.row } : { axis: "column", place: picked.column });

@@ -28,12 +28,12 @@ const WORDS = {
     allHeads: "All heads", fit: "Show all", score: "score {score}", theme: "Dark or light", language: "Language",
     fromRow: "Where “{token}” looks", fromColumn: "What looks at “{token}”", tokens: "Tokens",
     whole: "All queries together: weight received on average", auto: "automatic", rowLargest: "row’s largest", headLargest: "head’s largest",
-    alignment: "alignment", every: "all", noneOfThem: "none", wholeWords: "Whole words", order: "Order", byLayer: "by layer",
+    alignment: "alignment", rollout: "rollout up to here", every: "all", noneOfThem: "none", wholeWords: "Whole words", order: "Order", byLayer: "by layer",
     diagonal: "same position", previous: "previous position", next: "next position", first: "first position", uniform: "all alike",
     entropy: "entropy", agreement: "agreement with the layer’s other heads",
     everyHeadRow: "“{row}” in every head", everyHeadColumn: "Every head at “{column}”", everyHeadPair: "“{row}” → “{column}” in every head",
     madeOf: "What made this number: “{row}” → “{column}”", close: "Close",
-    madePlace: "{weight}: number {rank} of {keys} keys, {share} % of the row", madeChange: "{weight}: change number {rank} of {keys}, by size",
+    madePlace: "{weight}: rank {rank} of {keys} keys, {share} % of the row", madeChange: "{weight}: change number {rank} of {keys}, by size",
     madeUnknown: "The queries and keys were not kept. To keep them: observe(model, vectors=True); a report leaves them out where they do not fit.",
     madeMean: "This is the mean of the heads, which no single score made: choose one head.",
     madeAlignment: "An alignment keeps the largest weight of each query: choose a head to see what made a weight.",
@@ -44,7 +44,7 @@ const WORDS = {
     madeStatistics: "Only statistics of this attention were kept, not this weight.",
     scoreWord: "score s", weightWord: "weight", dimension: "dimension", query: "query", key: "key", termWord: "term",
     otherDimensions: "{count} others", termsCaption: "Score by dimension: the {shown} largest of {all} terms",
-    biasWord: "bias b", maskWord: "mask", maskAllows: "allows it", maskHides: "hides it", hiddenByMask: "0, because the mask hides this key",
+    biasWord: "bias b", maskName: "mask", maskAllows: "allows it", maskHides: "hides it", hiddenByMask: "0, because the mask hides this key",
     normalizerWord: "normalizer", mechanismWord: "score function", valueLength: "length of the value", lengthShare: "share by weight × length", notKept: "not kept",
     zoom: "Zoom", zoomIn: "Zoom in", zoomOut: "Zoom out", save: "Save", tiled: "{rows} × {columns} weights, fetched by tiles as you look",
     tooLarge: "export: got {cells} weights, expected at most {most}; fix: save PNG, or use the recording's own file",
@@ -76,7 +76,7 @@ const WORDS = {
     allHeads: "全部注意力头", fit: "显示全部", score: "得分 {score}", theme: "深色或浅色", language: "语言",
     fromRow: "“{token}” 关注哪里", fromColumn: "哪些词元关注 “{token}”", tokens: "词元",
     whole: "所有查询的平均权重", auto: "自动", rowLargest: "该行最大值", headLargest: "该头最大值",
-    alignment: "对齐", every: "全部", noneOfThem: "无", wholeWords: "按词合并", order: "排序", byLayer: "按层",
+    alignment: "对齐", rollout: "展开到此层", every: "全部", noneOfThem: "无", wholeWords: "按词合并", order: "排序", byLayer: "按层",
     diagonal: "同一位置", previous: "前一位置", next: "后一位置", first: "首个位置", uniform: "均匀",
     entropy: "熵", agreement: "与同层其他头的一致程度",
     everyHeadRow: "各头中的 “{row}”", everyHeadColumn: "各头对 “{column}” 的关注", everyHeadPair: "各头中的 “{row}” → “{column}”",
@@ -92,7 +92,7 @@ const WORDS = {
     madeStatistics: "这个注意力只保留了统计量，没有保留这个权重。",
     scoreWord: "评分 s", weightWord: "权重", dimension: "维度", query: "查询", key: "键", termWord: "项",
     otherDimensions: "其余 {count} 维", termsCaption: "评分按维度分解：{all} 项中最大的 {shown} 项",
-    biasWord: "偏置 b", maskWord: "掩码", maskAllows: "允许", maskHides: "遮蔽", hiddenByMask: "0，因为掩码遮蔽了这个键",
+    biasWord: "偏置 b", maskName: "掩码", maskAllows: "允许", maskHides: "遮蔽", hiddenByMask: "0，因为掩码遮蔽了这个键",
     normalizerWord: "归一化", mechanismWord: "评分函数", valueLength: "值的长度", lengthShare: "按 权重 × 长度 的占比", notKept: "未保留",
     zoom: "缩放", zoomIn: "放大", zoomOut: "缩小", save: "保存", tiled: "{rows} × {columns} 个权重，浏览时按块获取",
     tooLarge: "export: got {cells} weights, expected at most {most}; fix: 保存 PNG，或使用记录文件本身",
@@ -117,10 +117,10 @@ export function formatSiteName(name, say) {
   return itself ? say("itself", { site: say(side, { layer }) }) : say(side, { layer });
 }
 
-/** A head of a site, the mean of all (head −1) or its alignment (−2), in the reader's language. */
+/** A head of a site, the mean of all (head −1), its alignment (−2) or a rollout (−3), in the reader's language. */
 export function formatHeadName({ name, heads }, head, say) {
   const site = formatSiteName(name, say);
-  const label = head === -2 ? say("alignment") : head < 0 ? say("mean") : say("head", { head });
+  const label = head === -3 ? say("rollout") : head === -2 ? say("alignment") : head < 0 ? say("mean") : say("head", { head });
   return heads > 1 || head < 0 ? say("headOf", { site, head: label }) : site;
 }
 

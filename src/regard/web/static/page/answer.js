@@ -5,6 +5,7 @@
 //   answer.showHypotheses(hypotheses, place, notes);
 
 import { createButton, make } from "../controls.js";
+import { formatScore } from "../labels.js";
 import { createFormatter } from "../words.js";
 
 export function createAnswer(element, { language, onchoose }) {
@@ -22,7 +23,7 @@ export function createAnswer(element, { language, onchoose }) {
 
   function showHypotheses(hypotheses, place, notes) {
     showText(hypotheses[place].text, notes);
-    const score = say("score", { score: hypotheses[place].score.toFixed(2) });
+    const score = say("score", { score: formatScore(hypotheses[place].score) });
     others.hidden = hypotheses.length < 2;
     summary.textContent = say("hypothesisOf", { place: place + 1, count: hypotheses.length, score });
     list.replaceChildren(...hypotheses.map((one, other) => createHypothesis(one, other === place, () => onchoose(other))));
@@ -30,7 +31,7 @@ export function createAnswer(element, { language, onchoose }) {
 
   function createHypothesis(one, pressed, choose) {
     const button = createButton("", choose, { className: "hypothesis", ariaPressed: String(pressed) });
-    button.append(make("span", { className: "score", textContent: say("score", { score: one.score.toFixed(2) }) }), make("bdi", { textContent: one.text || "∅" }));
+    button.append(make("span", { className: "score", textContent: say("score", { score: formatScore(one.score) }) }), make("bdi", { textContent: one.text || "∅" }));
     return button;
   }
 

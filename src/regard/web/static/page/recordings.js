@@ -13,9 +13,10 @@ export function createRecordingView(element, { state, language, server, report, 
   const notes = make("ul", { className: "note" });
   const card = make("section", { className: "card", hidden: true }, title, notes);
   const files = make("div", { className: "hypotheses", role: "group", ariaLabel: say("servedFiles") });
-  const drop = make("section", { className: "card drop" }, files);
+  const drop = make("section", { className: "card drop recordings" }, files);
   const chooser = createFileChooser(drop, { name: say("openRecording"), hint: say("dropHere"), accept: ".safetensors,.regard", onfile: send });
-  drop.append(chooser.element, make("p", { className: "note", textContent: say("noRecording") }));
+  const opening = state.get("file") || state.get("kept") || session.recording;
+  drop.append(chooser.element, make("p", { className: "note", textContent: say("noRecording"), hidden: Boolean(opening) }));
   element.append(drop, card);
   const panel = createAttentionPanel(card, { state, language, report, names: ["target", "source"] });
 

@@ -5,7 +5,7 @@
 //   tree.show(branches, { hypotheses, chosen });   // branches: Map from number to { number, parent, word, log_prob, score }
 
 import { createButton, make } from "../controls.js";
-import { makeVisible, shorten } from "../labels.js";
+import { formatScore, makeVisible, shorten } from "../labels.js";
 import { createFormatter } from "../words.js";
 import { plantTree } from "./branches.js";
 
@@ -101,12 +101,12 @@ export function createBeamTree(element, { language, onchoose }) {
     const ended = score !== null;
     const dead = !ended && !children.length;
     const percent = `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-    const name = ended ? say("nodeEnd", { score: score.toFixed(2) }) : say("node", { word: formatWord(word), share: percent });
+    const name = ended ? say("nodeEnd", { score: formatScore(score) }) : say("node", { word: formatWord(word), share: percent });
     const kinds = ["node", ended && "ended", dead && "dead", best.has(number) && "best", chosen.has(number) && "chosen", number === last && "last"];
     const label = dead ? `${name}, ${say("given")}` : name;
     const button = make("button", {
       type: "button", className: kinds.filter(Boolean).join(" "), tabIndex: -1, title: label, ariaLabel: label, ariaPressed: String(number === last),
-      textContent: ended ? `■ ${score.toFixed(2)}` : shorten(formatWord(word), 24),
+      textContent: ended ? `■ ${formatScore(score)}` : shorten(formatWord(word), 24),
     });
     button.dataset.number = number;
     button.style.setProperty("--share", String(share));
