@@ -15,7 +15,6 @@ from torch.autograd import forward_ad
 from regard import Causal, CenteredWindow, Gumbel, InputError, Window, attend
 from regard.algebra import catalog
 from regard.compute.kernels import native
-from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.lowering import spans
 
 GENERATOR = Path(__file__).parents[2] / "docs" / "transforms.py"
@@ -79,7 +78,7 @@ def test_the_document_has_a_row_for_each_part_and_a_column_for_each_transform() 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("name", ["second derivative", "autocast", "FakeTensor", "meta", "inference mode"])
 def test_the_same_holds_in_several_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "choose_rows_per_block", partial(choose_rows_per_block, budget=90))
+    monkeypatch.setattr(spans, "choose_rows_per_block", partial(spans.choose_rows_per_block, budget=90))
     for row in transforms.ROWS:
         plain = read_table()[str(row)]["eager"]
         if plain in ("stream", "rows"):

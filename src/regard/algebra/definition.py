@@ -38,7 +38,9 @@ def average_values(
 ) -> BlockOutput:
     """Return the weighted average over these pairs of a call, with its dropout on the weights."""
     weights, log_prob = weigh(call.parts, score, query, key, pairs, seed=call.seed)
-    return BlockOutput(apply_dropout(weights, pairs, call.seed, call.dropout) @ value.to(weights.dtype), log_prob)
+    if call.dropout:
+        weights = apply_dropout(weights, pairs, call.seed, call.dropout)
+    return BlockOutput(weights @ value.to(weights.dtype), log_prob)
 
 
 def apply_dropout(weights: Distribution, pairs: Pairs, seed: Tensor | None, rate: float) -> Distribution:

@@ -53,6 +53,21 @@ class Pairs:
         return selection if isinstance(selection, Tensor) else torch.arange(*selection, device=self.device)
 
 
+class Span(NamedTuple):
+    """The queries `start … stop − 1` and the keys that they may see: `first … last − 1`, or some of them, by index."""
+
+    start: int
+    stop: int
+    first: int
+    last: int
+    columns: Int[Tensor, " column"] | None = None
+
+    def build_pairs(self, queries: int, keys: int, device: torch.device | str) -> Pairs:
+        """Return the pairs of the span in a table of that size."""
+        columns = (self.first, self.last) if self.columns is None else self.columns
+        return Pairs(queries, keys, rows=(self.start, self.stop), columns=columns, device=device)
+
+
 class RowBlocks(NamedTuple):
     """Blocks of queries, by their indices, of a table `queries` × `keys`. A short block repeats its last query."""
 

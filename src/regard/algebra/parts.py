@@ -13,7 +13,6 @@ from regard.algebra.pairs import Pairs
 from regard.algebra.scores import Score
 from regard.algebra.shapes import Tensor
 from regard.algebra.terms import Term, cast_module
-from regard.compute.kernels.blocks import Span
 
 
 class Parts(NamedTuple):
@@ -114,13 +113,9 @@ class AttentionCall(NamedTuple):
         """The number of keys."""
         return self.key.shape[-2]
 
-    def pairs(self, span: Span | None = None) -> Pairs:
-        """Return all pairs of the call, or those of one block."""
-        queries, keys, device = self.query.shape[-2], self.key.shape[-2], self.query.device
-        if span is None:
-            return Pairs(queries, keys, device=device)
-        rows, columns = (span.start, span.stop), (span.first, span.last) if span.columns is None else span.columns
-        return Pairs(queries, keys, rows=rows, columns=columns, device=device)
+    def pairs(self) -> Pairs:
+        """Return all pairs of the call."""
+        return Pairs(self.query.shape[-2], self.key.shape[-2], device=self.query.device)
 
     def cast(self, dtype: torch.dtype) -> "AttentionCall":
         """Return the same call in another dtype."""

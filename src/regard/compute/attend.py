@@ -104,12 +104,8 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
             raise
         return _attend_by_group(parts, query, key, value, dropout, backend)
     seed = noise.draw_seed(query.device) if dropout or parts.aggregate.random else None
-    call, finite, chosen = AttentionCall(parts, query, key, value, dropout, seed), None, BACKENDS[plan.backend]
-    if chosen.reads_hidden_keys:
-        finite = shield(call, half_in_float32=chosen.sums_half_in_float32)
-        call = AttentionCall(parts, query, finite.key, finite.value, dropout, seed)
-        plan = replan(call, lead, backend, "range") if finite.huge else plan
-    return _build_result(run_plan(call, lead, plan, backend), lead, finite)
+    call = AttentionCall(parts, query, key, value, dropout, seed)
+    return _build_result(run_plan(call, lead, plan, backend), lead)
 
 
 def count_group_heads(query: Tensor, key: Tensor, value: Tensor) -> int:
@@ -137,7 +133,10 @@ def _attend_by_group(
     query, key, value = query.unflatten(-3, (-1, times)), key.unsqueeze(-3), value.unsqueeze(-3)
     with pause_watchers():
         output, weights = attend(query, key, value, **options, backend=backend)
-    return _notify(AttentionResult(output.flatten(-4, -3), weights.merge_heads()))
+    weights = weights.merge_heads()
+    if not torch.compiler.is_compiling() and WATCHERS.get():
+        notify_watchers(weights)
+    return AttentionResult(output.flatten(-4, -3), weights)
 
 
 def is_autocast_on(device: str) -> bool:
@@ -159,20 +158,29 @@ class Computation(NamedTuple):
     call: AttentionCall
     result: BackendResult
     plan: Plan
+    finite: FiniteInputs | None
 
 
 def run_plan(call: AttentionCall, lead: tuple[int, ...], plan: Plan, backend: BackendName) -> Computation:
-    """Run the plan; if it turns out to lose digits, make a more careful one and run that."""
-    precision, dtype = plan.precision, call.value.dtype
-    cast = call if precision is None else call.cast(precision)
-    result = BACKENDS[plan.backend].run(cast)
-    if result.lost_digits:
+    """Shield hidden content and run the plan; if it turns out to lose digits, make a more careful one and run that."""
+    chosen, finite, dtype = BACKENDS[plan.backend], None, call.value.dtype
+    if chosen.reads_hidden_keys:
+        half, centered = chosen.sums_half_in_float32, plan.forms.centers_keys
+        finite = shield(call, half_in_float32=half, centers_keys=centered)
+        call = call._replace(key=finite.key, value=finite.value)
+        plan = replan(call, lead, backend, "range") if finite.huge else plan
+    while True:
+        precision = plan.precision
+        cast = call if precision is None else call.cast(precision)
+        result = BACKENDS[plan.backend].run(cast)
+        if not result.lost_digits:
+            break
         can_widen = precision != torch.float64 and dtype != torch.float64
-        return run_plan(call, lead, replan(call, lead, backend, "digits" if can_widen else "range"), backend)
+        plan = replan(call, lead, backend, "digits" if can_widen else "range")
     if precision is not None:
         log_prob = None if result.log_prob is None else result.log_prob.to(torch.promote_types(dtype, torch.float32))
         result = result._replace(output=result.output.to(dtype), log_prob=log_prob)
-    return Computation(cast, result, plan)
+    return Computation(cast, result, plan, finite)
 
 
 def replan(call: AttentionCall, lead: tuple[int, ...], backend: BackendName, hazard: NumericalHazard) -> Plan:
@@ -180,9 +188,9 @@ def replan(call: AttentionCall, lead: tuple[int, ...], backend: BackendName, haz
     return plan_call(call.parts, lead, (call.query, call.key, call.value), call.dropout, backend, hazard)
 
 
-def _build_result(computed: Computation, lead: tuple[int, ...], finite: FiniteInputs | None) -> AttentionResult:
+def _build_result(computed: Computation, lead: tuple[int, ...]) -> AttentionResult:
     """Return the result with all lead axes and with NaN for queries that see broken input; notify the watchers."""
-    output, log_prob = computed.result.output, computed.result.log_prob
+    output, log_prob, finite = computed.result.output, computed.result.log_prob, computed.finite
     if finite is not None and finite.nan_outputs is not None:
         output = output.masked_fill(finite.nan_outputs[..., None], float("nan"))
     if output.shape[:-2] != lead:
@@ -191,14 +199,9 @@ def _build_result(computed: Computation, lead: tuple[int, ...], finite: FiniteIn
         log_prob = log_prob.expand(*lead, log_prob.shape[-1])
     nan_rows = None if finite is None else finite.nan_weights
     weights = Weights(computed.call, computed.result, computed.plan, log_prob, nan_rows)
-    return _notify(AttentionResult(output, weights))
-
-
-def _notify(result: AttentionResult) -> AttentionResult:
-    """Return the result after passing its weights to the watchers, which a compiled graph has not."""
-    if not torch.compiler.is_compiling() and WATCHERS.get():
-        notify_watchers(result.weights)
-    return result
+    if not torch.compiler.is_compiling() and WATCHERS.get():  # a compiled graph has none
+        notify_watchers(weights)
+    return AttentionResult(output, weights)
 
 
 def check_and_plan(

@@ -39,9 +39,11 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
         raise wrong("dropout", dropout, "a rate from 0 to below 1", "use 0 in evaluation")
     lead = _broadcast_lead(query, key, value)
     check_queries(query, lead)
-    parts.score.check(query, key)
-    _check_parameters(parts.score, query)
+    if not torch.compiler.is_compiling():  # a compiler cannot read a module that is made while it traces
+        _check_parameters(parts.score, query)
+        _check_settings(parts, lead)
     queries, keys = query.shape[-2], key.shape[-2]
+    parts.score.check(query, key)
     if type(parts.mask) not in (Full, Causal):  # which fit everything and hold no tensor
         _check_devices("mask", parts.mask.tensors(), query)
         parts.mask.check(lead, queries, keys)
@@ -49,15 +51,13 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
         _check_devices("bias", parts.bias.tensors(), query)
         parts.bias.check(lead, queries, keys)
     parts.normalizer.check(lead, queries, keys)
-    if not torch.compiler.is_compiling():  # a compiler cannot read a module that is made while it traces
-        _check_settings(parts, lead)
     return lead
 
 
 def _check_settings(parts: Parts, lead: tuple[int, ...]) -> None:
     for name, part in (("score", parts.score), ("normalizer", parts.normalizer), ("aggregate", parts.aggregate)):
-        held = part._modules or part._parameters
-        if held or any(isinstance(getattr(part, setting), Tensor) for setting in part.per_head_settings):
+        held = part._modules or part._parameters or part._buffers
+        if held or any(map(torch.is_tensor, map(vars(part).get, part.per_head_settings))):
             for setting, tensor in part.per_head_tensors():
                 check_heads(f"{name}.{setting}", tensor, lead)
 
@@ -101,7 +101,7 @@ def _check_tensor(name: str, tensor: Tensor, query: Tensor) -> None:
 
 def _check_parameters(score: Score, query: Tensor) -> None:
     """Raise if a matrix has another dtype than the query; a single number is promoted by torch."""
-    if torch.compiler.is_compiling() or not (score._parameters or score._modules):
+    if not (score._parameters or score._modules):
         return
     for parameter in score.parameters():
         if parameter.dim() and parameter.dtype != query.dtype:

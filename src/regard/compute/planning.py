@@ -9,7 +9,7 @@ from regard.algebra.shapes import Tensor
 from regard.compute.backends import BACKENDS
 from regard.compute.kernels import few_queries, native
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.lowering.gather import is_sparse
+from regard.compute.lowering import gather
 from regard.compute.lowering.precision import choose_compute_dtype
 from regard.compute.lowering.reasons import PartForms, collect_forms
 from regard.errors import PlanError, format_message, wrong
@@ -92,7 +92,8 @@ def plan_call(
 ) -> Plan:
     """Return the plan of a call, remembered: a decoder asks for the same one at every step."""
     facts = collect_facts(lead, *tensors, dropout, hazard)
-    if not facts.traced and is_sparse(parts.mask, facts.queries, facts.keys):
+    large = facts.queries * facts.keys >= gather.SMALLEST_TABLE
+    if large and not facts.traced and gather.is_sparse(parts.mask, facts.queries, facts.keys):
         facts = facts._replace(sparse=True)
     if facts.traced:
         return make_plan(parts, facts, backend=backend)
@@ -135,6 +136,7 @@ def collect_facts(
 ) -> CallFacts:
     """Return the facts of a call: everything besides the parts that a plan depends on."""
     grad, traced = torch.is_grad_enabled(), torch.compiler.is_compiling()
+    mapped, intercepted = not traced and tensor_memory.is_mapped(), not traced and tensor_memory.is_intercepted()
     if not (traced or grad) and query.shape[-2] <= few_queries.MOST_QUERIES:
         native.load_library(build=False)  # from the cache, if it is there: a backend for few queries needs it
     return CallFacts(
@@ -148,8 +150,8 @@ def collect_facts(
         dropout > 0,
         grad,
         traced,
-        not traced and tensor_memory.is_mapped(),
+        mapped,
         "" if traced else native.describe_state(),
         hazard,
-        not traced and tensor_memory.is_intercepted(),
+        intercepted,
     )

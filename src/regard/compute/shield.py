@@ -15,9 +15,8 @@ from regard.algebra.masks import Full, Mask
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Bool, Float, Tensor
-from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.lowering.spans import cut_spans
+from regard.compute.lowering.spans import choose_rows_per_block, cut_spans
 
 # Products of two such numbers, added up over a vector, and their products with a gradient stay finite.
 LARGEST = {torch.float64: 1e150, torch.float32: 1e18, torch.bfloat16: 1e18, torch.float16: 2.0**7}
@@ -33,15 +32,16 @@ class FiniteInputs(NamedTuple):
     huge: bool = False
 
 
-def shield(call: AttentionCall, *, half_in_float32: bool) -> FiniteInputs:
+def shield(call: AttentionCall, *, half_in_float32: bool, centers_keys: bool) -> FiniteInputs:
     """Return keys and values that are harmless where a mask hides them.
 
-    `half_in_float32`: the kernel adds up float16 in float32, so that its products do not overflow.
+    `half_in_float32`: the kernel adds up float16 in float32, so that its products do not overflow. `centers_keys`: some
+    path subtracts the mean of the keys.
     """
     parts, query, key, value = call.parts, call.query, call.key, call.value
     if type(parts.mask) is Full or key.is_meta or not (query.numel() and key.numel() and value.numel()):
         return FiniteInputs(key, value)
-    if parts.score.centers_keys:
+    if centers_keys:
         key = _move_hidden(parts.mask, key)
     if not tensor_memory.is_readable(query, key, value):
         return _shield_unread(parts, call.queries, key, value)

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -18,10 +19,10 @@ from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
 from regard.algebra.scores.base import DotForm
 from regard.algebra.shapes import Bool, Float, Int, Tensor, widen
-from regard.compute.kernels.blocks import choose_rows_per_block
 from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
 from regard.compute.lowering.backend import BackendResult
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
+from regard.compute.lowering.spans import choose_rows_per_block
 from regard.compute.planning import Plan
 from regard.errors import StaleError, format_message, wrong
 from regard.notebook import NotebookDisplay
@@ -243,8 +244,12 @@ def record_versions(call: AttentionCall) -> list[tuple[str, tuple[int, int]]] | 
     for name, part in zip(PARTS, call.parts, strict=True):
         plain = type(part) is Softmax and type(part.temperature) is float
         if part is not None and type(part) not in TENSORLESS and not plain:
-            named += [(name, tensor) for tensor in part.tensors()]
-    return [(name, (id(tensor), tensor._version)) for name, tensor in named if not tensor.is_inference()]
+            named += zip(itertools.repeat(name), part.tensors())
+    versions = []
+    for name, tensor in named:
+        if not tensor.is_inference():
+            versions.append((name, (id(tensor), tensor._version)))  # one call less than a list of it
+    return versions
 
 
 def _compute_log_weights(

@@ -29,7 +29,6 @@ from regard import (
     attend,
 )
 from regard.algebra.shapes import Tensor
-from regard.compute.kernels import blocks
 from regard.compute.lowering import spans
 
 pytestmark = pytest.mark.usefixtures("as_installed")  # what is measured is what users run
@@ -111,7 +110,7 @@ def test_memory_is_linear_in_the_length(name: str, monkeypatch: pytest.MonkeyPat
 
     Blocks are made small first, as they are at real lengths: they have a fixed size.
     """
-    monkeypatch.setattr(spans, "choose_rows_per_block", functools.partial(blocks.choose_rows_per_block, budget=BUDGET))
+    monkeypatch.setattr(spans, "choose_rows_per_block", functools.partial(spans.choose_rows_per_block, budget=BUDGET))
     backend, options = CASES[name]
     for length in (SHORT, LONG):
         query = torch.randn(1, H, length, D)

@@ -49,6 +49,7 @@ class Additive(Score):
     tensor([[0., 0.]], grad_fn=<SqueezeBackward1>)
     """
 
+    form: Form = "additive"
     head_blind = True
 
     def __init__(
@@ -66,10 +67,6 @@ class Additive(Score):
         score = cls(1, 1, hidden, heads=heads)
         score.query = score.key = None
         return score
-
-    @property
-    def form(self) -> Form:
-        return "additive"
 
     def project(self, query: Queries, key: WideKeys) -> tuple[Tensor, Tensor]:
         """Return query and key in the hidden layer, before they are added."""
@@ -115,6 +112,7 @@ class Concat(Score):
     torch.Size([1, 5])
     """
 
+    form: Form = "additive"
     head_blind = True
 
     def __init__(self, query: int, key: int | None = None, hidden: int | None = None) -> None:
@@ -123,10 +121,6 @@ class Concat(Score):
         self.widths = query, key
         self.matrix = init_uniform(hidden, query + key)
         self.weight = init_uniform(hidden)
-
-    @property
-    def form(self) -> Form:
-        return "additive"
 
     def forward(self, query: Queries, key: WideKeys) -> Scores:
         lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])

@@ -9,9 +9,10 @@ from typing import ClassVar
 
 import torch
 
+from regard.algebra.pairs import Span
 from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.algebra.shapes import Tensor
-from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
+from regard.compute.kernels.blocks import BlockOutput, run_blocks
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering.backend import Backend, BackendResult
 from regard.compute.lowering.conditions import (
@@ -70,4 +71,5 @@ class LocalBackend(Backend):
 
 
 def _run_block(call: AttentionCall, span: Span, query: Tensor, key: Tensor, value: Tensor) -> BlockOutput:
-    return BlockOutput(fuse(call.parts, query, key, value, call.pairs(span), square=False).output, None)
+    pairs = span.build_pairs(call.query.shape[-2], call.key.shape[-2], query.device)
+    return BlockOutput(fuse(call.parts, query, key, value, pairs, square=False).output, None)

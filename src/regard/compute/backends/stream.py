@@ -7,10 +7,10 @@ import torch
 
 from regard.algebra.definition import ScoreFunction, average_values, compute_wide_score, score_pairs
 from regard.algebra.masks import Full
-from regard.algebra.pairs import Pairs
+from regard.algebra.pairs import Pairs, Span
 from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.algebra.shapes import Tensor
-from regard.compute.kernels.blocks import BlockOutput, Span, run_blocks
+from regard.compute.kernels.blocks import BlockOutput, run_blocks
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering.backend import Backend, BackendResult
 from regard.compute.lowering.conditions import FUSED, MAPPED, SEQUENTIAL, UnsupportedReason, explain_unsupported_fused
@@ -29,7 +29,7 @@ class StreamBackend(Backend):
         """Compute in at least float32, and round once at the end."""
         block = partial(_run_block, call, partial(compute_wide_score, call.parts.score.stream))
         spans = cut_row_spans(call.parts, call.query, call.key)
-        recomputed = torch.is_grad_enabled() and not torch.compiler.is_compiling()
+        recomputed = len(spans) > 1 and torch.is_grad_enabled() and not torch.compiler.is_compiling()
         learned = call.parts.tensors() if recomputed else ()  # finding them takes a while
         return BackendResult(*run_blocks(block, spans, call.query, call.key, call.value, learned))
 
@@ -64,8 +64,9 @@ class RowsBackend(StreamBackend):
 def _run_block(
     call: AttentionCall, score: ScoreFunction, span: Span, query: Tensor, key: Tensor, value: Tensor
 ) -> BlockOutput:
-    pairs = call.pairs(span)
-    if _is_order_enough(call):
+    order_is_enough = _is_order_enough(call)
+    pairs = span.build_pairs(call.query.shape[-2], call.key.shape[-2], query.device)
+    if order_is_enough:
         picked = pick_largest(call.parts, score_pairs(call.parts, score, query, key, pairs), value, pairs)
         if picked is not None:
             return BlockOutput(picked, None)
@@ -76,9 +77,9 @@ def _run_block(
 def _is_order_enough(call: AttentionCall) -> bool:
     """Return whether the output depends on the order of the scores alone: a softmax keeps it."""
     parts = call.parts
-    keeps_order = parts.normalizer.form in ("softmax", "softmax-plus-one")
-    reads_numbers = not (torch.is_grad_enabled() or tensor_memory.is_traced())
-    return parts.aggregate.takes_largest and keeps_order and reads_numbers and not call.dropout
+    if not parts.aggregate.takes_largest or call.dropout or torch.is_grad_enabled() or tensor_memory.is_traced():
+        return False
+    return parts.normalizer.form in ("softmax", "softmax-plus-one")
 
 
 def pick_largest(parts: Parts, scores: Tensor, value: Tensor, pairs: Pairs) -> Tensor | None:

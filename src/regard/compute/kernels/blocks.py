@@ -6,20 +6,8 @@ from typing import NamedTuple
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from regard.algebra.shapes import Float, Int, Tensor
-
-BLOCK = 2**22  # numbers in a table that need not be cut: 16 MB in float32
-PIECE = 2**21  # numbers in a block of one that must be: several such tables live at a time
-
-
-class Span(NamedTuple):
-    """The queries `start … stop − 1` and the keys that they may see: `first … last − 1`, or some of them, by index."""
-
-    start: int
-    stop: int
-    first: int
-    last: int
-    columns: Int[Tensor, " column"] | None = None
+from regard.algebra.pairs import Span
+from regard.algebra.shapes import Float, Tensor
 
 
 class BlockOutput(NamedTuple):
@@ -32,23 +20,13 @@ class BlockOutput(NamedTuple):
 BlockFunction = Callable[[Span, Tensor, Tensor, Tensor], BlockOutput]
 
 
-def choose_rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) -> int:
-    """Return how many queries fit a block if each needs a table row of `per_row` numbers: all of them, or few.
-
-    >>> choose_rows_per_block(2**18, 16), choose_rows_per_block(2**18, 17)
-    (16, 8)
-    """
-    if per_row * queries <= budget:
-        return queries
-    return max(1, min(budget, PIECE) // max(1, per_row))
-
-
 def run_blocks(
     run: BlockFunction, spans: Sequence[Span], query: Tensor, key: Tensor, value: Tensor, extras: Sequence[Tensor]
 ) -> BlockOutput:
     """Run every span and join the outputs. `extras` are the other tensors of `run` that gradients flow to."""
-    # A single block fits the budget anyway: it may keep what its backward needs.
-    if len(spans) == 1 or torch.compiler.is_compiling() or not torch.is_grad_enabled():
+    if len(spans) == 1:  # it fits the budget anyway, and may keep what its backward needs
+        return run(spans[0], *_slice_inputs(spans[0], query, key, value))
+    if torch.compiler.is_compiling() or not torch.is_grad_enabled():
         return _join_outputs([run(span, *_slice_inputs(span, query, key, value)) for span in spans])
     first = run(spans[0], *(part.detach() for part in _slice_inputs(spans[0], query, key, value)))
     if _depends_on_others(first, extras):

@@ -1,7 +1,7 @@
 """Who computes rows of weights: our own loops on the CPU; torch elsewhere and where it must look inside."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -62,7 +62,8 @@ def _compute_weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | Non
     )
     allowed = None if allowed is None else tensor_memory.make_rows_contiguous(allowed)
     result = scores.new_empty(scores.shape)
-    _call(library, "forward", rule, _pack_layout(scores, allowed), scores, allowed, alpha, result)
+    addresses = [*map(tensor_memory.get_any_address, (scores, allowed, alpha, result))]
+    _call(library, "forward", rule, scores, allowed, addresses)
     return result
 
 
@@ -77,7 +78,8 @@ def _compute_gradients(
     alpha = None if alpha is None else tensor_memory.make_contiguous(alpha.to(weights.dtype))
     by_scores = weights.new_empty(weights.shape)
     by_alpha = None if alpha is None else weights.new_empty(alpha.shape)
-    _call(library, "backward", rule, _pack_layout(weights, None), weights, grad, alpha, by_scores, by_alpha)
+    addresses = [*map(tensor_memory.get_any_address, (weights, grad, alpha, by_scores, by_alpha))]
+    _call(library, "backward", rule, weights, None, addresses)
     return by_scores, by_alpha
 
 
@@ -138,21 +140,16 @@ def _pack_layout(table: Tensor, mask: Tensor | None) -> tuple[int, ...]:
 
 
 def _call(
-    library: native.Library, name: str, rule: SimplexRule, layout: tuple[int, ...], *tensors: Tensor | None
+    library: native.Library,
+    name: str,
+    rule: SimplexRule,
+    table: Tensor,
+    mask: Tensor | None,
+    addresses: Sequence[int | None],
 ) -> None:
-    dtype = next(tensor.dtype for tensor in tensors if tensor is not None)
-    kinds = [native.POINTER] * (len(tensors) + 1)
-    function = library.function(f"regard_simplex_{name}_{SUFFIX[dtype]}", ctypes.c_int32, *kinds)
-    function(rule, (ctypes.c_int64 * len(layout))(*layout), *map(_get_pointer, tensors))
-
-
-def _get_pointer(tensor: Tensor | None) -> int | None:
-    """Return the address: numbers lie one after another, and a mask is walked by its strides."""
-    return (
-        tensor_memory.get_strided_address(tensor)
-        if tensor is not None and tensor.dtype == torch.bool
-        else tensor_memory.get_address(tensor)
-    )
+    layout, kinds = _pack_layout(table, mask), [native.POINTER] * (len(addresses) + 1)
+    function = library.function(f"regard_simplex_{name}_{SUFFIX[table.dtype]}", ctypes.c_int32, *kinds)
+    function(rule, (ctypes.c_int64 * len(layout))(*layout), *addresses)
 
 
 WEIGHTS = "(Tensor scores, Tensor? allowed, Tensor? alpha, int rule) -> Tensor"

@@ -8,12 +8,11 @@ from regard.algebra.masks import Mask
 from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.algebra.scores.base import DotForm
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.kernels.blocks import BLOCK, PIECE
 from regard.compute.lowering import reasons
 from regard.compute.lowering.conditions import UnsupportedReason
 from regard.compute.lowering.cost import PlanCost
 from regard.compute.lowering.reasons import PartForms, Step
-from regard.compute.lowering.spans import LARGEST, SMALLEST
+from regard.compute.lowering.spans import BLOCK, LARGEST, PIECE, SMALLEST
 
 
 class BackendResult(NamedTuple):

@@ -11,10 +11,9 @@ from typing import NamedTuple
 import torch
 
 from regard.algebra.masks import Mask
-from regard.algebra.pairs import Pairs, RowBlocks
+from regard.algebra.pairs import Pairs, RowBlocks, Span
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.shapes import Bool, Float, Int, Tensor
-from regard.compute.kernels.blocks import Span
 from regard.compute.kernels.gathered import GatheredGroup, gathered_attention
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering.conditions import needs_dense_bias

@@ -47,6 +47,7 @@ class PartForms(NamedTuple):
     normalizer: str
     aggregate: str
     sparse: bool
+    centers_keys: bool  # whether some path subtracts the mean of the keys
 
 
 def collect_forms(parts: Parts, facts: CallFacts) -> PartForms:
@@ -64,6 +65,7 @@ def collect_forms(parts: Parts, facts: CallFacts) -> PartForms:
         normalizer.form,
         aggregate.form,
         facts.sparse,
+        score.centers_keys,
     )
 
 

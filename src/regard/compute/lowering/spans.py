@@ -4,20 +4,36 @@ import math
 
 import torch
 
+from regard.algebra.masks import Causal, Full
+from regard.algebra.pairs import Span
 from regard.algebra.parts import Parts
 from regard.algebra.shapes import Tensor
-from regard.compute.kernels.blocks import Span, choose_rows_per_block
+from regard.compute.lowering import gather
 from regard.compute.lowering.conditions import needs_dense_bias
-from regard.compute.lowering.gather import ROWS, count_visible, gather_spans, is_sparse
 
 # Queries in a fused block: below, calls cost more than work; above, hidden pairs do.
 SMALLEST, LARGEST = 64, 512
 
 
+BLOCK = 2**22  # numbers in a table that need not be cut: 16 MB in float32
+PIECE = 2**21  # numbers in a block of one that must be: several such tables live at a time
+
+
+def choose_rows_per_block(per_row: int, queries: int, *, budget: int = BLOCK) -> int:
+    """Return how many queries fit a block if each needs a table row of `per_row` numbers: all of them, or few.
+
+    >>> choose_rows_per_block(2**18, 16), choose_rows_per_block(2**18, 17)
+    (16, 8)
+    """
+    if per_row * queries <= budget:
+        return queries
+    return max(1, min(budget, PIECE) // max(1, per_row))
+
+
 def cut_fused_spans(parts: Parts, queries: int, keys: int) -> list[Span]:
     """Return blocks for fused calls, about as long as the window is wide: that reads the fewest hidden keys."""
-    if may_gather(parts) and is_sparse(parts.mask, queries, keys):
-        return gather_spans(parts, queries, keys, ROWS)
+    if may_gather(parts, queries, keys) and gather.is_sparse(parts.mask, queries, keys):
+        return gather.gather_spans(parts, queries, keys, gather.ROWS)
     width = parts.mask.width
     size = LARGEST if width is None else min(LARGEST, max(SMALLEST, width))
     if needs_dense_bias(parts, keys):  # its table is written out for each block
@@ -30,21 +46,25 @@ def cut_row_spans(parts: Parts, query: Tensor, key: Tensor) -> list[Span]:
     queries, keys = query.shape[-2], key.shape[-2]
     first, second = query.shape[:-2], key.shape[:-2]
     lead = math.prod(first if first == second else torch.broadcast_shapes(first, second))  # which is slow
-    width = parts.mask.width
-    sparse = may_gather(parts) and is_sparse(parts.mask, queries, keys)
-    visible = count_visible(parts.mask, queries, keys) if sparse else keys if width is None else min(keys, 4 * width)
+    sparse = may_gather(parts, queries, keys) and gather.is_sparse(parts.mask, queries, keys)
+    width = None if type(parts.mask) in (Full, Causal) else parts.mask.width
+    visible = (
+        gather.count_visible(parts.mask, queries, keys) if sparse else keys if width is None else min(keys, 4 * width)
+    )
     # A score without a normal form may write the hidden axis out too.
     depth = query.shape[-1] if parts.score.form == "pointwise" else 1
     size = choose_rows_per_block(lead * visible * depth, queries)
     if sparse:
-        return gather_spans(parts, queries, keys, size)
+        return gather.gather_spans(parts, queries, keys, size)
     if width is not None:
         size = min(size, max(SMALLEST, width))
     return cut_spans(parts, queries, keys, size)
 
 
-def may_gather(parts: Parts) -> bool:
-    """Return whether some keys of a row can be computed without the others, by their index."""
+def may_gather(parts: Parts, queries: int, keys: int) -> bool:
+    """Return whether some keys of a row can be computed without the others, by their index, and are worth it."""
+    if queries * keys < gather.SMALLEST_TABLE:
+        return False
     return not (parts.normalizer.whole_rows or parts.aggregate.whole_rows or parts.score.uses_key_positions)
 
 

@@ -18,10 +18,9 @@ def compute_scores(library: Library, query: Tensor, key: Tensor, weight: Tensor)
     """Return the scores; all tensors are float32 or float64, and on the CPU."""
     lead, query, key, weight = _align(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
+    given = [*map(tensor_memory.get_strided_address, (query, key, weight)), tensor_memory.get_unchecked_address(result)]
     run = library.function(f"regard_additive_scores_{SUFFIX[query.dtype]}", *_SCORES_TAKE)
-    given = map(tensor_memory.get_strided_address, (query, key, weight))
-    made = tensor_memory.get_unchecked_address(result)
-    _raise_on_failure(run(*given, made, _pack_problem(query, key, weight)))
+    _raise_on_failure(run(*given, _pack_problem(query, key, weight)))
     return result
 
 

@@ -73,7 +73,7 @@ def get_failure() -> str:
 
 def describe_state() -> str:
     """Return "loaded", or why this process will not have the library; empty while it may."""
-    return "loaded" if _holder.library else get_failure()
+    return "loaded" if get_loaded() else get_failure()
 
 
 def load_library(*, build: bool = True) -> Library | None:

@@ -135,6 +135,12 @@ def get_strided_address(tensor: Tensor | None) -> int | None:
     return _check_storage(tensor, reach if tensor.numel() else 0)
 
 
+def get_any_address(tensor: Tensor | None) -> int | None:
+    """Return the address of a table, whose numbers lie one after another, or of a mask, which is walked by strides."""
+    is_mask = tensor is not None and tensor.dtype == torch.bool
+    return get_strided_address(tensor) if is_mask else get_address(tensor)
+
+
 def get_unchecked_address(tensor: Tensor | None) -> int | None:
     """Return the address of a tensor that we have just made, or of a part of one that was checked; None for none."""
     if tensor is None:
