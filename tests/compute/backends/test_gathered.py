@@ -33,7 +33,6 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make blocks of four queries, and take any mask for a sparse one."""
     for name, number in {"ROWS": 4, "SEGMENT_ROWS": 8, "SMALLEST_TABLE": 0, "MOST_READ": 1.0, "BUDGET": 2**11}.items():
         monkeypatch.setattr(gather, name, number)
-    monkeypatch.setattr("regard.compute.lowering.spans.ROWS", 4)
     monkeypatch.setattr("regard.compute.lowering.spans.choose_rows_per_block", lambda per_row, queries: 3)
     monkeypatch.setattr("regard.compute.planning._plans", {})
 
