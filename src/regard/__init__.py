@@ -64,7 +64,9 @@ else:
                 if name in _OTHERS or name in home.__all__:
                     globals()[name] = getattr(home, name)  # from now on found without this function
                     return globals()[name]
-        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+        if name.startswith("_"):
+            raise AttributeError(f"module 'regard' has no attribute {name!r}")
+        raise _load("layers.foreign_names").missing_name_error("regard", name, __getattr__("__all__"))
 
     def __dir__() -> list[str]:
         return [*__getattr__("__all__"), "__version__"]

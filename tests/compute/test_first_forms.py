@@ -1,6 +1,10 @@
 """Forms that people write first: lengths of queries, constants, groups of heads, masks that broadcast."""
 
+import re
+import subprocess
+import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -8,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import regard
+import regard.layers
 from regard import (
     ALiBi,
     Causal,
@@ -16,6 +21,7 @@ from regard import (
     Full,
     HardMonotonic,
     InputError,
+    KindError,
     Lengths,
     Mask,
     Monotonic,
@@ -27,7 +33,9 @@ from regard import (
     masked_softmax,
 )
 from regard.algebra.masks import Table
-from regard.layers import Attention, Rotary
+from regard.algebra.masks.base import as_mask
+from regard.layers import Attention, EncoderBlock, Rotary
+from regard.layers.foreign_names import COUNTERPARTS
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 QUERY, KEY, VALUE = (torch.randn(B, H, n, d, dtype=torch.float64) for n, d in ((L, D), (S, D), (S, E)))
@@ -205,3 +213,69 @@ def test_rotary_in_halves_is_that_of_llama_and_partial_and_scaled() -> None:
     partial = Rotary(8, rotated=4)(x)
     torch.testing.assert_close(partial, torch.cat([Rotary(4)(x[..., :4]), x[..., 4:]], -1))
     torch.testing.assert_close(Rotary(8, scaling=2.0)(x)[..., 2, :], Rotary(8)(x[..., 2:3, :], start=1)[..., 0, :])
+
+
+def test_lengths_may_be_a_list_or_an_array() -> None:
+    """In a process of its own: here the types of tests are checked, which ask for tensors."""
+    code = """
+import numpy, torch
+from regard import Lengths, masked_softmax
+for lengths in ([7, 2], (7, 2), numpy.array([7, 2])):
+    assert Lengths(lengths).table(1, 9).sum(-1).tolist() == [[7], [2]]
+    assert (masked_softmax(torch.zeros(2, 1, 9), lengths) > 0).sum(-1).tolist() == [[7], [2]]
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("tensor", "fix"),
+    [
+        (torch.tensor([7, 3]), "write Lengths(tensor) if it counts keys, "),
+        (torch.zeros(L, S), "write bias=Dense(tensor) if it is added to scores, "),
+        (torch.zeros(L, S).bool(), "write Mask.keep(tensor) if True means may attend, "),
+    ],
+)
+def test_a_tensor_for_a_mask_is_told_by_what_it_holds(tensor: Tensor, fix: str) -> None:
+    with pytest.raises(KindError) as caught:
+        as_mask(tensor)
+    assert f"; fix: {fix}" in str(caught.value)
+
+
+def test_heads_follow_the_size_as_in_torch() -> None:
+    x = torch.randn(B, L, 6)
+    assert Attention(6, 3).projections.heads == 3
+    assert EncoderBlock(6, 3)(x).shape == x.shape
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fix"),
+    [
+        (regard, "MultiheadAttention", "regard.layers.Attention(64, heads=8), or Attention.from_torch(module)"),
+        (regard.layers, "PositionalEncoding", "regard.layers.Sinusoidal(64), LearnedPositions(512, 64) or Rotary(64)"),
+        (regard.layers, "EncodrBlock", "regard.layers.EncoderBlock"),
+        (regard, "Lenghts", "regard.Lengths"),
+    ],
+)
+def test_names_of_other_libraries_and_misspelt_ones_say_what_to_write(module: Any, name: str, fix: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)
+    where = module.__name__
+    assert str(caught.value) == f"{where}.{name}: got no such name, expected one of dir({where}); fix: write {fix}"
+    assert not hasattr(module, "_private")
+
+
+def test_every_counterpart_of_a_foreign_name_can_be_written() -> None:
+    query = key = value = torch.randn(B, L, 64)  # noqa: F841
+    lengths, alpha = torch.tensor([1, 2]), 1.5  # noqa: F841
+    for text in COUNTERPARTS.values():
+        written = re.match(r"[\w.]+\([^()]*\)", text)
+        assert written is not None
+        assert eval(written[0])
+
+
+def test_a_handle_says_how_to_get_the_tensor() -> None:
+    weights = attend(QUERY, KEY, VALUE).weights
+    with pytest.raises(AttributeError) as caught:
+        weights.sum(-1)
+    assert str(caught.value) == "weights.sum: got a handle, expected a tensor; fix: write weights.dense().sum"
+    assert not hasattr(weights, "nothing")

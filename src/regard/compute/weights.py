@@ -122,6 +122,11 @@ class Weights(NotebookDisplay):
         self._check_fresh()
         return self._compute_rows(*rows)[rest]
 
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(Tensor, name) and not name.startswith("_"):
+            raise AttributeError(f"weights.{name}: got a handle, expected a tensor; fix: write weights.dense().{name}")
+        raise AttributeError(name)
+
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.dense())
 

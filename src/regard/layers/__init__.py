@@ -3,6 +3,7 @@
 from regard.layers.attention import Attention
 from regard.layers.bidirectional import AttentionFlow, CoAttention, Trilinear
 from regard.layers.blocks import DecoderBlock, DecoderBlockState, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
+from regard.layers.foreign_names import missing_name_error as _missing_name_error
 from regard.layers.frequencies import (
     DynamicNtkScaling,
     FrequencyScaling,
@@ -61,3 +62,9 @@ __all__ = [
     "rotation",
     "sinusoids",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("_"):
+        raise AttributeError(f"module 'regard.layers' has no attribute {name!r}")
+    raise _missing_name_error("regard.layers", name, __all__)

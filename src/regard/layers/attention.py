@@ -49,8 +49,8 @@ class Attention(nn.Module):
     def __init__(  # noqa: PLR0913  # the parts of the algebra, each with its default
         self,
         size: int | HeadProjections,
-        *,
         heads: int | None = None,
+        *,
         groups: int | None = None,
         source: int | None = None,
         score: Score | str | None = None,

@@ -139,8 +139,8 @@ class EncoderBlock(Block):
     def __init__(
         self,
         size: int,
-        *,
         heads: int | None = None,
+        *,
         attention: Attention | None = None,
         feed_forward: nn.Module | None = None,
         residual: ResidualKind = PreNorm,
@@ -194,8 +194,8 @@ class DecoderBlock(Block):
     def __init__(
         self,
         size: int,
-        *,
         heads: int | None = None,
+        *,
         attention: Attention | None = None,
         source: Attention | None = None,
         feed_forward: nn.Module | None = None,

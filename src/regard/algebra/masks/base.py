@@ -163,6 +163,10 @@ def as_mask(mask: object) -> Mask:
         return mask
     if isinstance(mask, Tensor):
         fix = "write Mask.keep(tensor) if True means may attend, Mask.drop(tensor) if True means padding"
+        if mask.is_floating_point():
+            fix = "write bias=Dense(tensor) if it is added to scores, mask=Mask.keep(tensor > 0) if 1 means may attend"
+        elif mask.dtype != torch.bool:
+            fix = "write Lengths(tensor) if it counts keys, Mask.keep(tensor.bool()) if 1 means may attend"
         raise wrong_kind("mask", describe(mask), "a Mask, whose polarity is in its type", fix)
     raise wrong_kind("mask", describe(mask), "a Mask", "write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)")
 

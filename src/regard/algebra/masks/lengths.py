@@ -1,8 +1,9 @@
 """Masks by a number of keys: for each sequence, for each query, or as a prefix."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from regard.algebra.entries import list_as, make_lengths
@@ -165,7 +166,7 @@ def find_max_count(counts: Tensor) -> int:
     return int(counts.max()) if counts.numel() else 0
 
 
-def as_counts(name: str, counts: Tensor) -> Tensor:
+def as_counts(name: str, counts: Tensor | Sequence[int]) -> Tensor:
     """Return numbers of keys as int64; raise if they are not whole numbers or are negative."""
     counts = as_integers(name, counts)
     known = counts.numel() and tensor_memory.is_readable(counts)
@@ -174,8 +175,10 @@ def as_counts(name: str, counts: Tensor) -> Tensor:
     return counts
 
 
-def as_integers(name: str, names: Tensor) -> Tensor:
-    """Return whole numbers as int64; raise for anything else."""
+def as_integers(name: str, names: Tensor | Sequence[int]) -> Tensor:
+    """Return whole numbers as int64, also those of a list or an array; raise for anything else."""
+    if isinstance(names, list | tuple | np.ndarray):
+        names = torch.as_tensor(names)
     if not isinstance(names, Tensor) or names.dtype == torch.bool or names.is_floating_point() or names.is_complex():
         raise wrong_kind(name, describe(names), "an integer tensor", "write torch.tensor([...])")
     return names if names.dtype == torch.int64 else names.long()

@@ -7,7 +7,7 @@ from regard.algebra.scores.base import DotForm, DotScore
 from regard.algebra.shapes import Keys, Queries, Scores
 
 
-@list_as("dot", aliases="inner-product luong-dot 点积 内积")
+@list_as("dot", aliases="dot-product inner-product luong-dot 点积 内积")
 class Dot(DotScore):
     r"""The inner product of query and key.
 
