@@ -1,4 +1,4 @@
-"""Every figure function on five inputs: Latin, Chinese, long (60 tokens), tiny (1 × 1) and many heads (16).
+"""Every figure function on Latin, Chinese, long (60 tokens), tiny (1 × 1) and many-headed (16) input.
 
 `python -m tests.inspect.draw.gallery` draws the reference pictures again, after a change that is meant to be seen.
 """
@@ -54,11 +54,16 @@ class Sample(NamedTuple):
 
 
 SAMPLES = {
-    "latin": Sample(ENGLISH[:5], ENGLISH, 2, "numbers-bahdanau · decoder.attention · head 2"),
-    "chinese": Sample(CHINESE[:6], CHINESE, 2, "机器翻译 · 第 2 层 · 头 2", "zh"),
+    "latin": Sample(ENGLISH[:5], ENGLISH, 2, "numbers-bahdanau · decoder.attention · head 1"),
+    "chinese": Sample(CHINESE[:6], CHINESE, 2, "机器翻译 · 第 1 层 · 头 1", "zh"),
     "long": Sample((ENGLISH * 7)[:60], (ENGLISH * 7)[:60], 2, "sixty tokens"),
     "tiny": Sample(["a"], ["b"], 1, "a title that is wider than the only cell"),
-    "heads": Sample(ENGLISH[:4], ENGLISH[4:], 16, "encoder.layers.11.self_attention · head 16"),
+    "heads": Sample(ENGLISH[:4], ENGLISH[4:], 16, "encoder.layers.11.self_attention · head 15"),
+}
+
+ODD_SAMPLES = {  # for figures with tokens beside their weights
+    "row": Sample(["?"], [f"{ENGLISH[n % 3]}-of-a-very-long-name-{n}" for n in range(40)], 2, "forty keys · head 0"),
+    "scripts": Sample(["👋🙂", "नमस्ते", "مرحبا"], ["दुनिया", "👋", "بالعالم", "café", "我"], 2, "café · مرحبا"),
 }
 
 
@@ -168,6 +173,10 @@ FIGURES: dict[str, Callable[[Sample], Figure]] = {
     "curves": draw_trainings,
 }
 
+ODD_FIGURES = ("alignment", "arcs", "overlay", "forecast", "curves")
+CASES = [(name, kind, sample) for name in FIGURES for kind, sample in SAMPLES.items()]
+CASES += [(name, kind, sample) for name in ODD_FIGURES for kind, sample in ODD_SAMPLES.items()]
+
 
 def rasterize(figure: Figure) -> Image.Image:
     """Return a figure as a small picture."""
@@ -196,8 +205,8 @@ if __name__ == "__main__":
     hide_system_fonts()
     REFERENCES.mkdir(exist_ok=True)
     wanted = sys.argv[1:] or list(FIGURES)
-    for name in wanted:
-        for kind, sample in SAMPLES.items():
+    for name, kind, sample in CASES:
+        if name in wanted:
             picture = rasterize(FIGURES[name](sample)).quantize(64, method=Image.Quantize.MEDIANCUT)
             picture.save(REFERENCES / f"{name}-{kind}.png", optimize=True)
     print(f"{sum(path.stat().st_size for path in REFERENCES.iterdir()):,} bytes")

@@ -75,9 +75,9 @@ def test_without_any_font_tokens_are_numbered_and_explained(without_system: None
     assert unwritten(figure) == set()
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["[1]", "[2]", "[3]"]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["[4]", "a", "b"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["[1]", "a", "b"]  # one token, one number
     legend = figure.get_supxlabel().replace("\n", " ")
-    assert legend.startswith("[1] U+6211, [2] U+559CU+6B22, ")
+    assert legend.startswith("[1] U+6211, [2] U+559C+6B22, [3] U+6CE8+610F+529B numbers stand ")
     assert "install fonts-noto-cjk" in legend
 
 

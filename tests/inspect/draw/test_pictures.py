@@ -59,9 +59,18 @@ def test_a_single_sharp_weight_survives_pooling() -> None:
     assert (left, right, bottom, top) == (-0.5, 2999.5, 2499.5, -0.5)
 
 
-def test_long_tokens_are_shortened_and_arabic_stays_whole() -> None:
-    figure = draw_alignment(table(1, 2), ["x" * 50, "السلام"], ["q"])
-    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["x" * 19 + "…", "السلام"]
+def test_long_tokens_are_cut_where_they_differ_least_and_arabic_stays_whole() -> None:
+    figure = draw_alignment(table(1, 3), ["x" * 50 + "1", "x" * 50 + "2", "السلام"], ["q"])
+    cut = "x" * 10 + "…" + "x" * 8
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == [f"{cut}1", f"{cut}2", "السلام"]
+
+
+def test_positions_and_heads_count_from_zero_as_in_python() -> None:
+    axes = draw_alignment(table(2, 3)).axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "1", "2"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["0", "1"]
+    grid = draw_head_grid(np.stack([table(2, 3)] * 3))
+    assert [text.get_text() for text in grid.texts if text.get_text().isdigit()] == ["0", "1", "2"]
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:

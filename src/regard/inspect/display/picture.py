@@ -9,11 +9,11 @@ from jaxtyping import Float32, UInt8
 
 from regard.inspect.draw.colors import build_palette
 from regard.inspect.draw.compression import encode_png, unpack
-from regard.inspect.draw.labels import make_visible, shorten
+from regard.inspect.draw.labels import cut_middle, make_visible, shorten_together
 
 MAP = 420  # pixels of the map, at most
 CELL = 26  # pixels of one of its cells, at most
-LETTERS = 14  # signs of a token
+LETTERS = 14  # cells of a token
 TOKENS = 48  # positions whose tokens are written
 THUMBNAIL, GAP = 22, 4  # pixels of a small picture and between two of them
 MOST_SITES, MOST_HEADS = 16, 16  # that are shown small
@@ -34,7 +34,7 @@ def draw_picture(contents: dict[str, Any]) -> str:
         grid = draw_grid([read_table(contents, site) for site in sites[:MOST_SITES]])
         parts.append(embed_pixels(grid, width + 16, 24, grid.shape[1], grid.shape[0]))
         width, height = width + 16 + grid.shape[1], max(height, 24 + grid.shape[0])
-    text = f"<text x='4' y='15' font-weight='600'>{html.escape(shorten(title, 60))}</text>"
+    text = f"<text x='4' y='15' font-weight='600'>{html.escape(cut_middle(title, 60))}</text>"
     size = f"width='{width + 8}' height='{height + 8}'"
     frame = f"<svg xmlns='http://www.w3.org/2000/svg' {size} {FONT}><rect width='100%' height='100%' fill='#fff'/>"
     return f"{frame}{text}{''.join(parts)}</svg>"
@@ -57,7 +57,7 @@ def label_axis(contents: dict[str, Any], site: dict[str, Any], axis: str) -> lis
     if size > TOKENS:
         return []
     labels = [str(number) for number in range(size)] if site[axis] is None else contents["labels"][site[axis]]
-    return [html.escape(make_visible(shorten(label, LETTERS))) for label in labels]
+    return [html.escape(label) for label in shorten_together(list(map(make_visible, labels)), LETTERS)]
 
 
 def draw_map(

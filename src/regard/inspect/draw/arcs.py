@@ -94,8 +94,9 @@ def make_key(scale: ColorScale, name: str) -> list[Line2D]:
 
 def write_tokens(axes: Axes, left: Axis, right: Axis, letters: FontSet) -> list[str]:
     """Write the tokens on both sides, and what they are; return the legend of those that had to be numbered."""
-    down = letters.make_ticks(left.texts, longest=LONGEST_ROW)
-    across = letters.make_ticks(right.texts, 1 + len(down.legend), longest=LONGEST_ROW)
+    numbers: dict[str, int] = {}
+    down = letters.make_ticks(left.texts, LONGEST_ROW, numbers)
+    across = letters.make_ticks(right.texts, LONGEST_ROW, numbers)
     for x, side, ticks, name in ((-0.03, "right", down.ticks, left.name), (1.03, "left", across.ticks, right.name)):
         for row, tick in enumerate(ticks):
             axes.text(x, row, tick, ha=side, va="center", fontsize=TEXT, **letters.style)

@@ -19,7 +19,7 @@ from regard.inspect.draw.sheet import GAP, TEXT
 MOST = 1000  # cells of an axis: of more, the largest of several is drawn
 TICKS = 220  # labels of an axis
 FEW = 24  # labels of an axis that has only numbers
-LONGEST_ROW = 48  # signs of a label beside a row, which has more room than one above a column
+LONGEST_ROW = 48  # cells of a label beside a row, which has more room than one above a column
 Table = Float[np.ndarray, "row column"]
 
 
@@ -40,7 +40,7 @@ class Axis(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """The labels as they are written."""
-        return list(map(str, range(1, self.size + 1))) if self.tokens is None else list(self.tokens)
+        return list(map(str, range(self.size))) if self.tokens is None else list(self.tokens)
 
     @property
     def has_only_numbers(self) -> bool:
@@ -104,8 +104,9 @@ def label(axes: Axes, rows: Axis, columns: Axis, letters: FontSet, points: float
     """Write tokens beside the rows and above the columns; return the legend of those that had to be numbered."""
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    across = letters.make_ticks(columns.texts, longest=LONGEST)
-    down = letters.make_ticks(rows.texts, 1 + len(across.legend), longest=LONGEST_ROW)
+    numbers: dict[str, int] = {}
+    across = letters.make_ticks(columns.texts, LONGEST, numbers)
+    down = letters.make_ticks(rows.texts, LONGEST_ROW, numbers)
     label_columns(axes, [across.ticks[tick] for tick in columns.choose_ticks()], columns, letters, points)
     shown = rows.choose_ticks()
     axes.set_yticks(shown, [down.ticks[tick] for tick in shown], fontsize=points, **letters.style)

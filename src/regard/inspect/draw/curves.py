@@ -12,14 +12,14 @@ from matplotlib.ticker import MaxNLocator
 from regard.errors import wrong
 from regard.inspect.draw.color_scale import LINES
 from regard.inspect.draw.fonts import choose_fonts
-from regard.inspect.draw.labels import shorten
+from regard.inspect.draw.labels import shorten_together
 from regard.inspect.draw.sheet import GAP, SMALL, Sheet, format_number
 from regard.inspect.draw.words import Language, localize
 
 COLUMNS = 2  # plots in a row
 WIDE, HIGH = 2.6, 1.6  # inches of a plot
 MOST = 2000  # points of a curve: more cannot be told apart
-LONGEST = 40  # signs of a run's name
+LONGEST = 40  # cells of a run's name
 EARLY = 0.1  # of a curve: what is far off at the beginning may leave the plot
 
 
@@ -48,7 +48,8 @@ def draw_curves(runs: Mapping[str, RunCurves], title: str = "", *, language: Lan
             sheet.name_axes(panel, localize("step", language), "", localize(quantity, language))
         top = sheet.measure().y0 - 3 * GAP
     parts = {part for curves in runs.values() for lines in curves.values() for part in lines}
-    key = [Line2D([], [], color=color, label=shorten(run, LONGEST)) for run, color in colors.items()]
+    names = shorten_together(list(colors), LONGEST)
+    key = [Line2D([], [], color=color, label=name) for name, color in zip(names, colors.values(), strict=True)]
     key += [
         make_mark(part, "#444444", localize(part, language)) for part in ("training", "validation") if part in parts
     ]
@@ -70,6 +71,9 @@ def draw_quantity(axes: Axes, runs: Mapping[str, Mapping[str, Curve]], colors: M
         for part, curve in lines.items():
             steps, values = thin_out(curve)
             line = make_mark(part, colors[run])
+            if len(steps) == 1:
+                line.set_marker("o")  # a line of one point cannot be seen
+                line.set_markersize(3)
             line.set_data(steps, values)
             axes.add_line(line)
             finite = values[np.isfinite(values)]
@@ -82,7 +86,7 @@ def draw_quantity(axes: Axes, runs: Mapping[str, Mapping[str, Curve]], colors: M
         room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
         axes.set_ylim(low - room, high + room)
     axes.locator_params(nbins=5)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter(format_number)
     axes.yaxis.set_major_formatter(format_number)
     axes.tick_params(labelsize=SMALL)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import category, name
@@ -12,7 +12,7 @@ from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, f
 from matplotlib.ft2font import FT2Font
 
 from regard.errors import wrong
-from regard.inspect.draw.labels import LONGEST, make_visible, shorten
+from regard.inspect.draw.labels import LONGEST, make_visible, shorten_together
 from regard.inspect.draw.words import CHINESE, Language, localize
 
 DEFAULT_FAMILY = "DejaVu Sans"
@@ -44,34 +44,46 @@ class FontSet(NamedTuple):
         """Properties of a text in these fonts; a dollar sign in it does not begin a formula."""
         return {"fontfamily": list(self.families), "parse_math": False}
 
-    def make_ticks(self, tokens: Sequence[str], first: int = 1, longest: int = LONGEST) -> TickLabels:
+    def make_ticks(
+        self, tokens: Sequence[str], longest: int = LONGEST, numbers: dict[str, int] | None = None
+    ) -> TickLabels:
         """Return tokens as ticks. One that no font can write is a number in brackets, which the legend explains.
+
+        `numbers` has those of other axes, which are used again and not explained twice; new ones are added to it.
 
         >>> FontSet((DEFAULT_FAMILY,), frozenset("年")).make_ticks(["2026年", "a ", "2026年"])
         TickLabels(ticks=['[1]', 'a␣', '[1]'], legend=['[1] 2026U+5E74'])
         """
-        numbers: dict[str, int] = {}
-        ticks = []
-        for token in tokens:
-            text = make_visible(token)
+        numbers = {} if numbers is None else numbers
+        explained, texts = len(numbers), list(map(make_visible, tokens))
+        for text in texts:
             if self.missing & set(text):
-                ticks.append(f"[{numbers.setdefault(text, first + len(numbers))}]")
-            else:
-                ticks.append(shorten(text, longest))
-        return TickLabels(ticks, [f"[{number}] {self.describe(text)}" for text, number in numbers.items()])
+                numbers.setdefault(text, 1 + len(numbers))
+        ticks = [f"[{numbers[text]}]" if text in numbers else text for text in texts]
+        legend = [f"[{number}] {self.describe(text)}" for text, number in numbers.items()]
+        return TickLabels(shorten_together(ticks, longest), legend[explained:])
 
     def spell_missing(self, text: str) -> str:
-        """Return the text with missing characters spelled by their numbers instead of empty boxes."""
-        return "".join(f"U+{ord(sign):04X}" if sign in self.missing else sign for sign in text)
+        """Return the text with missing characters spelled by their numbers instead of empty boxes.
+
+        >>> FontSet((DEFAULT_FAMILY,), frozenset("年月")).spell_missing("a年月b年")
+        'aU+5E74+6708bU+5E74'
+        """
+        runs = groupby(text, lambda sign: sign in self.missing)
+        return "".join(
+            "U" + "".join(f"+{ord(sign):04X}" for sign in signs) if missing else "".join(signs)
+            for missing, signs in runs
+        )
 
     def describe(self, text: str) -> str:
-        """Return what a text is, if it cannot be written: the name of a symbol, or its characters by their numbers.
+        """Return what a text is, if it cannot be written: the names of symbols, or its characters by their numbers.
 
         >>> FontSet((DEFAULT_FAMILY,), frozenset("🙂")).describe("🙂")
         'slightly smiling face'
         """
-        is_symbol = len(text) == 1 and category(text) == "So"
-        return name(text, "").lower() if is_symbol else self.spell_missing(text)
+        if all(category(sign) == "So" for sign in text):
+            return " + ".join(name(sign, "").lower() for sign in text)
+        return self.spell_missing(text)
 
     def explain(self, legend: Sequence[str], language: Language = "en") -> list[str]:
         """Return the notes on ticks that are numbers: what they stand for, and which fonts to install."""

@@ -46,7 +46,7 @@ def draw_glimpses(
                 panel.set_title(f"{gates[step, head]:.2f}", fontsize=SMALL, pad=2)
     for head in range(heads):
         height = 0.03 if gates is None else HEADING
-        sheet.write(str(head + 1), (head + 1) * across + side / 2, height, ha="center", va="bottom")
+        sheet.write(str(head), (head + 1) * across + side / 2, height, ha="center", va="bottom")
     middle = across + (heads * across - BETWEEN) / 2
     sheet.write(localize("head", language), middle, height + NUMBER, ha="center", va="bottom")
     add_light_scale(sheet, language)

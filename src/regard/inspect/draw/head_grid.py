@@ -59,7 +59,7 @@ def draw_heads(sheet: Sheet, tables: Mapping[str, Sequence[Table]], scale: Color
                 text, style = sheet.letters.spell_missing(break_name(name)), sheet.letters.style
                 panel.set_ylabel(text, rotation=0, ha="right", va="center", fontsize=SMALL, **style)
     for head in range(max(map(len, tables.values()))):
-        sheet.write(str(head + 1), head * step + (step - BETWEEN) / 2, 0.03, ha="center", va="bottom")
+        sheet.write(str(head), head * step + (step - BETWEEN) / 2, 0.03, ha="center", va="bottom")
     return panels
 
 

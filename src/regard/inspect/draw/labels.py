@@ -1,9 +1,10 @@
-"""Tokens as labels: control characters made visible, long ones shortened."""
+"""Tokens as labels: control characters made visible, long ones cut."""
 
+from collections.abc import Sequence
 from unicodedata import category, combining, east_asian_width
 
 BLANKS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
-LONGEST = 20  # signs of a label
+LONGEST = 20  # cells of a label: Chinese characters take two
 
 
 def make_visible(token: str) -> str:
@@ -37,18 +38,43 @@ def _is_printable(sign: str) -> bool:
     return sign.isprintable() or category(sign) == "Co"
 
 
-def shorten(text: str, most: int = LONGEST) -> str:
-    """Return at most `most` signs, the last of them an ellipsis if the text is longer; accents stay with their letter.
+def shorten_together(labels: Sequence[str], most: int) -> list[str]:
+    """Return labels of at most `most` cells, cut in the middle, or wherever they then differ most from each other.
 
-    >>> shorten("abcdef", 4), shorten("abc", 4)
-    ('abc…', 'abc')
+    >>> shorten_together(["encoder.layer.1", "encoder.layer.2"], 8)
+    ['enco…r.1', 'enco…r.2']
+    >>> shorten_together(["1st of a long row", "2nd of a long row"], 8)
+    ['1st …row', '2nd …row']
     """
-    if len(text) <= most:
-        return text
-    end = most - 1
-    while end > 1 and combining(text[end]):
-        end -= 1
-    return text[:end] + "…"
+    if all(measure_cells(label) <= most for label in labels):
+        return list(labels)
+    heads = sorted(range(most), key=lambda head: abs(head - most // 2))
+    return max(([cut_middle(label, most, head) for label in labels] for head in heads), key=lambda cut: len(set(cut)))
+
+
+def cut_middle(label: str, most: int, head: int | None = None) -> str:
+    """Return a label of at most `most` cells, `head` of them (half, by default) before the ellipsis.
+
+    Accents stay with their letters.
+
+    >>> cut_middle("abcdef", 4), cut_middle("abc", 4)
+    ('ab…f', 'abc')
+    """
+    head = most // 2 if head is None else head
+    if measure_cells(label) <= most:
+        return label
+    begin, end = "", ""
+    for sign in label:
+        if measure_cells(begin + sign) > head:
+            break
+        begin += sign
+    for sign in reversed(label):
+        if measure_cells(sign + end) > most - 1 - measure_cells(begin):
+            break
+        end = sign + end
+    while end and combining(end[0]):
+        end = end[1:]
+    return f"{begin}…{end}"
 
 
 def measure_cells(text: str) -> int:

@@ -12,12 +12,12 @@ from regard.errors import wrong
 from regard.inspect.draw.arrays import Numbers, to_array
 from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.fonts import choose_fonts
-from regard.inspect.draw.labels import make_visible, shorten
 from regard.inspect.draw.sheet import TEXT, Sheet
 from regard.inspect.draw.words import Language, localize
 
 ACROSS = 5  # pictures in a line
 SIDE, BETWEEN, HEADING = 1.35, 0.1, 0.24  # inches
+LONGEST = 14  # cells of a word above its picture
 SHADOW = 0.25  # brightness of regions without weight
 
 
@@ -50,11 +50,11 @@ def draw_overlay(
         line, column = divmod(place, ACROSS)
         panel = sheet.add_panel(column * (SIDE + BETWEEN), -line * (high + HEADING), SIDE, high)
         show_image(panel, picture)
-    for panel, word, row in zip(sheet.figure.axes[1:], words, weights, strict=True):
-        heading = f"{shorten(letters.spell_missing(make_visible(word)), 14)}  {row.max():.2f}"
-        panel.set_title(heading, fontsize=TEXT, pad=3, **letters.style)
+    headings = letters.make_ticks(words, longest=LONGEST)
+    for panel, word, row in zip(sheet.figure.axes[1:], headings.ticks, weights, strict=True):
+        panel.set_title(f"{word}  {row.max():.2f}", fontsize=TEXT, pad=3, **letters.style)
     add_light_scale(sheet, language)
-    return sheet.finish(title)
+    return sheet.finish(title, letters.explain(headings.legend, language))
 
 
 def show_image(panel: Axes, image: np.ndarray) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from regard.errors import wrong
 from regard.inspect.draw.arrays import Numbers
@@ -46,6 +47,8 @@ def draw_map(sheet: Sheet, panel: Axes, table: Table, name: str) -> None:
     """Draw a table and its scale, on which zero is in the middle."""
     scale = ColorScale("difference").fit(table)
     sheet.add_color_scale(paint(panel, table, scale), scale, name, panel)
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
 
 
 def draw_dimensions(axes: Axes, values: Table) -> None:
@@ -58,6 +61,7 @@ def draw_dimensions(axes: Axes, values: Table) -> None:
         axes.plot(0.9 * (column - values.min()) / height - 0.45 - row, color=color, linewidth=1.2)
     axes.set_yticks([-row for row in range(len(dimensions))], list(map(str, dimensions)))
     axes.set(ylim=(0.5 - len(dimensions), 0.5), xlim=(0, max(1, len(values) - 1)))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
 
 
 def compute_cosines(values: Table) -> Float[np.ndarray, "row row"]:

@@ -68,17 +68,17 @@ def draw_maps(sheet: Sheet, tables: Mapping[str, np.ndarray], scale: ColorScale,
         rows = "" if panels else localize("new points", language)
         paint(panel, table, scale)
         sheet.name_axes(panel, localize("training points, sorted", language), rows, localize(name, language))
-        panel.set_xticks(choose_ends(table.shape[1]), list(map(str, choose_ends(table.shape[1], 1))))
-        panel.set_yticks(*([], []) if panels else (choose_ends(len(table)), list(map(str, choose_ends(len(table), 1)))))
+        panel.set_xticks(choose_ends(table.shape[1]))
+        panel.set_yticks([] if panels else choose_ends(len(table)))
         sheet.move_right(panel)
         panels.append(panel)
     return panels
 
 
-def choose_ends(size: int, first: int = 0) -> list[int]:
+def choose_ends(size: int) -> list[int]:
     """Return the first and the last position.
 
-    >>> choose_ends(5), choose_ends(5, 1), choose_ends(1)
-    ([0, 4], [1, 5], [0])
+    >>> choose_ends(5), choose_ends(1)
+    ([0, 4], [0])
     """
-    return sorted({first, first + size - 1})
+    return sorted({0, size - 1})

@@ -88,7 +88,7 @@ class Sheet:
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.0, "borderpad": 0.0}
         key = axes.legend(handles=handles, prop=font, ncols=columns, frameon=False, **place)
         for text in key.get_texts():
-            text.set(parse_math=False)
+            text.set(text=self.letters.spell_missing(text.get_text()), parse_math=False)
 
     def finish(self, title: str = "", notes: Sequence[str] = ()) -> Figure:
         """Write the title above and the notes below, cut the paper around all of it, and return the figure."""

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from unicodedata import combining
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from regard.inspect.draw.arrays import Numbers, to_array
-from regard.inspect.draw.labels import make_visible
+from regard.inspect.draw.labels import make_visible, shorten_together
 
 SHADES = " ░▒▓█"
 TALLEST = 12  # signs of a column's label
@@ -60,36 +59,6 @@ def render_block(
             line.append(choose_shade(weight) * WIDE, style=choose_color(weight))
         line.rstrip()
         yield line
-
-
-def shorten_together(labels: Sequence[str], most: int) -> list[str]:
-    """Return labels of at most `most` cells, cut in the middle, or wherever they then differ most from each other.
-
-    >>> shorten_together(["encoder.layer.1", "encoder.layer.2"], 8)
-    ['enco…r.1', 'enco…r.2']
-    >>> shorten_together(["1st of a long row", "2nd of a long row"], 8)
-    ['1st …row', '2nd …row']
-    """
-    heads = sorted(range(most), key=lambda head: abs(head - most // 2))
-    return max(([cut_middle(label, most, head) for label in labels] for head in heads), key=lambda cut: len(set(cut)))
-
-
-def cut_middle(label: str, most: int, head: int) -> str:
-    """Return a label of at most `most` cells about `head` of them before the ellipsis; accents stay with letters."""
-    if cell_len(label) <= most:
-        return label
-    begin, end = "", ""
-    for sign in label:
-        if cell_len(begin + sign) > head:
-            break
-        begin += sign
-    for sign in reversed(label):
-        if cell_len(sign + end) > most - 1 - cell_len(begin):
-            break
-        end = sign + end
-    while end and combining(end[0]):
-        end = end[1:]
-    return f"{begin}…{end}"
 
 
 def choose_shade(weight: float) -> str:

@@ -84,7 +84,7 @@ def describe_attention(translator: Translator, language: Language = "en") -> str
     blocks = getattr(translator.model.decoder, "blocks", None)
     if blocks is None:
         return localize("decoder attention", language)
-    layer = localize("cross-attention of layer {}", language).format(len(blocks))
+    layer = localize("cross-attention of layer {}", language).format(len(blocks) - 1)
     return join_title(layer, localize("mean of heads", language))
 
 
