@@ -30,15 +30,16 @@ def read_memory(name: str) -> int:
 def main(count: int, seed: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         hostile = HostileCases(Path(folder))
+        hostile.check_parts()
         for number in range(200):  # imports and compilation take memory too, once
-            run_case(hostile, number % 5, Random(number))
+            run_case(hostile, number % len(hostile.kinds), Random(number))
         before = read_memory("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # VmHWM counts from now on
         resource.setrlimit(resource.RLIMIT_AS, (read_memory("VmSize") + ROOM, resource.RLIM_INFINITY))
         failures, slowest, start = Counter[str](), (0.0, ""), time.perf_counter()
         for number in range(count):
             begun = time.perf_counter()
-            kind, problem = run_case(hostile, number % 5, Random(seed * 10**9 + number))
+            kind, problem = run_case(hostile, number % len(hostile.kinds), Random(seed * 10**9 + number))
             slowest = max(slowest, (time.perf_counter() - begun, f"{kind} {number}"))
             if problem and sum(failures.values()) < 20:
                 print(f"{kind} {number}: {problem}", flush=True)
