@@ -58,14 +58,13 @@ else:
     def __getattr__(name: str) -> object:
         if name == "__all__":
             return sorted([*_OTHERS, *(public for family in _FAMILIES for public in _load(family).__all__)])
-        if not name.startswith("_") and not find_spec(f"regard.{name}"):
-            homes = [_OTHERS[name]] if name in _OTHERS else _FAMILIES
-            for home in map(_load, homes):
-                if name in _OTHERS or name in home.__all__:
-                    globals()[name] = getattr(home, name)  # from now on found without this function
-                    return globals()[name]
-        if name.startswith("_"):
+        if name.startswith("_") or find_spec(f"regard.{name}"):
             raise AttributeError(f"module 'regard' has no attribute {name!r}")
+        homes = [_OTHERS[name]] if name in _OTHERS else _FAMILIES
+        for home in map(_load, homes):
+            if name in _OTHERS or name in home.__all__:
+                globals()[name] = getattr(home, name)  # from now on found without this function
+                return globals()[name]
         raise _load("layers.foreign_names").missing_name_error("regard", name, __getattr__("__all__"))
 
     def __dir__() -> list[str]:
