@@ -1,10 +1,12 @@
-"""Take the pictures of the page and of a notebook.
+"""Take the pictures of the page, of a notebook and of a report.
 
     python docs/screens.py RUN RUN CAPTIONER
     python docs/screens.py notebook RUN TEXT
+    python docs/screens.py report RUN TEXT
 
 Of the page, the first two runs are translators of the same text, the third is one of `regard train captioning` with its
 own scenes. Of the notebook, a translator is asked about a text in a cell, which is run, converted and opened.
+Of the report, a translator is asked by `regard show --html`.
 Needs a Chromium on the machine (REGARD_CHROMIUM holds its path if it has another name), playwright and pillow.
 """
 
@@ -99,17 +101,35 @@ def take_notebook(run: Path, text: str) -> None:
     reduce_colors(FOLDER / "notebook.png")
 
 
+def take_report(run: Path, text: str) -> None:
+    """Write a report of a translation, and take a picture of it."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
+        file = Path(name) / "report.html"
+        subprocess.run([sys.executable, "-m", "regard", "show", str(run), text, "--html", str(file)], check=True)
+        browser = driver.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+        page = browser.new_context(viewport=DESKTOP, device_scale_factor=1, locale="en-US").new_page()
+        page.goto(file.as_uri())
+        page.wait_for_selector("#report[data-ready=yes]", timeout=60_000)
+        page.wait_for_timeout(500)
+        page.screenshot(path=FOLDER / "report.png")
+        browser.close()
+    reduce_colors(FOLDER / "report.png")
+
+
 def find_chromium() -> str | None:
     """Return the browser of this machine."""
     return os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
 def main() -> None:
-    """Serve the runs and take all pictures; or that of a notebook."""
+    """Serve the runs and take all pictures; or that of a notebook or a report alone."""
     from playwright.sync_api import sync_playwright
 
-    if sys.argv[1] == "notebook":
-        take_notebook(Path(sys.argv[2]), sys.argv[3])
+    alone = {"notebook": take_notebook, "report": take_report}
+    if sys.argv[1] in alone:
+        alone[sys.argv[1]](Path(sys.argv[2]), sys.argv[3])
         return
     runs = [Path(argument).resolve() for argument in sys.argv[1:4]]
     command = [sys.executable, "-m", "regard", "serve", *map(str, runs), "--port", "0"]

@@ -44,4 +44,4 @@ def test_a_recording_is_titled_by_file_site_and_head_or_shows_all_heads(tmp_path
     assert ">seen · encoder.0 · head 1</text>" in one.read_text()
     call_command("show", [str(tmp_path / "seen.safetensors"), "--all-heads", "--output", str(every), "--title", "all"])
     text = every.read_text()
-    assert all(f">{part}</text>" in text for part in ("all", "encoder.0", "encoder.1", "head", "1", "2"))
+    assert all(f">{part}</text>" in text for part in ("all", "encoder.0", "encoder.1", "head", "0", "1"))

@@ -93,4 +93,4 @@ def test_a_long_recording_fits_the_terminal_by_its_largest(regard: Callable[...,
     legend, *table = done.output.splitlines()
     assert legend == "long; █ is 1, the largest weight is 1"
     assert "".join(table).count("█") == 2  # one cell, two signs wide
-    assert any(line.split()[:2] == ["695–700", "██"] for line in table)
+    assert any(line.split()[:2] == ["694–699", "██"] for line in table)
