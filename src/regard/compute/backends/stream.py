@@ -75,11 +75,13 @@ def _run_block(
 
 
 def _is_order_enough(call: AttentionCall) -> bool:
-    """Return whether the output depends on the order of the scores alone: a softmax keeps it."""
+    """Return whether the output depends on the order of the scores alone: softmax keeps it, and gives no row zeros."""
     parts = call.parts
-    if not parts.aggregate.takes_largest or call.dropout or torch.is_grad_enabled() or tensor_memory.is_traced():
+    if not parts.aggregate.takes_largest or call.dropout or parts.normalizer.form != "softmax":
         return False
-    return parts.normalizer.form in ("softmax", "softmax-plus-one")
+    if torch.is_grad_enabled() or tensor_memory.is_forward_mode():
+        return False
+    return tensor_memory.is_readable(call.query, call.key, call.value)
 
 
 def pick_largest(parts: Parts, scores: Tensor, value: Tensor, pairs: Pairs) -> Tensor | None:
