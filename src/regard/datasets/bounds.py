@@ -38,6 +38,10 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     "idx file": {
         "bytes": Bound(2**30, "bytes of a file of pictures or classes, unpacked"),
     },
+    "array": {
+        "bytes": Bound(2**30, "bytes of a .npy file of numbers"),
+        "vectors": Bound(2**33, "bytes of a file of word vectors, and of all arrays in it, unpacked"),
+    },
     "text": {
         "bytes": Bound(2**30, "bytes of a text file, unpacked"),
         "line": Bound(2**20, "bytes of a line of standard input"),

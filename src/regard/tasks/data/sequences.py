@@ -10,6 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.datasets.bounds import check_file, get_bound
 from regard.datasets.text import shorten
 from regard.errors import wrong
 from regard.tasks.data.columns import ColumnChoice, describe_columns, fill_missing, parse_column
@@ -164,6 +165,8 @@ def read_series(path: Path, choice: ColumnChoice | None = None) -> Series:
 def read_npy(path: Path) -> Array:
     """Read an array of numbers in numpy's format; pickled code is refused."""
     check_plain_file(path)
+    if path.is_file():
+        check_file("data", path, get_bound("array", "bytes"), path.name)
     try:
         # Mapped, not read: a head of some bytes may promise any number of them.
         with warnings.catch_warnings():

@@ -9,9 +9,12 @@ import numpy
 import torch
 
 from regard.algebra.shapes import Float, Tensor
+from regard.datasets.bounds import check_file, get_bound
 from regard.datasets.text import shorten
 from regard.errors import wrong
-from regard.tasks.data.text_files import check_plain_file, locate_data
+from regard.tasks.data.text_files import locate_data
+
+VECTORS = get_bound("array", "vectors")
 
 
 class WordVectors(NamedTuple):
@@ -27,11 +30,11 @@ def read_vectors(path: Path) -> WordVectors:
     A folder may be given instead, if it has one such file.
     """
     file = find_only_file(locate_data(path))
-    check_plain_file(file, "vectors")
+    check_file("vectors", file, VECTORS)
     try:
         found = list(read_arrays(file) if file.suffix == ".npz" else read_text(file))
         return WordVectors([word for word, _ in found], torch.from_numpy(numpy.stack([row for _, row in found])))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, ValueError, KeyError, AttributeError, MemoryError, zipfile.BadZipFile, EOFError) as error:
         fix = "use a file of GloVe, such as glove.6B.100d.txt"
         raise wrong("vectors", f"{file.name} ({shorten(error)})", "a word and its numbers in each line", fix) from None
 
@@ -48,6 +51,9 @@ def find_only_file(place: Path) -> Path:
 def read_arrays(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
     # Nothing that is pickled: it could run code.
     with numpy.load(file, allow_pickle=False) as arrays:
+        unpacked = sum(member.file_size for member in arrays.zip.infolist())
+        if unpacked > VECTORS:
+            raise ValueError(f"{unpacked:,} bytes unpacked, at most {VECTORS:,} are read")
         words = arrays["words"].item().decode("utf-8").split("\n")
         yield from zip(words, arrays["vectors"].astype(numpy.float32), strict=True)
 
