@@ -70,7 +70,7 @@ def compare_layers(parameters: int, lengths: tuple[int, ...], as_json: bool, opt
     if options.output is not None:
         expected = {name: curve.expected for name, curve in curves.items()}
         figure = draw_complexity(lengths, measured, expected, options.choose_title(), language=options.language)
-        options.save(figure)
+        options.save(figure, announced=not as_json)
     if as_json:
         widths = {name: curve.width for name, curve in curves.items()}
         print(json.dumps({"lengths": lengths, "widths": widths, "layers": measured}))

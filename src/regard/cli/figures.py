@@ -34,13 +34,17 @@ class FigureOptions:
 
             check_output(self.output)
 
-    def save(self, figure: "Figure") -> None:
-        """Write a figure in the format that the name of the output ends in, and say so; nothing if there is no name."""
+    def save(self, figure: "Figure", *, announced: bool = True) -> None:
+        """Write a figure in the format that the name of the output ends in, and say so; nothing if there is no name.
+
+        Beside JSON on standard output it is not announced.
+        """
         from regard.inspect.draw.output import save_figure
 
         if self.output is not None:
             save_figure(figure, self.output, scale=self.scale, background=self.background)
-            print_path("picture", self.output)
+            if announced:
+                print_path("picture", self.output)
 
     def choose_title(self, *parts: str) -> str:
         """Return the title that was asked for, or one of these parts."""
