@@ -11,7 +11,7 @@ from rich.progress import track
 from rich.table import Table
 
 from regard.cli.output import JsonFlag, open_console
-from regard.cli.runs import LoadFlags, LoadOptions, RunFolder, Split
+from regard.cli.runs import LoadOptions, RunFolder, Split
 from regard.cli.translate import SearchFlags, SearchOptions
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ AT_ONCE = 256  # sentences between two steps of the progress bar
 
 
 @dataclass
-class ComparisonOptions:
-    """The texts to compare, and how."""
+class ComparisonOptions(LoadOptions):
+    """The texts to compare, how, and where the translations and the figures go."""
 
     split: Split = "test"
     "Which part of the run's own text."
@@ -31,16 +31,17 @@ class ComparisonOptions:
     "Of BLEU: none for text that is in tokens already; that of the run where it is not given."
     detokenize: str | None = None
     "The language of Moses tokens, such as de: BLEU (13a) of the text put together from them is shown as well."
+    output: Path | None = None
+    "A folder for the translations, one file for each test set."
+    as_json: JsonFlag = False
+    "One JSON object for all test sets."
+
+
+ComparisonFlags = Annotated[ComparisonOptions | None, Parameter(name="*")]
 
 
 def evaluate(
-    run: RunFolder,
-    *data: str,
-    comparison: Annotated[ComparisonOptions | None, Parameter(name="*")] = None,
-    search_options: SearchFlags = None,
-    load_options: LoadFlags = None,
-    output: Path | None = None,
-    as_json: JsonFlag = False,
+    run: RunFolder, *data: str, comparison: ComparisonFlags = None, search_options: SearchFlags = None
 ) -> None:
     """Translate held-out text and compare: BLEU and chrF with sacrebleu's signatures, and exact matches.
 
@@ -48,10 +49,6 @@ def evaluate(
     ----------
     data
         Other text: two aligned files, a table, or a folder; that of the run where it is not given.
-    output
-        A folder for the translations, one file for each test set.
-    as_json
-        One JSON object for all test sets.
     """
     from regard.tasks import import_task
     from regard.tasks.translation.metrics import detokenize_lines, score_translations
@@ -61,14 +58,15 @@ def evaluate(
     if comparison.detokenize:
         detokenize_lines((), comparison.detokenize)  # raises for an unknown language before all is translated
     named = import_task("translation").join_data_names(data) if data else None
-    translator, reports = (load_options or LoadOptions()).load_translator(run), {}
+    translator, reports = comparison.load_translator(run), {}
     for name, pairs in load_sets(translator.config, named, comparison.split, run).items():
-        translations = translate_texts(translator, [pair.source for pair in pairs], search_options, name, quiet=as_json)
-        save_translations(translations, name, output)
+        sources = [pair.source for pair in pairs]
+        translations = translate_texts(translator, sources, search_options, name, quiet=comparison.as_json)
+        save_translations(translations, name, comparison.output)
         tokenizer = comparison.tokenizer or translator.config.measure.tokenizer
         targets = [pair.target for pair in pairs]
         reports[name] = score_translations(translations, targets, tokenizer, comparison.detokenize)
-    if as_json:
+    if comparison.as_json:
         print(json.dumps({name: report_to_json(one) for name, one in reports.items()}))
     else:
         show_reports(reports)
