@@ -94,5 +94,6 @@ def pick_largest(parts: Parts, scores: Tensor, value: Tensor, pairs: Pairs) -> T
     largest, column = scores.max(-1, keepdim=True)
     if not bool((largest < float("inf")).all()):  # false for NaN too
         return None
-    picked = torch.take_along_dim(value, column, -2)
+    lead = torch.broadcast_shapes(value.shape[:-2], column.shape[:-2])
+    picked = torch.take_along_dim(value.expand(*lead, -1, -1), column.expand(*lead, -1, -1), -2)
     return picked if type(parts.mask) is Full else picked.masked_fill(largest == float("-inf"), 0.0)
