@@ -375,3 +375,17 @@ def test_rollout_is_a_further_head_of_a_stack(opened: Callable[..., Page]) -> No
         read = "([row, column]) => document.querySelector('.regard-heatmap-canvas').map.source.weight(row, column)"
         found = [page.evaluate(read, cell) for cell in cells]
         assert found == pytest.approx(expected.flatten().tolist(), abs=1e-6)
+
+
+def test_labels_above_wide_cells_are_not_cut(opened: Callable[..., Page]) -> None:
+    written = """() => { const written = []; const original = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        written.push(text); return original.call(this, text, ...place); };
+      window.written = written; }"""
+    page = opened(
+        [Chapter("", Recording.from_weights({"a": torch.eye(2)}, queries=["q", "r"], keys=["left", "right"]))]
+    )
+    page.evaluate(written)
+    page.locator("canvas.regard-heatmap-canvas").press("ArrowDown")  # draws it again
+    page.wait_for_function("() => window.written.length >= 4")
+    assert {text.strip("\u2068\u2069") for text in page.evaluate("() => window.written")} == {"q", "r", "left", "right"}

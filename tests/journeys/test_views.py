@@ -40,7 +40,7 @@ def page(visit: Visited) -> Iterator[Any]:
     visit.page.goto("about:blank")
     visit.troubles.clear()
     yield visit.page
-    excused = ("400", "ERR_ABORTED")  # a refusal that a test wants, and what was still loading when it left
+    excused = ("400", "404", "ERR_ABORTED")  # a refusal that a test wants, and what was still loading when it left
     assert [trouble for trouble in visit.list_troubles() if not any(one in trouble for one in excused)] == []
 
 
@@ -96,6 +96,17 @@ def test_a_file_that_was_opened_has_a_link_and_errors_go_when_the_next_thing_wor
     page.goto(link)
     page.wait_for_selector("h2:has-text('a.safetensors')")
     expect(page.locator(".part-said button")).to_have_count(3)
+
+
+def test_messages_are_in_the_language_of_the_page(visit: Visited, page: Any) -> None:
+    visit.open("view=recording&file=none.safetensors&lang=zh")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "记录：收到 'none.safetensors'，需要 (none) 之一；办法：从中选择一个"
+    )
+    visit.open("view=recording&file=none.safetensors&lang=en")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "recording: got 'none.safetensors', expected one of (none); fix: choose"
+    )
 
 
 def test_what_is_cut_or_out_of_bounds_is_said(visit: Visited, page: Any) -> None:

@@ -71,8 +71,9 @@ function drawLabels(context, map) {
     writeText(context, fitText(context, labelAt(options.rows, row), left - 10), left - 6, y);
   }
   const columns = [...iterateLabels(position.x, position.width, plot.width, options.columns)];
-  const texts = columns.map((column) => fitText(context, labelAt(options.columns, column), top - 10));
-  const level = texts.every((text) => context.measureText(text).width <= position.width - 4);
+  const names = columns.map((column) => labelAt(options.columns, column));
+  const level = names.every((name) => context.measureText(name).width <= position.width - 4);
+  const texts = level ? names : names.map((name) => fitText(context, name, top - 10));
   columns.forEach((column, place) => {
     const x = left + position.x + (column + 0.5) * position.width;
     context.fillStyle = column === cursor?.column || column === chosen?.column ? ink : pale;

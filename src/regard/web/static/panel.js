@@ -43,8 +43,9 @@ class AttentionPanel {
     this.controls.element.append(this.heads.order.element);
     this.element = make("div", { className: "attention", hidden: true }, this.tokens.media, this.controls.element,
       make("div", { className: "panes" },
-        make("div", { className: "pane" }, this.drawings.element, this.cell.element, this.tokens.element, this.heads.everyHead, this.controls.saving),
-        this.heads.side),
+        make("div", { className: "column" }, this.drawings.element,
+          make("div", { className: "rest" }, this.tokens.element, this.heads.everyHead, this.controls.saving)),
+        make("div", { className: "column" }, this.cell.element, this.heads.side)),
       this.heads.model);
     element.append(this.element);
   }

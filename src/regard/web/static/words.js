@@ -8,6 +8,7 @@ const WORDS = {
     heads: "Heads, layer by layer",
     head: "head {head}",
     fromZero: "Layers, heads and positions count from 0, as in Python: head 2 is weights[…, 2, :, :].",
+    attentionName: "attention",
     encoder: "encoder{layer}",
     decoder: "decoder{layer}",
     itself: "{site}, itself",
@@ -56,6 +57,7 @@ const WORDS = {
     heads: "各层的注意力头",
     head: "头 {head}",
     fromZero: "层、头和位置都从 0 数起，与 Python 一致：头 2 即 weights[…, 2, :, :]。",
+    attentionName: "注意力",
     encoder: "编码器{layer}",
     decoder: "解码器{layer}",
     itself: "{site}（自身）",
@@ -112,6 +114,7 @@ export function createFormatter(language) {
 
 /** A site in the reader's language, where it is named as regard.tasks.translation.attention names it. */
 export function formatSiteName(name, say) {
+  if (name === "attention") return say("attentionName");
   const [, side, layer = "", itself] = /^(encoder|decoder)( \d+)?(, itself)?$/.exec(name) ?? [];
   if (!side) return name;
   return itself ? say("itself", { site: say(side, { layer }) }) : say(side, { layer });

@@ -99,7 +99,7 @@ function* drawAxis(x, y, say) {
     yield makeSvg("text", { x: LEFT - 6, y: y.at(tick) + 4, "text-anchor": "end" }, formatNumber(tick));
   }
   for (const tick of x.ticks) yield makeSvg("text", { x: x.at(tick), y: HEIGHT - 8, "text-anchor": "middle" }, formatNumber(tick));
-  yield makeSvg("text", { x: WIDTH - RIGHT, y: HEIGHT - BOTTOM - 6, "text-anchor": "end", class: "pale" }, say("step"));
+  yield makeSvg("text", { x: LEFT - 6, y: HEIGHT - 8, "text-anchor": "end", class: "pale" }, say("step"));
 }
 
 function thinPoints(points) {
