@@ -191,7 +191,7 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         call(mask=ones(L, S)),
         TypeError,
         "mask: got a float32 tensor of shape (5, 7), expected a Mask, whose polarity is in its type; "
-        "fix: write Mask.keep(tensor) if True means may attend, Mask.drop(tensor) if True means padding",
+        "fix: write bias=Dense(tensor) if it is added to scores, mask=Mask.keep(tensor > 0) if 1 means may attend",
     ),
     "no mask": (
         call(mask=None),
