@@ -1,6 +1,7 @@
 """Softmax over the keys that are not padding, as a function of scores."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from regard.algebra.masks import Full, Lengths, Mask
 from regard.algebra.masks.lengths import as_counts
@@ -8,7 +9,7 @@ from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Distribution, Integer, Scores, Tensor, check_floats
 
-KeyCounts = Integer[Tensor, "..."] | Sequence[int]
+KeyCounts = Integer[Tensor, "..."] | Sequence[Any]
 
 
 def masked_softmax(scores: Scores, lengths: KeyCounts | Mask | None = None) -> Distribution:

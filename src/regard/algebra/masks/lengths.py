@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -166,7 +167,7 @@ def find_max_count(counts: Tensor) -> int:
     return int(counts.max()) if counts.numel() else 0
 
 
-def as_counts(name: str, counts: Tensor | Sequence[int]) -> Tensor:
+def as_counts(name: str, counts: Tensor | Sequence[Any]) -> Tensor:
     """Return numbers of keys as int64; raise if they are not whole numbers or are negative."""
     counts = as_integers(name, counts)
     known = counts.numel() and tensor_memory.is_readable(counts)
@@ -175,7 +176,7 @@ def as_counts(name: str, counts: Tensor | Sequence[int]) -> Tensor:
     return counts
 
 
-def as_integers(name: str, names: Tensor | Sequence[int]) -> Tensor:
+def as_integers(name: str, names: Tensor | Sequence[Any]) -> Tensor:
     """Return whole numbers as int64, also those of a list or an array; raise for anything else."""
     if isinstance(names, list | tuple | np.ndarray):
         names = torch.as_tensor(names)
