@@ -72,6 +72,16 @@ def test_a_handle_is_shown_as_it_is() -> None:
         assert torch.allclose(shown, attended.weights.dense()[1])
     alone = attend(torch.randn(H, L, D), torch.randn(H, S, D), torch.randn(H, S, D)).weights
     assert build_chapter(alone).recording["attention"].shape == (H, L, S)
+    assert build_chapter(alone[0]).recording["attention"].shape == (1, L, S)
+
+
+def test_a_long_handle_has_all_its_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single axis before queries and keys was taken for a batch if there were too many weights to write out."""
+    monkeypatch.setattr("regard.inspect.display.subjects.DENSE_WEIGHTS", 1)
+    alone = attend(torch.randn(H, L, D), torch.randn(H, S, D), torch.randn(H, S, D)).weights
+    shown = build_chapter(alone).recording["attention"]
+    assert shown.shape == (H, L, S)
+    assert torch.allclose(shown.tile(2), alone.dense()[2])
 
 
 def test_attentions_of_transformers_are_shown_as_they_come() -> None:
@@ -190,10 +200,8 @@ def test_only_what_a_cell_cannot_hold_is_asked_of_the_kernel() -> None:
 def test_a_kernel_answers_in_bytes_or_says_why_not() -> None:
     recording = Recording.from_weights({"a": weights(H, L, S)}, queries=list("abcde"), keys=list("1234567"))
     summary = json.loads(read_part(recording, "summary", {}))
-    assert summary["sites"][0] | {"measures": None} == {
-        "name": "a", "heads": H, "rows": L, "columns": S, "kind": "whole", "whole": True, "labelled": True,
-        "measures": None, "across": True,
-    }  # fmt: skip
+    facts = {"name": "a", "heads": H, "rows": L, "columns": S, "whole": True, "labelled": True, "across": True}
+    assert summary["sites"][0] | facts == summary["sites"][0]
     assert json.loads(read_part(recording, "labels", {"site": 0})) == {
         "rows": list("abcde"),
         "columns": list("1234567"),

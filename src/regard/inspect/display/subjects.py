@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import nn
 
 from regard.algebra.shapes import Tensor
 from regard.compute.attend import AttentionResult
@@ -20,7 +19,6 @@ KINDS = "a recording, an attention, weights, an attention result, a prediction o
 DENSE_WEIGHTS = 2**24  # of a handle, that are written out to be shown; more are kept as factors
 LARGEST = 8  # weights of each query that a sketch keeps
 SITE = "attention"  # the name of one that has none
-MODULE = nn.Identity()  # weights that no layer computed have no groups of heads
 
 
 @runtime_checkable
@@ -66,11 +64,9 @@ def build_recording(subject: object, item: int = 0) -> Recording:
 
 def record_weights(weights: Weights, item: int = 0) -> AttentionMap:
     """Return the attention behind a handle: all weights if they are few, else factors or statistics."""
-    *lead, queries, keys = weights.shape
+    heads = min(1, len(weights.shape) - 2)  # of a single axis, heads or a batch, all can be shown
     with torch.no_grad():
-        if len(lead) == 1 and lead[0] * queries * keys <= DENSE_WEIGHTS:  # heads or a batch: all of it can be shown
-            return DenseMap(weights.dense().float().cpu())
-        call = build_handle_call(weights, MODULE, item)
+        call = build_handle_call(weights, heads, item)
         if call.shape[0] * call.shape[1] * call.shape[2] <= DENSE_WEIGHTS:
             return call.to_dense()
         return call.to_factored(LARGEST) if isinstance(call, SoftmaxCall) else call.to_sketch(LARGEST)

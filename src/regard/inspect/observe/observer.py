@@ -10,7 +10,7 @@ from regard.algebra.shapes import Tensor
 from regard.compute.weights import Weights
 from regard.inspect.observe.calls import ObservedCall, SoftmaxCall
 from regard.inspect.observe.key_offsets import KeyOffsets
-from regard.inspect.observe.own_attention import build_handle_call, build_tensor_call
+from regard.inspect.observe.own_attention import build_handle_call, build_tensor_call, count_head_axes
 from regard.inspect.observe.sites import Site, Sites
 from regard.inspect.recording import AttentionMap, DenseMap, Recording
 
@@ -70,7 +70,9 @@ class Observer:
             if isinstance(weights, Tensor):
                 self.add(site.name, build_tensor_call(weights, self.item))
             else:
-                self.add(site.name, build_handle_call(weights, site.module, self.item))
+                self.add(
+                    site.name, build_handle_call(weights, count_head_axes(site.module, weights.shape[:-2]), self.item)
+                )
 
     def add(self, name: str, call: ObservedCall, first: Tensor | None = None) -> None:
         """Keep as much of a call as is asked for and fits; `first` is its first key."""

@@ -40,10 +40,10 @@ def build_tensor_call(weights: Tensor, item: int) -> RowwiseCall:
     return RowwiseCall((heads, queries, keys), lambda start, stop: table[:, start:stop], element_size=size)
 
 
-def build_handle_call(weights: Weights, site: nn.Module, item: int) -> ObservedCall:
-    """Return the call of one `attend`."""
+def build_handle_call(weights: Weights, heads: int, item: int) -> ObservedCall:
+    """Return the call of one `attend`, whose last `heads` axes before queries and keys are heads."""
     merged = len(weights.call.lead) - len(weights.shape[:-2])  # groups and the heads of each, which are heads for sure
-    heads = max(merged, count_head_axes(site, weights.shape[:-2]))
+    heads = max(merged, heads)
     form = _find_dot_form(weights)
     call = None if form is None else _build_softmax_call(weights, form, heads, item)
     *lead, queries, keys = weights.shape
