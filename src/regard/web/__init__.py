@@ -1,1 +1,1 @@
-"""The inspector in the browser: a small server, bound to this machine unless told otherwise, and a page."""
+"""The inspector in the browser: a small server, bound to this machine by default, and a page."""

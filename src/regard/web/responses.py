@@ -98,7 +98,7 @@ def handle_fault(request: Request, error: Exception) -> JSONResponse:
 
 
 def log_fault(error: BaseException) -> str:
-    """Log a fault of the server, and return what the client is told of it."""
+    """Log a fault of the server, and return the answer to the client."""
     LOG.error("fault while serving", exc_info=error)
     got = f"an error of its own ({type(error).__name__})"
     return format_message("server", got, "none", "see the terminal it runs in")

@@ -144,8 +144,8 @@ def draw_scenes(seed: tuple[int, ...], count: int, name: str, cut: WordCut) -> C
         return images[torch.tensor(numbers)].float().div_(255)
 
     names = [f"scene {number}" for number in range(count)]
-    told = [caption_groups(scene.groups, LANGUAGES[name]) for scene in drawn]
-    captions = [tuple(normalize_words(caption, cut) for caption in captions) for captions in told]
+    texts = [caption_groups(scene.groups, LANGUAGES[name]) for scene in drawn]
+    captions = [tuple(normalize_words(caption, cut) for caption in captions) for captions in texts]
     return CaptionedImages(captions, load_inputs, names)
 
 

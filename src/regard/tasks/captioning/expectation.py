@@ -62,10 +62,10 @@ def compute_expected_log_likelihood(
         raise wrong("tokens", got, f"at most {MAX_PATHS} ways of looking", "give the first words only")
     paths = torch.tensor(list(itertools.product(range(regions), repeat=steps)), device=source.device)
     with use_aggregate(model, ForcedAggregate(iter(paths.repeat(len(source), 1).unbind(1)))):
-        taught, logs = teacher_force_repeatedly(model, source, tokens, len(paths))
-    if taught.sample is None or taught.sample.log_prob is None:
+        forced, logs = teacher_force_repeatedly(model, source, tokens, len(paths))
+    if forced.sample is None or forced.sample.log_prob is None:
         raise wrong("model", "soft or no attention", "hard attention, in training", "build it with attention=reinforce")
-    shares = taught.sample.log_prob.sum(1).exp() * logs.sum(1)
+    shares = forced.sample.log_prob.sum(1).exp() * logs.sum(1)
     each: Tensor = shares.unflatten(0, (len(source), -1)).sum(1)
     return each
 
@@ -73,9 +73,9 @@ def compute_expected_log_likelihood(
 def teacher_force_repeatedly(
     model: EncoderDecoder[Any], source: Tensor, tokens: Int[Tensor, "batch longer"], times: int
 ) -> tuple[TeacherForcingOutput, Tensor]:
-    """The words of each image said so many times in a row, with looks of their own each time: what came of it, and how
-    likely each word was."""
+    """Repeat the words of each image so many times, each with choices of its own, and return the decoder's output and
+    the log-probability of each word."""
     wide = EncoderOutput(*(part.repeat_interleave(times, 0) for part in encode_images(model, source)[:3]))
-    said = tokens.repeat_interleave(times, 0)
-    taught = model.decoder.teacher_force(said[:, :-1], wide)
-    return taught, model.decoder.output(taught.vectors).log_softmax(-1).gather(-1, said[:, 1:, None])[..., 0]
+    targets = tokens.repeat_interleave(times, 0)
+    forced = model.decoder.teacher_force(targets[:, :-1], wide)
+    return forced, model.decoder.output(forced.vectors).log_softmax(-1).gather(-1, targets[:, 1:, None])[..., 0]

@@ -56,10 +56,10 @@ def compute_exact_objective(case: GradientCase) -> Tensor:
 
 def estimate_objective(case: GradientCase, draws: int) -> Tensor:
     """Return the mean objective over `draws` samples of each scene: its gradient is the estimate."""
-    taught, logs = teacher_force_repeatedly(case.model, case.source, case.tokens, draws)
+    forced, logs = teacher_force_repeatedly(case.model, case.source, case.tokens, draws)
     everywhere = torch.ones_like(logs, dtype=torch.bool)
     mean: Tensor = (
-        logs.sum() - compute_reinforce_loss(taught, logs.detach(), everywhere, CaptioningTraining(bonus=0.0))
+        logs.sum() - compute_reinforce_loss(forced, logs.detach(), everywhere, CaptioningTraining(bonus=0.0))
     ) / draws
     return mean
 

@@ -36,29 +36,29 @@ def compute_loss(model: EncoderDecoder[Any], batch: CaptioningBatch, learning: C
     with $w$ = the weights before anything is chosen and $\lambda$ = `learning.stochastic`. Xu et al. 2015, eq. 14.
     Where attention is drawn, REINFORCE's term is added: `compute_reinforce_loss`.
     """
-    said, steps = batch.target[:, :-1], batch.target_lengths - 1
-    taught = model.decoder.teacher_force(said, encode_images(model, batch.source), steps)
-    real = torch.arange(said.shape[1], device=said.device) < steps[:, None]
-    output, wanted, vectors = model.decoder.output, batch.target[:, 1:][real], taught.vectors[real]
+    prefix, steps = batch.target[:, :-1], batch.target_lengths - 1
+    forced = model.decoder.teacher_force(prefix, encode_images(model, batch.source), steps)
+    real = torch.arange(prefix.shape[1], device=prefix.device) < steps[:, None]
+    output, wanted, vectors = model.decoder.output, batch.target[:, 1:][real], forced.vectors[real]
     words = cross_entropy(vectors, output.weight, output.bias, wanted, smoothing=learning.smoothing)
     total = words.total
-    looked = get_soft_weights(taught)
-    if looked is not None and learning.stochastic:
-        total = total + learning.stochastic * doubly_stochastic_penalty(looked, real)
-    if taught.sample is not None and taught.sample.log_prob is not None and model.training:
+    weights = get_soft_weights(forced)
+    if weights is not None and learning.stochastic:
+        total = total + learning.stochastic * doubly_stochastic_penalty(weights, real)
+    if forced.sample is not None and forced.sample.log_prob is not None and model.training:
         with torch.no_grad():
             scores = torch.nn.functional.linear(vectors, output.weight, output.bias)
             logs = scores.log_softmax(-1).gather(-1, wanted[:, None])[:, 0]
-            table = logs.new_zeros(said.shape).masked_scatter(real, logs)
-        total = total + compute_reinforce_loss(taught, table, real, learning)
+            table = logs.new_zeros(prefix.shape).masked_scatter(real, logs)
+        total = total + compute_reinforce_loss(forced, table, real, learning)
     return CaptioningLoss(total, words.negative_log_likelihood, len(wanted))
 
 
-def get_soft_weights(taught: TeacherForcingOutput) -> Float[Tensor, "batch target source"] | None:
+def get_soft_weights(forced: TeacherForcingOutput) -> Float[Tensor, "batch target source"] | None:
     """Return the weights before anything was chosen."""
-    if taught.sample is not None:
-        return taught.sample.soft_weights
-    return None if taught.weights is None else taught.weights.dense()
+    if forced.sample is not None:
+        return forced.sample.soft_weights
+    return None if forced.weights is None else forced.weights.dense()
 
 
 def doubly_stochastic_penalty(
@@ -70,12 +70,12 @@ def doubly_stochastic_penalty(
 
 
 def compute_reinforce_loss(
-    taught: TeacherForcingOutput,
+    forced: TeacherForcingOutput,
     logs: Float[Tensor, "batch target"],
     real: Bool[Tensor, "batch target"],
     learning: CaptioningTraining,
 ) -> Float[Tensor, ""]:
-    r"""REINFORCE for each look: what was said from it on, against what the other captions of the batch say there.
+    r"""Return the loss of REINFORCE: for each choice, the rest of its caption against that of the other captions.
 
     $$ -\sum_t (R_t - b_t) \log p(s_t), \qquad R_t = \sum_{t' \ge t} \log p(y_{t'} \mid s_{\le t'}) $$
 
@@ -83,7 +83,7 @@ def compute_reinforce_loss(
     the gradient is that of the expectation. Xu et al. 2015, eq. 11-12, with the batch in the place of their moving
     average: nothing has to be remembered between steps. `bonus` times the entropy keeps looks from settling early.
     """
-    if taught.sample is None or taught.sample.log_prob is None:
+    if forced.sample is None or forced.sample.log_prob is None:
         return logs.new_zeros(())
     rewards = logs.flip(1).cumsum(1).flip(1)
     inside = real.to(logs.dtype)
@@ -91,9 +91,9 @@ def compute_reinforce_loss(
     baseline = ((rewards * inside).sum(0) - rewards) / others
     alone = inside.sum(0) < 2
     advantage = torch.where(alone, 0.0, rewards - baseline)[real]
-    choice = taught.sample.soft_weights[real]
+    choice = forced.sample.soft_weights[real]
     spread = -(choice * torch.where(choice > 0, choice, 1.0).log()).sum(-1)
     mean, _ = reinforce(
-        taught.sample.log_prob[real], advantage, Baseline(batches=1), entropy=spread, bonus=learning.bonus
+        forced.sample.log_prob[real], advantage, Baseline(batches=1), entropy=spread, bonus=learning.bonus
     )
     return mean * len(advantage)

@@ -105,11 +105,6 @@ class EfficientNetLite0(nn.Module):
         grid: Tensor = self.head(self.blocks(self.stem((image - CENTER) / SPREAD)))
         return grid
 
-    def score_classes(self, image: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch 1000"]:
-        """Scores of ImageNet's classes, by which one can see that weights and pixels fit together."""
-        scores: Tensor = self.classify(self(image).mean((2, 3)))
-        return scores
-
 
 def load_pretrained() -> EfficientNetLite0:
     """Return the network with the weights of the package, for inference only."""

@@ -52,12 +52,12 @@ def generate_story(data: MemoryData, kind: int, random: np.random.Generator) -> 
     """People who carry boxes that hold things, and who go about; the question is where one of these is."""
     people, boxes, things = (random.permutation(names)[: data.people] for names in (PEOPLE, BOXES, THINGS))
     walks = [place for place in range(data.people) for _ in range(random.integers(1, data.moves + 1))]
-    told = [("walk", place) for place in walks]
+    events = [("walk", place) for place in walks]
     # Somebody has no box and some box holds nothing: otherwise a place could be found by ruling out all others.
-    told += [("carry", place) for place in range(data.people - 1)] + [
+    events += [("carry", place) for place in range(data.people - 1)] + [
         ("hold", place) for place in range(data.people - 2)
     ]
-    order = [told[number] for number in random.permutation(len(told))]
+    order = [events[number] for number in random.permutation(len(events))]
     asked = int(random.integers(data.people - kind))
     facts, where, found = [], "", {"walk": 0, "carry": 0, "hold": 0}
     for number, (what, place) in enumerate(order):

@@ -1,4 +1,4 @@
-"""Articles of a file in the format of SQuAD 1.1. What is wrong with single answers is left out, counted and told."""
+"""Articles of a file in the format of SQuAD 1.1. Answers that are wrong are left out, counted and noted."""
 
 from collections import Counter
 from collections.abc import Iterator
