@@ -17,8 +17,9 @@ from regard import AttentionResult, attend, view
 from regard.errors import InputError, KindError
 from regard.inspect.display.cell import BUDGET, render_cell
 from regard.inspect.display.kernel_link import MOST, KernelLink
-from regard.inspect.display.parts import read_part
+from regard.inspect.display.parts import READERS, read_part
 from regard.inspect.display.subjects import build_chapter
+from regard.inspect.draw.bundle import read_static
 from regard.inspect.recording import DenseMap, Recording
 from regard.tasks.prediction import LabeledWeights, Prediction
 
@@ -224,3 +225,16 @@ def test_links_are_few() -> None:
     assert list(KernelLink.links) == links[2:]
     assert [link.comm is None for link in links] == [True, True] + MOST * [False]
     KernelLink.links.clear()
+
+
+def test_a_kernel_answers_all_that_panels_ask() -> None:
+    asked = set(re.findall(r'\bask\w*\((?:ask, )?"(\w+)"', read_static("served.js")))
+    assert {"summary", "tile"} <= asked <= set(READERS)
+
+
+def test_weights_that_are_not_finite_are_shown_or_refused_in_words() -> None:
+    recording = Recording.from_weights({"a": torch.full((2, 2), float("nan"))})
+    assert contents(render_cell(recording))["chapters"][0]["sites"]
+    with pytest.raises(InputError, match=r"^weights: got numbers that are not finite, expected finite ones; fix: look"):
+        read_part(recording, "weight", {"site": 0, "head": 0, "row": 0, "column": 0})
+    json.loads(read_part(recording, "summary", {}))

@@ -35,7 +35,12 @@ def read_part(recording: Recording, part: str, values: Mapping[str, object]) -> 
     fields.finish()
     if isinstance(found, Tensor):
         return to_bytes(found)
-    return found if isinstance(found, bytes) else json.dumps(found, ensure_ascii=False).encode()
+    try:
+        return found if isinstance(found, bytes) else json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:  # NaN is no JSON
+        raise wrong(
+            "weights", "numbers that are not finite", "finite ones", "look at what the model computes"
+        ) from None
 
 
 def list_sites(
