@@ -93,7 +93,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
         parts = resolve_names(parts, query, key, value)
     if type(parts.mask) not in (Full, Causal) and _have_one_shape(query, key, value) and isinstance(parts.mask, Mask):
         axes = max(query.dim(), key.dim(), value.dim()) - 2
-        parts = parts._replace(mask=resolve_query_lengths(parts.mask, axes, query.shape[-2:-1].numel()))
+        parts = parts._replace(mask=resolve_query_lengths(parts.mask, axes, query))
     if isinstance(query, Tensor) and query.is_floating_point() and is_autocast_on(query.device.type):
         with torch.autocast(query.device.type, enabled=False):
             return _attend_without_autocast(parts, query, key, value, dropout, backend)

@@ -130,9 +130,17 @@ class Prefix(LengthMask):
         return causal | (blocks.column < find_max_count(self.lengths))
 
 
-def resolve_query_lengths(mask: Mask, lead: int, queries: int) -> Mask:
-    """Return the mask with those `Lengths` by query that have an axis more than the `lead` axes of the tensors."""
-    return _map_lengths(mask, lambda part: part.lengths.dim() == lead + 1 and part.lengths.shape[-1] == queries)
+def resolve_query_lengths(mask: Mask, lead: int, query: Tensor) -> Mask:
+    """Return the mask with those `Lengths` by query that have an axis more than the `lead` axes of the tensors.
+
+    The number of queries is compared last, and as it is: a traced one must not become a number.
+    """
+    return _map_lengths(
+        mask,
+        lambda part: (
+            part.lengths.dim() == lead + 1 and query.dim() > 1 and bool(part.lengths.shape[-1] == query.shape[-2])
+        ),
+    )
 
 
 def resolve_layer_lengths(mask: Mask, batch: int, queries: int, heads: int) -> Mask:
