@@ -17,10 +17,9 @@ from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
-from regard.algebra.scores.base import DotForm
 from regard.algebra.shapes import Bool, Float, Int, Tensor, widen
 from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
-from regard.compute.lowering.backend import BackendResult
+from regard.compute.lowering.backend import BackendResult, RowTotals
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.compute.lowering.spans import choose_rows_per_block
 from regard.compute.planning import Plan
@@ -45,13 +44,6 @@ class WeightsSummary(NamedTuple):
     entropy: Float[Tensor, "*lead query"]
     received: Float[Tensor, "*lead key"]
     top: TopWeights
-
-
-class RowTotals(NamedTuple):
-    """What a fused kernel left behind: any weight is exp(score + bias − total)."""
-
-    form: DotForm
-    total: Float[Tensor, "*lead query"]
 
 
 class Weights(NotebookDisplay):

@@ -64,7 +64,7 @@ def attend_in_blocks(
 ) -> tuple[Float[Tensor, "lead query dim"], Float[Tensor, "lead query"]]:
     """Return output and log totals on the CPU. Neither the tables nor the totals get a gradient."""
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
-        output, total = _BlockAttention.apply(query, key, value, reader, scale)  # type: ignore[no-untyped-call]
+        output, total = _FusedBlocks.apply(query, key, value, reader, scale)  # type: ignore[no-untyped-call]
         return output, total
     return _forward(query, key, value, reader, scale)
 
@@ -86,7 +86,7 @@ def _forward(
     return reader.join_queries(outputs), reader.join_queries(totals)
 
 
-class _BlockAttention(torch.autograd.Function):
+class _FusedBlocks(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value, reader, scale):  # type: ignore[no-untyped-def]
         output, total = _forward(query, key, value, reader, scale)

@@ -15,6 +15,13 @@ from regard.compute.lowering.reasons import PartForms, Step
 from regard.compute.lowering.spans import BLOCK, LARGEST, PIECE, SMALLEST
 
 
+class RowTotals(NamedTuple):
+    """What a fused kernel left behind: any weight is exp(score + bias − total)."""
+
+    form: DotForm
+    total: Float[Tensor, "*lead query"]
+
+
 class BackendResult(NamedTuple):
     """The output, the log-probability of choices, and the row totals from which a fused kernel's weights follow."""
 
