@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 FOLDER = Path(__file__).parent
-TEXT = "a man in a red shirt is playing the guitar ."
+TEXT = "Two years ago the doctor lost a black book at the station."
 DESKTOP, PHONE = {"width": 1180, "height": 1040}, {"width": 360, "height": 780}
 NOTEBOOK = {"width": 1080, "height": 960}
 NOTEBOOK_CELL = """import regard
@@ -39,7 +39,7 @@ def list_views(first: str, second: str, captioner: str) -> dict[str, tuple[dict[
     """Return each picture by name: the size of the window, the state of the page, and the selector to wait for."""
     question = {"text": TEXT, "run": first, "lang": "en", "theme": "light"}
     return {
-        "page": (DESKTOP, question | {"pick": "r4"}, READY),
+        "page": (DESKTOP, question | {"head": "0", "pick": "r12c7"}, ".regard-terms"),
         "page-compare": (DESKTOP, question | {"with": second, "theme": "dark"}, "text=translation:"),
         "page-chinese": (DESKTOP, question | {"lang": "zh", "drawing": "lines"}, READY),
         "page-ask": (

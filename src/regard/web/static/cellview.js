@@ -61,7 +61,7 @@ export function createCellView(panel) {
   function describe(made, reason) {
     const { say } = panel;
     const share = made.rowSum ? made.weight / made.rowSum : 0;
-    const values = { weight: formatExactly(made.weight), rank: made.rank, keys: made.keys, share: (100 * share).toFixed(1).replace("-", "−") };
+    const values = { weight: formatExactly(made.weight), rank: made.rank, keys: made.keys, share: formatPercent(share) };
     const place = make("p", { className: "regard-made-place", textContent: say(panel.site.kind === "difference" ? "madeChange" : "madePlace", values) });
     if (!made.facts) return [place, make("p", { className: "note", textContent: reason })];
     return [place, ...describeFormula(made), describeTerms(made.facts), describeRest(made.facts)];
@@ -106,7 +106,7 @@ export function createCellView(panel) {
       ["normalizerWord", nameNormalizer(normalizer, setting)],
       ["mechanismWord", scoreName],
       ["valueLength", norm === null ? say("notKept") : format(norm)],
-      ["lengthShare", normShare === null ? say("notKept") : `${(100 * normShare).toFixed(1)} %`],
+      ["lengthShare", normShare === null ? say("notKept") : `${formatPercent(normShare)} %`],
     ];
     return make("dl", { className: "regard-facts" }, ...facts.map(([word, text]) => make("div", {}, make("dt", { textContent: say(word) }), make("dd", { textContent: text }))));
   }
@@ -132,6 +132,11 @@ function fillNormalizer({ normalizer, score, bias, total, setting }) {
   if (normalizer === "row-total") return ["s / Σ s", `${sum} / ${inner}`, normalizer];
   if (setting === 2) return ["[s + b − τ]₊", `[${sum} ${minus}]₊`, "sparsemax"];
   return ["[(α − 1)(s + b) − τ]₊ ^ (1 / (α − 1))", `[${format(setting - 1)} · (${sum}) ${minus}]₊ ^ ${format(1 / (setting - 1))}`, normalizer];
+}
+
+function formatPercent(share) {
+  const percent = Math.abs(100 * share);
+  return `${share < 0 ? "−" : ""}${percent >= 0.05 || percent === 0 ? percent.toFixed(1) : percent.toPrecision(1)}`;
 }
 
 function format(number, signed = false) {
