@@ -1,8 +1,8 @@
 """Write docs/transforms.md: which transform of torch works with which part, found by running every pair of them.
 
 Compiling everything takes hours: `--only ROW` runs one part, and those that the page lacks, and keeps its other rows;
-`--results FILE` remembers outcomes and continues from there. `--transform NAME` prints its outcomes and writes no page.
-tests/contracts/test_transforms.py runs the fast transforms.
+`--results FILE` remembers outcomes and continues from there. `--transform NAME` prints its outcomes, and writes their
+cells if they are remembered. tests/contracts/test_transforms.py runs the fast transforms.
 """
 
 import argparse
@@ -417,6 +417,7 @@ CHEAP: Mapping[str, Check] = {
 SLOW: Mapping[str, Check] = {"compile": check_compile, "export": check_export}
 CHECKS: Mapping[str, Check] = {**CHEAP, **SLOW, "traced": check_traced}
 COLUMNS = ("eager", *SLOW, *(name for name in CHEAP if name != "eager"))
+NOT_RUN = "not run"
 DEFAULTS = ("score: scaled-dot", "bias: none", "mask: full", "normalizer: softmax", "aggregate: soft")  # one call
 
 
@@ -460,9 +461,12 @@ gradient may run on `few_queries` instead.
 """
 
 
-def format_row(row: Row, own: Mapping[str, Outcome]) -> str:
-    """Return the line of the table for one part."""
-    cells = [own["eager"].backend, *(format_cell(own["eager"], own[name]) for name in COLUMNS[1:])]
+def format_row(row: Row, own: Mapping[str, Outcome], known: str) -> str:
+    """Return the line of the table for one part; cells that were not run stay as they are in the known line."""
+    before = known.removesuffix(" |").split(" | ")[1:] or [NOT_RUN] * len(COLUMNS)
+    plain = own.get("eager", Outcome(backend=before[0]))
+    found = {name: plain.backend if name == "eager" else format_cell(plain, own[name]) for name in own}
+    cells = [found.get(name, cell) for name, cell in zip(COLUMNS, before, strict=True)]
     return f"| {format_name(row)} | {' | '.join(cells)} |"
 
 
@@ -472,17 +476,15 @@ def format_name(row: Row) -> str:
 
 
 def build_page(found: Mapping[str, Mapping[str, Outcome]]) -> str:
-    """Return the whole document, a table for each family. Rows that were not run stay as they are in the document."""
+    """Return the whole document, a table for each family. Cells that were not run stay as they are in the document."""
     before = TARGET.read_text(encoding="utf-8").split("\n## ")
     lines = [HEAD]
     for family in dict.fromkeys(row.family for row in ROWS):
         lines += [f"## {family}", "", f"| | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
         known = next((part.splitlines() for part in before if part.startswith(f"{family}\n")), [])
         for row in (row for row in ROWS if row.family == family):
-            if str(row) in found:
-                lines.append(format_row(row, found[str(row)]))
-            else:
-                lines.append(next(line for line in known if line.startswith(f"| {format_name(row)} |")))
+            line = next((line for line in known if line.startswith(f"| {format_name(row)} |")), "")
+            lines.append(format_row(row, found.get(str(row), {}), line))
         lines.append("")
     return "\n".join(lines)
 
@@ -515,7 +517,7 @@ def main() -> None:
     found = run_checks(rows, given.transform or COLUMNS, given.results)
     if given.transform:
         print(json.dumps(found))
-    else:
+    if not given.transform or given.results:
         TARGET.write_text(build_page(found), encoding="utf-8")
 
 
