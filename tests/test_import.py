@@ -82,3 +82,16 @@ for name in {CORE!r}.split():
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_help_takes_a_quarter_of_a_second() -> None:
+    """Of processor time, the least of three: whatever else the machine does."""
+    code = "import resource, subprocess, sys; subprocess.run([sys.executable, '-m', 'regard', '--help'], check=True);"
+    code += "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime + used.ru_stime)"
+    times = [
+        float(
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()[-1]
+        )
+        for _ in range(3)
+    ]
+    assert min(times) <= 0.25
