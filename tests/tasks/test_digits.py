@@ -21,6 +21,7 @@ from regard.tasks.digits.config import KINDS
 from regard.tasks.digits.folder import convert_photo, read_image_folder
 from regard.tasks.images import open_photo
 from regard.tasks.images.jitter import jitter
+from regard.tasks.loading import load as load_run
 
 Regard = Callable[..., Any]
 BRIEF = {"stop.epochs": 6, "every.log": 5, "every.save": 10, "jitter": 0, "batch": 16, "data.training": 400, "steps": 2}
@@ -64,6 +65,7 @@ def test_folders_named_for_digits_are_read_trained_on_and_predicted(regard: Rega
     done = regard("train", "digits", str(tmp_path / "own"), "--folder", "run", "--stop.steps", "2")
     assert (done.code, done.errors) == (0, "")
     assert json.loads(regard("evaluate", "run", str(tmp_path / "own"), "--json").output)["test"]["items"] == 4
+    assert f"{count_parameters(load_run('run').predictor.model):,} parameters" in regard("evaluate", "run").output
     shutil.copytree(tmp_path / "own", tmp_path / "others")
     assert json.loads(regard("evaluate", "run", str(tmp_path / "others"), "--json").output)["others"]["items"] == 40
     (tmp_path / "empty" / "7").mkdir(parents=True)

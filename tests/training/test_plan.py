@@ -28,6 +28,17 @@ def test_few_data_are_trained_on_for_enough_steps_and_many_as_the_epochs_say(tmp
     assert many.config.training.every.evaluate is None
 
 
+def test_few_sentences_are_not_gone_through_thousands_of_times(tmp_path: Path) -> None:
+    for name in ("a.en", "a.zh"):
+        (tmp_path / name).write_text("".join(f"{name} {number} {number % 7}\n" for number in range(60)))
+    definition = import_task("translation")
+    texts = (str(tmp_path / "a.en"), str(tmp_path / "a.zh"))
+    settings = definition.build_task(definition.configure("transformer-tiny", texts, {})).config.training
+    assert (settings.stop.steps, settings.schedule.warmup) == (2000, 200)
+    named = definition.configure("transformer-tiny", texts, {"stop.steps": "5000"}).training.stop
+    assert (named.steps, named.epochs, named.least) == (5000, None, None)
+
+
 def test_who_names_an_end_means_it(tmp_path: Path) -> None:
     for ends, steps in (({"epochs": 3}, 3), ({"steps": 7}, 7), ({"steps": 900}, 900), ({"steps": 9, "epochs": 4}, 4)):
         task = build(tmp_path / "few.csv", 60, **{f"stop.{end}": str(value) for end, value in ends.items()})

@@ -19,7 +19,7 @@ from regard.tasks.digits.model import DigitsOutput
 from regard.tasks.digits.task import load_splits
 from regard.tasks.images.photos import open_photo
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
-from regard.tasks.tensor_task import DataSplits, TensorPredictor, Tensors, parse_item_number
+from regard.tasks.tensor_task import DataSplits, TensorPredictor, Tensors, TensorTask, parse_item_number
 
 UNIT = "accuracy: percent of the pictures; loss: nats a picture"
 
@@ -27,8 +27,12 @@ UNIT = "accuracy: percent of the pictures; loss: nats a picture"
 class DigitsPredictor(TensorPredictor):
     """Classifies pictures."""
 
+    def __init__(self, task: TensorTask, model: Any) -> None:
+        super().__init__(task, model)
+        self.parameters = count_parameters(model)  # now: prepacked matrices are not parameters any more
+
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        notes = [UNIT, f"{count_parameters(self.model):,} parameters"]
+        notes = [UNIT, f"{self.parameters:,} parameters"]
         return self.task.evaluate_sets(self.model, self.open_sets(data, split), notes)
 
     def open_sets(self, data: str | None, split: HeldOutSplit) -> Mapping[str, Tensors]:

@@ -63,7 +63,7 @@ def configure_for_files(model: ModelConfig, text: TextConfig) -> TranslationConf
             optimizer=Optimizer(rate=rate),
             schedule=Schedule("inverse-square-root", warmup=warmup),
             # By steps: an epoch of little text is a few steps, and ten of them without a better metric mean nothing.
-            stop=StopCriteria(steps=20_000, patience=10),
+            stop=StopCriteria(steps=20_000, epochs=200, least=2000, patience=10),
             every=Intervals(log=20, evaluate=200),
         ),
     )
