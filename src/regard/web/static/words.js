@@ -101,9 +101,13 @@ const WORDS = {
   },
 };
 
-/** Adds words: `addWords({ en: { open: "Open" }, zh: { open: "打开" } })`. */
+/** Adds words: `addWords({ en: { open: "Open" }, zh: { open: "打开" } })`; a name that is taken would say two things. */
 export function addWords(more) {
-  for (const [language, words] of Object.entries(more)) Object.assign(WORDS[language], words);
+  for (const [language, words] of Object.entries(more)) {
+    const taken = Object.keys(words).find((name) => name in WORDS[language]);
+    if (taken) throw new Error(`words: got ${taken} twice, expected each name once; fix: choose another`);
+    Object.assign(WORDS[language], words);
+  }
 }
 
 /** A function from a word's name, and values for its {places}, to the word. Unknown languages speak English. */

@@ -46,7 +46,7 @@ addWords({
     "help-next-vector": "The number of a held-out sequence, from 0; the weights are those of its vectors.",
     lookElsewhere: "The data of this run lie outside of it, so the page does not open it. Look at it in a terminal:", regions: "regions", stretches: "stretches of time",
     noAskable: "No run other than of translation is served.", smallerFile: "choose a smaller one",
-    before: "before: {text}", working: "working…", close: "Close",
+    before: "before: {text}", working: "working…",
   },
   zh: {
     translateView: "翻译", askView: "提问", recordingView: "记录", trainingView: "训练", views: "视图",
@@ -91,6 +91,6 @@ addWords({
     "help-next-vector": "一个留出序列的编号，从 0 起；权重属于它的各个向量。",
     lookElsewhere: "这次训练的数据在文件夹之外，页面不会打开。请在终端中查看：", regions: "区域", stretches: "时间段",
     noAskable: "没有翻译以外的模型。", smallerFile: "选择较小的文件",
-    before: "之前：{text}", working: "计算中…", close: "关闭",
+    before: "之前：{text}", working: "计算中…",
   },
 });
