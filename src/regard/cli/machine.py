@@ -67,7 +67,7 @@ def _take_snapshot() -> _Snapshot:
 
 
 def _read_busy_seconds() -> float | None:
-    """Processor seconds of all processes since the system started."""
+    """Return the processor seconds of all processes since the system started."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         words = Path("/proc/stat").read_text().splitlines()[0].split()
         user, nice, system, _idle, _waiting, hard, soft, stolen = map(int, words[1:9])

@@ -1,1 +1,1 @@
-"""How attention is computed: `attend`, its plans, backends and kernels, and the weights it answers for."""
+"""How attention is computed: `attend`, its plans, backends and kernels, and the weights it returns."""

@@ -1,4 +1,4 @@
-"""The one operator."""
+"""The operator that computes all attention."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -77,7 +77,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     \mathrm{mask})) $$
 
     Every combination of parts runs. The fastest way to compute it is chosen (`plan` says which, and why), unless a
-    backend is asked for by name, which then computes it or raises. A query that may see no key gives zeros.
+    backend is asked for by name, which then computes it or raises. A query that may not see any key gives zeros.
     A part without parameters may be given by its name in the catalog, or by what papers call it: `score="gaussian"`,
     `mask="causal"`. If there are fewer heads of keys than of queries, heads in a row share those of a group (grouped
     and multi-query attention). `dropout` is the rate to apply now: pass 0 in evaluation.
@@ -121,7 +121,7 @@ def _attend_by_group(
 ) -> AttentionResult:
     """Attend with heads that share keys: on an axis that the keys broadcast over if all heads are treated alike.
 
-    A part with a number for each head needs heads on one axis: keys and values are then repeated. So does what is
+    A part with a number for each head needs heads on one axis: keys and values are then repeated. So does anything
     random, so that its numbers do not depend on how heads are laid out.
     """
     times, mask = count_group_heads(query, key, value), parts.mask

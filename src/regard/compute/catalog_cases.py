@@ -1,4 +1,4 @@
-"""Combinations of the catalog to compare with the definition: all, those where pairs meet, those beside one part."""
+"""Combinations of the catalog to compare with the definition: all, every pair of parts, all beside one part."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence

@@ -44,7 +44,7 @@ def check(parts: Parts, query: Tensor, key: Tensor, value: Tensor, dropout: floa
         _check_settings(parts, lead)
     queries, keys = query.shape[-2], key.shape[-2]
     parts.score.check(query, key)
-    if type(parts.mask) not in (Full, Causal):  # which fit everything and hold no tensor
+    if type(parts.mask) not in (Full, Causal):  # they fit every shape and hold no tensor
         _check_devices("mask", parts.mask.tensors(), query)
         parts.mask.check(lead, queries, keys)
     if parts.bias is not None:

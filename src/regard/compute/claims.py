@@ -1,4 +1,4 @@
-"""What a part says of itself, tried out. Claims decide how a part is computed, so each false one is named."""
+"""Test what a part claims about itself. Claims decide how a part is computed, so each false one is reported."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ def _find_score_faults(score: Score, sizes: Sizes) -> Iterator[str]:
             yield f"{name}: the score of a query changes with the other queries"
             break
     for first, last in list_ranges(sizes.keys):
-        if score.uses_key_positions and first:  # then it is given the keys from the first on
+        if score.uses_key_positions and first:  # such a score is only called with keys from the first on
             continue
         if differ(score(query, key[..., first:last, :]), whole[..., first:last]):
             got = score.uses_key_positions
@@ -90,7 +90,7 @@ def _find_column_faults(bias: Bias, table: Tensor, sizes: Sizes, *, causal: bool
     if column.shape[-1] != sizes.keys:
         yield f"{name}.column: got {column.shape[-1]} numbers, expected one for each of {sizes.keys} keys"
         return
-    gap = torch.where(column[..., None, :] == table, 0.0, column[..., None, :] - table)  # −inf − (−inf) is nothing
+    gap = torch.where(column[..., None, :] == table, 0.0, column[..., None, :] - table)  # −inf − (−inf) is NaN
     seen = (pairs.column <= pairs.position) if causal else torch.ones(1, 1, dtype=torch.bool)
     high, low = torch.where(seen, gap, float("-inf")).amax(-1), torch.where(seen, gap, float("inf")).amin(-1)
     error = high - low if shift else torch.where(seen, gap, 0.0).abs().amax(-1)
@@ -152,7 +152,7 @@ def _find_mask_property_faults(mask: Mask, table: Tensor, queries: int, keys: in
 
 
 def _find_mask_lead_faults(mask: Mask, queries: int, keys: int) -> Iterator[str]:
-    """Layers put an axis for heads into a mask by these."""
+    """Return the faults of the two methods by which layers put an axis for heads into a mask."""
     for part in mask.leaves():
         name, table = type(part).__name__, part.table(queries, keys)
         if part.lead != tuple(table.shape[:-2]):

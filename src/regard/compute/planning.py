@@ -110,7 +110,7 @@ def make_plan(parts: Parts, facts: CallFacts, *, backend: BackendName = AUTO) ->
     """Return the plan for these parts. A backend that is asked for by name and does not support them raises."""
     cancels = parts.score.centers_keys
     unreadable = (facts.traced and cancels) or (facts.mapped and facts.dtype == torch.float16)
-    if unreadable and facts.hazard == "none":  # the worst must be expected of numbers that cannot be read
+    if unreadable and facts.hazard == "none":  # numbers that cannot be read may be the worst
         facts = facts._replace(hazard="range")
     chosen, because = _choose_backend(parts, facts, backend)
     precision = None if facts.traced else choose_compute_dtype(facts.dtype, facts.hazard, cancels=cancels)
@@ -138,7 +138,7 @@ def collect_facts(
     grad, traced = torch.is_grad_enabled(), torch.compiler.is_compiling()
     mapped, intercepted = not traced and tensor_memory.is_mapped(), not traced and tensor_memory.is_intercepted()
     if not (traced or grad) and query.shape[-2] <= few_queries.MOST_QUERIES:
-        native.load_library(build=False)  # from the cache, if it is there: a backend for few queries needs it
+        native.load_library(build=False)  # loads the library if it is cached: the backend for few queries needs it
     return CallFacts(
         lead,
         query.shape[-2],

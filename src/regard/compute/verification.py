@@ -47,7 +47,7 @@ class Deviation(NamedTuple):
         return self.value <= VALUE and self.gradient <= GRADIENT
 
 
-LONG = SMALL._replace(queries=150, keys=160)  # of which a window makes three blocks
+LONG = SMALL._replace(queries=150, keys=160)  # long enough that a window has three blocks
 
 
 def build_parts(case: CatalogCase, sizes: Sizes, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Parts:

@@ -1,4 +1,4 @@
-"""The weights of an attention, computed when they are asked for, at the cost of what is asked."""
+"""The weights of an attention: computed on request, and only the part that is requested."""
 
 import copy
 import functools
@@ -245,7 +245,7 @@ def record_versions(call: AttentionCall) -> list[tuple[str, tuple[int, int]]] | 
     versions = []
     for name, tensor in named:
         if not tensor.is_inference():
-            versions.append((name, (id(tensor), tensor._version)))  # one call less than a list of it
+            versions.append((name, (id(tensor), tensor._version)))  # cheaper than a list by one call
     return versions
 
 
@@ -266,7 +266,7 @@ def _compute_scores(
     query, key = widen(form.query[..., start:stop, :]), widen(form.key[..., first:last, :])
     scores, total = query @ key.transpose(-1, -2), totals.total[..., start:stop]
     bias = build_mask_bias(parts, build_dense_bias(parts, scores, pairs), scores, pairs)
-    if bias is None and isinstance(form.scale, float) and form.scale > 0:  # which changes no order
+    if bias is None and isinstance(form.scale, float) and form.scale > 0:  # a positive factor does not change the order
         return scores, total, form.scale
     scores = scores * form.scale
     return scores if bias is None else scores + bias, total, 1.0
@@ -282,7 +282,7 @@ def _split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple[int, int], A
         parts[place : place + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
     place = len(shape) - 2
     if not place < len(parts) <= len(shape) or Ellipsis in parts:
-        return (0, queries), index  # all queries, or too many axes, which torch says
+        return (0, queries), index  # all queries, or too many axes, for which torch raises
     chosen = parts[place]
     found = range(queries)[chosen] if isinstance(chosen, slice) else (range(queries)[chosen],)
     if not found or (isinstance(chosen, slice) and found.step != 1):  # type: ignore[union-attr]

@@ -55,7 +55,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a text; ValueError where it is damaged, also where it is nested too deep to be read."""
+    """Return the tables of a text; raise ValueError if it is damaged, or nested too deep to be read."""
     found = find_crowded_line(text)
     if found:
         raise ValueError(f"{found[1]:,} dots in line {found[0]}, at most {DOTS} are read")
@@ -66,7 +66,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def find_crowded_line(text: str) -> tuple[int, int] | None:
-    """The first line with a key of very many parts, and its dots. What stands in quotation marks does not count."""
+    """Return the first line with a key of very many parts, and its dots. Text in quotation marks does not count."""
     for number, line in enumerate(QUOTED.sub("", text).splitlines(), start=1):
         if line.count(".") > DOTS:
             return number, line.count(".")

@@ -39,7 +39,7 @@ def share_failures(store: Store, rank: int) -> Iterator[None]:
 
 
 def leave_together(store: Store, world: int) -> None:
-    """Waits until all processes are through: one that goes early may take with it what it sent last."""
+    """Wait until all processes are through: what one sent last may be lost if it leaves early."""
     deadline = time.monotonic() + PATIENCE
     try:
         store.add(DONE, 1)

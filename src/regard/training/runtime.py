@@ -138,7 +138,7 @@ def join_processes(settings: Training) -> Iterator[Runtime]:
 
 
 def enter_group(backend: str, store: Store | None, rank: int, world: int) -> None:
-    """Joins a process group, which then lasts as long as the process; the others notice the end of that.
+    """Join a process group that lasts as long as the process; the others notice if it ends.
 
     The last to let go of a group takes it apart and waits for its threads. If that is DDP's reducer, it holds Python's
     lock meanwhile, and a thread that has a tensor to give back waits for the lock: neither ever ends (torch 2.13). So

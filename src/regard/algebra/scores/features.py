@@ -11,7 +11,7 @@ from regard.algebra.shapes import Keys, Queries, Scores, Tensor
 
 
 def elu_plus_one(x: Tensor) -> Tensor:
-    r"""$\phi(x) = \mathrm{elu}(x) + 1$ (Katharopoulos et al. 2020, eq. 7)."""
+    r"""Return $\phi(x) = \mathrm{elu}(x) + 1$ (Katharopoulos et al. 2020, eq. 7)."""
     return nn.functional.elu(x) + 1
 
 

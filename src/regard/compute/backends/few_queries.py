@@ -38,7 +38,7 @@ class FewQueriesBackend(Backend):
 
     def explain_choice(self, parts: Parts, facts: CallFacts) -> str | None:
         if self.explain_unsupported(parts, facts) is not None:
-            return None  # asked first: comparing a length that is traced would fix it
+            return None  # checked first: a comparison with a traced length would fix that length
         if facts.queries > MOST_QUERIES or parts.mask.allows_all(facts.queries):
             return None
         return "a handful of queries wants no gradient, so that only the pairs that are allowed are read"

@@ -35,7 +35,7 @@ class FlexBackend(Backend):
             mask = create_block_mask(rule, None, None, call.queries, call.keys, device=device)
         lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
         query, key, value = (part.expand(*lead, *part.shape[-2:]) for part in (form.query, form.key, call.value))
-        if not torch.is_grad_enabled():  # it asks the tensors only, and has no backward on the CPU
+        if not torch.is_grad_enabled():  # FlexAttention looks at the tensors alone, and has no backward on the CPU
             query, key, value = query.detach(), key.detach(), value.detach()
         output = flex_attention(query, key, value, block_mask=mask, scale=1.0)
         if not isinstance(output, Tensor):

@@ -28,7 +28,7 @@ from regard.compute.lowering.spans import cut_fused_spans
 from regard.compute.lowering.windows import fuse_window
 
 LARGE_TABLE = 2**24  # pairs; a float mask of them takes 64 MB, and blocks of queries need none of it
-SMALL_TABLE = 2**14  # pairs of a bias that was one number for each key as long as there were few
+SMALL_TABLE = 2**14  # pairs; a bias of one number for each key becomes dense above
 
 
 class LocalBackend(Backend):

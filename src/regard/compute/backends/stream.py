@@ -30,7 +30,7 @@ class StreamBackend(Backend):
         block = partial(_run_block, call, partial(compute_wide_score, call.parts.score.stream))
         spans = cut_row_spans(call.parts, call.query, call.key)
         recomputed = len(spans) > 1 and torch.is_grad_enabled() and not torch.compiler.is_compiling()
-        learned = call.parts.tensors() if recomputed else ()  # finding them takes a while
+        learned = call.parts.tensors() if recomputed else ()  # spans take a while to find
         return BackendResult(*run_blocks(block, spans, call.query, call.key, call.value, learned))
 
     def explain_unsupported(self, parts: Parts, facts: CallFacts) -> UnsupportedReason:
@@ -87,7 +87,7 @@ def _is_order_enough(call: AttentionCall) -> bool:
 def pick_largest(parts: Parts, scores: Tensor, value: Tensor, pairs: Pairs) -> Tensor | None:
     """Return the value of the first of the largest scores of each query, zeros if it sees no key.
 
-    None if a largest score is no number: only the definition says what becomes of that.
+    None if a largest score is NaN: only the definition says what becomes of that.
     """
     if type(parts.mask) is not Full:
         scores = scores.masked_fill(~parts.mask.allows(pairs), float("-inf"))

@@ -4,7 +4,7 @@ $$ s_{ij} = \sum_h w_h \tanh(q_{ih} + k_{jh}), \qquad \tanh(a + b) = \frac{e^{2a
 
 with $q$ = `query`, $k$ = `key`, $w$ = `weight`. The exponentials are of (queries + keys) × hidden numbers; what is left
 for each pair is a few multiplications and a quarter of a division. That is what the compiled kernel does (`native`), on
-the CPU, where a compiler is found and the work is worth it. Elsewhere blocks of torch operations stay in the cache.
+the CPU, if a compiler is found and the call is large enough. Elsewhere blocks of torch operations stay in the cache.
 """
 
 import functools
@@ -36,7 +36,7 @@ def additive_scores(query: Queries, key: Keys, weight: Float[Tensor, "*#lead dim
     _check(query, key, weight)
     run: Callable[..., Tensor] = _compute_scores
     if tensor_memory.is_exporting():
-        run = _score_at_once  # an exported graph runs where our operators are not
+        run = _score_at_once  # an exported graph runs without our operators
     elif torch.compiler.is_compiling():
         run = _scores_operator
     elif tensor_memory.is_mapped():
@@ -82,7 +82,7 @@ def _find_library(query: Tensor, key: Tensor, weight: Tensor, *others: Tensor) -
     """Return the library if the compiled kernel can and should compute this call."""
     global _small_calls
     if not tensor_memory.is_reachable(query, key, weight, *others):
-        return None  # tensors that only stand for numbers have no memory to point at
+        return None  # fake and meta tensors have no memory to point at
     found = native.get_loaded()
     if found is None and not native.get_failure():
         work = _count_work(query, key, weight)
@@ -153,7 +153,7 @@ class _AdditiveScores(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Any:
-        if torch.is_grad_enabled():  # a second derivative will be wanted
+        if torch.is_grad_enabled():  # a second derivative will be asked for
             return _MappedGradients.apply(upstream, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
         return _compute_gradients(upstream, *ctx.saved_tensors)
 
@@ -193,7 +193,7 @@ class _MappedGradients(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *upstream: Tensor) -> Any:
-        """Second derivatives are rare: they come from the definition, with all the memory it takes."""
+        """Return second derivatives, which are rare, from the definition, with all the memory it takes."""
         with torch.enable_grad():
             first, query, key, weight = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
             hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])

@@ -58,7 +58,7 @@ class _MonotonicAlignment(torch.autograd.Function):
             tensor_memory.make_contiguous(previous),
             weights,
         )
-        # As they came: a copy would not know where it came from, and a second derivative could not follow it.
+        # The inputs themselves: a copy has no graph, so that a second derivative could not pass through it.
         ctx.save_for_backward(stop, go_on, previous, weights)
         ctx.library = library
         return weights
@@ -82,7 +82,7 @@ def _compute_differentiable_gradients(
     inputs: list[Tensor], grad: Tensor, wanted: tuple[bool, ...]
 ) -> list[Tensor | None]:
     """Return gradients by torch's operations, which can be differentiated again, for the inputs that want one."""
-    # Views of their own: where one input was made from another, each gets its own part alone.
+    # A view of each: if one input was made from another, each gets only its own part of the gradient.
     inputs = [tensor.view_as(tensor) for tensor in inputs]
     chosen = [tensor for tensor, want in zip(inputs, wanted, strict=False) if want]
     found = iter(torch.autograd.grad(_align_by_rows(*inputs), chosen, grad, create_graph=True))

@@ -11,7 +11,7 @@ from regard.algebra.shapes import Float, Tensor
 
 
 class BlockOutput(NamedTuple):
-    """What a block gives: the output of its queries, and the log-probability of their picks where they were drawn."""
+    """The output of a block of queries, and the log-probability of the keys that were drawn, if any."""
 
     output: Float[Tensor, "*lead query value"]
     log_prob: Float[Tensor, "*lead query"] | None

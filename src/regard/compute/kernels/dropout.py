@@ -103,7 +103,7 @@ class _AddDropout(torch.autograd.Function):
 
 
 class _ReluDropout(torch.autograd.Function):
-    """A number that came out above 0 was above 0 and kept: the output tells the gradient."""
+    """Its gradient follows from the output: a number above 0 there was above 0 before, and was kept."""
 
     @staticmethod
     def forward(ctx: Any, numbers: Tensor, seed: Tensor, rate: float) -> Tensor:

@@ -1,4 +1,4 @@
-r"""Softmax attention of a handful of queries, as a decoder asks them at each step.
+r"""Softmax attention of a handful of queries, as in a step of a decoder.
 
 $$ o_i = \sum_{j \in A_i} \mathrm{softmax}_j(c\, q_i \cdot k_j)\, v_j $$
 
@@ -20,7 +20,7 @@ from regard.compute.kernels.native import tensor_memory
 from regard.compute.kernels.native.loader import SUFFIX
 from regard.errors import wrong
 
-MOST_QUERIES = 8  # queries from which tiles are faster
+MOST_QUERIES = 8  # above so many queries, tiles are faster
 DTYPES = tuple(SUFFIX)  # for which the kernel is written
 
 

@@ -1,4 +1,4 @@
-"""Who computes rows of weights: our own loops on the CPU; torch elsewhere and where it must look inside."""
+"""Rows of weights: by our own loops on the CPU; by torch elsewhere, and if it must see every step."""
 
 import ctypes
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def _runs_as_operator(tensor: Tensor) -> bool:
     """
     if torch.compiler.is_compiling():
         return tensor.device.type == "cpu" and not tensor_memory.is_exporting()
-    return tensor_memory.has_only_shape(tensor)  # which the operator knows
+    return tensor_memory.has_only_shape(tensor)  # the operator knows these dtypes
 
 
 def _compute_weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule) -> Tensor:

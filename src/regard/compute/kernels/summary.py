@@ -1,4 +1,4 @@
-"""What one pass over rows of weights tells, from scores and the log totals of their rows."""
+"""Entropy, received mass and largest weights in one pass, from scores and the log totals of their rows."""
 
 import ctypes
 import math

@@ -155,7 +155,7 @@ def _raise_entmax_power(shifted: Rows, excess: Column, place: Column) -> tuple[R
     """Return $e^{-m} [1 + c u]_+^{1/a}$ and that over $1 + c u$, for $a$ = `excess`, $m$ = `place`."""
     limit = log(torch.finfo(shifted.dtype).max) - 8  # below infinity: what equals the largest score stays
     change = excess * (excess * place).clamp(max=limit).exp() * shifted
-    outside = (change <= -1) | (shifted == -torch.inf)  # said so that a NaN is inside, and shows
+    outside = (change <= -1) | (shifted == -torch.inf)  # written so that a NaN counts as inside, and shows
     change = torch.where(outside, 0.0, change)
     soft = excess == 0
     logarithm = torch.where(soft, shifted, change.log1p() / (excess + soft))

@@ -1,4 +1,4 @@
-"""Conditions that several backends ask: functions of parts and facts, which look at no number in any tensor."""
+"""Conditions that several backends share: functions of parts and facts, which never read a tensor."""
 
 import torch
 
@@ -14,7 +14,7 @@ SEQUENTIAL = "each row of the weights depends on the row before"
 
 
 def explain_unsupported_fused(parts: Parts, facts: CallFacts) -> UnsupportedReason:
-    """Return why no fused kernel can: it needs a softmax of a dot form, and gives no gradient to a mask."""
+    """Return why fused kernels do not support it: they need a softmax of a dot form, and give a mask no gradient."""
     if facts.hazard == "range":
         return RANGE
     if facts.mapped:
@@ -38,7 +38,7 @@ def explain_weights_needed(parts: Parts, facts: CallFacts) -> UnsupportedReason:
 
 
 def _explain_unsupported_local_p(facts: CallFacts) -> UnsupportedReason:
-    """Return why not: its two totals need a gradient, and its Gaussian more digits than half precision has."""
+    """Return why local-p is unsupported: it needs gradients of two totals, and more digits than half precision has."""
     if facts.device != "cpu" or facts.traced:
         return "the row totals of this device's kernel have no gradient"
     if facts.dtype in (torch.float16, torch.bfloat16):

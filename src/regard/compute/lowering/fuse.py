@@ -37,11 +37,11 @@ def fuse(parts: Parts, query: Tensor, key: Tensor, value: Tensor, pairs: Pairs, 
     # Rounded once, here, so that the weights are found again from the same numbers.
     form = raw.fold_offsets(keep_row=False).make_scale_positive()
     causal = type(parts.mask) is Causal and dense is None
-    if not square:  # asked for itself: of lengths that are traced, `and` would leave a symbol
+    if not square:  # a test of its own: `and` would return a symbol if the lengths are traced
         causal = False
     bias = None if causal else build_mask_bias(parts, dense, form.query, pairs)
     output, total = fused_attention(form.query, form.key, value, scale=form.scale, causal=causal, bias=bias)
-    if bias is not None and tensor_memory.is_exporting():  # other runtimes do not know that nothing gives zeros
+    if bias is not None and tensor_memory.is_exporting():  # other runtimes do not give zeros for an empty row
         output = output.masked_fill((bias == float("-inf")).all(-1, keepdim=True), 0.0)
     return FusedResult(output, form, total, raw)
 

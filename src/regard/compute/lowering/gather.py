@@ -20,12 +20,12 @@ from regard.compute.lowering.conditions import needs_dense_bias
 from regard.compute.lowering.fuse import FusedResult, compute_dot_form
 
 ROWS = 64  # queries in a block
-SEGMENT_ROWS = 256  # … of one segment, all of which see much the same keys
+SEGMENT_ROWS = 256  # … if all are of one segment, and so see much the same keys
 ROUND = 16  # columns are a multiple of this: the lanes of a vector
-SLACK = 1.2  # blocks go into one kernel if the largest has at most this many times the columns of the smallest
+SLACK = 1.2  # the largest block of a kernel has at most this many times the columns of the smallest
 BUDGET = 2**23  # numbers in the tables or in the gradients of one group of blocks: 32 MB in float32
 SMALLEST_TABLE = 2**18  # pairs; below, finding out what may be left out costs more than it saves
-MOST_READ = 0.5  # of all pairs; above, reading all of them in one piece is as fast
+MOST_READ = 0.5  # share of all pairs; above, one piece with all pairs is as fast
 
 
 class GatheredBlock(NamedTuple):
@@ -160,11 +160,11 @@ def _build_tables(
 def gather_spans(parts: Parts, queries: int, keys: int, size: int) -> list[Span]:
     """Return blocks of at most `size` queries, in order, each with the keys that it may see."""
     found = [seen.nonzero()[:, 0] for seen in _cover(parts.mask, queries, keys).keys]
-    rows = 1 << (min(size, ROWS).bit_length() - 1)  # divides a block
+    rows = 1 << (min(size, ROWS).bit_length() - 1)  # a divisor of the size of a block
     spans = []
     for start in range(0, queries, rows):
         columns = found[start // ROWS]
-        columns = columns if len(columns) else columns.new_zeros(1)  # a kernel must have something to read
+        columns = columns if len(columns) else columns.new_zeros(1)  # a kernel needs at least one key
         spans.append(Span(start, min(queries, start + rows), 0, keys, columns))
     return spans
 

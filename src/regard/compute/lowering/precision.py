@@ -28,7 +28,7 @@ def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
     if form.row is None or form.column is None or not form.row.numel() or not form.column.numel():
         return False
     if not tensor_memory.is_readable(form.query, form.key) or (total is not None and not total.numel()):
-        return False  # traced, where the plan was careful from the start, or nothing at all
+        return False  # traced, so that the plan was careful from the start, or empty
     with torch.no_grad():
         share = torch.finfo(form.query.dtype).eps / torch.finfo(own).eps
         terms = (form.row.double().abs() + form.column.double().abs().amax()) * share

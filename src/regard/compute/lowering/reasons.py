@@ -75,7 +75,7 @@ def explain_score(forms: PartForms, facts: CallFacts) -> Step:
         return SCORES.get(forms.score, ("its dot form", "it has one"))
     if forms.score_form != "additive":
         return f"{forms.score.__name__} block by block", "it has no dot form"
-    if facts.traced:  # a length that is traced is no number to print
+    if facts.traced:  # a traced length is not a number that could be printed
         return "one operator for all pairs", "a compiler cannot look into the kernel"
     work = facts.queries * facts.keys * facts.dim * max(1, math.prod(facts.lead))
     kernel, because = additive.choose_kernel(work, facts.device, facts.dtype, facts.native)

@@ -45,7 +45,7 @@ def cut_row_spans(parts: Parts, query: Tensor, key: Tensor) -> list[Span]:
     """Return blocks whose table of scores is written out, small enough to bound the memory."""
     queries, keys = query.shape[-2], key.shape[-2]
     first, second = query.shape[:-2], key.shape[:-2]
-    lead = math.prod(first if first == second else torch.broadcast_shapes(first, second))  # which is slow
+    lead = math.prod(first if first == second else torch.broadcast_shapes(first, second))  # `broadcast_shapes` is slow
     sparse = may_gather(parts, queries, keys) and gather.is_sparse(parts.mask, queries, keys)
     width = None if type(parts.mask) in (Full, Causal) else parts.mask.width
     visible = (

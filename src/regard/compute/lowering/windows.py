@@ -62,7 +62,8 @@ def find_window(mask: Mask) -> Window | None:
 
 def cut_blocks(window: Window, queries: int, keys: int) -> BlockLayout:
     """Return blocks of a quarter as many queries as the window is wide: few hidden keys are read."""
-    before, after = min(window.before, keys - 1), min(window.after, queries - 1)  # no query has more on that side
+    # There are never more keys on either side.
+    before, after = min(window.before, keys - 1), min(window.after, queries - 1)
     rows = min(queries, LARGEST, max(SMALLEST, (before + after + 1) // 4))
     span = -(-(rows + before + after) // ROUND) * ROUND
     return BlockLayout(rows, -(-queries // rows), keys - queries - before, span)

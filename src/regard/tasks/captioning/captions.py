@@ -66,7 +66,7 @@ def parse_line(line: str, name: str) -> tuple[str, str, str]:
 
 
 def read_flickr8k(path: Path, cut: WordCut = "character") -> Table:
-    """All captions in one file, and beside it a list of the images of each split; images on no list are left out."""
+    """Read all captions from one file, and the images of each split from lists beside it; others are left out."""
     known: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(read_lines(path), 1):
         name, tab, caption = line.partition("\t")

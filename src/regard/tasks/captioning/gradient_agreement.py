@@ -75,4 +75,5 @@ def measure_gradient_agreement(name: str, seed: int) -> float:
 
 
 def flatten_tensors(tensors: tuple[Tensor, ...]) -> Tensor:
+    """Return the numbers of all tensors as one vector."""
     return torch.cat([tensor.flatten() for tensor in tensors])

@@ -20,13 +20,13 @@ def compute_sums(said: Sequence[str], captions: Sequence[tuple[str, ...]]) -> di
 
 
 def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
-    """BLEU-1 to BLEU-4 (the last is `bleu`) and the percentage of captions that are right, of such sums."""
+    """Return BLEU-1 to BLEU-4 (the last is `bleu`) and the percentage of right captions, from such sums."""
     found = {f"bleu-{most}": bleu(total, most) for most in ORDERS}
     return found | {"bleu": found["bleu-4"], "exact": 100 * total["matches"] / max(1.0, total["images"])}
 
 
 def bleu(total: Mapping[str, float], most: int) -> float:
-    """BLEU of n-grams up to `most` words, with nothing smoothed: no n-gram right, no score. Papineni et al. 2002."""
+    """Return BLEU of n-grams up to `most` words, not smoothed: 0 if none is right. Papineni et al. 2002."""
     orders = range(1, most + 1)
     score = import_package("sacrebleu").BLEU.compute_bleu(
         correct=[int(total[f"right {order}"]) for order in orders],

@@ -72,7 +72,7 @@ def draw_first_budget(table: numpy.ndarray, budget: int, random: numpy.random.Ge
 
 
 def cut_groups(order: list[int], longest: numpy.ndarray, budget: int, first: int) -> list[list[int]]:
-    """Groups of neighbors, each as large as the budget allows; the last two share what they have."""
+    """Return groups of neighbors, each as large as the budget allows; the last two share their items evenly."""
     groups: list[list[int]] = [[]]
     length, room = 0, max(first, int(longest[order[0]]))
     for index in order:
@@ -87,7 +87,7 @@ def cut_groups(order: list[int], longest: numpy.ndarray, budget: int, first: int
 
 
 def even_out(before: list[int], last: list[int], longest: numpy.ndarray, budget: int) -> None:
-    """Moves items to the last batch, which may be tiny, while they fit."""
+    """Move items to the last batch, which may be tiny, while they fit."""
     length = int(longest[last].max())
     while len(before) > len(last) + 1:
         length = max(length, int(longest[before[-1]]))

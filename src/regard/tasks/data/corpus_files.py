@@ -32,7 +32,7 @@ def describe_cut(corpus: Corpus, name: str) -> Corpus:
 
 
 def load_parallel_folder(folder: Path, source: str, target: str) -> Corpus:
-    """`train.en`, `train.de`, `val.en`, …, with anything between split and language, and `.gz` or not.
+    """Load `train.en`, `train.de`, `val.en`, …, with anything between split and language, and `.gz` or not.
 
     Every split whose name begins with `test` is a test set of its own. Where there is no validation or test, a
     part of the training pairs is held out.
@@ -72,7 +72,7 @@ def assemble_corpus(
 
 
 def describe_shared_pairs(corpus: Corpus) -> list[str]:
-    """Notes on held-out pairs that are trained on too, case and punctuation aside."""
+    """Return notes on held-out pairs that are also trained on, if case and punctuation are ignored."""
     trained, held_out = corpus.train, {"validation": corpus.validation, **corpus.tests}
     return describe_overlaps(
         "pairs", map(normalize_pair, trained), {name: map(normalize_pair, pairs) for name, pairs in held_out.items()}
@@ -102,9 +102,10 @@ def find_splits(folder: Path, source: str, target: str) -> dict[str, tuple[Path,
 
 
 def shorten_name(name: str) -> str:
-    """The name of a split without the steps of its making: `test_2016_flickr.lc.norm.tok` is test_2016_flickr."""
+    """Return the name of a split without its processing: test_2016_flickr for `test_2016_flickr.lc.norm.tok`."""
     return name.split(".")[0]
 
 
 def join_names(names: Sequence[str]) -> str:
+    """Return the names with commas between them; "nothing" if there are none."""
     return ", ".join(names) or "nothing"

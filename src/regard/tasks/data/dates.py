@@ -67,6 +67,7 @@ def find_forms(locales: tuple[str, ...]) -> tuple[DateForm, ...]:
 
 
 def format_day(day: date, form: DateForm) -> str:
+    """Return a day as its language writes it."""
     from babel.dates import format_date
 
     return str(format_date(day, form.length, locale=form.locale))
@@ -84,6 +85,7 @@ def list_locales() -> tuple[str, ...]:
 
 
 def check_locales(locales: Sequence[str]) -> Sequence[str]:
+    """Return the locales; raise if Babel does not know one."""
     from babel.localedata import exists
 
     known = list_locales()

@@ -29,7 +29,7 @@ class GrayImages(NamedTuple):
 
 
 def load_digit_images(seed: int, held_out: float = 0.2) -> GrayImages:
-    """1,797 digits of 8 × 8 pixels that come with scikit-learn, a share of them held out."""
+    """Load the 1,797 digits of 8 × 8 pixels that come with scikit-learn, a share of them held out."""
     from sklearn.datasets import load_digits
 
     found = load_digits()

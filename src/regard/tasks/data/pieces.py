@@ -71,7 +71,7 @@ class SentencePieceVocabulary(Vocabulary):
 
 
 def train_pieces(texts: Sequence[str], config: VocabularyConfig) -> SentencePieceVocabulary:
-    """Learns pieces from texts. Text is not normalized: what goes in comes out, full-width signs too; a tab is a blank,
+    """Learn pieces from texts. Text is not normalized: what goes in comes out, full-width signs too; a tab is a blank,
     and so is ▁, which `Vocabulary.lost` tells.
     """
     cased = [part for text in texts for part in split_learnable(text.lower() if config.lowercase else text)]
@@ -86,7 +86,7 @@ def train_pieces(texts: Sequence[str], config: VocabularyConfig) -> SentencePiec
 
 
 def split_learnable(text: str) -> Iterator[str]:
-    """A text as sentencepiece learns from all of it: it leaves out one with a tab or a NUL, one of more than 4,192
+    """Split a text so that sentencepiece learns from all of it: it leaves out one with a tab or a NUL, of over 4,192
     bytes, and what is spelt as a special token.
     """
     text = RESERVED.sub(lambda found: f"{found[0][:-1]} >", text.replace("\t", " ").replace("\0", " "))
@@ -138,6 +138,7 @@ def size_error(size: int, message: str) -> InputError:
 
 
 def import_sentencepiece() -> Any:
+    """Return the package, or raise one sentence that says how to install it."""
     try:
         import sentencepiece as package
     except ImportError:

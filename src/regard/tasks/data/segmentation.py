@@ -46,7 +46,7 @@ def join_tokens(tokens: Sequence[str], kind: SegmentKind) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """Words and signs, each with a mark where a blank stood before it. Digits are signs: most numbers are rare, and
+    """Return words and signs, each with a mark if a blank stood before it. Digits are signs: most numbers are rare, and
     one that was never seen can still be written again.
 
     >>> split_words("I'm 42, 你好!")
@@ -81,7 +81,7 @@ class WordGroupKey:
 
 @lru_cache(maxsize=2**16)
 def belongs_to_word(character: str) -> bool:
-    """Letters and the marks on them; not the characters of scripts that write words without blanks."""
+    """Return whether this is a letter or a mark on one, but not of a script that writes words without blanks."""
     return unicodedata.category(character)[0] in "LM" and not has_unspaced(character)
 
 
@@ -101,6 +101,7 @@ def import_jieba() -> Callable[[str], list[str]]:
 
 
 def load_jieba() -> Callable[[str], list[str]]:
+    """Return a function that splits Chinese text into words."""
     cut = import_jieba()
 
     def segment(text: str) -> list[str]:

@@ -50,7 +50,7 @@ class VectorSequences(NamedTuple):
 
 
 def generate_linear(items: int, length: int, size: int, noise: float, seed: int) -> VectorSequences:
-    r"""$x_{t+1} = A x_t + \epsilon$, with one matrix for all: a random one, shrunk until it does not explode."""
+    r"""Generate $x_{t+1} = A x_t + \epsilon$, with one random matrix for all, shrunk until it does not explode."""
     random = np.random.default_rng([seed, 11])
     matrix = random.normal(size=(size, size))
     matrix *= 0.95 / np.abs(np.linalg.eigvals(matrix)).max()
@@ -58,7 +58,7 @@ def generate_linear(items: int, length: int, size: int, noise: float, seed: int)
 
 
 def generate_rotation(items: int, length: int, size: int, noise: float, seed: int) -> VectorSequences:
-    r"""$x_{t+1} = R x_t + \epsilon$, with a rotation of each pair of coordinates by its own angle."""
+    r"""Generate $x_{t+1} = R x_t + \epsilon$, with a rotation of each pair of coordinates by its own angle."""
     random = np.random.default_rng([seed, 12])
     matrix = np.zeros((size, size))
     for pair, angle in enumerate(random.uniform(0.8, 2.4, size // 2)):
@@ -68,7 +68,7 @@ def generate_rotation(items: int, length: int, size: int, noise: float, seed: in
 
 
 def follow_matrix(matrix: Array, shape: tuple[int, int], noise: float, random: np.random.Generator) -> VectorSequences:
-    """Sequences that start anywhere and follow a matrix."""
+    """Return sequences that start anywhere, each vector being the matrix times the one before, and noise."""
     items, length = shape
     steps = [random.normal(size=(items, len(matrix)))]
     for _ in range(length - 1):
@@ -78,7 +78,7 @@ def follow_matrix(matrix: Array, shape: tuple[int, int], noise: float, random: n
 
 
 def generate_retrieval(items: int, length: int, size: int, noise: float, seed: int) -> VectorSequences:
-    """Each vector is a name and a thing; the last but one repeats a name, and the last is that name with its thing.
+    """Generate vectors of a name and a thing: the last but one repeats a name, the last has its thing too.
 
     Names are corners of a cube, so that no two of a sequence are alike by chance.
     """

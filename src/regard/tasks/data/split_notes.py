@@ -19,6 +19,7 @@ def describe_sizes(
 
 
 def label_test(test: str) -> str:
+    """Return the name of a test split, for a sentence."""
     return test if test.startswith("test") else f"test ({test})"
 
 

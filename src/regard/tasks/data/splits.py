@@ -16,7 +16,7 @@ Group = list[int]  # the numbers of pairs that stay together
 
 
 def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share: float | None = None) -> Corpus:
-    """Training, validation and test from one list of pairs.
+    """Split one list of pairs into training, validation and test.
 
     Pairs that share a sentence, or one that differs only in case and punctuation, stay together: a test sentence
     whose other translation was trained on would be no test. Where a group goes depends on its own text alone, not on
@@ -48,7 +48,7 @@ def compute_share(pairs: int) -> float:
 
 
 def compute_split_size(groups: Sequence[Group], share: float) -> int:
-    """How many pairs a part is given: its share, or half of those in groups that are small enough, where these are few.
+    """Return how many pairs a part gets: its share, or half of those in groups that are small enough, if few are.
 
     Otherwise validation would take them all, and leave the test a handful.
     """

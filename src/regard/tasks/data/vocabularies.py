@@ -51,7 +51,7 @@ def build_vocabularies(
 
 
 def save_vocabularies(vocabularies: Vocabularies, folder: Path) -> None:
-    """Writes `vocabulary/` into a run folder."""
+    """Write `vocabulary/` into a run folder."""
     place = folder / "vocabulary"
     place.mkdir(exist_ok=True)
     if vocabularies.joint:
@@ -62,7 +62,7 @@ def save_vocabularies(vocabularies: Vocabularies, folder: Path) -> None:
 
 
 def load_vocabularies(folder: Path) -> Vocabularies:
-    """Reads what `save_vocabularies` wrote."""
+    """Read what `save_vocabularies` wrote."""
     place = folder / "vocabulary"
     if (place / f"{JOINT}.json").is_file():
         shared = load_vocabulary(place, JOINT)

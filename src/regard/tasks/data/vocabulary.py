@@ -161,6 +161,7 @@ def choose_minimum(tokens: int) -> int:
 
 
 def write_metadata(folder: Path, name: str, values: dict[str, Any]) -> None:
+    """Write values and the version of their format to a JSON file."""
     text = json.dumps({"format": FORMAT} | values, ensure_ascii=False, indent=0)
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
 

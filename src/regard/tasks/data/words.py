@@ -72,6 +72,7 @@ def split_matches(found: Iterable[re.Match[str]], cut: WordCut) -> list[Word]:
 
 @cache
 def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return the compiled pattern, which is kept."""
     return re.compile(pattern)
 
 

@@ -129,7 +129,7 @@ def describe_files(pictures: ImageFiles, names: Sequence[str]) -> str:
 def fill_cache(
     file: Path, shape: tuple[int, int, int], pictures: ImageFiles, names: Sequence[str], pixels: int
 ) -> None:
-    """Computes what is missing in the file, and writes down after each group how far it has come."""
+    """Compute what is missing in the file, and note after each group how far it has come."""
     done = count_finished(file) if file.is_file() else 0
     mode = "r+" if done else "w+"
     if not done:
@@ -149,7 +149,7 @@ def fill_cache(
 
 @contextmanager
 def explain_full_disk(file: Path, shape: tuple[int, int, int]) -> Iterator[None]:
-    """Puts a disk without room in one sentence, and gives back what was taken of it for nothing."""
+    """Raise one sentence if the disk is full, and free what was reserved in vain."""
     try:
         yield
     except OSError as error:
@@ -161,7 +161,7 @@ def explain_full_disk(file: Path, shape: tuple[int, int, int]) -> Iterator[None]
 
 
 def reserve(file: Path) -> None:
-    """Takes the room now: a mapped file with holes, written to on a full disk, ends the process with a signal."""
+    """Reserve the room now: a mapped file with holes, written to on a full disk, ends the process with a signal."""
     if not hasattr(os, "posix_fallocate"):
         return
     with file.open("r+b") as opened:
@@ -182,6 +182,7 @@ def iterate_batches(done: int, images: int) -> Iterator[int]:
 
 
 def get_progress_file(file: Path) -> Path:
+    """Return the file that counts the finished images of `file`."""
     return file.with_suffix(".json")
 
 
@@ -194,6 +195,7 @@ def count_finished(file: Path) -> int:
 
 
 def is_complete(file: Path, images: int) -> bool:
+    """Return whether all images of the file are finished."""
     return file.is_file() and count_finished(file) == images
 
 

@@ -28,7 +28,7 @@ STRIP = 256  # rows that are put on white at once
 
 
 def open_photo(source: Path | bytes, name: str | None = None, *, most: int = MAX_PIXELS) -> "Image":
-    """A photograph of at most so many pixels, upright and in RGB, whatever the file has; what is clear is white."""
+    """Open a photograph of at most so many pixels, upright and in RGB; transparent parts become white."""
     image_kind = import_pillow()
     name = name or str(source)
     with explain_photo_errors(image_kind, name, most):
@@ -42,7 +42,7 @@ def open_photo(source: Path | bytes, name: str | None = None, *, most: int = MAX
 
 @contextmanager
 def explain_photo_errors(image_kind: Any, name: str, most: int) -> Iterator[None]:
-    """Says in one sentence what a file makes of the library: it is the file that is wrong, whatever is raised."""
+    """Raise one sentence about the file, whatever the library raises: the file is what is wrong."""
     with warnings.catch_warnings():
         # Pillow warns of large files; we refuse them by a limit of our own, and before they are decoded.
         warnings.simplefilter("ignore")
@@ -63,7 +63,7 @@ def explain_photo_errors(image_kind: Any, name: str, most: int) -> Iterator[None
 
 
 def import_pillow() -> Any:
-    """PIL.Image, with the package's two errors at hand."""
+    """Return PIL.Image, which gets the package's UnidentifiedImageError as an attribute."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
@@ -73,7 +73,7 @@ def import_pillow() -> Any:
 
 
 def check_size(size: tuple[int, int], name: str, most: int = MAX_PIXELS) -> None:
-    """Raises before so many pixels are decoded that memory would end."""
+    """Raise before so many pixels are decoded that memory would run out."""
     width, height = size
     if width * height > most:
         raise too_large_error(f"{name} of {width} × {height} pixels", most)
@@ -91,11 +91,12 @@ def check_tiles(image: "Image", name: str) -> None:
 
 
 def too_large_error(got: str, most: int) -> Exception:
+    """Return the error for an image of too many pixels."""
     return wrong("photo", got, f"at most {most:,} pixels", "reduce it first")
 
 
 def convert_to_rgb(image: "Image") -> "Image":
-    """Upright as the camera says, on white where it is transparent, in RGB."""
+    """Return an image in RGB, upright as the camera says, and white if transparent."""
     from PIL import ImageOps
 
     image.load()
@@ -120,7 +121,7 @@ def paste_on_white(image: "Image") -> "Image":
 
 
 def resize_to_square(image: "Image", pixels: int) -> "Image":
-    """A square of so many pixels, whatever the shape was: nothing is cut off, so that everything can be looked at."""
+    """Return a square of so many pixels, whatever the shape was; nothing is cut off, so that all can be attended to."""
     from PIL import Image
 
     return image if image.size == (pixels, pixels) else image.resize((pixels, pixels), Image.Resampling.BICUBIC)
@@ -134,5 +135,5 @@ def make_thumbnail(image: "Image", most: int = PAGE_SIDE) -> np.ndarray:
 
 
 def as_tensor(image: "Image") -> Float[Tensor, "3 height width"]:
-    """Colors first, from 0 to 1."""
+    """Return a tensor with colors first, from 0 to 1."""
     return torch.from_numpy(np.array(image)).permute(2, 0, 1).float().div_(255)

@@ -79,7 +79,7 @@ def render_groups(groups: Sequence[ShapeGroup], random: np.random.Generator) -> 
 
 
 def list_side_cells(side: str) -> list[tuple[int, int]]:
-    """The cells along one side, by row and column. Each corner belongs to one side: where a shape stands tells which.
+    """Return the cells along one side, by row and column. Each corner belongs to one side only.
 
     >>> list_side_cells("top"), list_side_cells("right")
     ([(0, 1), (0, 2), (0, 3)], [(1, 3), (2, 3), (3, 3)])

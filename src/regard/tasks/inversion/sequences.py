@@ -73,6 +73,7 @@ def generate_splits(data: InversionData) -> DataSplits:
 
 
 def name_lengths(low: int, high: int) -> str:
+    """Return a range of lengths in words."""
     return f"length {low}" if low == high else f"lengths {low} to {high}"
 
 

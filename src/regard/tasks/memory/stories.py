@@ -49,7 +49,7 @@ class Story(NamedTuple):
 
 
 def generate_story(data: MemoryData, kind: int, random: np.random.Generator) -> Story:
-    """People who carry boxes that hold things, and who go about; the question is where one of these is."""
+    """Generate a story of people who carry boxes that hold things, and a question where one of these is."""
     people, boxes, things = (random.permutation(names)[: data.people] for names in (PEOPLE, BOXES, THINGS))
     walks = [place for place in range(data.people) for _ in range(random.integers(1, data.moves + 1))]
     events = [("walk", place) for place in walks]
@@ -73,7 +73,7 @@ def generate_story(data: MemoryData, kind: int, random: np.random.Generator) -> 
 
 
 def to_tensors(stories: Sequence[Story], data: MemoryData) -> Tensors:
-    """Facts as numbers of words, the latest first; the question; the answer; and places of the support, −1 for none."""
+    """Return facts as token ids, the latest first; the question; the answer; and the supporting facts, −1 for none."""
     most = count_most_facts(data)
     facts = torch.zeros(len(stories), most, LONGEST, dtype=torch.int64)
     support = torch.full((len(stories), len(KINDS)), -1)
@@ -107,7 +107,7 @@ def generate_stories(data: MemoryData, count: int, seed: Sequence[int], kind: in
 
 
 def generate_splits(data: MemoryData) -> DataSplits:
-    """New stories in each epoch; tests by the number of facts that are needed."""
+    """Generate splits: new stories in each epoch, and tests by the number of facts that are needed."""
     tests = {
         name: to_tensors(generate_stories(data, data.held_out, (2, place), place), data)
         for place, name in enumerate(KINDS)

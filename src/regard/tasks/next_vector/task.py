@@ -136,4 +136,5 @@ def fit_scale(found: VectorSequences) -> Scale:
 
 
 def to_tensors(found: VectorSequences, part: slice) -> Tensors:
+    """Return some of the sequences as vectors and expected positions."""
     return torch.from_numpy(found.vectors[part]).float(), torch.from_numpy(found.expected_position[part])

@@ -31,7 +31,7 @@ class PredictedAnswer(NamedTuple):
 def answer_questions(
     model: SpanReader, examples: Sequence[ReadingExample], longest: int, *, attention: bool = False
 ) -> list[PredictedAnswer]:
-    """Answers in the order of the questions, those with passages of like length together."""
+    """Answer questions, those with passages of like length together, and return the answers in their order."""
     found: dict[int, PredictedAnswer] = {}
     device = next(model.parameters()).device
     for chosen in group_by_length([len(page.passage) for page in examples], BUDGET):

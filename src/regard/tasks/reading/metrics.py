@@ -17,7 +17,7 @@ MARKS = str.maketrans("", "", string.punctuation)
 
 
 def normalize_answer(text: str) -> str:
-    """In lower case, without marks and articles, with single blanks: in this order, as the authors do.
+    """Return an answer in lower case, without marks and articles, with single blanks: in the authors' order.
 
     >>> normalize_answer(" The  U.S.'s  An-swer!")
     'uss answer'
@@ -36,7 +36,7 @@ def split_answer(text: str) -> list[str]:
 
 
 def exact_match(said: str, right: str) -> float:
-    """1 where both are the same after normalizing, else 0."""
+    """Return 1 if both are the same after normalizing, else 0."""
     if has_unspaced(right):
         return float(split_answer(said) == split_answer(right))
     return float(normalize_answer(said) == normalize_answer(right))
@@ -86,6 +86,6 @@ def compute_sums(said: Sequence[str], right: Sequence[Sequence[str]]) -> dict[st
 
 
 def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
-    """Percentages of such sums."""
+    """Return percentages from such sums."""
     count = max(1.0, total["questions"])
     return {"em": 100 * total["exact"] / count, "f1": 100 * total["shared"] / count}

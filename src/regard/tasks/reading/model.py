@@ -111,6 +111,7 @@ def build_flow(config: SpanReaderConfig, size: int) -> AttentionFlow | None:
 
 
 def build_cells(config: SpanReaderConfig, width: int, layers: int) -> Cells:
+    """Build a bidirectional recurrent network."""
     kind = nn.GRU if config.cell == "gru" else nn.LSTM
     rate = config.dropout if layers > 1 else 0.0
     return kind(width, config.hidden, layers, bidirectional=True, dropout=rate)
@@ -119,7 +120,7 @@ def build_cells(config: SpanReaderConfig, width: int, layers: int) -> Cells:
 def find_best_spans(
     pointed: SpanScores, longest: int
 ) -> tuple[Int[Tensor, " batch"], Int[Tensor, " batch"], Float[Tensor, " batch"]]:
-    """The first and last word of the most probable answer of at most `longest` words, and its log-probability."""
+    """Return first and last word of the most probable answer of at most `longest` words, and its log-probability."""
     first, last = pointed.first.log_softmax(-1), pointed.last.log_softmax(-1)
     pairs = first[:, :, None] + last[:, None, :]
     length = pairs.shape[-1]

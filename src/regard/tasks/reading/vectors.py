@@ -40,6 +40,7 @@ def read_vectors(path: Path) -> WordVectors:
 
 
 def find_only_file(place: Path) -> Path:
+    """Return the file itself, or the only file of word vectors in a folder."""
     if not place.is_dir():
         return place
     files = sorted(path for path in place.iterdir() if path.suffix in (".npz", ".txt"))
@@ -49,6 +50,7 @@ def find_only_file(place: Path) -> Path:
 
 
 def read_arrays(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
+    """Yield words and vectors from a `.npz` file."""
     # Nothing that is pickled: it could run code.
     with numpy.load(file, allow_pickle=False) as arrays:
         unpacked = sum(member.file_size for member in arrays.zip.infolist())
@@ -59,6 +61,7 @@ def read_arrays(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
 
 
 def read_text(file: Path) -> Iterator[tuple[str, numpy.ndarray]]:
+    """Yield words and vectors from a text file, one word a line."""
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             word, _, numbers = line.rstrip("\n").partition(" ")

@@ -125,6 +125,7 @@ class RegressionPredictor(TensorPredictor):
 
 
 def to_array(column: Tensor) -> Any:
+    """Return the only column as a float64 array."""
     return column[:, 0].numpy().astype(np.float64)
 
 

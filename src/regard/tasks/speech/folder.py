@@ -16,7 +16,7 @@ SPLITS = {"train": "train", "validation": "validation", "valid": "validation", "
 
 
 def read_folder(place: Path, rate: int) -> RecordedClips:
-    """Clips by split: folders `train`, `validation` and `test`, or else a tenth of the files each, by their names."""
+    """Read clips by split: folders `train`, `validation` and `test`, or else parts cut by the names of the files."""
     files = sorted(path for path in place.rglob("*") if path.suffix.lower() in SOUNDS)
     if not files:
         fix = "give a folder with sound files and their transcripts, or tones"
@@ -53,6 +53,7 @@ def read_transcripts(place: Path, files: Sequence[Path]) -> tuple[Mapping[Path, 
 
 
 def find_tables(place: Path) -> list[Path]:
+    """Return the tables of transcripts in a folder."""
     return sorted(path for name in TABLES for path in place.rglob(name))
 
 

@@ -37,7 +37,7 @@ def sum_errors(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
 
 
 def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
-    """Percentages of such sums: errors to symbols and to words, and clips without an error.
+    """Return percentages from such sums: errors to symbols and to words, and clips without an error.
 
     >>> compute_metrics(sum_errors(["12 3", "7"], ["12 4", "7"]))
     {'error': 25.0, 'words': 33.3..., 'exact': 50.0}

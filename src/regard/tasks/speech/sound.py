@@ -61,7 +61,7 @@ def decode_sound(file: BufferedIOBase, name: str, rate: int, *, longest: float =
 
 @contextmanager
 def catch_damage(name: str) -> Iterator[None]:
-    """Says in one sentence what a damaged file makes of the library: it is the file that is wrong, whatever is raised.
+    """Raise one sentence about a damaged file, whatever the library raises: the file is what is wrong.
 
     libsndfile's own words are an internal code; the name of the file is what helps.
     """
@@ -88,6 +88,7 @@ def read_mono(opened: Any, name: str) -> Float[Tensor, " sample"]:
 
 
 def no_sound_error(name: str, error: Exception | str) -> InputError:
+    """Return the error for a file that is not a sound."""
     reason = " ".join((str(error).partition(": ")[2] or str(error)).split())[:100]
     fix = "convert it, for example with ffmpeg -i FILE sound.wav"
     return wrong("sound", f"{name} ({reason.rstrip('.')})", "a sound file: wav, flac, ogg or mp3", fix)
@@ -104,7 +105,7 @@ def check_beginning(file: BufferedIOBase, name: str) -> None:
 
 
 def check_header(opened: Any, name: str, longest: float) -> None:
-    """Raises by what the header says, before anything is read."""
+    """Raise by what the header says, before anything is read."""
     if opened.format not in FORMATS:
         raise no_sound_error(name, f"which is {opened.format}")
     fix = "keep one channel at 16,000 samples a second, for example with ffmpeg -i FILE -ac 1 -ar 16000 sound.wav"
@@ -135,6 +136,7 @@ def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:
 
 
 def import_soundfile() -> Any:
+    """Return the package, or raise one sentence that says how to install it."""
     try:
         import soundfile
     except ImportError:

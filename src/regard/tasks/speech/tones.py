@@ -55,4 +55,5 @@ def synthesize_tone(index: int, random: Random, rate: int) -> Float[Tensor, " sa
 
 
 def make_silence(seconds: float, rate: int) -> Float[Tensor, " sample"]:
+    """Return samples of silence."""
     return torch.zeros(round(seconds * rate))

@@ -79,6 +79,7 @@ def restore_hidden_keys(one: AttentionMap, size: int, hidden: Sequence[int]) -> 
 
 
 def list_visible_positions(size: int, hidden: Sequence[int]) -> list[int]:
+    """Return the positions below `size` that are not hidden."""
     return [place for place in range(size) if place not in hidden]
 
 

@@ -76,6 +76,7 @@ def detokenize_lines(lines: Sequence[str], language: str) -> list[str]:
 
 
 def compute_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> MetricScore:
+    """Return the score of all hypotheses by one metric of sacreBLEU."""
     score = metric.corpus_score(list(hypotheses), [list(references)]).score
     return MetricScore(float(score), str(metric.get_signature()))
 
@@ -99,7 +100,7 @@ def sum_matches(hypotheses: Sequence[str], references: Sequence[str], tokenizer:
 
 
 def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
-    """BLEU and the percentage of exact matches, of such sums."""
+    """Return BLEU and the percentage of exact matches, from such sums."""
     values = {order: (int(total[f"right {order}"]), int(total[f"total {order}"])) for order in ORDERS}
     bleu = import_package("sacrebleu").BLEU.compute_bleu(
         correct=[right for right, _ in values.values()],

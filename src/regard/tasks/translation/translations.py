@@ -79,7 +79,7 @@ def translate(
     *,
     attention: bool = False,
 ) -> list[TranslationResult]:
-    """Translates texts, alike ones together, and gives them back in the order they came.
+    """Translate texts, those of like length together, and return the results in the order of the texts.
 
     Of a text that has more tokens than `search.longest`, its end included, the beginning is translated.
     """

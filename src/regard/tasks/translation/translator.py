@@ -37,7 +37,7 @@ class Translator:
     def translate(
         self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool = False
     ) -> list[TranslationResult]:
-        """Translations in the order of the texts, cleaned as those that were learned from.
+        """Translate texts, cleaned as the training data were, and return the results in their order.
 
         A text of nothing but blanks has a translation of nothing.
         """
@@ -51,9 +51,9 @@ class Translator:
     def translate_nonblank(
         self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool
     ) -> list[TranslationResult]:
-        """Translations of texts that are not blank: what an engine does."""
+        """Translate texts that are not blank: the part that depends on the engine."""
         return translate(self.model, self.vocabularies, texts, search, attention=attention)
 
     def limit_length(self, search: TranslationSearchOptions) -> TranslationSearchOptions:
-        """No longer than the model has positions for."""
+        """Limit the length to the positions that the model has."""
         return replace(search, longest=min(search.longest, self.config.model.longest))

@@ -125,7 +125,7 @@ class CrossModalTransformer(VqaAttention):
 
     @staticmethod
     def build_block(config: AnswererConfig) -> EncoderBlock:
-        """Self-attention and feed-forward of one layer."""
+        """Build the self-attention and feed-forward of one layer."""
         forward = FeedForward(config.size, 2 * config.size, dropout=config.dropout)
         own = Attention(config.size, heads=config.heads)
         return EncoderBlock(config.size, attention=own, feed_forward=forward, dropout=config.dropout)

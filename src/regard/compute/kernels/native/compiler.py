@@ -1,4 +1,4 @@
-"""Which compiler there is, and how it is asked for one shared library."""
+"""Find a compiler, and call it to build one shared library."""
 
 import contextlib
 import os

@@ -19,7 +19,7 @@ from regard.compute.kernels.native import cache, compiler, packaged
 from regard.compute.kernels.native.tensor_memory import is_reachable
 
 SOURCES = Path(__file__).parent
-WORTH_COMPILING = 1 << 16  # numbers; a library that is there already is used for any size
+WORTH_COMPILING = 1 << 16  # numbers from which compiling pays; a library that exists already is used for any size
 SUFFIX = {torch.float32: "float", torch.float64: "double"}
 
 
@@ -131,7 +131,7 @@ def _find_or_build(build: bool) -> Library | None:
         try:
             return Library(found)
         except OSError:
-            shutil.rmtree(entry, ignore_errors=True)  # whole, yet of no use here: make it anew
+            shutil.rmtree(entry, ignore_errors=True)  # intact, but it does not load here: compile it again
     return _build(command, entry) if build else None
 
 

@@ -18,7 +18,7 @@ from torch.nn import Parameter
 
 from regard.errors import InputError, wrong
 
-_PLAIN = (Tensor, Parameter)  # others may stand for numbers that are elsewhere, or nowhere
+_PLAIN = (Tensor, Parameter)  # other types may hold their numbers elsewhere, or have none
 _strided = torch.strided
 _compiling = torch.compiler.is_compiling
 _modes = torch._C._len_torch_dispatch_stack
