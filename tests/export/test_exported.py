@@ -5,12 +5,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, RegardError
 from regard.export import export, open_exported
 from regard.models import ModelConfig, build_model
 from regard.models.config import AttentionConfig, RecurrentConfig, TransformerConfig
@@ -125,3 +125,19 @@ def test_the_lines_of_the_document_translate_without_regard(tmp_path: Path) -> N
     (wanted,) = made.translate(["forty-two"], TranslationSearchOptions(beam=1))
     assert done.stdout.startswith(wanted.best[0].text)  # which may be cut off earlier
     assert len(wanted.best[0].tokens) > 1
+
+
+@pytest.mark.parametrize("form", ["onnx", "ct2"])
+def test_a_damaged_folder_is_one_sentence(form: Literal["onnx", "ct2"], tmp_path: Path) -> None:
+    export(translator() if form == "ct2" else build(CONFIGS["bahdanau"]), tmp_path / "model", form)
+    for path in sorted(path for path in (tmp_path / "model").rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        for damaged in (content[:60], b"[1]", b"{}", b"\xff" * 99):
+            path.write_bytes(damaged)
+            said = ""
+            try:
+                open_exported(tmp_path / "model").translate(["w1 w2"], TranslationSearchOptions(2))
+            except RegardError as error:
+                said = str(error)
+            assert not said or (", expected " in said and "\n" not in said), (path.name, said)
+        path.write_bytes(content)

@@ -108,3 +108,13 @@ def test_numbers_of_training_are_not_bounded() -> None:
 
     config = configure(import_task("translation").default, None, {"training.stop.steps": "10000000"})
     assert config.training.stop.steps == 10_000_000
+
+
+@pytest.mark.parametrize("spellings", ["-1000", "0", "1e400", "1000000000"])
+def test_a_list_of_words_with_any_number_is_one_sentence(spellings: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(runs["reading"], tmp_path / "run")
+    file = tmp_path / "run" / "words.json"
+    file.write_text(file.read_text().replace('"spellings": 500', f'"spellings": {spellings}', 1))
+    assert spellings in file.read_text()
+    with pytest.raises(RegardError, match=r"words: got .*words.json, which cannot be read, expected a list"):
+        regard.load(tmp_path / "run")

@@ -1,7 +1,8 @@
 """Translate with an exported folder, without the run that it came from: by onnxruntime or by CTranslate2."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -10,7 +11,8 @@ import torch
 from torch import Tensor
 
 from regard.datasets.plain_files import read_json
-from regard.errors import InputError, wrong
+from regard.datasets.text import shorten
+from regard.errors import InputError, RegardError, wrong
 from regard.export.ctranslate2 import (
     NEARLY_NONE,
     ROUNDING,
@@ -48,7 +50,20 @@ def open_exported(folder: Path) -> Translator:
     form = find_format(folder)
     if form is None:
         raise wrong("model", folder, "a folder that regard export wrote", "check the path")
-    return OnnxTranslator(folder) if form == "onnx" else ExportedCTranslate2(folder)
+    with report_damage(folder):
+        return OnnxTranslator(folder) if form == "onnx" else ExportedCTranslate2(folder)
+
+
+@contextmanager
+def report_damage(folder: Path) -> Iterator[None]:
+    """Turn any error of the engine, or about the files that it reads, into one sentence about the folder."""
+    try:
+        yield
+    except RegardError:
+        raise
+    except Exception as error:  # the engines have no types of their own for it
+        got = f"{folder}, which cannot be used ({type(error).__name__}: {shorten(error)})"
+        raise wrong("model", got, "a folder that regard export wrote", "export the run again") from None
 
 
 def read_translator(folder: Path) -> Translator:
@@ -99,6 +114,7 @@ class OnnxTranslator(Translator):
         self.encoder, self.step = (
             open_graph(runtime, folder / f"{name}{ending}", options) for name in ("encoder", "step")
         )
+        self.folder = folder
         self.changes: dict[str, str] = read_json(folder / MARKS["onnx"])["changes"]
 
     def translate_nonblank(
@@ -118,12 +134,15 @@ class OnnxTranslator(Translator):
         self, rows: Sequence[list[int]], search: TranslationSearchOptions, *, attention: bool
     ) -> HypothesisLists:
         """Return the best hypotheses of each sentence of a batch."""
-        source, lengths = pad_rows(rows)
-        begun = run_graph(self.encoder, {"source": source, "lengths": lengths}) | {"lengths": lengths}
-        decoder = OnnxDecoder(self.step, self.changes, begun)
-        shape = EncoderOutput(torch.zeros(*source.shape, 1), lengths, torch.zeros(len(rows), 1))
-        options = None if search.beam == 1 and not search.coverage else search.beam_options
-        return special_tokens.search(decoder, shape, compute_max_lengths(lengths, search), options, attention=attention)
+        with report_damage(self.folder):
+            source, lengths = pad_rows(rows)
+            begun = run_graph(self.encoder, {"source": source, "lengths": lengths}) | {"lengths": lengths}
+            decoder = OnnxDecoder(self.step, self.changes, begun)
+            shape = EncoderOutput(torch.zeros(*source.shape, 1), lengths, torch.zeros(len(rows), 1))
+            options = None if search.beam == 1 and not search.coverage else search.beam_options
+            return special_tokens.search(
+                decoder, shape, compute_max_lengths(lengths, search), options, attention=attention
+            )
 
 
 class ExportedCTranslate2(CTranslate2Translator):

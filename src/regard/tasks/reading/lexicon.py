@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import get_args
 
+from regard.datasets.bounds import get_bound
 from regard.datasets.plain_files import read_json
 from regard.errors import wrong
 from regard.tasks.data.words import Word, WordCut, find_words
@@ -63,7 +64,10 @@ class Lexicon:
             cut = values.get("cut", "character")  # which older versions did not write
             if values["format"] != FORMAT or cut not in get_args(WordCut):
                 raise ValueError
-            return cls(list(map(str, values["words"])), spellings=int(values["spellings"]), cut=cut)
-        except (OSError, ValueError, KeyError, TypeError):
+            spellings = int(values["spellings"])
+            if not 1 <= spellings <= get_bound("run folder", "number"):
+                raise ValueError
+            return cls(list(map(str, values["words"])), spellings=spellings, cut=cut)
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             fix = "check the run folder, or restore the file from a copy"
             raise wrong("words", f"{folder / FILE}, which cannot be read", "a list that regard saved", fix) from None
