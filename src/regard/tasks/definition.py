@@ -133,7 +133,7 @@ class TaskDefinition(ABC, Generic[Config]):
 
 
 def drop_other_end(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values in which who names an end means it: without the epochs of a preset, or without its steps.
+    """Return the values without the preset's epochs if steps are named, and without its steps if epochs are.
 
     >>> drop_other_end({"training.stop.steps": "2000"})
     {'training.stop.steps': '2000', 'training.stop.epochs': None}

@@ -28,7 +28,7 @@ class ProcessError(RegardError, RuntimeError):
 
 @contextmanager
 def share_failures(store: Store, rank: int) -> Iterator[None]:
-    """Tell the others about an error in here; what only came of another's end is raised as the other's error."""
+    """Pass an error in the block to the other processes; raise one that another process caused as its error."""
     try:
         yield
     except Exception as error:
@@ -59,12 +59,12 @@ def is_disconnected(error: BaseException | None) -> bool:
 
 
 def write_failure(store: Store, error: Exception, rank: int) -> None:
-    """Leave the reason where the others will look, unless there is one."""
+    """Write the reason to the store that all processes share, unless there is one."""
     try:
         if not store.check([KEY]):
             store.set(KEY, serialize_error(error, rank))
     except RuntimeError:
-        return  # the store is gone, and with it whoever could look
+        return  # the store is gone, and with it the processes that could read it
 
 
 def read_failure(store: Store) -> RegardError:
@@ -79,7 +79,7 @@ def read_failure(store: Store) -> RegardError:
 
 
 def serialize_error(error: Exception, rank: int) -> str:
-    """Return an error as text that another process can make it of again."""
+    """Return an error as text from which another process can rebuild it."""
     return json.dumps({"kind": type(error).__name__, "text": str(error), "rank": rank})
 
 

@@ -21,7 +21,7 @@ class Interrupt:
 def catch_signals(*, patient: bool) -> Iterator[Interrupt]:
     """Listen for SIGINT, SIGTERM and SIGHUP while the block runs; nohup is respected.
 
-    A second signal ends the process at once, as ever. Not so with `patient`: a process among others is sent
+    A second signal ends the process at once, as usual; not with `patient`: a process among others is sent
     the same signal twice, by the terminal and by the launcher.
     """
     interrupt = Interrupt()

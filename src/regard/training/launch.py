@@ -25,7 +25,7 @@ PATIENCE = 5.0  # seconds in which the launcher notices that a process died
 
 
 def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts: int = 0) -> bool:
-    """Run `entry(*arguments)` in each of `processes` new processes and waits for them; false: they were interrupted.
+    """Run `entry(*arguments)` in each of `processes` new processes and wait; return False if they were interrupted.
 
     If one dies, all are restarted, up to `restarts` times; `train` then goes on from its last checkpoint.
     `entry` must be a function that another process can import.
@@ -51,7 +51,7 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
 
 
 def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> bool:
-    """Start the processes and waits. The error that one of them wrote down is raised here, once."""
+    """Start the processes and wait. The error that one of them wrote down is raised here, once."""
     try:
         answers = elastic_launch(config, run_worker)(entry, arguments, report)
     except SignalException:

@@ -1,7 +1,7 @@
 """One process at a time changes a run folder.
 
 The lock is the system's (`flock`) on a file in the folder, so it ends with the process that has it, however that ends.
-The file says who has it. Where a file system has no such locks, what the file says decides.
+The file says who has it. If a file system has no such locks, what the file says decides.
 """
 
 import contextlib
@@ -98,7 +98,7 @@ def check_free(run: Path, name: Path | None = None) -> None:
 
 
 def open_and_lock(run: Path) -> IO[bytes]:
-    """Return the lock file of a folder, locked. Again where it was removed between opening and locking."""
+    """Return the lock file of a folder, locked; try again if it was removed between opening and locking."""
     while True:
         file = open_regular(run / NAME, os.O_RDWR | os.O_CREAT)
         if not try_lock(file):
@@ -169,7 +169,7 @@ def describe_process() -> Holder:
 
 
 def read_boot_id() -> str:
-    """Return what tells this start of the machine from the one before; nothing where the system does not say."""
+    """Return what tells this start of the machine from the one before; nothing if the system does not say."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

@@ -42,7 +42,7 @@ def too_large_error(need: str) -> InputError:
 
 
 def get_total_memory() -> int:
-    """Return the bytes of memory that this machine has; 0 where the system does not say."""
+    """Return the bytes of memory that this machine has; 0 if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -51,7 +51,7 @@ def get_total_memory() -> int:
 
 @contextlib.contextmanager
 def limit_memory(memory: int) -> Iterator[None]:
-    """Let the process grow by so many bytes and no more, where the system can see to that (Linux)."""
+    """Let the process grow by so many bytes and no more, if the system can enforce it (Linux)."""
     try:
         import resource
 

@@ -51,7 +51,7 @@ def describe_plan(task: Task[Any], config: RunConfig) -> str:
     """
     steps = count_planned_steps(task, config.training, DataShare())
     if choose_device(config.training.device).type != "cpu":
-        return f"{steps:,} steps"  # a device works while Python goes on: two batches tell little
+        return f"{steps:,} steps"  # a device works while Python goes on: two batches would measure little
     return f"{steps:,} steps, about {format_duration(steps * time_step(task, config))} and the evaluations"
 
 

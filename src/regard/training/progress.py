@@ -92,7 +92,7 @@ def advance_progress(progress: Progress, taken: StepResult, epoch_length: int) -
 def update_best(progress: Progress, metrics: Mapping[str, float], goal: Goal) -> tuple[Progress, bool]:
     """Return the progress after an evaluation, and whether these weights are the best so far.
 
-    Of equal metrics the lower loss is better; where that is equal too, or there is none, the later weights are.
+    Of equal metrics the lower loss is better; if that is equal too, or missing, the later weights are.
     """
     value, loss = float(metrics[goal.metric]), float(metrics.get("loss", math.nan))
     known = None if math.isnan(loss) else loss

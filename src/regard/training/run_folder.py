@@ -109,7 +109,7 @@ def log_resumption(folder: Path, config: RunConfig, step: int) -> list[str]:
 
 
 def read_commands(folder: Path) -> bytes:
-    """Return what command.txt holds; nothing where somebody removed it."""
+    """Return what command.txt holds; nothing if somebody removed it."""
     try:
         return read_bytes(folder / "command.txt")
     except FileNotFoundError:
@@ -156,7 +156,7 @@ def format_command(step: int) -> str:
 
 
 def publish_best_weights(run: Path, goal: Goal) -> None:
-    """Make `weights.safetensors` the best weights of the run, or the last where nothing was evaluated."""
+    """Make `weights.safetensors` the best weights of the run, or the last if nothing was evaluated."""
     candidates = rank_checkpoints(run, goal)[:1] or list(read_states(run))[-1:]
     for path in candidates:
         plain = path / "weights.safetensors"

@@ -135,7 +135,7 @@ def tidy_checkpoints(run: Path, settings: Training, task: Task[Any]) -> None:
 
 
 def build_optimizer(model: nn.Module, settings: Optimizer) -> torch.optim.Optimizer:
-    """Return adamW (Loshchilov & Hutter 2019) with weight decay for matrices only."""
+    """Return AdamW (Loshchilov & Hutter 2019) with weight decay for matrices only."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = [parameter for parameter in trained if parameter.ndim > 1]
     others = [parameter for parameter in trained if parameter.ndim <= 1]
@@ -168,7 +168,7 @@ def restore_moments(runtime: Runtime, model: nn.Module, optimizer: torch.optim.O
 
 
 def save_checkpoint(session: Session, progress: Progress, *, due: bool) -> Path:
-    """Write a checkpoint, prunes older ones and publishes the best weights."""
+    """Write a checkpoint, prune older ones and publish the best weights."""
     run, runtime, final = session.run, session.runtime, get_checkpoint_path(session.run, progress.step)
     if runtime.run_on_main_process(lambda: is_complete(final)):
         return final  # resumed and interrupted again before any step

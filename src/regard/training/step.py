@@ -48,7 +48,7 @@ def take_step(
 
 def select_batches(session: Session, batches: Sequence[Any], progress: Progress) -> range:
     """Return which batches of the epoch belong to this step: fewer than wanted at its end."""
-    if progress.batch >= len(batches):  # also where an epoch is empty
+    if progress.batch >= len(batches):  # also if an epoch is empty
         got = f"{len(batches)} batches in epoch {progress.epoch}"
         fix = "bring back the data and settings with which the run began"
         raise wrong("data", got, f"more than {progress.batch}, as when it was saved", fix)
@@ -56,7 +56,7 @@ def select_batches(session: Session, batches: Sequence[Any], progress: Progress)
 
 
 def check_gradients(model: nn.Module) -> None:
-    """Raise where processes would wait in vain for the gradient of a parameter that took no part."""
+    """Raise if processes would wait in vain for the gradient of a parameter that took no part."""
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
             fix = "freeze it with requires_grad_(False), or train in one process"

@@ -11,7 +11,7 @@ from regard.tasks.images import ImageFiles
 
 SPLITS = {"train": "train", "dev": "validation", "val": "validation", "validation": "validation", "test": "test"}
 TABLES = ("captions.tsv", "captions.tsv.gz")
-FLICKR8K_CAPTIONS = "Flickr8k.token.txt"  # an image, # and a number, a tab, and a caption in each line
+FLICKR8K_CAPTIONS = "Flickr8k.token.txt"  # in each line an image, # and a number, a tab, and a caption
 FLICKR8K_SPLITS = {
     "train": "Flickr_8k.trainImages.txt",
     "validation": "Flickr_8k.devImages.txt",

@@ -1,6 +1,6 @@
 """The expectation that hard attention estimates, computed over every path of attention, if these are few enough.
 
-With R regions and T words there are R^T ways, so this is for checking estimators on the first words of small grids.
+With R regions and T words there are R^T paths, so this is for checking estimators on the first words of small grids.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from regard.models.decoders.region_attention import RegionAttention
 from regard.models.encoders.grid import GridEncoder
 from regard.tasks.captioning.generation import encode_images
 
-MAX_PATHS = 5000  # ways of looking
+MAX_PATHS = 5000  # paths of attention
 
 
 class ForcedAggregate(Aggregate):

@@ -1,6 +1,6 @@
 """Every estimator of hard attention against what it estimates: the gradient of the expectation over all paths.
 
-On the first words of two scenes, with a captioner in float64 so small that all ways can be written out.
+On the first words of two scenes, with a captioner in float64 so small that all paths can be written out.
 """
 
 from dataclasses import replace
@@ -18,9 +18,9 @@ from regard.tasks.registry import import_task
 from regard.training import DataShare
 
 SMALL = CaptionerConfig("reinforce", "scaled-dot", size=7, hidden=11, width=13, channels=(5, 6, 7))
-INIT_STD = 0.6  # from zero, so that looks differ
+INIT_STD = 0.6  # from zero, so that the weights of words differ
 DRAWS = 20_000  # of each scene
-ATTENTION_PREFIX = "decoder.attention.attention."  # the parameters that decide on nothing but where to look
+ATTENTION_PREFIX = "decoder.attention.attention."  # the parameters that decide on attention alone
 
 
 class GradientCase(NamedTuple):
@@ -32,7 +32,7 @@ class GradientCase(NamedTuple):
 
     @property
     def attention_parameters(self) -> list[Tensor]:
-        """What decides where to look."""
+        """The parameters that decide on attention alone."""
         return [own for name, own in self.model.named_parameters() if name.startswith(ATTENTION_PREFIX)]
 
 

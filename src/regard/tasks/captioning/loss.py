@@ -34,7 +34,7 @@ def compute_loss(model: EncoderDecoder[Any], batch: CaptioningBatch, learning: C
     $$ L = -\log p(y \mid x) + \lambda \sum_i \Bigl(1 - \sum_t w_{ti}\Bigr)^2 $$
 
     with $w$ = the weights before anything is chosen and $\lambda$ = `learning.stochastic`. Xu et al. 2015, eq. 14.
-    Where attention is drawn, REINFORCE's term is added: `compute_reinforce_loss`.
+    If attention is drawn, REINFORCE's term is added: `compute_reinforce_loss`.
     """
     prefix, steps = batch.target[:, :-1], batch.target_lengths - 1
     forced = model.decoder.teacher_force(prefix, encode_images(model, batch.source), steps)
@@ -79,9 +79,9 @@ def compute_reinforce_loss(
 
     $$ -\sum_t (R_t - b_t) \log p(s_t), \qquad R_t = \sum_{t' \ge t} \log p(y_{t'} \mid s_{\le t'}) $$
 
-    with $b_t$ the mean of $R_t$ over the *other* captions that are as long: no look changes its own baseline, so that
+    with $b_t$ the mean of $R_t$ over the *other* captions that are as long: no choice changes its own baseline, so that
     the gradient is that of the expectation. Xu et al. 2015, eq. 11-12, with the batch in the place of their moving
-    average: nothing has to be remembered between steps. `bonus` times the entropy keeps looks from settling early.
+    average: nothing has to be remembered between steps. `bonus` times the entropy keeps attention from settling early.
     """
     if forced.sample is None or forced.sample.log_prob is None:
         return logs.new_zeros(())

@@ -34,7 +34,7 @@ def describe_cut(corpus: Corpus, name: str) -> Corpus:
 def load_parallel_folder(folder: Path, source: str, target: str) -> Corpus:
     """Load `train.en`, `train.de`, `val.en`, …, with anything between split and language, and `.gz` or not.
 
-    Every split whose name begins with `test` is a test set of its own. Where there is no validation or test, a
+    Every split whose name begins with `test` is a test set of its own. If there is no validation or test, a
     part of the training pairs is held out.
     """
     folder = locate_data(folder)

@@ -24,7 +24,7 @@ def digest(parts: Iterable[bytes]) -> str:
 
 
 def save_fingerprint(folder: Path, now: str) -> None:
-    """Write down what the data of a run are."""
+    """Write the fingerprint of the data to a run folder."""
     (folder / FINGERPRINT).write_text(f"{now}\n", encoding="utf-8")
 
 
@@ -37,7 +37,7 @@ def check_fingerprint(what: str, now: str, run: Path) -> None:
 
 
 def read_fingerprint(run: Path) -> str:
-    """Return what a run says of its data, in few characters; nothing if it says nothing."""
+    """Return the fingerprint of a run's data; an empty text if it has none."""
     try:
         return shorten(read_text(run / FINGERPRINT).strip() or "nothing", 40)
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from regard.tasks.data.pairs import SentencePair
 Split = Literal["train", "validation", "test"]
 PATIENCE = 2000  # draws in vain after which a split has no more items: each holds 5 % or more of all
 Drawn = TypeVar("Drawn")
-Fact = TypeVar("Fact")  # what both sides of a pair say: a number, a date
+Fact = TypeVar("Fact")  # the content of both sides of a pair: a number, a date
 
 
 class GeneratedData(FingerprintMixin, ABC, Generic[Item]):

@@ -21,7 +21,7 @@ def assign_parts(names: Sequence[Name]) -> dict[Name, str]:
 
 
 def is_same_source(data: str | None, own: str) -> bool:
-    """Return whether these are the data of a run, of which parts were held out; all of others may be measured on.
+    """Return whether these are the data of the run: of those only the held-out parts may be measured on.
 
     >>> is_same_source(None, "scenes"), is_same_source("scenes", "scenes"), is_same_source("scenes-zh", "scenes")
     (True, True, False)

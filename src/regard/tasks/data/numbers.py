@@ -9,12 +9,12 @@ from regard.tasks.data.generated_data import GeneratedPairs
 from regard.tasks.data.pairs import SentencePair
 
 DIGITS = "digits"  # as a language: 10001
-UNRELIABLE = {"am", "az"}  # num2words 0.5.14 raises for the one and says the same of two numbers in the other
+UNRELIABLE = {"am", "az"}  # num2words 0.5.14 raises for the first, and writes two numbers alike in the second
 
 
 class Numbers(GeneratedPairs[int]):
     """Numbers from 0 on, as many of each number of digits. Small ones are held out like others: `seven` is
-    still heard in `one hundred and seven`.
+    still trained on in `one hundred and seven`.
     """
 
     def __init__(

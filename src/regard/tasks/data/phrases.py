@@ -67,7 +67,7 @@ THINGS = (
 
 
 class Phrase(NamedTuple):
-    """What both sides of a pair say, in English words."""
+    """The content of both sides of a pair, in English words."""
 
     time: str
     person: str

@@ -72,7 +72,7 @@ class SentencePieceVocabulary(Vocabulary):
 
 def train_pieces(texts: Sequence[str], config: VocabularyConfig) -> SentencePieceVocabulary:
     """Learn pieces from texts. Text is not normalized: what goes in comes out, full-width signs too; a tab is a blank,
-    and so is ▁, which `Vocabulary.lost` tells.
+    and so is ▁: `Vocabulary.find_lost_characters` finds it.
     """
     cased = [part for text in texts for part in split_learnable(text.lower() if config.lowercase else text)]
     try:

@@ -68,12 +68,12 @@ def generate_rotation(items: int, length: int, size: int, noise: float, seed: in
 
 
 def follow_matrix(matrix: Array, shape: tuple[int, int], noise: float, random: np.random.Generator) -> VectorSequences:
-    """Return sequences that start anywhere, each vector being the matrix times the one before, and noise."""
+    """Return sequences that start anywhere, each vector the matrix times the one before, plus noise."""
     items, length = shape
     steps = [random.normal(size=(items, len(matrix)))]
     for _ in range(length - 1):
         steps.append(steps[-1] @ matrix.T + random.normal(0, noise, (items, len(matrix))))
-    # The noise of the last step cannot be foreseen by anyone.
+    # Nobody can predict the noise of the last step.
     return VectorSequences(np.stack(steps, axis=1), np.full(items, length - 2), noise**2)
 
 
@@ -170,7 +170,7 @@ def read_npy(path: Path) -> Array:
     try:
         # Mapped, not read: a head of some bytes may promise any number of them.
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that an old version of Python wrote it
+            warnings.simplefilter("ignore")  # numpy warns that an old version of Python wrote it
             found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise wrong("data", f"no file {path}", "a rule, a .npy or a .csv file", "check the path") from None

@@ -9,7 +9,7 @@ from regard.errors import wrong
 from regard.tasks.data.pairs import Corpus, SentencePair
 
 HELD_OUT = 0.02  # of the pairs, for validation and for the test each
-SMALL_HELD_OUT = 0.1  # of few pairs, up to ENOUGH of them: two in a hundred would tell nothing
+SMALL_HELD_OUT = 0.1  # of few pairs, up to ENOUGH of them: two in a hundred would measure nothing
 ENOUGH = 50
 LEAST = 3
 Group = list[int]  # the numbers of pairs that stay together
@@ -19,9 +19,9 @@ def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share
     """Split one list of pairs into training, validation and test.
 
     Pairs that share a sentence, or one that differs only in case and punctuation, stay together: a test sentence
-    whose other translation was trained on would be no test. Where a group goes depends on its own text alone, not on
-    the order of the file, and not on its size unless it is larger than what is wanted: such a group is trained on.
-    Lines that are added move a group only where they join it, or where it was among the last that a part had room for.
+    whose other translation was trained on would not test anything. The part that a group goes to depends on its own
+    text alone, not on the order of the file, and not on its size unless it is larger than what is wanted: such a group
+    is trained on. Added lines move a group only if they join it, or if it was among the last that a part had room for.
     """
     groups = sorted(group_connected_pairs(pairs), key=lambda group: hash_group(pairs, group))
     check_enough(len(groups), "to train on, validate and test")

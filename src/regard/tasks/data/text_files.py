@@ -39,7 +39,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_decompressed(path: Path) -> bytes:
-    """Return the content of a file of limited size, gzipped or not, which its first bytes tell."""
+    """Return the content of a file of limited size, gzipped or not, as its first bytes show."""
     check_plain_file(path)
     try:
         with path.open("rb") as file:

@@ -22,7 +22,7 @@ JOINT = "joint"
 
 
 class Vocabularies(NamedTuple):
-    """For the source and for the target; with a joint vocabulary both are the same object."""
+    """The vocabularies of source and target; a joint vocabulary is the same object on both sides."""
 
     source: Vocabulary
     target: Vocabulary

@@ -15,7 +15,7 @@ from regard.tasks.data.segmentation import SPACE, SegmentKind, get_segmenter, jo
 
 PADDING, UNKNOWN, BEGIN, END = range(4)
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
-UNSEEN = "⁇"  # what an unknown token reads as
+UNSEEN = "⁇"  # the text of an unknown token
 FORMAT = 1
 USUAL = 8000  # tokens
 
@@ -37,7 +37,7 @@ class VocabularyConfig:
 
     @property
     def max_size(self) -> int:
-        """The size, or the usual one where none is wanted."""
+        """The size, or the usual one if none is set."""
         return USUAL if self.size is None else self.size
 
 
@@ -56,7 +56,7 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def decode(self, numbers: Iterable[int]) -> str:
-        """Return the text up to the first END. Padding and BEGIN are left out; an unknown token reads ⁇."""
+        """Return the text up to the first END. Padding and BEGIN are left out; an unknown token is ⁇."""
 
     @abstractmethod
     def get_tokens(self, numbers: Iterable[int]) -> list[str]:

@@ -14,13 +14,13 @@ from regard.tasks.digits.config import DigitsModel
 from regard.tasks.mechanisms import build_catalog_mechanism
 
 CLASSES = 10
-MAX_SIDE = 7  # places in a row, at most: pictures are halved until they fit
+MAX_SIDE = 7  # regions in a row, at most: pictures are halved until they fit
 
 
 class DigitsOutput(NamedTuple):
     """What a network makes of pictures.
 
-    `weights` are `(batch, steps, heads, rows, columns)`, and none where it looks nowhere in particular; `gates` are
+    `weights` are `(batch, steps, heads, rows, columns)`, or none if it has no attention; `gates` are
     how much of each look was let in.
     """
 
@@ -30,7 +30,7 @@ class DigitsOutput(NamedTuple):
 
 
 class PictureEncoder(nn.Module):
-    """A small convolution: pictures in, a vector for each place out, no more than seven places in a row.
+    """A small convolution: pictures in, a vector for each region out, no more than seven regions in a row.
 
     Pictures are halved as late as possible, so that little is lost, but before the last layer.
     """

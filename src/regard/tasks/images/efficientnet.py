@@ -39,7 +39,7 @@ CENTER, SPREAD = 127 / 255, 128 / 255  # of the pixels that the Lite variants we
 
 
 class SameConv2d(nn.Conv2d):
-    """A convolution whose padding is even or one more behind, so that the result has ⌈size / stride⌉ places.
+    """A convolution whose padding is even or one more behind, so that the result has ⌈size / stride⌉ positions.
 
     With a stride of 2 that differs from the usual symmetric padding by one pixel in every stage.
     """
@@ -57,7 +57,7 @@ class SameConv2d(nn.Conv2d):
 
 
 def append_batch_norm(convolution: nn.Module, channels: int, *, active: bool = True) -> nn.Sequential:
-    """Return a convolution, batch normalization and, where `active`, ReLU6."""
+    """Return a convolution, batch normalization and, if `active`, ReLU6."""
     parts = [convolution, nn.BatchNorm2d(channels, eps=EPSILON)]
     return nn.Sequential(*parts, nn.ReLU6()) if active else nn.Sequential(*parts)
 
@@ -82,7 +82,7 @@ class InvertedBottleneck(nn.Module):
 
 
 class EfficientNetLite0(nn.Module):
-    """What is where in an image: a grid of 1,280 features for each 32 × 32 pixels. Tan & Le 2019.
+    """A network that turns an image into a grid: 1,280 features for each 32 × 32 pixels. Tan & Le 2019.
 
     >>> EfficientNetLite0().eval()(torch.zeros(1, 3, 64, 96)).shape
     torch.Size([1, 1280, 2, 3])

@@ -133,7 +133,7 @@ def fill_cache(
     done = count_finished(file) if file.is_file() else 0
     mode = "r+" if done else "w+"
     if not done:
-        get_progress_file(file).unlink(missing_ok=True)  # it would be taken for one of the empty file that comes now
+        get_progress_file(file).unlink(missing_ok=True)  # otherwise it would count for the empty file that is made now
     with explain_full_disk(file, shape):
         table = np.lib.format.open_memmap(file, mode=mode, dtype=np.float16, shape=None if done else shape)
         reserve(file)
@@ -168,7 +168,7 @@ def reserve(file: Path) -> None:
         try:
             os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
         except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # some systems of files cannot
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # some file systems do not support it
                 raise
 
 

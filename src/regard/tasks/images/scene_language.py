@@ -1,7 +1,7 @@
-"""What is said about scenes, in grammars of our own: captions, questions and answers, in English and in Chinese.
+"""Sentences about scenes, by grammars of our own: captions, questions and answers, in English and in Chinese.
 
-A group of shapes is said by its number, color and shape, and by its side or by where it lies from the other group: both
-ways of telling it are right.
+A group of shapes is described by its number, color and shape, and by its side or its direction from the other: both
+descriptions are right.
 """
 
 from collections import Counter

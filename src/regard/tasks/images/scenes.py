@@ -1,7 +1,7 @@
 """Scenes drawn for the purpose: counted, placed, colored shapes.
 
-A scene has one or two groups of like shapes, each on its side of the image. What is said about them, in English and in
-Chinese, is in `scene_language.py`.
+A scene has one or two groups of like shapes, each on its side of the image. The sentences about them, in English and in
+Chinese, are in `scene_language.py`.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Sequences said backwards, again, or in order: the smallest thing that a sequence-to-sequence model can learn."""
+"""Sequences reversed, repeated, or sorted: the smallest thing that a sequence-to-sequence model can learn."""
 
 from regard.tasks.inversion.config import PRESETS, InversionConfig
 from regard.tasks.inversion.predictor import InversionPredictor

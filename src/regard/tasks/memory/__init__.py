@@ -1,4 +1,4 @@
-"""Questions about stories: an external memory of facts, read in several hops, each of which updates the query."""
+"""Questions about stories: several hops attend to an external memory of facts, and each updates the query."""
 
 from regard.tasks.memory.config import PRESETS, MemoryConfig
 from regard.tasks.memory.predictor import MemoryPredictor

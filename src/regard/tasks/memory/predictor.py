@@ -48,7 +48,7 @@ class MemoryPredictor(TensorPredictor):
 
 
 def draw_hops(shown: LabeledWeights, question: str, answer: str, title: str = "", language: Language = "en") -> Any:
-    """Draw which facts each hop looked at, below question and answer."""
+    """Draw which facts each hop attended to, below question and answer."""
     hops = [localize("hop {}", language).format(number + 1) for number in range(len(shown.columns))]
     asked = localize("question: {}", language).format(question)
     answered = localize("answer: {}", language).format(answer)

@@ -38,14 +38,14 @@ class MemoryNetwork(nn.Module):
     def __init__(self, config: MemoryModel, facts: int) -> None:
         super().__init__()
         size = config.size
-        # One table for questions, keys and values, so that at first a word looks for itself. With a table each, some
-        # learn to look at all facts but the right one, and get no further.
+        # One table for questions, keys and values, so that at first a word attends to itself. With a table each, some
+        # learn to attend to all facts but the right one, and get no further.
         self.words = nn.Embedding(len(WORDS), size, padding_idx=0)
         nn.init.normal_(self.words.weight, std=0.3)
         self.places = nn.Parameter(1 + 0.3 * torch.randn(3, LONGEST, size))
         self.age = nn.Parameter(0.1 * torch.randn(facts, size))
         sizes = Sizes(size, size, size, keys=facts)
-        # One matrix for all hops: what questions of one fact teach about a hop, questions of three can use in each.
+        # One matrix for all hops: what a hop learns from questions of one fact also helps those of three.
         update = nn.Linear(size, size, bias=False)
         nn.init.eye_(update.weight)
         mechanism = build_catalog_mechanism(config.score, sizes, config.normalizer)

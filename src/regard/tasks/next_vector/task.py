@@ -46,7 +46,7 @@ class SevenSteps(nn.Module):
         self.positions = Sinusoidal(config.size)
         self.query = nn.Linear(config.size, config.size, bias=False)
         self.key = nn.Linear(config.size, config.size, bias=False)
-        # At first the last vector looks at itself; from a random start it may settle on one further back.
+        # At first the last vector attends to itself; from a random start it may settle on one further back.
         self.key.load_state_dict(self.query.state_dict())
         sizes = Sizes(config.size, config.size, config.size, keys=length)
         self.mechanism = build_catalog_mechanism(config.score, sizes, config.normalizer, config.aggregate)

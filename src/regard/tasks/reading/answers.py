@@ -14,10 +14,10 @@ BUDGET = 12_000  # words of passages at once
 
 
 class PredictedAnswer(NamedTuple):
-    """The words of the passage that answer, how probable the model holds them, and what each passage word read.
+    """The words of the passage that answer, their probability, and the attention of each word to the question.
 
-    `weights` has a row for each word of the passage and a column for each of the question; none where the model has
-    no attention, or where nobody asked.
+    `weights` has a row for each word of the passage and a column for each of the question; none if the model has
+    no attention, or if nobody asked.
     """
 
     text: str

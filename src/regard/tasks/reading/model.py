@@ -20,7 +20,7 @@ LOWEST = float("-inf")
 
 
 class ReadingInputs(NamedTuple):
-    """Passages and questions side by side, in the numbers of their words."""
+    """Passages and questions side by side, as word ids."""
 
     passage: Int[Tensor, "batch passage"]
     passage_lengths: Int[Tensor, " batch"]
@@ -29,7 +29,7 @@ class ReadingInputs(NamedTuple):
 
 
 class SpanScores(NamedTuple):
-    """Scores of each word of the passage as the first and as the last of the answer, and how both texts were read."""
+    """Scores of each passage word as the first and as the last of the answer, and the attention between both texts."""
 
     first: Float[Tensor, "batch passage"]
     last: Float[Tensor, "batch passage"]
@@ -37,7 +37,7 @@ class SpanScores(NamedTuple):
 
 
 class Averages(nn.Module):
-    r"""Attention flow without attention: averages in place of what would have been read.
+    r"""Attention flow without attention: averages in place of the contexts.
 
     $$ g_t = [h_t; \bar u; h_t \circ \bar u; h_t \circ \bar h] $$
     """

@@ -21,7 +21,7 @@ def edit_distance(said: Sequence[object], right: Sequence[object]) -> int:
 def sum_errors(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
     """Return sums over clips: errors and lengths in symbols and in words, and exact matches.
 
-    Blanks are no symbols.
+    Blanks are not symbols.
     """
     pairs = list(zip(said, right, strict=True))
     symbols = [("".join(one.split()), "".join(other.split())) for one, other in pairs]

@@ -13,7 +13,7 @@ from regard.datasets.bounds import check_file, get_bound
 from regard.errors import InputError, RegardError, missing_package, wrong
 from regard.tasks.speech.features import resample
 
-LOUD = 2.0**24  # of full scale: the squares of what is far louder are no numbers any more
+LOUD = 2.0**24  # of full scale: the squares of far louder samples would overflow
 FAINT = 1e-5  # of full scale: below the smallest step of 16 bits
 LONGEST = float(get_bound("sound", "seconds"))  # a file of hours would fill the memory first
 BLOCK = get_bound("sound", "block")

@@ -17,8 +17,8 @@ from regard.tasks.speech.encoded_clips import Frames, pad_frames
 class Transcript(NamedTuple):
     """The transcript of a clip.
 
-    `weights` has a row for each token and one for the end, a column for each position of the encoder; none where the
-    model looks at nothing, or where nobody asked.
+    `weights` has a row for each token and one for the end, a column for each position of the encoder; none if the
+    model has no attention, or if nobody asked.
     """
 
     text: str
@@ -32,7 +32,7 @@ class SpeechSearchOptions:
     """Options of the search for a transcript."""
 
     beam: int = 5
-    length_penalty: float = 0.5  # help for long ones (Wu et al. 2016, eq. 14)
+    length_penalty: float = 0.5  # exponent that favors long ones (Wu et al. 2016, eq. 14)
     budget: int = 12_000  # frames at once, padding included
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ def search_batch(
     device = next(model.parameters()).device
     frames, lengths = (tensor.to(device) for tensor in pad_frames(clips))
     encoded = model.encode(frames, lengths)
-    # Nobody says more symbols than the encoder has positions, but a short clip may come close.
+    # Speech does not have more symbols than the encoder has positions, but a short clip may come close.
     room = encoded.lengths + 10
     scorer = HypothesisScorer("wu", search.length_penalty)
     options = None if search.beam == 1 else BeamOptions(search.beam, 1, "exact", scorer)

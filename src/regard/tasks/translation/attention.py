@@ -28,8 +28,8 @@ def record_translation(
 
     Queries and keys are kept too, so that `explain` says what made a weight.
 
-    Rows are the tokens that are said, columns those of the source; where a text looks at itself, both are its own. The
-    decoder cannot see the `hidden` places of the source, and the recording takes at most `limit` bytes.
+    Rows are the tokens of the translation, columns those of the source; in self-attention both are one text's. The
+    decoder cannot see the `hidden` positions of the source, and the recording takes at most `limit` bytes.
     """
     model = translator.model
     device = next(model.parameters()).device

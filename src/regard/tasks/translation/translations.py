@@ -17,8 +17,8 @@ from regard.tasks.translation.encoded_pairs import encode_texts
 class TranslationHypothesis(NamedTuple):
     """One translation of a text.
 
-    `weights` has a row for each token and one for the end, a column for each source token and one for its end; none
-    where the model looks at nothing, or where nobody asked.
+    `weights` has a row for each token and one for the end, a column for each source token and one for its end; none if
+    the model has no attention, or if nobody asked.
     """
 
     text: str
@@ -38,7 +38,7 @@ class TranslationResult(NamedTuple):
 
     @property
     def first(self) -> TranslationHypothesis:
-        """The best translation; one sentence where there is none, because no score was a number."""
+        """The best translation; raise one sentence if there is none, because every score was NaN."""
         if not self.best:
             raise no_hypothesis()
         return self.best[0]
@@ -50,8 +50,8 @@ class TranslationSearchOptions:
 
     beam: int = 5
     best: int = 1  # how many translations of each text
-    length_penalty: float = 1.0  # help for long ones (Wu et al. 2016, eq. 14)
-    coverage: float = 0.0  # penalty for what was not looked at
+    length_penalty: float = 1.0  # exponent that favors long ones (Wu et al. 2016, eq. 14)
+    coverage: float = 0.0  # penalty for source tokens without attention
     # exact: when none can become better; full: when as many are found as the beam is wide; none: what the engine can
     stop: Literal["exact", "full"] | None = None
     budget: int = 4096  # source tokens at once, padding included

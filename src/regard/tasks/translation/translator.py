@@ -28,7 +28,7 @@ class Translator:
     @classmethod
     def load(cls, config: TranslationConfig, run: Path, weights: Path | None = None) -> "Translator":
         """Return the translator of a run folder, with its best weights or others of the same model."""
-        find_weights(run, weights)  # whether there are any, before vocabularies are missed that come with them
+        find_weights(run, weights)  # first: without weights, the message should not be about missing vocabularies
         vocabularies = load_vocabularies(run)
         words = {"source": len(vocabularies.source), "target": len(vocabularies.target)}
         model = load_model(lambda: build_model(config.model, **words), config.training, run, weights)
@@ -39,7 +39,7 @@ class Translator:
     ) -> list[TranslationResult]:
         """Translate texts, cleaned as the training data were, and return the results in their order.
 
-        A text of nothing but blanks has a translation of nothing.
+        The translation of a blank text is empty.
         """
         texts = [clean(text) for text in texts]
         blank = {place for place, text in enumerate(texts) if not text}

@@ -1,4 +1,4 @@
-"""Models that answer a question about an image: three ways for the words to look at the regions, and one without."""
+"""Models that answer a question about an image: three ways for the words to attend to the regions, and one without."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from regard.tasks.vqa.config import AnswererConfig
 
 
 class VqaBatch(NamedTuple):
-    """Images once each, questions in numbers, which image each asks about, and the answers."""
+    """Images once each, questions as word ids, the image that each asks about, and the answers."""
 
     images: Float[Tensor, "image 3 height width"]
     questions: Int[Tensor, "question longest"]
@@ -32,7 +32,7 @@ class VqaBatch(NamedTuple):
 
 
 class VqaOutput(NamedTuple):
-    """Scores of the answers, and where each look of each question went."""
+    """Scores of the answers, and the weights of each attention step of each question."""
 
     scores: Float[Tensor, "question answer"]
     weights: Float[Tensor, "question look region"]
@@ -48,7 +48,7 @@ class VqaEncoding(NamedTuple):
 
 
 class VqaAttention(nn.Module, ABC):
-    """From regions and words to one vector."""
+    """Combines regions and words to one vector."""
 
     @abstractmethod
     def forward(
@@ -57,7 +57,7 @@ class VqaAttention(nn.Module, ABC):
 
 
 class StackedAttention(VqaAttention):
-    r"""Looks several times, each time with what it has found: *stacked attention*.
+    r"""Attends several times, each time with the context so far added to the query: *stacked attention*.
 
     $$ p^k = \mathrm{softmax}(w^\top \tanh(W_I^k v + W_Q^k u^{k-1})), \qquad u^k = \sum_i p^k_i v_i + u^{k-1} $$
 
@@ -82,7 +82,7 @@ class StackedAttention(VqaAttention):
 
 
 class ParallelCoAttention(VqaAttention):
-    r"""Regions and words say where to look in each other: *parallel co-attention*. Lu et al. 2016, eq. 3-5.
+    r"""Regions and words weigh the positions of each other: *parallel co-attention*. Lu et al. 2016, eq. 3-5.
 
     The answer is read from $\tanh(W (\hat v + \hat q))$, the last level of their eq. 7.
     """
@@ -100,7 +100,7 @@ class ParallelCoAttention(VqaAttention):
 
 
 class CrossModalTransformer(VqaAttention):
-    """Words that read the regions with several heads, then one another, layer by layer: a cross-modal Transformer.
+    """Words attend to the regions with several heads, then to one another, layer by layer: a cross-modal Transformer.
 
     Tan & Bansal 2019 (LXMERT), §2.2, the language side. The answer is read from the mean of the words.
     """
@@ -143,7 +143,7 @@ class CrossModalTransformer(VqaAttention):
 
 
 class RegionMean(VqaAttention):
-    """No attention: the mean of the regions beside the question."""
+    """Has no attention: it takes the mean of the regions beside the question."""
 
     def forward(self, encoding: VqaEncoding) -> tuple[Tensor, Tensor]:
         weights = encoding.regions.new_full(
@@ -160,7 +160,7 @@ ATTENTION_KINDS: dict[str, Callable[[AnswererConfig], VqaAttention]] = {
 
 
 class Answerer(nn.Module):
-    """Reads image and question, looks, and answers with one of the answers that it knows.
+    """Encodes image and question, attends, and selects one of the answers that it knows.
 
     What was found is compared with the question by their product (Antol et al. 2015, §4): whether both agree is what
     yes and no depend on.

@@ -93,7 +93,7 @@ class VqaPredictor:
         found_there = build_region_prediction(answer, values, photo, weights, rows)
 
         def draw(title: str = "", language: Language = "en") -> Any:
-            """Draw the image and each look at it, below question and answer."""
+            """Draw the image and each attention step over it, below question and answer."""
             asked = localize("question: {}", language).format(join_words(question))
             answered = localize("answer: {}", language).format(join_words(answer))
             looks = [localize("look {}", language).format(number) for number in range(1, len(weights) + 1)]
