@@ -118,3 +118,12 @@ def test_a_list_of_words_with_any_number_is_one_sentence(spellings: str, runs: d
     assert spellings in file.read_text()
     with pytest.raises(RegardError, match=r"words: got .*words.json, which cannot be read, expected a list"):
         regard.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("task", ["[]", "{}", "3", '"other"'])
+def test_a_task_that_is_none_is_one_sentence(task: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(runs["translation"], tmp_path / "run")
+    file = tmp_path / "run" / "config.toml"
+    file.write_text(file.read_text().replace('task = "translation"', f"task = {task}", 1))
+    with pytest.raises(RegardError, match=r"task: got .* in .*config.toml, expected one of translation, "):
+        regard.load(tmp_path / "run")

@@ -70,10 +70,10 @@ def read_task_name(run: Path) -> str:
     read_versions(run)
     file = run / "config.toml"
     name = read_toml(file).get("task")
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         fix = "use the version of regard that made it, or restore the file from a copy"
         raise wrong("task", f"{name} in {file}", f"one of {', '.join(TASKS)}", fix)
-    return str(name)
+    return name
 
 
 def read_config(run: Path) -> Any:
