@@ -173,7 +173,7 @@ def straight_through(ranking: Distribution, soft: Distribution) -> Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A moving average of the reward, with which REINFORCE compares each reward. It is passed on, never changed."""
+    """A moving average of the reward, with which REINFORCE compares each reward. It is never changed in place."""
 
     value: float = 0.0
     decay: float = 0.9

@@ -55,7 +55,7 @@ def find(family: str, name: str) -> CatalogBuilder:
 
 
 def resolve_name(family: str, name: str) -> str:
-    """Return the name in the catalog of what is called so by papers, libraries, Chinese articles or its class.
+    """Return the catalog's name of a part that papers, libraries, Chinese articles or its class call so.
 
     >>> resolve_name("score", "bahdanau"), resolve_name("score", "高斯核"), resolve_name("mask", "Look_Ahead")
     ('additive', 'gaussian', 'causal')
@@ -73,7 +73,7 @@ def resolve_name(family: str, name: str) -> str:
 
 
 def find_family(name: str, first: str) -> str:
-    """Return the family that has a part of this name or alias: the first one, if it has; if none has, also that."""
+    """Return the family that has a part of this name or alias; the first one is preferred, and returned if none has."""
     families = [first, *(family for family in FAMILIES if family != first)]
     return next((family for family in families if fold_name(name) in list_names(family)), first)
 

@@ -1,1 +1,1 @@
-"""Where attention looked: observe models, keep recordings, measure and draw them."""
+"""What models attend to: observe them, keep recordings, measure and draw these."""

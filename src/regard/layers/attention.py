@@ -175,7 +175,7 @@ class Attention(nn.Module):
         return attended._replace(output=self.projections.merge(attended.output))
 
     def _choose_mask(self, mask: Mask | str, query: Tensor) -> Mask:
-        """Return the mask of this name, or the one that is given, with lengths for queries told from those of heads."""
+        """Return the mask of this name, or the one that is given, with lengths resolved to queries or heads."""
         mask = choose_mask(mask)
         if type(mask) is Full:
             return mask

@@ -59,7 +59,7 @@ class AttentionFlow(nn.Module):
     \tilde h = \sum_t \mathrm{softmax}(\max_j S_{tj})_t h_t $$
     $$ g_t = [h_t; \tilde u_t; h_t \circ \tilde u_t; h_t \circ \tilde h] $$
 
-    with $h$ = `context`, $u$ = `question` and $\alpha$ = `score`, trilinear where a size is given. Seo et al. 2017,
+    with $h$ = `context`, $u$ = `question` and $\alpha$ = `score`, trilinear if a size is given. Seo et al. 2017,
     eq. 1-2. Padding of the context gives zeros; an empty question gives $\tilde u = \tilde h = 0$.
 
     >>> AttentionFlow(3)(torch.ones(2, 7, 3), torch.ones(2, 5, 3)).shape

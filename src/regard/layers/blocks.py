@@ -26,7 +26,7 @@ class FeedForward(nn.Module):
 
     $$ \mathrm{FFN}(x) = W_2\, \phi(W_1 x + b_1) + b_2 $$
 
-    with $W_1$ = `widen`, $W_2$ = `narrow` and $\phi$ = `activation`, ReLU where none is given. Vaswani et al. 2017,
+    with $W_1$ = `widen`, $W_2$ = `narrow` and $\phi$ = `activation`, ReLU if none is given. Vaswani et al. 2017,
     eq. 2.
 
     >>> FeedForward(3, 12)(torch.ones(2, 5, 3)).shape

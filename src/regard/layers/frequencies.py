@@ -131,7 +131,7 @@ class YarnScaling(FrequencyScaling):
         omega = frequencies(dim, base=base)
         first, last = (dim * math.log(self.trained / (2 * math.pi * n)) / (2 * math.log(base)) for n in self._turns)
         first, last = max(math.floor(first), 0), min(math.ceil(last), dim - 1)
-        width = last - first or 0.001  # where both are one, the step is steep instead of undefined
+        width = last - first or 0.001  # if both are one, the step is steep instead of undefined
         slow = ((torch.arange(dim // 2, dtype=torch.float64) - first) / width).clamp(0, 1)
         return torch.lerp(omega, omega / self.factor, slow)
 

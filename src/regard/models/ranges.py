@@ -16,7 +16,7 @@ class Range(NamedTuple):
     fix: str
 
     def check(self, name: str, value: Any) -> None:
-        """Raise unless the range holds `value`; nothing, where a field allows it, is in every range."""
+        """Raise unless the range holds `value`; None, if a field allows it, is in every range."""
         if value is not None and not self.holds(value):
             raise wrong(name, value, self.expected, self.fix.format(name=name))
 
@@ -70,7 +70,7 @@ def find_ranges(config_type: type[Any]) -> list[tuple[str, Range]]:
 
 
 def collect_ranges(hint: Any) -> list[Range]:
-    """Return the ranges inside an annotation, also where it allows nothing instead (`Count | None`)."""
+    """Return the ranges inside an annotation, also if it allows None (`Count | None`)."""
     if isinstance(hint, Range):
         return [hint]
     return [one for part in get_args(hint) for one in collect_ranges(part)]

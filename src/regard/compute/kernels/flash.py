@@ -1,7 +1,7 @@
 """The gate to torch's fused attention on the CPU, which reads memory by pointer and checks little of what it is given.
 
 Its private operators take four axes and one width. They take for granted that the numbers of a row lie next to each
-other, that rows do not overlap, that leading axes are equal and that nothing is empty; where that is not so they read
+other, that rows do not overlap, that leading axes are equal and that nothing is empty; otherwise they read
 memory outside of the tensors, or end the process. Here every call is brought into that form, or refused.
 """
 

@@ -1,4 +1,4 @@
-"""One fused softmax attention, with the logarithm of its row totals where the kernel gives it."""
+"""One fused softmax attention, with the logarithm of its row totals if the kernel returns it."""
 
 from functools import partial
 from typing import NamedTuple

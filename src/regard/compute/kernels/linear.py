@@ -4,7 +4,7 @@ $$ o_i = \frac{\sum_j m_{ij} (q_i \cdot k_j) v_j}{\sum_j m_{ij} (q_i \cdot k_j)}
    = \frac{q_i S_i}{q_i \cdot z_i}, \quad S_i = \sum_j m_{ij} k_j v_j^\top, \quad z_i = \sum_j m_{ij} k_j $$
 
 with $q$ = `query`, $k$ = `key`, $v$ = `value`, $m$ = what is allowed; the denominator is `totals`.
-Katharopoulos et al. 2020, eq. 4-5 and 10-12. Where a total is 0, as in an empty row, the output and every
+Katharopoulos et al. 2020, eq. 4-5 and 10-12. If a total is 0, as in an empty row, the output and every
 gradient are 0. Time and memory are linear in the length, forward and backward.
 """
 

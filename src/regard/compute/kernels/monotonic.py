@@ -7,7 +7,7 @@ $$ \alpha_{ij} = p_{ij} q_{ij}, \qquad q_{ij} = (1 - p_{i,j-1}) q_{i,j-1} + \alp
 
 with $s$ = `scores`, $\alpha$ = the weights, $\alpha_{i-1}$ = `previous` (at first all on the first key),
 and $q_{ij}$ the probability that query $i$ gets as far as key $j$. A key that is not allowed is passed
-over: $p_{ij} = 0$. Who runs off the last key attends to nothing, and so does every query after: rows sum to
+over: $p_{ij} = 0$. A query that runs off the last key attends to nothing, and so does every one after: rows sum to
 1 or less.
 
 The paper divides by a cumulative product, which underflows (0/0 as soon as some p is 1), and its logarithm loses

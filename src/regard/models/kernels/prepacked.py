@@ -172,7 +172,7 @@ def unsupported_error(precision: Precision, got: str) -> Exception:
 def prepack(model: nn.Module, precision: Precision = "float32") -> None:
     """Prepack the matrices of a model in place. It can no longer be trained, saved or moved to another device.
 
-    Matrices of linear layers and of recurrent cells; embeddings stay as they are, also where they are tied to a matrix.
+    Matrices of linear layers and of recurrent cells; embeddings stay as they are, even if they are tied to a matrix.
     """
     if precision not in get_args(Precision):
         raise wrong("precision", precision, f"one of {', '.join(get_args(Precision))}", "use one of them")

@@ -1,6 +1,6 @@
 """Compiled libraries on disk: found by what they were made from, and never half of one.
 
-An entry is a folder with the library and its SHA-256. It appears by one rename of a finished folder, so a reader sees
+An entry is a folder with the library and its SHA-256. It appears by one rename of a finished folder, so others see
 all of it or nothing, whoever else is compiling; and what a disk or a person damaged later fails the sum. A process
 locks the sum of the entry that it loaded: whoever publishes another removes those of other sources that nobody uses.
 """
