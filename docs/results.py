@@ -12,6 +12,60 @@ HEADS = {
     "en": ("median", "from", "to", "recorded {date}, {processor}, torch {torch}"),
     "zh": ("中位数", "最小", "最大", "记录于 {date}，{processor}，torch {torch}"),
 }
+CHINESE = {
+    "the same inputs and parameters: largest difference, relative": "同样的输入和参数：最大的相对差",
+    "inversion copy: exact on lengths 9 to 13, 3 seeds": "复制任务：长度 9 至 13 上的完全一致率，3 个随机种子",
+    "8 × 8 digits in three glimpses": "看三眼认 8 × 8 的数字",
+    "MNIST in three glimpses": "看三眼认 MNIST",
+    "Questions about one colored shape": "关于一个彩色图形的问题",
+    "Facts about people": "关于人物的事实",
+    "What is in a photograph": "照片里有什么",
+    "What is in a photograph, one region at a time": "照片里有什么，一次只看一个区域",
+    "Spoken digits, alone and in rows": "口述数字，单个或连续",
+    "Spoken digits of a speaker never heard": "从未听过的人口述的数字",
+    "Sequences of 2 to 10 letters, backwards": "2 至 10 个字母的序列，倒着说",
+    "Stories with three supporting facts": "要用到三条事实的故事",
+    "Captions of photographs, English to German": "照片的说明，英译德",
+    "The vector under the same name": "同名之下的向量",
+    "Counted, placed, colored shapes": "有数量、位置和颜色的图形",
+    "Answers in paragraphs of Wikipedia": "维基百科段落中的答案",
+    "% digit errors": "% 数字错误率",
+    "% exact": "% 完全一致",
+    "% of weights at the right place": "% 权重落在正确的位置",
+    "% of captions right to the word": "% 一字不差的描述",
+    "gated heads": "门控头",
+    "plain net, as many parameters": "普通网络，参数一样多",
+    "stacked": "堆叠注意力",
+    "co-attention": "协同注意力",
+    "cross-modal Transformer": "跨模态 Transformer",
+    "attention flow": "双向注意力流",
+    "without attention": "没有注意力",
+    "soft": "软注意力",
+    "hard": "硬注意力",
+    "location-aware": "位置感知",
+    "invert": "逆序",
+    "copy": "复制",
+    "sort": "排序",
+    "invert, no attention": "逆序，没有注意力",
+    "three hops": "三跳",
+    "seven steps": "七个步骤",
+    "global": "全局注意力",
+    "local-m (monotonic)": "local-m（单调）",
+    "local-p (predicted)": "local-p（预测）",
+    "Bahdanau (additive)": "Bahdanau（加性）",
+    "Luong (general)": "Luong（general）",
+    "hard, REINFORCE": "硬，REINFORCE",
+    "hard, Gumbel": "硬，Gumbel",
+    "hard, Gumbel and straight-through": "硬，Gumbel 加直通",
+    "hard, best and straight-through": "硬，取最大加直通",
+    "captioning scenes: cosine between the gradient of the attention and that of the exact expectation on the first "
+    "words of two scenes, 3 seeds": "图像描述：两幅图的前几个词上，注意力的梯度与精确期望的梯度的余弦，3 个种子",
+}
+
+
+def localize(text: str, language: str) -> str:
+    """Return the words of a table in a language; names of systems and measures are the same in both."""
+    return CHINESE.get(text, text.replace("without ", "不含 ")) if language == "zh" else text
 
 
 def fill_tables(text: str, language: str) -> str:
@@ -23,15 +77,18 @@ def render_table(result: dict[str, Any], language: str) -> str:
     """Return the rows of a comparison, or the runs of a task, as a table with what it was measured on."""
     median, least, most, origin = HEADS[language]
     if "found" in result:
-        title, rows = result["found"]["title"], result["found"]["rows"]
+        title, rows = localize(result["found"]["title"], language), result["found"]["rows"]
         lines = [f"| {title} | {median} | {least} | {most} |", "|---|---|---|---|"]
         for row in rows:
             values = row["values"]
             numbers = (statistics.median(values), min(values), max(values))
-            lines.append(f"| {row['name']} | " + " | ".join(f"{number:.4g}" for number in numbers) + " |")
+            lines.append(
+                f"| {localize(row['name'], language)} | " + " | ".join(f"{number:.4g}" for number in numbers) + " |"
+            )
     else:
-        lines = [f"| {result['title']} | {result['unit']} |", "|---|---|"]
-        lines += [f"| {run['name']} | {find_metric(run, result['metric'])} |" for run in result["runs"]]
+        lines = [f"| {localize(result['title'], language)} | {localize(result['unit'], language)} |", "|---|---|"]
+        for run in result["runs"]:
+            lines.append(f"| {localize(run['name'], language)} | {find_metric(run, result['metric'])} |")
     machine = result["machine"]
     note = origin.format(date=result["date"], processor=machine["processor"], torch=machine["torch"])
     return "\n".join([*lines, "", f"*{note}*"])

@@ -40,7 +40,9 @@ RECORDS = {
 }
 STYLE = """
 .md-grid { max-width: 72rem; }
-.md-typeset pre > code { font-size: 0.72rem; }
+.md-typeset pre > code { font-size: 0.68rem; }
+.md-typeset td code { overflow-wrap: normal; word-break: normal; } /* a table scrolls; a name is not broken */
+.md-typeset table:not([class]) td, .md-typeset table:not([class]) th { min-width: 4rem; padding: 0.5em 0.8em; }
 .formula math { font-size: 1.1em; }
 .gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1rem; align-items: end; }
 .gallery p { margin: 0; font-size: 0.65rem; }

@@ -108,3 +108,17 @@ def test_the_gallery_leads_from_every_figure_to_its_page(tmp_path: Path) -> None
     (tmp_path / "ideas" / "one.md").write_text("# One\n\n![a line](one-2.svg)\n", encoding="utf-8")
     made = load("gallery").render_gallery(tmp_path, "en")
     assert "[![a line](ideas/one-2.svg)<br>a line](ideas/one.md)" in made
+
+
+def test_recorded_tables_are_chinese_on_chinese_pages() -> None:
+    """But for the names of systems, which are the same everywhere."""
+    results = load("results")
+    shown = {name for page in NAMES for name in results.TABLE.findall(pages.read_page("zh", page))}
+    assert len(shown) > 10
+    for name in sorted(shown - {"agreement"}):
+        made = results.fill_tables(f"{{{{ table {name} }}}}", "zh")
+        title, rows = made.splitlines()[0], made.splitlines()[2:-2]
+        assert re.search(r"[\u4e00-\u9fff]", title), title
+        names = [row.split(" | ")[0].strip("| ") for row in rows]
+        proper = ("Bahdanau", "Luong", "Luong（general）", "Transformer-Tiny")
+        assert [each for each in names if not re.search(r"[\u4e00-\u9fff]", each) and each not in proper] == []
