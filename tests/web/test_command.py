@@ -1,5 +1,6 @@
 """`regard serve` with what cannot be served: one sentence, exit code 2."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,11 @@ def test_the_address_of_a_version_6_host_has_brackets() -> None:
 def test_every_word_is_there_in_both_languages() -> None:
     """The page asks for words by name; one that is missing in Chinese would be English there."""
     text = (Path(__file__).parents[2] / "src/regard/web/static/page/words.js").read_text(encoding="utf-8")
-    english, chinese = text.split("\n  zh: {")
-
-    def names(part: str) -> list[str]:
-        import re
-
-        return re.findall(r'(\w+): "', part)
-
-    assert names(english) == names(chinese)
-    assert len(names(english)) > 60
+    words = re.findall(r'^  "?([\w-]+)"?: \["(.+)", "(.+)"\],$', text, re.MULTILINE)
+    assert len(words) == text.count("\n  ") > 60
+    assert all(any("\u4e00" <= letter <= "\u9fff" for letter in chinese) for _, _, chinese in words)
+    for name, english, chinese in words:
+        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", chinese)), name
 
 
 def test_tiles_have_the_size_that_the_page_expects() -> None:

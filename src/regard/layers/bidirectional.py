@@ -17,6 +17,9 @@ from regard.layers.projections import build_linear
 LOWEST = float("-inf")
 DOT = Dot()
 
+Context = Float[Tensor, "*lead context size"]
+Question = Float[Tensor, "*lead question size"]
+
 
 class Trilinear(DotScore):
     r"""A weight for each coordinate of query, key and their product.
@@ -71,12 +74,7 @@ class AttentionFlow(nn.Module):
         self.score = score if isinstance(score, Score) else Trilinear(score)
 
     def attend(
-        self,
-        context: Float[Tensor, "*lead context size"],
-        question: Float[Tensor, "*lead question size"],
-        *,
-        context_mask: Mask = FULL,
-        question_mask: Mask = FULL,
+        self, context: Context, question: Question, *, context_mask: Mask = FULL, question_mask: Mask = FULL
     ) -> AttentionFlowOutput:
         """Attend from context to question, and to the context by the best match of each of its words."""
         context, question = zero_padding(context, context_mask), zero_padding(question, question_mask)
@@ -95,12 +93,7 @@ class AttentionFlow(nn.Module):
         return AttentionFlowOutput(asked, answered)
 
     def forward(
-        self,
-        context: Float[Tensor, "*lead context size"],
-        question: Float[Tensor, "*lead question size"],
-        *,
-        context_mask: Mask = FULL,
-        question_mask: Mask = FULL,
+        self, context: Context, question: Question, *, context_mask: Mask = FULL, question_mask: Mask = FULL
     ) -> Float[Tensor, "*lead context four"]:
         flow = self.attend(context, question, context_mask=context_mask, question_mask=question_mask)
         own, asked, answered = zero_padding(context, context_mask), flow.question.output, flow.context.output

@@ -122,10 +122,7 @@ class YarnScaling(FrequencyScaling):
     slow: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_factor(self.factor)
-        _check_trained(self.trained)
-        if not 0 < self.slow < self.fast:
-            raise wrong("slow", self.slow, f"above 0 and below fast={self.fast}", "use 1 and 32, as the paper does")
+        _check_turns(self, "use 1 and 32, as the paper does")
 
     def scale(self, dim: int, base: float, length: int | Tensor) -> Float[Tensor, " half"]:
         omega = frequencies(dim, base=base)
@@ -161,10 +158,7 @@ class Llama3Scaling(FrequencyScaling):
     fast: float = 4.0
 
     def __post_init__(self) -> None:
-        _check_factor(self.factor)
-        _check_trained(self.trained)
-        if not 0 < self.slow < self.fast:
-            raise wrong("slow", self.slow, f"above 0 and below fast={self.fast}", "use 1 and 4, as Llama 3.1 does")
+        _check_turns(self, "use 1 and 4, as Llama 3.1 does")
 
     def scale(self, dim: int, base: float, length: int | Tensor) -> Float[Tensor, " half"]:
         omega = frequencies(dim, base=base)
@@ -188,3 +182,10 @@ def _check_factor(factor: float) -> None:
 def _check_trained(trained: int) -> None:
     if trained < 1:
         raise wrong("trained", trained, "the length of the training's texts, 1 or more", "use 4096, say")
+
+
+def _check_turns(scaling: YarnScaling | Llama3Scaling, fix: str) -> None:
+    _check_factor(scaling.factor)
+    _check_trained(scaling.trained)
+    if not 0 < scaling.slow < scaling.fast:
+        raise wrong("slow", scaling.slow, f"above 0 and below fast={scaling.fast}", fix)

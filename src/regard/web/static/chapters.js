@@ -15,16 +15,9 @@ import { createPackedSites } from "./sites.js";
 import { addWords, chooseLanguage, createFormatter } from "./words.js";
 
 addWords({
-  en: {
-    exactAll: "Weights are exact: every digit of float32.",
-    exactKernel: "Weights come from the kernel: every digit of float32.",
-    exactBits: "Weights are rounded to {digits} significant digits to keep this file small.",
-  },
-  zh: {
-    exactAll: "权重精确：保留 float32 的每一位。",
-    exactKernel: "权重来自内核：保留 float32 的每一位。",
-    exactBits: "为了缩小文件，权重保留 {digits} 位有效数字。",
-  },
+  exactAll: ["Weights are exact: every digit of float32.", "权重精确：保留 float32 的每一位。"],
+  exactKernel: ["Weights come from the kernel: every digit of float32.", "权重来自内核：保留 float32 的每一位。"],
+  exactBits: ["Weights are rounded to {digits} significant digits to keep this file small.", "为了缩小文件，权重保留 {digits} 位有效数字。"],
 });
 
 export async function createChapterView(element, recording, options) {
