@@ -78,7 +78,8 @@ def render_mechanisms(one: ComparisonResult) -> str:
         figures = (summarize(values).median, min(values), max(values))
         shown = " | ".join(f"{value:.4g}" for value in figures)
         rows.append(f"| {row['name']} | {shown} | {row['seconds']:.0f} |")
-    return "\n".join([f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", describe_setting(one), ""])
+    note = [one.found["note"], ""] if one.found.get("note") else []
+    return "\n".join([f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", *note, describe_setting(one), ""])
 
 
 def render_layers(one: ComparisonResult) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.compute.timing import Spread
+from regard.compute.timing import Spread, summarize
 from regard.models.complexity import (
     WIDTH,
     LayerCost,
@@ -18,9 +18,10 @@ from regard.models.complexity import (
     measure_cost,
     measure_longest_path,
 )
-from regard.tasks.comparison import COMPARISONS, compare_variants
+from regard.tasks.comparison import COMPARISONS, Row, compare_variants, describe_findings
 
 Regard = Callable[..., Any]
+FINDINGS = {"none": [10.0, 5.0, 20.0], "global": [50.0, 60.0, 40.0], "local": [90.0, 45.0, 95.0]}
 
 
 def test_paths_steps_and_operations_are_those_of_the_formulas() -> None:
@@ -82,9 +83,19 @@ def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_every_comparison_runs_from_every_seed(name: str) -> None:
     short = {"training.stop.steps": "2", "data.items": "100"}
-    rows = list(compare_variants(COMPARISONS[name], [1, 2], short))
-    assert [row.name for row in rows] == [variant.name for variant in COMPARISONS[name].variants]
+    comparison = COMPARISONS[name]
+    rows = list(compare_variants(comparison, [1, 2], short))
+    wanted = [(one.name, own) for one in comparison.variants for own in comparison.sets]
+    assert [row.name for row in rows] == [f"{one}; {own}" if len(comparison.sets) > 1 else one for one, own in wanted]
     assert all(len(row.values) == 2 for row in rows)
+
+
+def test_what_is_seen_is_said() -> None:
+    rows = [Row(name, values, summarize(values), summarize([1.0])) for name, values in FINDINGS.items()]
+    assert describe_findings(rows, "Look.") == (
+        "local has the most, 90; none the least, 10; no seed of the one is below one of the other. Look."
+    )
+    assert "some seed of the one is below" in describe_findings(rows[1:], "")
 
 
 def test_a_shift_of_positions_is_a_rotation(regard: Regard) -> None:

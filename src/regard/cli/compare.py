@@ -20,7 +20,7 @@ UNITS = {
     "longest path": ("longest path", 1),
     "steps in a row": ("steps in a row", 1),
 }
-What = Literal["layers", "bahdanau-luong", "soft-hard", "global-local", "estimators"]
+What = Literal["layers", "length", "bahdanau-luong", "soft-hard", "global-local", "global-local-inverted", "estimators"]
 
 
 def compare(
@@ -102,17 +102,21 @@ def format_number(value: float) -> str:
 
 def compare_mechanisms(what: str, seeds: int, as_json: bool) -> None:
     """Train each mechanism from several seeds and print the median and the range of its metric."""
-    from regard.tasks.comparison import COMPARISONS, compare_variants
+    from regard.tasks.comparison import COMPARISONS, compare_variants, describe_findings
 
     comparison, console = COMPARISONS[what], open_console()
-    title = f"{comparison.task} {comparison.data}: {comparison.metric} on {comparison.set}, {seeds} seeds"
+    where = f" on {comparison.sets[0]}" if len(comparison.sets) == 1 else ""
+    title = f"{comparison.task} {comparison.data}: {comparison.metric}{where}, {seeds} seeds"
     table = Table("", "median", "from", "to", "seconds", box=None, pad_edge=False, title=title, title_justify="left")
     rows: list[dict[str, Any]] = []
+    found = []
     for row in compare_variants(comparison, range(1, seeds + 1)):
+        found.append(row)
         figures = (row.metric.median, min(row.values), max(row.values))
         table.add_row(row.name, *(f"{figure:.4g}" for figure in figures), f"{row.seconds.median:.1f}")
         rows.append({"name": row.name, "values": row.values, "seconds": row.seconds.median})
     if as_json:
-        print(json.dumps({"title": title, "rows": rows}))
+        print(json.dumps({"title": title, "rows": rows, "note": comparison.note}))
     else:
         console.print(table)
+        console.print(f"\n{describe_findings(found, comparison.note)}")

@@ -12,10 +12,20 @@ from regard.tasks.registry import import_task
 from regard.training import train
 
 SHARED = {"training.threads": "1"}  # so that seconds can be compared
-COPY = {"data.longest": "8", "data.items": "2560", "training.stop.epochs": "6", "training.stop.target": "none"}
-LOCAL = COPY | {"model.attention.radius": "2"}
-# Sequences longer than those trained on: of these, all mechanisms get nearly all right.
-BEYOND = "lengths 9 to 13"
+LEARNED = {"training.stop.epochs": "20", "training.stop.target": "none"}  # enough for all that can learn it
+GRU = LEARNED | {"model.recurrent.cell": "gru"}
+LOCAL = GRU | {"model.attention.radius": "2"}
+TRANSFORMER = LEARNED | {
+    "training.stop.epochs": "60",
+    "model.encoder": "transformer",
+    "model.decoder": "transformer",
+    "model.size": "48",
+    "model.transformer.layers": "1",
+    "model.transformer.decoder_layers": "1",
+    "model.transformer.hidden": "96",
+}
+# The lengths that were trained on, longer ones, and twice the longest.
+LENGTHS = ("lengths 2 to 10", "lengths 11 to 16", "length 20")
 RETRIEVAL = {"data.items": "3000", "training.stop.epochs": "30"}
 
 
@@ -28,17 +38,18 @@ class Variant(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Variants that differ in one thing, on one task, judged by one metric of one of its test sets.
+    """Variants that differ in one thing, on one task, judged by one metric on some of its test sets.
 
     Each variant is trained, unless `measure` computes the metric from its preset and a seed.
     """
 
     task: str
     data: str
-    set: str
+    sets: Sequence[str]
     metric: str
     variants: Sequence[Variant]
     measure: Callable[[str, int], float] | None = None
+    note: str = ""  # what to look at
 
 
 def measure_agreement(estimator: str, seed: int) -> float:
@@ -48,19 +59,40 @@ def measure_agreement(estimator: str, seed: int) -> float:
     return measure_gradient_agreement(estimator, seed)
 
 
-COPYING = Comparison("inversion", "copy", BEYOND, "exact", ())
 COMPARISONS: Mapping[str, Comparison] = {
-    "bahdanau-luong": COPYING._replace(
-        variants=[
-            # The presets differ in their cells, too.
-            Variant("Bahdanau (additive)", "bahdanau", COPY | {"model.recurrent.cell": "lstm"}),
-            Variant("Luong (general)", "luong", COPY | {"model.recurrent.cell": "lstm"}),
-        ]
+    "length": Comparison(
+        "inversion",
+        "invert",
+        LENGTHS,
+        "exact",
+        [
+            Variant("no attention", "no-attention", GRU),
+            Variant("Bahdanau", "bahdanau", GRU),
+            Variant("Luong, dot", "luong", GRU | {"model.attention.score": "dot"}),
+            Variant("Luong, general", "luong", GRU),
+            Variant("Luong, concat", "luong", GRU | {"model.attention.score": "concat"}),
+            Variant("Transformer", None, TRANSFORMER),
+        ],
+        note="One vector cannot hold a long sequence: without attention a model fails at lengths that it has seen.",
+    ),
+    "bahdanau-luong": Comparison(
+        "inversion",
+        "copy",
+        LENGTHS[:2],
+        "exact",
+        [
+            Variant("Bahdanau: additive, before the cell", "bahdanau", GRU),
+            Variant(
+                "Luong: general, after the cell, input feeding", "luong", GRU | {"model.attention.feeding": "true"}
+            ),
+            Variant("Luong: general, after the cell", "luong", GRU),
+        ],
+        note="Both learn the task. A cell that takes the context as an input goes on beyond the trained lengths.",
     ),
     "soft-hard": Comparison(
         "next-vector",
         "retrieval",
-        "test",
+        ["test"],
         "error",
         [
             Variant("soft", None, RETRIEVAL),
@@ -68,17 +100,34 @@ COMPARISONS: Mapping[str, Comparison] = {
             Variant("hard (argmax, straight-through)", None, RETRIEVAL | {"model.aggregate": "argmax"}),
         ],
     ),
-    "global-local": COPYING._replace(
-        variants=[
-            Variant("global", "luong", COPY),
+    "global-local": Comparison(
+        "inversion",
+        "copy",
+        LENGTHS[:2],
+        "exact",
+        [
+            Variant("global", "luong", GRU),
             Variant("local-m (monotonic)", "luong", LOCAL | {"model.attention.scope": "local-m"}),
             Variant("local-p (predicted)", "luong", LOCAL | {"model.attention.scope": "local-p"}),
-        ]
+        ],
+        note="Source and target have one order: local-m need not learn where to look.",
+    ),
+    "global-local-inverted": Comparison(
+        "inversion",
+        "invert",
+        LENGTHS[:2],
+        "exact",
+        [
+            Variant("global", "luong", GRU),
+            Variant("local-m (monotonic)", "luong", LOCAL | {"model.attention.scope": "local-m"}),
+            Variant("local-p (predicted)", "luong", LOCAL | {"model.attention.scope": "local-p"}),
+        ],
+        note="The order is reversed: what local-m looks at is not what it needs.",
     ),
     "estimators": Comparison(
         "captioning",
         "scenes",
-        "the first words of two scenes",
+        ["the first words of two scenes"],
         "cosine between the gradient of the attention and that of the exact expectation",
         [
             Variant("hard, REINFORCE", "reinforce", {}),
@@ -104,27 +153,33 @@ class Row(NamedTuple):
 def compare_variants(
     comparison: Comparison, seeds: Sequence[int], more: Mapping[str, str] | None = None
 ) -> Iterator[Row]:
-    """Yield a row for each variant as soon as it is trained from every seed. `more` are values for all variants."""
+    """Yield a row for each variant and test set as soon as the variant is trained from every seed.
+
+    `more` are values for all variants.
+    """
     for variant in comparison.variants:
         measured = [measure_variant(comparison, variant, seed, more or {}) for seed in seeds]
-        values, seconds = [value for value, _ in measured], [duration for _, duration in measured]
-        yield Row(variant.name, values, summarize(values), summarize(seconds))
+        seconds = summarize([duration for _, duration in measured])
+        for number, name in enumerate(comparison.sets):
+            values = [found[number] for found, _ in measured]
+            title = f"{variant.name}; {name}" if len(comparison.sets) > 1 else variant.name
+            yield Row(title, values, summarize(values), seconds)
 
 
 def measure_variant(
     comparison: Comparison, variant: Variant, seed: int, more: Mapping[str, str]
-) -> tuple[float, float]:
-    """Return the metric of one variant from one seed, and the seconds that it took."""
+) -> tuple[list[float], float]:
+    """Return the metric of one variant from one seed on each set, and the seconds that it took."""
     start = time.process_time()
     if comparison.measure is not None:
-        value = comparison.measure(variant.preset or variant.name, seed)
+        values = [comparison.measure(variant.preset or variant.name, seed)]
     else:
-        value = train_variant(comparison, variant, {**SHARED, **variant.values, **more, "seed": str(seed)})
-    return value, time.process_time() - start
+        values = train_variant(comparison, variant, {**SHARED, **variant.values, **more, "seed": str(seed)})
+    return values, time.process_time() - start
 
 
-def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str, str]) -> float:
-    """Train a variant, and return its metric."""
+def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str, str]) -> list[float]:
+    """Train a variant, and return its metric on each set."""
     package = import_task(comparison.task)
     config = package.configure(variant.preset, (comparison.data,), values)
     with TemporaryDirectory(prefix="regard-compare-") as folder:
@@ -132,5 +187,13 @@ def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str,
         task = package.build_task(config)
         for _ in train(task, task.config):
             pass
-        report = package.load(task.config, Path(folder) / "run").evaluate(None, "test")[comparison.set]
-    return report.metrics[comparison.metric]
+        reports = package.load(task.config, Path(folder) / "run").evaluate(None, "test")
+    return [reports[name].metrics[comparison.metric] for name in comparison.sets]
+
+
+def describe_findings(rows: Sequence[Row], note: str) -> str:
+    """Return what is seen in one sentence: the best and the worst, and whether their ranges are apart."""
+    best, worst = (choose(rows, key=lambda row: row.metric.median) for choose in (max, min))
+    apart = min(best.values) > max(worst.values)
+    seen = f"{best.name} has the most, {best.metric.median:.4g}; {worst.name} the least, {worst.metric.median:.4g}"
+    return f"{seen}; {'no seed' if apart else 'some seed'} of the one is below one of the other. {note}".strip()
