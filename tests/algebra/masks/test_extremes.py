@@ -125,7 +125,7 @@ def test_lengths_and_documents_of_any_integer_dtype(dtype: torch.dtype) -> None:
 
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize(
-    "bad", [torch.ones(2), torch.ones(2) * float("nan"), torch.ones(2) * 1j, torch.ones(2).bool(), [1, 2]], ids=str
+    "bad", [torch.ones(2), torch.ones(2) * float("nan"), torch.ones(2) * 1j, torch.ones(2).bool(), [1.5, 2]], ids=str
 )
 def test_what_does_not_count_is_refused(bad: Any) -> None:
     for make in (Lengths, Prefix, Documents):

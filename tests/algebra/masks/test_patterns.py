@@ -152,21 +152,9 @@ KINDS = {
         lambda: Lengths(torch.tensor([True])),
         "lengths: got a bool tensor of shape (1,), expected an integer tensor; fix: write torch.tensor([...])",
     ),
-    "list of lengths": (
-        lambda: Lengths([3, 5]),  # type: ignore[arg-type]
-        "lengths: got a list, expected an integer tensor; fix: write torch.tensor([...])",
-    ),
     "list of centers": (
         lambda: CenteredWindow([3.0, 5.0], 1),  # type: ignore[arg-type]
         "center: got a list, expected a tensor; fix: write torch.tensor(...)",
-    ),
-    "list of documents": (
-        lambda: Documents([0, 1]),  # type: ignore[arg-type]
-        "keys: got a list, expected an integer tensor; fix: write torch.tensor([...])",
-    ),
-    "list of query documents": (
-        lambda: Documents(torch.tensor([0, 1]), [0, 1]),  # type: ignore[arg-type]
-        "queries: got a list, expected an integer tensor; fix: write torch.tensor([...])",
     ),
     "float table": (
         lambda: Mask.keep(torch.zeros(2, 3)),
