@@ -182,7 +182,7 @@ def test_an_unknown_name_is_one_sentence(regard: Callable[..., Any]) -> None:
     done = regard("data", "get", "mnits")
     assert done.code == 2
     assert done.errors == (
-        "regard: data set: got mnits, expected one of multi30k, tatoeba, mnist, fsdd, flickr8k, squad, glove; "
+        f"regard: data set: got mnits, expected one of {', '.join(DATASETS_BY_NAME)}; "
         "fix: write regard data get mnist\n"
     )
 

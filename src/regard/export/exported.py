@@ -1,7 +1,7 @@
 """Translate with an exported folder, without the run that it came from: by onnxruntime or by CTranslate2."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +51,8 @@ def open_exported(folder: Path) -> Translator:
     if form is None:
         raise wrong("model", folder, "a folder that regard export wrote", "check the path")
     with report_damage(folder):
-        return OnnxTranslator(folder) if form == "onnx" else ExportedCTranslate2(folder)
+        openers: dict[str, Callable[[Path], Translator]] = {"onnx": OnnxTranslator, "ct2": ExportedCTranslate2}
+        return openers[form](folder)
 
 
 @contextmanager
