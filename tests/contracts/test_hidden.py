@@ -1,5 +1,6 @@
 """What a mask hides may be anything at all: the rows that do not see it stay as they were, in value and gradient."""
 
+import math
 from typing import Any
 
 import pytest
@@ -156,3 +157,16 @@ def test_a_row_that_sees_a_broken_key_has_neither_output_nor_weights() -> None:
         assert torch.isnan(found.weights.entropy()[2:]).all()
         torch.testing.assert_close(dense[:2] @ torch.nan_to_num(value), found.output[:2])
         assert torch.isfinite(found.weights.entropy()[:2]).all()
+
+
+@pytest.mark.parametrize("content", [math.nan, math.inf])
+def test_hidden_values_leave_the_center_of_visible_keys(content: float) -> None:
+    """Keys far from zero are centered; a hidden one at zero would move the center away and cost their digits."""
+    query, key, value = (torch.randn(4, 2).mul_(1e-3).add_(1e4) for _ in range(3))
+    hidden = torch.tensor([False, False, True, True])[:, None]
+    score, mask = Gaussian.learned(1.0), Lengths(torch.tensor(2))
+    clean = attend(query, key, value, score=score, mask=mask)
+    found = attend(query, *(t.masked_fill(hidden, content) for t in (key, value)), score=score, mask=mask)
+    assert found.plan.explain() == clean.plan.explain()
+    slopes = [torch.autograd.grad(one.output.sum(), score.bandwidth)[0] for one in (found, clean)]
+    assert torch.equal(*slopes)

@@ -49,7 +49,7 @@ def shield(call: AttentionCall, *, half_in_float32: bool, centers_keys: bool) ->
     limit = sys.float_info.max if unlimited else LARGEST[key.dtype]
     if _bound_size(query, key, value) <= limit:
         return FiniteInputs(key, value)
-    key, value = _clear_hidden(parts.mask, key, value)
+    key, value = _clear_hidden(parts, key, value)
     if math.isfinite(_bound_size(key, value)):
         return FiniteInputs(key, value, huge=_bound_size(query, key, value) > limit)
     cleared = _clear_broken(parts, call.queries, key, value, math.inf)
@@ -62,7 +62,7 @@ def _shield_unread(parts: Parts, queries: int, key: Tensor, value: Tensor) -> Fi
     A graph cannot be planned again, so that it has no other way for huge numbers: they are taken for broken ones.
     """
     limit = LARGEST[key.dtype] if tensor_memory.is_traced() and key.dtype != torch.float16 else math.inf
-    return _clear_broken(parts, queries, *_clear_hidden(parts.mask, key, value), limit)
+    return _clear_broken(parts, queries, *_clear_hidden(parts, key, value), limit)
 
 
 def _clear_broken(parts: Parts, queries: int, key: Tensor, value: Tensor, limit: float) -> FiniteInputs:
@@ -92,12 +92,16 @@ def _bound_size(*tensors: Tensor) -> float:
     return sum(norm.item() for norm in norms)
 
 
-def _clear_hidden(mask: Mask, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Return keys and values with zeros for the keys that no query may see."""
-    visible = mask.find_visible_keys(key.shape[-2], key.device)
+def _clear_hidden(parts: Parts, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Return keys and values with zeros for the keys that no query may see; keys that are centered, with their mean."""
+    visible = parts.mask.find_visible_keys(key.shape[-2], key.device)
     if visible is None:
         return key, value
-    return torch.where(visible[..., None], key, 0.0), torch.where(visible[..., None], value, 0.0)
+    if parts.score.centers_keys:
+        key = _move_hidden(parts.mask, key)
+    else:
+        key = torch.where(visible[..., None], key, 0.0)
+    return key, torch.where(visible[..., None], value, 0.0)
 
 
 def _move_hidden(mask: Mask, key: Float[Tensor, "*#lead key dim"]) -> Float[Tensor, "*#lead key dim"]:

@@ -104,6 +104,14 @@ def test_gathered_blocks_agree_with_the_definition(name: str, parts: str) -> Non
     torch.testing.assert_close(got, expected, rtol=1e-8, atol=1e-8)
 
 
+def test_a_mask_with_a_batch_of_one_is_shared() -> None:
+    query, key, value = (torch.randn(1, length, 3, dtype=torch.float64) for length in (554, 700, 700))
+    mask = Causal() & Lengths(torch.tensor([210]))
+    fast, slow = (attend(query, key, value, mask=mask, backend=name) for name in ("auto", "eager"))
+    assert fast.plan.facts.sparse
+    torch.testing.assert_close(fast.output, slow.output, rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", make_masks())
 def test_a_cover_has_every_key_that_its_queries_see(name: str) -> None:
     mask = make_masks()[name]

@@ -152,7 +152,7 @@ def _build_tables(
     tables = torch.full((count, len(blocks), *size), float("-inf"), dtype=dtype)
     for place, (rows, columns) in enumerate(blocks):
         allowed = mask.allows(Pairs(table.queries, table.keys, rows=rows, columns=columns))
-        cells = allowed.expand(*(() if shared else lead), len(rows), len(columns))
+        cells = allowed.expand(*(allowed.shape[:-2] if shared else lead), len(rows), len(columns))
         tables[:, place, : len(rows), : len(columns)].masked_fill_(cells.reshape(count, len(rows), len(columns)), 0.0)
     return tables
 
