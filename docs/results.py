@@ -52,8 +52,13 @@ CHINESE = {
     "global": "全局注意力",
     "local-m (monotonic)": "local-m（单调）",
     "local-p (predicted)": "local-p（预测）",
-    "Bahdanau (additive)": "Bahdanau（加性）",
-    "Luong (general)": "Luong（general）",
+    "Bahdanau: additive, before the cell": "Bahdanau：加性，在循环单元之前",
+    "Luong: general, after the cell, input feeding": "Luong：general，在循环单元之后，输入馈送",
+    "Luong: general, after the cell": "Luong：general，在循环单元之后",
+    "inversion copy: exact, 3 seeds": "复制序列：完全一致的百分比，3 个种子",
+    "inversion invert: exact, 3 seeds": "逆序：完全一致的百分比，3 个种子",
+    "lengths 2 to 10": "长度 2 至 10（训练过的）",
+    "lengths 11 to 16": "长度 11 至 16（更长的）",
     "hard, REINFORCE": "硬，REINFORCE",
     "hard, Gumbel": "硬，Gumbel",
     "hard, Gumbel and straight-through": "硬，Gumbel 加直通",
@@ -65,7 +70,11 @@ CHINESE = {
 
 def localize(text: str, language: str) -> str:
     """Return the words of a table in a language; names of systems and measures are the same in both."""
-    return CHINESE.get(text, text.replace("without ", "不含 ")) if language == "zh" else text
+    if language != "zh":
+        return text
+    if text not in CHINESE and "; " in text:  # a system, and what it was measured on
+        return "；".join(localize(part, language) for part in text.split("; "))
+    return CHINESE.get(text, text.replace("without ", "不含 "))
 
 
 def fill_tables(text: str, language: str) -> str:
