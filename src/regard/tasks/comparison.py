@@ -115,12 +115,12 @@ COMPARISONS: Mapping[str, Comparison] = {
     "global-local-inverted": Comparison(
         "inversion",
         "invert",
-        LENGTHS,
+        ["lengths 2 to 20"],
         "exact",
         [
-            Variant("global", "luong", GRU),
-            Variant("local-m (monotonic)", "luong", LOCAL | {"model.attention.scope": "local-m"}),
-            Variant("local-p (predicted)", "luong", LOCAL | {"model.attention.scope": "local-p"}),
+            Variant("global", "luong", GRU | LONG),
+            Variant("local-m (monotonic)", "luong", LOCAL | LONG | {"model.attention.scope": "local-m"}),
+            Variant("local-p (predicted)", "luong", LOCAL | LONG | {"model.attention.scope": "local-p"}),
         ],
         note="The order is reversed: what local-m looks at is not what it needs.",
     ),
