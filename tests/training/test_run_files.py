@@ -127,3 +127,11 @@ def test_a_task_that_is_none_is_one_sentence(task: str, runs: dict[str, Path], t
     file.write_text(file.read_text().replace('task = "translation"', f"task = {task}", 1))
     with pytest.raises(RegardError, match=r"task: got .* in .*config.toml, expected one of translation, "):
         regard.load(tmp_path / "run")
+
+
+def test_a_share_of_400_digits_is_one_short_sentence(runs: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(runs["translation"], tmp_path / "run")
+    file = tmp_path / "run" / "config.toml"
+    file.write_text(file.read_text().replace("dropout = 0.0", f"dropout = {10**400}", 1))
+    with pytest.raises(RegardError, match=r"dropout: got 10{99}…, expected a number; fix: write a value such as"):
+        regard.load(tmp_path / "run")

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from regard.datasets.bounds import get_bound
 from regard.datasets.plain_files import read_text
+from regard.datasets.text import shorten
 from regard.errors import InputError, wrong
 from regard.training.config_bounds import check_number
 from regard.training.toml import NOTHING
@@ -123,10 +124,10 @@ def parse_value(name: str, value: object, hint: Any, old: object) -> object:
     for choice in choices:
         try:
             return convert(value, choice)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             continue
     expected = " or ".join(describe_type(choice) for choice in choices)
-    raise wrong(name, repr(value), expected, f"write a value such as {suggest_value(old, choices)}")
+    raise wrong(name, shorten(repr(value)), expected, f"write a value such as {suggest_value(old, choices)}")
 
 
 def convert(value: Any, kind: Any) -> object:
