@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from rich.console import Console
 
 import regard.layers as regard_layers
 from regard.algebra import catalog, chinese
@@ -271,8 +272,8 @@ def test_help_fits_into_80_columns_and_breaks_lines_only_where_they_are_full(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    with contextlib.suppress(SystemExit):
-        app([command, "--help"], result_action="return_value")
+    with contextlib.suppress(SystemExit):  # a console of its own: the app keeps the first one, of any width
+        app([command, "--help"], result_action="return_value", console=Console(width=80, color_system=None))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 3
     assert max(map(cell_len, lines)) <= 80

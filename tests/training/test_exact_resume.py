@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,15 @@ def test_a_fresh_interpreter_goes_on_with_the_same_bits(tmp_path: Path, undistur
     assert contents(tmp_path / "run") == contents(undisturbed)
 
 
+@pytest.fixture
+def _hangup_by_default() -> Iterator[None]:
+    """Take SIGHUP as a terminal sends it: where tests run under nohup, it is ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_hangup_by_default")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interruption_saves_and_says_how_to_go_on(tmp_path: Path, undisturbed: Path, number: signal.Signals) -> None:
     folder, config = tmp_path / "my run", toy_config(tmp_path / "my run")
