@@ -29,7 +29,7 @@ def verify(
     Parameters
     ----------
     target
-        A part of your own and what it says of itself, as package.module:Name; the whole catalog where it is not given.
+        Your own score, bias, mask, normalizer or aggregate, as package.module:Name; the whole catalog if none is given.
     full
         Every combination of the catalog instead of every pair.
     queries
