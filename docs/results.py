@@ -56,7 +56,7 @@ CHINESE = {
     "Luong: general, after the cell, input feeding": "Luong：general，在循环单元之后，输入馈送",
     "Luong: general, after the cell": "Luong：general，在循环单元之后",
     "inversion copy: exact, 3 seeds": "复制序列：完全一致的百分比，3 个种子",
-    "inversion invert: exact, 3 seeds": "逆序：完全一致的百分比，3 个种子",
+    "inversion invert: exact on lengths 2 to 20, 3 seeds": "逆序，长度 2 至 20：完全一致的百分比，3 个种子",
     "lengths 2 to 10": "长度 2 至 10（训练过的）",
     "lengths 11 to 16": "长度 11 至 16（更长的）",
     "hard, REINFORCE": "硬，REINFORCE",
