@@ -17,6 +17,8 @@ NAMES = (
     "multihead_observed",
     "observing",
     "window",
+    "sparse_masks",
+    "hard",
     "sparse_normalizers",
     "alpha_entmax",
     "train_transformer",
