@@ -14,7 +14,7 @@ import torch
 from regard.errors import InputError
 from regard.export import engines, export, open_engine
 from regard.export.engines import EngineFiles, EngineTrial
-from regard.models.kernels.prepacked import Precision
+from regard.models.kernels.prepacked import Precision, unsupported_error
 from regard.tasks.translation import TranslationSearchOptions, Translator
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -146,3 +146,13 @@ def test_the_run_on_a_disk_that_cannot_be_written_to_is_translated_all_the_same(
     choice = open_engine(load(), run, "auto")
     assert choice.name == "torch"
     assert torch.is_tensor(next(choice.translator.model.parameters()))
+
+
+def test_a_precision_that_nothing_has_is_told(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise unsupported_error("bfloat16", "no such operator")
+
+    monkeypatch.setattr(engines, "prepack", refuse)
+    monkeypatch.setattr(engines, "open_rivals", lambda *arguments: ({}, []))
+    with pytest.raises(InputError, match=r"precision: got bfloat16 \(no such operator\)"):
+        open_engine(load(), run, "auto", "bfloat16")

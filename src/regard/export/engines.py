@@ -6,6 +6,7 @@ engine needs, and the choice, are kept in the run folder by the digest of the we
 """
 
 import json
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -109,13 +110,16 @@ def choose_engine(translator: Translator, files: EngineFiles, precision: Precisi
     """
     texts = draw_texts(translator.vocabularies.source)
     rivals, refusals = open_rivals(translator, files, precision)
+    has_precision = True
     try:
         by_torch = open_torch(translator, files, precision)
     except RegardError:
-        by_torch = open_torch(translator, files, "float32")
+        if not rivals:
+            raise
+        by_torch, has_precision = open_torch(translator, files, "float32"), False  # only to compare with
     first = try_engine(by_torch, texts)
     best = EngineChoice(by_torch, "torch", "; ".join(refusals))
-    least = first.seconds
+    least = first.seconds if has_precision else math.inf
     for name, rival in rivals.items():
         trial = try_engine(rival, texts)
         if precision == "float32" and not agree(first.results, trial.results):
