@@ -116,7 +116,7 @@ def list_module(module: str) -> Iterator[tuple[str, Any]]:
 
 def list_models(module: str) -> Iterator[tuple[str, Any]]:
     """Yield the encoders or decoders of the inventory."""
-    for entry in [*inventory.ENCODERS.values(), *inventory.DECODERS.values()]:
+    for entry in [*inventory.FAMILIES["encoder"].values(), *inventory.FAMILIES["decoder"].values()]:
         home, _, name = entry.target.partition(":")
         if home.startswith(module):
             yield name, getattr(import_module(home), name)
@@ -136,8 +136,8 @@ def list_drawings() -> Iterator[tuple[str, Any]]:
 
 def find_chinese(name: str, value: Any) -> str:
     """Return the line of Chinese of a name: that of the catalog, or of chinese.toml; empty if it has none."""
-    for entries in (inventory.LAYERS, inventory.ENCODERS, inventory.DECODERS, inventory.SEARCHES):
-        for entry in entries.values():
+    for family in ("layer", "encoder", "decoder", "search"):
+        for entry in inventory.FAMILIES[family].values():
             if entry.target.endswith(f":{name}"):
                 return entry.chinese
     if name in CHINESE:

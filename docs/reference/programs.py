@@ -104,7 +104,7 @@ def render_tasks(language: str) -> str:
     lines: list[str] = []
     for name, entry in TASKS.items():
         task = import_task(name)
-        learns = inventory.TASKS[name][0] if language == "zh" else f"Learn {entry.learns}."
+        learns = inventory.FAMILIES["task"][name].chinese if language == "zh" else f"Learn {entry.learns}."
         presets = ", ".join(f"`{preset}`" for preset in task.presets)
         lines += [
             f"## regard train {name}",

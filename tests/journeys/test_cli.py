@@ -221,12 +221,12 @@ def test_every_entry_has_a_line_of_chinese() -> None:
 
 
 def test_the_catalog_has_every_layer_model_and_task() -> None:
-    targets = {entry.target.removeprefix("regard.layers:") for entry in inventory.LAYERS.values()}
+    targets = {entry.target.removeprefix("regard.layers:") for entry in inventory.FAMILIES["layer"].values()}
     assert targets == set(regard_layers.__all__)
-    assert {*ENCODERS, "pyramidal", "grid"} == set(inventory.ENCODERS)
-    assert {*DECODERS, "luong-feeding"} == set(inventory.DECODERS)
-    assert set(PRESETS) == set(inventory.PRESETS)
-    assert set(TASKS) == set(inventory.TASKS)
+    assert {*ENCODERS, "pyramidal", "grid"} == set(inventory.FAMILIES["encoder"])
+    assert {*DECODERS, "luong-feeding"} == set(inventory.FAMILIES["decoder"])
+    assert set(PRESETS) == set(inventory.FAMILIES["preset"])
+    assert set(TASKS) == set(inventory.FAMILIES["task"])
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ from regard.export.converter import import_ctranslate2, name_tokens
 from regard.models.kernels.prepacked import Precision
 from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
-from regard.tasks.data.batches import group_by_length, pad_rows
+from regard.tasks.data.batches import map_by_length, pad_rows
 from regard.tasks.data.special_tokens import SPECIAL_TOKENS
 from regard.tasks.translation import TranslationResult, TranslationSearchOptions, Translator
 from regard.tasks.translation.encoded_pairs import encode_texts
-from regard.tasks.translation.translations import compute_max_lengths, decode_hypothesis, search_batch
+from regard.tasks.translation.translations import compute_max_lengths, decode_result, search_batch
 
 ROUNDING = 1e-4  # of scores
 HypothesisLists: TypeAlias = list[list[Hypothesis]]  # of each sentence, the best first
@@ -55,13 +55,7 @@ class CTranslate2Translator(Translator):
             best = self.improve(rows, best, search)
         if attention:
             best = [self.add_attention(row, own) for row, own in zip(rows, best, strict=True)]
-        vocabularies = self.vocabularies
-        return [
-            TranslationResult(
-                vocabularies.source.get_tokens(row), [decode_hypothesis(one, vocabularies) for one in own], tuple(row)
-            )
-            for row, own in zip(rows, best, strict=True)
-        ]
+        return [decode_result(row, own, self.vocabularies) for row, own in zip(rows, best, strict=True)]
 
     def add_attention(self, row: list[int], hypotheses: list[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses of a sentence with their attention weights."""
@@ -115,12 +109,9 @@ class CTranslate2Translator(Translator):
         self, rows: Sequence[list[int]], indices: list[int], search: TranslationSearchOptions
     ) -> dict[int, list[Hypothesis]]:
         """Return the best hypotheses of the sentences at `indices`, which CTranslate2 cannot find."""
-        found: dict[int, list[Hypothesis]] = {}
-        for chosen in group_by_length([len(rows[index]) for index in indices], search.budget):
-            some = [indices[number] for number in chosen]
-            best = search_batch(self.model, [rows[index] for index in some], search, attention=False)
-            found |= zip(some, best, strict=True)
-        return found
+        hard = [rows[index] for index in indices]
+        best = map_by_length(hard, search.budget, lambda some: search_batch(self.model, some, search, attention=False))
+        return dict(zip(indices, best, strict=True))
 
     def build_hypothesis(self, result: Any, number: int, search: TranslationSearchOptions) -> Hypothesis:
         """Return one hypothesis of a result, scored by our rule; its tokens still end with END."""

@@ -25,10 +25,10 @@ from regard.export.verification import import_onnxruntime
 from regard.models import EncoderOutput, Hypothesis, ModelConfig
 from regard.models.interface import Decoder, DecoderStep, StoredAlignment
 from regard.tasks.data import load_vocabularies, special_tokens
-from regard.tasks.data.batches import group_by_length, pad_rows
+from regard.tasks.data.batches import map_by_length, pad_rows
 from regard.tasks.translation import TranslationConfig, TranslationResult, TranslationSearchOptions, Translator
 from regard.tasks.translation.encoded_pairs import encode_texts
-from regard.tasks.translation.translations import compute_max_lengths, decode_hypothesis
+from regard.tasks.translation.translations import compute_max_lengths, decode_result
 
 FACTS = "regard.json"  # what a translator needs beside graphs and vocabularies
 MARKS = {"onnx": "graphs.json", "ct2": "model.bin"}  # the file by which a folder of each format is known
@@ -122,14 +122,8 @@ class OnnxTranslator(Translator):
         self, texts: Sequence[str], search: TranslationSearchOptions, *, attention: bool
     ) -> list[TranslationResult]:
         rows = encode_texts(texts, self.vocabularies.source, search.longest - 1)
-        found: dict[int, TranslationResult] = {}
-        for chosen in group_by_length([len(row) for row in rows], search.budget):
-            best = self.search_rows([rows[index] for index in chosen], search, attention=attention)
-            for index, own in zip(chosen, best, strict=True):
-                hypotheses = [decode_hypothesis(one, self.vocabularies) for one in own]
-                tokens = self.vocabularies.source.get_tokens(rows[index])
-                found[index] = TranslationResult(tokens, hypotheses, tuple(rows[index]))
-        return [found[index] for index in range(len(rows))]
+        best = map_by_length(rows, search.budget, lambda some: self.search_rows(some, search, attention=attention))
+        return [decode_result(row, own, self.vocabularies) for row, own in zip(rows, best, strict=True)]
 
     def search_rows(
         self, rows: Sequence[list[int]], search: TranslationSearchOptions, *, attention: bool

@@ -24,6 +24,9 @@ from regard.layers.positions import Rotary, Start, check_start
 from regard.layers.projections import HeadProjections, PackedProjections, Projections
 
 Role = Literal["self", "cross"]  # keys from the sequence of the queries, or from another one
+Sequences = Float[Tensor, "*lead query size"]
+Source = Float[Tensor, "*lead key source"] | Memory | None
+Content = Float[Tensor, "*lead key content"] | None
 
 
 class Attention(nn.Module):
@@ -101,9 +104,9 @@ class Attention(nn.Module):
 
     def attend(
         self,
-        query: Float[Tensor, "*lead query size"],
-        source: Float[Tensor, "*lead key source"] | Memory | None = None,
-        content: Float[Tensor, "*lead key content"] | None = None,
+        query: Sequences,
+        source: Source = None,
+        content: Content = None,
         *,
         mask: Mask | str = FULL,
         mechanism: Mechanism | None = None,
@@ -126,19 +129,14 @@ class Attention(nn.Module):
         return self.attend_heads(rotated, memory, mask=mask, mechanism=mechanism)
 
     def forward(
-        self,
-        query: Float[Tensor, "*lead query size"],
-        source: Float[Tensor, "*lead key source"] | Memory | None = None,
-        content: Float[Tensor, "*lead key content"] | None = None,
-        *,
-        mask: Mask | str = FULL,
+        self, query: Sequences, source: Source = None, content: Content = None, *, mask: Mask | str = FULL
     ) -> Float[Tensor, "*lead query out"]:
         """Return the output of `attend`: `layer(x)`, `layer(x, source)`, `layer(query, key, value)` or a memory."""
         return self.attend(query, source, content, mask=mask).output
 
     def attend_self(
         self,
-        sequence: Float[Tensor, "*lead query size"],
+        sequence: Sequences,
         *,
         before: Memory | None = None,
         mask: Mask | str = FULL,

@@ -14,6 +14,7 @@ import torch
 from walking import check_exact_resume, flags, walk
 
 from regard.errors import InputError
+from regard.tasks.data.batches import PaddedRows
 from regard.tasks.data.dataset import FixedDataset
 from regard.tasks.reading.config import ReadingConfig, ReadingTraining, SpanReaderConfig
 from regard.tasks.reading.examples import encode_question
@@ -244,8 +245,12 @@ def test_padding_does_not_matter(attention: Any) -> None:
     torch.manual_seed(2)
     model = SpanReader(SpanReaderConfig(attention=attention, hidden=5), torch.nn.Embedding(11, 3)).double().eval()
     passage, question = torch.randint(1, 11, (2, 13)), torch.randint(1, 11, (2, 7))
-    together = model(ReadingInputs(passage, torch.tensor([13, 6]), question, torch.tensor([4, 7])))
-    alone = model(ReadingInputs(passage[1:, :6], torch.tensor([6]), question[1:], torch.tensor([7])))
+    together = model(
+        ReadingInputs(PaddedRows(passage, torch.tensor([13, 6])), PaddedRows(question, torch.tensor([4, 7])))
+    )
+    alone = model(
+        ReadingInputs(PaddedRows(passage[1:, :6], torch.tensor([6])), PaddedRows(question[1:], torch.tensor([7])))
+    )
     assert torch.allclose(together.first[1, :6], alone.first[0], atol=1e-12)
     assert torch.allclose(together.last[1, :6], alone.last[0], atol=1e-12)
     assert (together.first[1, 6:] == LOWEST).all()

@@ -1,14 +1,17 @@
 """Batches of like lengths within a budget of tokens, or of one size, the same whenever they are asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import NamedTuple, TypeVar
 
 import numpy
 import torch
-from torch import Tensor
 
+from regard.algebra.shapes import Int, Tensor
 from regard.errors import InputError, wrong
 from regard.training import DataShare
 
+Row = TypeVar("Row", bound=Sized)
+Result = TypeVar("Result")
 Lengths = Sequence[int] | Sequence[tuple[int, ...]]
 
 
@@ -124,6 +127,18 @@ def group_by_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
     return groups
 
 
+def map_by_length(items: Sequence[Row], budget: int, compute: Callable[[list[Row]], Iterable[Result]]) -> list[Result]:
+    """Return what `compute` returns for all items, in their order; it is given those of like length together.
+
+    >>> map_by_length(["aaa", "b", "cc"], 3, lambda some: [f"{one} of {len(some)}" for one in some])
+    ['aaa of 1', 'b of 1', 'cc of 1']
+    """
+    found: dict[int, Result] = {}
+    for chosen in group_by_length([len(item) for item in items], budget):
+        found |= zip(chosen, compute([items[index] for index in chosen]), strict=True)
+    return [found[index] for index in range(len(items))]
+
+
 def filter_by_length(
     lengths: Lengths, limit: int, what: str = "pairs", unit: str = "tokens"
 ) -> tuple[list[int], list[str]]:
@@ -152,6 +167,17 @@ def pad(rows: Sequence[Sequence[int]], filler: int = 0) -> Tensor:
     return torch.from_numpy(table)
 
 
-def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+class PaddedRows(NamedTuple):
+    """Rows of token ids as one tensor, padded on the right, and their lengths."""
+
+    ids: Int[Tensor, "row longest"]
+    lengths: Int[Tensor, " row"]
+
+    def to(self, device: torch.device) -> "PaddedRows":
+        """Return the same on a device."""
+        return self._replace(ids=self.ids.to(device), lengths=self.lengths.to(device))
+
+
+def pad_rows(rows: Sequence[Sequence[int]]) -> PaddedRows:
     """Return rows of token ids as one tensor, and their lengths."""
-    return pad(rows), torch.tensor([len(row) for row in rows])
+    return PaddedRows(pad(rows), torch.tensor([len(row) for row in rows]))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.tasks.data.batches import group_by_length
 from regard.tasks.reading.examples import ReadingExample, collate_inputs
-from regard.tasks.reading.model import ReadingInputs, SpanReader, find_best_spans
+from regard.tasks.reading.model import SpanReader, find_best_spans
 
 BUDGET = 12_000  # words of passages at once
 
@@ -36,8 +36,7 @@ def answer_questions(
     device = next(model.parameters()).device
     for chosen in group_by_length([len(page.passage) for page in examples], BUDGET):
         some = [examples[index] for index in chosen]
-        batch = ReadingInputs(*(tensor.to(device) for tensor in collate_inputs(some)))
-        pointed = model(batch)
+        pointed = model(collate_inputs(some).to(device))
         flow = pointed.flow if attention else None
         weights, back = (None, None) if flow is None else (flow.question.weights.dense(), flow.context.weights.dense())
         spans = zip(*(part.tolist() for part in find_best_spans(pointed, longest)), strict=True)

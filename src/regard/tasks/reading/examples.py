@@ -92,7 +92,7 @@ def encode_short_questions(
 def collate_inputs(examples: Sequence[ReadingExample]) -> ReadingInputs:
     """Return passages and questions as tensors."""
     passages, questions = [page.passage for page in examples], [page.question for page in examples]
-    return ReadingInputs(*pad_rows(passages), *pad_rows(questions))
+    return ReadingInputs(pad_rows(passages), pad_rows(questions))
 
 
 def collate_batch(examples: Sequence[ReadingExample]) -> ReadingBatch:
@@ -103,5 +103,4 @@ def collate_batch(examples: Sequence[ReadingExample]) -> ReadingBatch:
 
 def move_batch(batch: ReadingBatch, device: torch.device) -> ReadingBatch:
     """Return a batch on a device."""
-    pages = ReadingInputs(*(tensor.to(device) for tensor in batch.inputs))
-    return ReadingBatch(pages, batch.first.to(device), batch.last.to(device))
+    return ReadingBatch(batch.inputs.to(device), batch.first.to(device), batch.last.to(device))

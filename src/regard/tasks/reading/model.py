@@ -14,6 +14,7 @@ from regard.layers.projections import build_linear
 from regard.models.attention_builder import build_score
 from regard.models.interface import mean_pool
 from regard.models.recurrence import Cells, run_cells
+from regard.tasks.data.batches import PaddedRows
 from regard.tasks.reading.config import SpanReaderConfig
 
 LOWEST = float("-inf")
@@ -22,10 +23,12 @@ LOWEST = float("-inf")
 class ReadingInputs(NamedTuple):
     """Passages and questions side by side, as word ids."""
 
-    passage: Int[Tensor, "batch passage"]
-    passage_lengths: Int[Tensor, " batch"]
-    question: Int[Tensor, "batch question"]
-    question_lengths: Int[Tensor, " batch"]
+    passage: PaddedRows
+    question: PaddedRows
+
+    def to(self, device: torch.device) -> "ReadingInputs":
+        """Return the same on a device."""
+        return self._replace(passage=self.passage.to(device), question=self.question.to(device))
 
 
 class SpanScores(NamedTuple):
@@ -70,30 +73,30 @@ class SpanReader(nn.Module):
         self.first, self.last = build_linear(5 * double, 1), build_linear(5 * double, 1)
 
     def forward(self, inputs: ReadingInputs) -> SpanScores:
-        passage = self.encode_words(inputs.passage, inputs.passage_lengths)
-        question = self.encode_words(inputs.question, inputs.question_lengths)
+        passage = self.encode_words(*inputs.passage)
+        question = self.encode_words(*inputs.question)
         flow, both = self.combine(passage, question, inputs)
-        modeled = run_cells(self.modeling, self.apply_dropout(both), inputs.passage_lengths).states
-        ended = run_cells(self.ending, self.apply_dropout(modeled), inputs.passage_lengths).states
-        real = torch.arange(passage.shape[1], device=passage.device) < inputs.passage_lengths[:, None]
+        modeled = run_cells(self.modeling, self.apply_dropout(both), inputs.passage.lengths).states
+        ended = run_cells(self.ending, self.apply_dropout(modeled), inputs.passage.lengths).states
+        real = torch.arange(passage.shape[1], device=passage.device) < inputs.passage.lengths[:, None]
         first, last = (
             linear(self.apply_dropout(torch.cat([both, states], dim=-1)))[..., 0].masked_fill(~real, LOWEST)
             for linear, states in ((self.first, modeled), (self.last, ended))
         )
         return SpanScores(first, last, flow)
 
-    def encode_words(self, numbers: Tensor, lengths: Tensor) -> Tensor:
+    def encode_words(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Return the states of words in their context."""
-        return run_cells(self.words, self.apply_dropout(self.table(numbers)), lengths).states
+        return run_cells(self.words, self.apply_dropout(self.table(ids)), lengths).states
 
     def combine(
         self, passage: Tensor, question: Tensor, inputs: ReadingInputs
     ) -> tuple[AttentionFlowOutput | None, Tensor]:
         """Return the attention flow, and the states of the passage beside what they attend to in the question."""
         if self.flow is None:
-            both: Tensor = self.averages(passage, question, inputs.passage_lengths, inputs.question_lengths)
+            both: Tensor = self.averages(passage, question, inputs.passage.lengths, inputs.question.lengths)
             return None, both
-        masks = {"context_mask": Lengths(inputs.passage_lengths), "question_mask": Lengths(inputs.question_lengths)}
+        masks = {"context_mask": Lengths(inputs.passage.lengths), "question_mask": Lengths(inputs.question.lengths)}
         flow = self.flow.attend(passage, question, **masks)
         asked, answered = flow.question.output, flow.context.output
         return flow, torch.cat([passage, asked, passage * asked, passage * answered], dim=-1)

@@ -10,7 +10,7 @@ from regard.errors import wrong
 from regard.models import EncoderDecoder
 from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, take_best
 from regard.tasks.data import END, Vocabulary, special_tokens
-from regard.tasks.data.batches import group_by_length
+from regard.tasks.data.batches import map_by_length
 from regard.tasks.speech.encoded_clips import Frames, pad_frames
 
 
@@ -49,11 +49,8 @@ def transcribe(
     attention: bool = False,
 ) -> list[Transcript]:
     """Return the transcripts of clips in their order; clips of like length are computed together."""
-    found: dict[int, Transcript] = {}
-    for chosen in group_by_length([len(clip) for clip in clips], search.budget):
-        best = search_batch(model, [clips[index] for index in chosen], search, attention=attention)
-        found |= {index: decode_transcript(one, vocabulary) for index, one in zip(chosen, best, strict=True)}
-    return [found[index] for index in range(len(clips))]
+    best = map_by_length(clips, search.budget, lambda some: search_batch(model, some, search, attention=attention))
+    return [decode_transcript(one, vocabulary) for one in best]
 
 
 def search_batch(

@@ -10,7 +10,7 @@ from regard.errors import wrong
 from regard.models import EncoderDecoder
 from regard.models.search import BeamOptions, Hypothesis, HypothesisScorer, no_hypothesis
 from regard.tasks.data import END, Vocabularies, special_tokens
-from regard.tasks.data.batches import group_by_length, pad_rows
+from regard.tasks.data.batches import map_by_length, pad_rows
 from regard.tasks.translation.encoded_pairs import encode_texts
 
 
@@ -84,14 +84,14 @@ def translate(
     Of a text that has more tokens than `search.longest`, its end included, the beginning is translated.
     """
     rows = encode_texts(texts, vocabularies.source, search.longest - 1)
-    found: dict[int, TranslationResult] = {}
-    for chosen in group_by_length([len(row) for row in rows], search.budget):
-        some = [rows[index] for index in chosen]
-        best = search_batch(model, some, search, attention=attention)
-        for index, row, own in zip(chosen, some, best, strict=True):
-            translations = [decode_hypothesis(one, vocabularies) for one in own]
-            found[index] = TranslationResult(vocabularies.source.get_tokens(row), translations, tuple(row))
-    return [found[index] for index in range(len(texts))]
+    best = map_by_length(rows, search.budget, lambda some: search_batch(model, some, search, attention=attention))
+    return [decode_result(row, own, vocabularies) for row, own in zip(rows, best, strict=True)]
+
+
+def decode_result(row: list[int], best: Sequence[Hypothesis], vocabularies: Vocabularies) -> TranslationResult:
+    """Return the translations of a text, given its token ids and the hypotheses that were found."""
+    translations = [decode_hypothesis(one, vocabularies) for one in best]
+    return TranslationResult(vocabularies.source.get_tokens(row), translations, tuple(row))
 
 
 def search_batch(
@@ -99,7 +99,7 @@ def search_batch(
 ) -> list[list[Hypothesis]]:
     """Return the best hypotheses of each sentence of a batch."""
     device = next(model.parameters()).device
-    source, lengths = (tensor.to(device) for tensor in pad_rows(rows))
+    source, lengths = pad_rows(rows).to(device)
     encoded = model.encode(source, lengths)
     room = compute_max_lengths(lengths, search)
     options = None if search.beam == 1 and not search.coverage else search.beam_options
