@@ -14,10 +14,9 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from serving import Server, Visited
+from serving import PATIENCE, Server, Visited, open_context
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE = int(os.environ.get("REGARD_PATIENCE", 600_000))  # milliseconds until a journey gives up waiting
 HOW = "no Chromium on this machine: install one (Debian: apt-get install chromium) to run the journeys through pages"
 
 
@@ -77,9 +76,8 @@ class Watched:
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[Watched]:
     """A page of its own; whatever its console complains of fails the test that used it."""
-    context = browser.new_context(viewport={"width": 1240, "height": 900}, locale="en-US", color_scheme="light")
+    context = open_context(browser, viewport={"width": 1240, "height": 900}, color_scheme="light")
     own = Watched(context.new_page())
-    own.page.set_default_timeout(PATIENCE)
     own.watch()
     yield own
     context.close()
@@ -92,10 +90,7 @@ def visited(browser: Any, server: Server) -> Iterator[Callable[..., Visited]]:
     opened: list[Visited] = []
 
     def open_page(**options: Any) -> Visited:
-        options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | options
-        context = browser.new_context(**options)
-        context.set_default_timeout(PATIENCE)
-        opened.append(Visited(context.new_page(), server))
+        opened.append(Visited(open_context(browser, **options).new_page(), server))
         return opened[-1]
 
     yield open_page

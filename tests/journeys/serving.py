@@ -42,6 +42,7 @@ log = 5
 evaluate = 30
 save = 30
 """
+PATIENCE = int(os.environ.get("REGARD_PATIENCE", 600_000))  # milliseconds until a journey gives up waiting
 ENGLISH = ["one", "two", "three", "four", "five", "six"]
 CHINESE = ["一", "二", "三", "四", "五", "六"]
 FRENCH = ["un", "deux", "trois", "quatre", "cinq", "six"]
@@ -104,6 +105,27 @@ def observers(folder: Path) -> None:
     train("captioning", "--folder", "scenes", *scenes, *short, folder=folder)
     tones = ("--data.size", 24, "--data.held_out", 2, "--learning.budget", 1500, "--stop.steps", 12)
     train("speech", "--folder", "tones", *tones, *short, folder=folder)
+
+
+def open_context(browser: Any, **options: Any) -> Any:
+    """Return a window of a browser that waits for as long as a busy machine needs."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | options)
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+# Ends when nothing was about to change for so many frames after one another.
+SETTLED = """async (frames) => {
+  for (let quiet = 0; quiet < frames; quiet += 1) {
+    await new Promise(requestAnimationFrame);
+    if (document.querySelector("[aria-busy=true]")) quiet = -1;
+  }
+}"""
+
+
+def settle(page: Any, frames: int = 2) -> None:
+    """Wait until nothing on a page is about to change, and until what changed is painted."""
+    page.evaluate(SETTLED, frames)
 
 
 class Server:

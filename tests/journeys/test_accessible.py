@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import pytest
-from serving import Server
+from serving import Server, open_context, settle
 from view_runs import RUNS, make_run, make_view_runs
 
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -78,8 +78,7 @@ def setting(request: pytest.FixtureRequest, browser: Any, server: Server) -> Ite
     """A page in a language, in light or dark, and of a width; and the rest of its address."""
     language, theme, width = request.param.split(", ")
     size = {"width": int(width), "height": 900}
-    context = browser.new_context(viewport=size, locale="en-US", color_scheme=theme)
-    context.set_default_timeout(30_000)
+    context = open_context(browser, viewport=size, color_scheme=theme)
     yield context.new_page(), f"&lang={language}&theme={theme}"
     context.close()
 
@@ -94,7 +93,7 @@ def enter(page: Any, server: Server, state: State, more: str = "") -> None:
     if state.hover:
         page.hover(state.hover)
     page.wait_for_selector(state.then)
-    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+    settle(page)
 
 
 @pytest.mark.parametrize("name", STATES)
@@ -108,8 +107,7 @@ def test_axe_finds_nothing(setting: tuple[Any, str], server: Server, name: str) 
 
 @pytest.mark.parametrize("width", [390, 1440, 1920])
 def test_nothing_jumps_and_nothing_is_wider_than_the_screen(browser: Any, server: Server, width: int) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, locale="en-US")
-    context.set_default_timeout(30_000)
+    context = open_context(browser, viewport={"width": width, "height": 900})
     context.add_init_script(COUNT_SHIFTS)
     page = context.new_page()
     wrong = {}
@@ -117,7 +115,7 @@ def test_nothing_jumps_and_nothing_is_wider_than_the_screen(browser: Any, server
         if state.click:
             continue
         enter(page, server, state)
-        page.wait_for_timeout(300)
+        settle(page, frames=20)  # what comes late must not push anything either
         shifts = page.evaluate(READ_SHIFTS)
         wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
         if shifts["total"] > 0.02 or wide > 0:

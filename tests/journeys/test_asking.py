@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
-from serving import Server, observers, shared
+from serving import Server, observers, settle, shared
 
 MARKUP = "<img/src=x/onerror=alert(1)>"
 
@@ -57,6 +57,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def hand_over(page: Any, file: Path) -> None:
+    """Choose a file and wait for its answer: the example of a first visit may be there already, or come meanwhile."""
+    page.wait_for_selector("button:has-text('Choose an image…')")  # when the server has said what can be asked
+    with page.expect_response(lambda response: "/ask?" in response.url and "example" not in response.url):
+        page.set_input_files("input[type=file]", file)
+    settle(page)
+
+
 REDRAWN = "([canvas, before]) => document.querySelector(canvas).toDataURL() !== before"
 
 
@@ -68,8 +76,8 @@ def drawn(page: Any, canvas: str) -> str:
 
 def test_an_image_is_described_and_each_word_shows_where_it_was_seen(visited: Callable[..., Any], files: Path) -> None:
     page = visited().open()
-    expect(page.locator("nav [aria-current]")).to_have_text("Ask")  # when the server has said what can be asked
-    page.set_input_files("input[type=file]", files / "red.png")
+    hand_over(page, files / "red.png")
+    expect(page.locator("nav [aria-current]")).to_have_text("Ask")
     page.wait_for_selector(".regard-frame >> nth=0")
     words = page.inner_text(".said").split()
     expect(page.locator(".regard-frame bdi")).to_have_text(words)
@@ -89,7 +97,9 @@ def test_a_sound_that_is_dropped_is_written_down(visited: Callable[..., Any], fi
     page = visited().open("view=ask&run=tones")
     page.wait_for_selector("button:has-text('Choose a sound…')")
     content = base64.b64encode((files / "tones.wav").read_bytes()).decode()
-    page.evaluate(DROP, content)
+    with page.expect_response(lambda response: "/ask?" in response.url and "example" not in response.url):
+        page.evaluate(DROP, content)
+    settle(page)
     page.wait_for_selector(".part-beside .regard-spectrogram")
     before = drawn(page, ".regard-spectrogram")
     page.click(".part-said button >> nth=0")
@@ -120,7 +130,9 @@ def test_a_file_is_chosen_by_keyboard(visited: Callable[..., Any], files: Path) 
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.textContent") == "Choose an image…":
             break
-    page.keyboard.press("Enter")
+    with page.expect_response(lambda response: "/ask?" in response.url and "example" not in response.url):
+        page.keyboard.press("Enter")
+    settle(page)
     page.wait_for_selector(".regard-frame >> nth=0")
     page.focus(".regard-frame >> nth=0")
     page.keyboard.press("Enter")
@@ -131,15 +143,32 @@ def test_what_is_no_image_is_one_sentence_and_the_page_goes_on(visited: Callable
     one = visited()
     page = one.open()
     one.excuse("400", times=2)  # the refusal itself, by the server and by the console
-    page.set_input_files("input[type=file]", files / "text.png")
+    hand_over(page, files / "text.png")
     page.wait_for_selector(".trouble:has-text('which is no image'):has-text('fix:')")
-    page.set_input_files("input[type=file]", files / "red.png")
+    hand_over(page, files / "red.png")
     page.wait_for_selector(".regard-frame >> nth=0")
+
+
+def test_the_page_is_busy_until_the_newest_question_is_answered(visited: Callable[..., Any], files: Path) -> None:
+    one, held = visited(), {}
+    one.page.route("**/ask?*", lambda route: held.update({"example" in route.request.url: route}))
+    page = one.open()
+    form = page.locator("form.ask")
+    expect(form).to_have_attribute("aria-busy", "true")
+    page.set_input_files("input[type=file]", files / "red.png")
+    with page.expect_response("**/ask?example=yes"):
+        held[True].continue_()
+    page.wait_for_function("() => new Promise(requestAnimationFrame)")
+    expect(form).to_have_attribute("aria-busy", "true")
+    expect(page.locator(".said")).to_have_count(0)
+    held[False].continue_()
+    expect(form).to_have_attribute("aria-busy", "false")
+    expect(page.locator(".said")).to_be_visible()
 
 
 def test_words_are_text_whatever_they_say(visited: Callable[..., Any], files: Path) -> None:
     page = visited().open("run=hostile")
-    page.set_input_files("input[type=file]", files / "red.png")
+    hand_over(page, files / "red.png")
     page.wait_for_selector(".regard-frame >> nth=0")
     expect(page.locator(".regard-frame bdi").nth(0)).to_have_text(re.compile("^" + re.escape(MARKUP)))
     expect(page.locator(".said")).to_contain_text(MARKUP)
@@ -148,6 +177,6 @@ def test_words_are_text_whatever_they_say(visited: Callable[..., Any], files: Pa
 
 def test_a_narrow_screen(visited: Callable[..., Any], files: Path) -> None:
     page = visited(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open("theme=dark")
-    page.set_input_files("input[type=file]", files / "red.png")
+    hand_over(page, files / "red.png")
     page.wait_for_selector(".regard-frame >> nth=0")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

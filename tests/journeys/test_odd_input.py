@@ -251,7 +251,7 @@ def test_whoever_stops_reading_hears_nothing_more(run: Path, tmp_path: Path) -> 
         {start} list > /dev/full; echo $?
         {start} list >&-; echo $?
     """
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, env=environment, timeout=300)
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, env=environment, timeout=800)
     assert done.stdout.split() == ["0", "1", "2", "2", "2"]  # rich ends a table that nobody reads with 1
     errors = done.stderr.splitlines()
     assert len(errors) == 3, done.stderr

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 from playwright.sync_api import expect
-from serving import Server, shared, translators
+from serving import Server, settle, shared, translators
 
 from regard.inspect.recording import FactoredMap, Factors, PooledMap, Recording, Sketch
 
@@ -63,7 +63,7 @@ def long_attention() -> FactoredMap:
 def said(page: Any) -> str:
     """The translation, when it is complete."""
     page.wait_for_selector(".hypothesis[aria-pressed=true], .said")
-    page.wait_for_selector("button.primary:has-text('Translate'), button.primary:has-text('翻译')")
+    settle(page)
     text: str = page.inner_text(".said")
     return text
 
@@ -129,6 +129,7 @@ def test_a_cell_says_what_made_its_number(visited: Callable[..., Any]) -> None:
     page.locator("canvas.regard-heatmap-canvas").press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector(".regard-made .regard-terms")
+    expect(page.locator(".regard-readout")).to_have_text(re.compile(r"：[\d.e−]+$"))
     weight = page.locator(".regard-readout").inner_text().rpartition("：")[2]
     expect(page.locator(".regard-made-place")).to_contain_text(f"{weight}：在")
     formula = page.locator(".regard-formula dd").nth(1).inner_text()
@@ -145,10 +146,12 @@ def test_click_a_token_to_see_where_it_looked(visited: Callable[..., Any]) -> No
     page.wait_for_selector(".regard-grid button")
     page.click(".part-said button >> nth=0")
     page.wait_for_selector(".looked:has-text('Where')")
+    settle(page)
     weights = [float(page.get_attribute(f".part-read button >> nth={n}", "title")) for n in range(4)]
     assert sum(weights) == pytest.approx(1, abs=1e-4)
     page.click(".part-read button >> nth=1")
     page.wait_for_selector(".looked:has-text('What looks at')")
+    settle(page)
     box = page.locator(".attention canvas.regard-heatmap-canvas").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.12, box["y"] + box["height"] * 0.6)
     page.wait_for_selector(".regard-tip:not([hidden])")
@@ -158,7 +161,8 @@ def test_click_a_token_to_see_where_it_looked(visited: Callable[..., Any]) -> No
 def test_the_tree_leads_to_each_hypothesis(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
     page.wait_for_selector(".tree .node.ended")
-    assert page.inner_text(".others summary").startswith("1 of 5 · score")
+    settle(page)
+    expect(page.locator(".others summary")).to_have_text(re.compile("^1 of 5 · score"))
     page.click(".others summary")
     texts = page.locator(".hypothesis bdi").all_inner_texts()
     assert len(set(texts)) == len(texts) == 5
@@ -175,7 +179,9 @@ def test_two_runs_and_their_difference(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
     page.wait_for_selector(".regard-grid button")
     page.click("summary:has-text('Options')")
-    assert "later" not in page.locator("label:has-text('Compare with') option").all_inner_texts()  # not with itself
+    others = page.locator("label:has-text('Compare with') option")
+    expect(others.filter(has_text="earlier")).to_have_count(1)
+    expect(others.filter(has_text="later")).to_have_count(0)  # not with itself
     page.select_option("label:has-text('Compare with') select", value="earlier")
     page.wait_for_selector("h2:has-text('later ↔ earlier')")
     page.wait_for_selector(".triple .pane:nth-child(3) canvas")
@@ -242,20 +248,23 @@ def test_a_link_restores_the_view(visited: Callable[..., Any]) -> None:
     first.click(".part-said button >> nth=0")
     first.wait_for_selector(".looked:has-text('Where')")
     first.click("button[aria-label='Zoom in']")
-    first.wait_for_function("() => location.hash.includes('look=')")
+    addressed(first, "look=")
+    settle(first)
     second = visited()
     address = first.evaluate("location.href")
     second.page.goto(address)
     second.page.wait_for_selector(".looked:has-text('Where')")
+    settle(second.page)
     shows(second.page, mapped(first))
     expect(second.page.locator(".said")).to_have_text(first.inner_text(".said"))
     expect(second.page.locator("label:has-text('Colors') select")).to_have_value("row")
-    assert second.page.evaluate("location.href") == address
+    second.page.wait_for_function("address => location.href === address", arg=address)
 
 
 def test_pan_and_zoom_over_a_long_recording(visited: Callable[..., Any]) -> None:
     page = visited().open("view=recording&file=long.safetensors")
     page.wait_for_selector(".note:has-text('32,768 × 32,768 weights')")
+    settle(page)
     assert float(page.inner_text(".regard-legend > span:last-child")) < 0.01  # 0 to 1 would show nothing but white
     canvas = page.locator(".attention canvas.regard-heatmap-canvas")
     box = canvas.bounding_box()
@@ -363,6 +372,7 @@ def test_by_keyboard_alone(visited: Callable[..., Any]) -> None:
     page.keyboard.type("one two three")
     page.keyboard.press("Enter")
     page.wait_for_selector(".regard-grid button")
+    settle(page)
     reached: set[str] = set()
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -385,6 +395,7 @@ def test_by_keyboard_alone(visited: Callable[..., Any]) -> None:
 def test_everything_has_a_name(visited: Callable[..., Any]) -> None:
     page = visited().open(ASK)
     page.wait_for_selector(".tree .node.ended")
+    settle(page)
     unnamed = page.evaluate(
         """[...document.querySelectorAll('button, input, select, textarea, canvas[tabindex], [role=button]')]
         .filter((one) => one.checkVisibility() && !(one.getAttribute('aria-label') || one.textContent.trim()
@@ -406,6 +417,7 @@ SHIFTS = """new Promise((done) => {
 def test_a_narrow_screen(visited: Callable[..., Any]) -> None:
     page = visited(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open(ASK)
     page.wait_for_selector(".regard-grid button")
+    settle(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.tap(".part-said button >> nth=0")
     page.wait_for_selector(".looked:has-text('Where')")
@@ -415,6 +427,7 @@ def test_a_narrow_screen(visited: Callable[..., Any]) -> None:
     ):
         page.tap(f"nav button:has-text('{view}')")
         page.wait_for_selector(content)
+        settle(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Page, expect
+from serving import settle
 
 from regard import Causal
 from regard.inspect.draw.bundle import bundle_modules
@@ -58,7 +59,7 @@ def sentence(opened: Callable[..., Page]) -> Page:
 
 def pixels(page: Page) -> str:
     """The heat map as it is painted now."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    settle(page)
     return str(page.evaluate("() => document.querySelector('.regard-heatmap-canvas').toDataURL()"))
 
 
@@ -148,17 +149,18 @@ def test_colors_by_row_make_each_rows_largest_the_darkest(sentence: Page) -> Non
 def test_a_threshold_hides_what_is_less(sentence: Page) -> None:
     sentence.get_by_role("slider", name="Hide below").fill("1")
     pixels(sentence)  # waits until it is painted
-    painted = sentence.evaluate(
+    sentence.wait_for_function(
         """() => { const canvas = document.querySelector(".regard-grid button canvas");
-          return [...new Set(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data)]; }"""
-    )
-    assert painted == [255]  # all white
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          return data.every((part) => part === 255); }"""
+    )  # all white
 
 
 def test_a_token_shows_where_it_looked(sentence: Page) -> None:
     sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
     expect(sentence.get_by_text("Where “月” looks")).to_be_visible()
     first = sentence.get_by_role("group", name="read: tokens").get_by_role("button").first
+    settle(sentence)
     label = first.get_attribute("aria-label")
     assert label is not None
     assert np.float32(float(label.removeprefix("the "))) == pytest.approx(
@@ -214,8 +216,8 @@ def test_one_token_in_every_head(sentence: Page) -> None:
     rows = {f"decoder {layer}·{head}": weights(11 + layer, 3, 5)[head, 2] for layer in (0, 1) for head in range(H)}
     order = sorted(rows, key=lambda name: -rows[name].max().item())
     chips = sentence.get_by_role("group", name="“月” in every head").get_by_role("button")
+    expect(chips).to_have_text([re.compile(f"^{re.escape(name)} ?→") for name in order])
     texts = chips.all_inner_texts()
-    assert [text.split(" →")[0] for text in texts] == order
     assert [float(text.split()[-1]) for text in texts] == [round(rows[name].max().item(), 2) for name in order]
     chips.nth(0).click()
     expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value(order[0][-1])
@@ -226,6 +228,7 @@ def test_all_heads_of_all_layers_fit_on_one_screen(opened: Callable[..., Page]) 
     page = opened([Chapter("", recording)])
     page.set_viewport_size({"width": 1440, "height": 900})
     page.get_by_role("button", name="All heads").click()
+    settle(page)
     boxes = page.locator(".part-model .regard-grid button").evaluate_all(
         "(all) => all.map((one) => one.getBoundingClientRect()).map(({ right, bottom }) => [right, bottom])"
     )
@@ -244,7 +247,7 @@ def test_pieces_become_words(opened: Callable[..., Page]) -> None:
     page.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
     page.get_by_role("checkbox", name="Whole words").check()
     read = page.get_by_role("group", name="read: tokens").get_by_role("button")
-    assert read.all_inner_texts() == ["The", "jumps", "end"]
+    expect(read).to_have_text(["The", "jumps", "end"])
     expect(page.get_by_text("Where “jumps” looks")).to_be_visible()
     mean = table.mean(0)[1:3].mean(0)
     shown = [float((label or "").split()[-1]) for label in (read.nth(n).get_attribute("aria-label") for n in range(3))]
@@ -269,7 +272,7 @@ def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Ca
     recording = Recording.from_weights({"image": looks}, queries=["up", "down"])
     page = opened([Chapter("?", recording, medium=Regions(white, (2, 2)))])
     page.locator(".regard-frame:has-text('up')").click()
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    settle(page)
     bright = page.evaluate(
         """() => { const canvas = document.querySelector(".regard-overlay:not(.regard-original)");
           const context = canvas.getContext("2d");
@@ -362,7 +365,7 @@ def test_rollout_is_a_further_head_of_a_stack(opened: Callable[..., Page]) -> No
     recording = Recording.from_weights(layers | {"cross": weights(5, 3, 7)})
     page = opened([Chapter("", recording)])
     head = page.get_by_role("combobox", name="Head", exact=True)
-    assert head.get_by_role("option").all_inner_texts() == ["mean of heads", "0", "1", "alignment"]  # of one layer
+    expect(head.get_by_role("option")).to_have_text(["mean of heads", "0", "1", "alignment"])  # of one layer
     page.get_by_role("combobox", name="Layer", exact=True).select_option(label="h.2")
     head.select_option(label="rollout up to here")
     canvas = page.get_by_role("application", name=re.compile("h.2, rollout up to here: heat map, 7 queries by 7 keys"))

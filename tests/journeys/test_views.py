@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from serving import Server, Visited
+from serving import Server, Visited, open_context, settle
 from view_runs import make_view_runs
 
 
@@ -28,8 +28,7 @@ def server(folder: Path) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def visit(browser: Any, server: Server) -> Iterator[Visited]:
     """One page for all of these tests; each begins with an address of its own."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-US")
-    context.set_default_timeout(30_000)
+    context = open_context(browser)
     one = Visited(context.new_page(), server)
     yield one
     context.close()
@@ -50,8 +49,8 @@ def test_the_first_screen_is_alive_in_three_requests(visit: Visited, page: Any) 
     visit.open()
     page.wait_for_selector(".tree .node.ended")
     page.wait_for_selector(".regard-grid button")
-    assert page.locator(".hints li").count() == 3
-    assert page.input_value("textarea") != ""
+    expect(page.locator(".hints li")).to_have_count(3)
+    expect(page.locator("textarea")).not_to_have_value("")
     assert [one.split("/")[-1] for one in asked if one not in ("", "state", "alive")] == [
         "translate",
         "attention",
@@ -123,8 +122,10 @@ def test_what_is_cut_or_out_of_bounds_is_said(visit: Visited, page: Any) -> None
 
 def test_an_example_fills_the_boxes_and_the_answer_is_marked_in_the_passage(visit: Visited, page: Any) -> None:
     visit.open("view=ask&run=facts")
+    page.wait_for_selector(".passage mark")
+    settle(page)
     expect(page.locator(".passage mark")).to_have_text(page.inner_text(".said"))
-    assert page.inner_text(".passage") == page.input_value("textarea[name=passage]")
+    expect(page.locator("textarea[name=passage]")).to_have_value(page.inner_text(".passage"))
     expect(page.locator("[aria-label='Layer'] option")).to_have_count(2)
     page.fill("textarea[name=passage]", "Anna lives in Rome.")
     page.fill("textarea[name=question]", "where does Anna live?")
@@ -135,6 +136,7 @@ def test_an_example_fills_the_boxes_and_the_answer_is_marked_in_the_passage(visi
 def test_facts_are_not_cut(visit: Visited, page: Any) -> None:
     visit.open("view=ask&run=stories")
     expect(page.locator(".facts tbody tr").first).to_be_visible()
+    settle(page)
     facts = page.locator(".facts tbody th").all_inner_texts()
     assert ". ".join(facts) in page.input_value("textarea[name=asked]")
 
@@ -143,6 +145,7 @@ def test_regions_and_words_find_each_other(visit: Visited, page: Any) -> None:
     visit.open("view=ask&run=scenes")
     heat = page.locator(".part-beside > .regard-overlay:not(.regard-original)")
     page.wait_for_selector(".regard-frame")
+    settle(page)  # the picture is loaded
     draw = "(canvas) => canvas.toDataURL()"
     before, picture = (one.evaluate(draw) for one in (heat, page.locator(".regard-original")))
     heat.hover(position={"x": 10, "y": 10})
@@ -151,6 +154,7 @@ def test_regions_and_words_find_each_other(visit: Visited, page: Any) -> None:
     expect(page.locator(".regard-frame small").first).to_have_text(re.compile(r"^\d\.\d\d$"))
     page.fill("[aria-label=Heat]", "0")
     page.mouse.move(0, 0)
+    settle(page)
     assert heat.evaluate(draw) != before
     assert page.locator(".regard-original").evaluate(draw) == picture
 
@@ -162,7 +166,7 @@ def test_a_sound_is_played_on_the_axis_of_its_map(visit: Visited, page: Any) -> 
     box = page.locator(".regard-spectrogram").bounding_box()
     page.locator(".regard-spectrogram").click(position={"x": box["width"] / 2, "y": 20})
     expect(page.locator(".regard-cursor")).to_be_visible()
-    assert page.evaluate("document.querySelector('audio').currentTime") > 0
+    page.wait_for_function("() => document.querySelector('audio').currentTime > 0")
 
 
 def test_several_runs_over_each_other(visit: Visited, page: Any, folder: Path) -> None:

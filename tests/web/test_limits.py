@@ -43,9 +43,10 @@ def test_few_uploads_arrive_at_once(place: Path) -> None:
     app = build_app([place / "looked.safetensors"], limits=LIMITS)
 
     async def sent() -> None:
-        gate = asyncio.Event()
-        slow = [asyncio.create_task(posted(app, gate)) for _ in range(LIMITS.workers)]
-        await asyncio.sleep(0.05)
+        gate, begun = asyncio.Event(), asyncio.Semaphore(0)
+        slow = [asyncio.create_task(posted(app, gate, begun)) for _ in range(LIMITS.workers)]
+        for _ in slow:
+            await begun.acquire()
         full = await asyncio.wait_for(posted(app, gate), 600)
         assert full["status"] == 503
         assert (b"retry-after", b"1") in full["headers"]
@@ -56,8 +57,8 @@ def test_few_uploads_arrive_at_once(place: Path) -> None:
     asyncio.run(sent())
 
 
-async def posted(app: Guard, gate: asyncio.Event) -> dict[str, Any]:
-    """How the answer to an upload begins whose body comes when the gate opens."""
+async def posted(app: Guard, gate: asyncio.Event, begun: asyncio.Semaphore | None = None) -> dict[str, Any]:
+    """How the answer to an upload begins whose body, when it is asked for, comes when the gate opens."""
     headers = [(b"host", b"localhost"), (b"content-type", b"application/octet-stream")]
     path = "/api/recordings"
     scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}
@@ -65,6 +66,8 @@ async def posted(app: Guard, gate: asyncio.Event) -> dict[str, Any]:
     answers: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
+        if begun is not None:
+            begun.release()
         await gate.wait()
         return {"type": "http.request", "body": b"no recording", "more_body": False}
 

@@ -17,6 +17,11 @@ export function makeSvg(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** Says to screen readers, style sheets and tests whether an element is about to change. */
+export function setBusy(element, busy) {
+  element.setAttribute("aria-busy", String(busy));
+}
+
 /** A list to choose from: { element, set(options, chosen), label(text) }. Options are [value, text]. */
 export function createChoice(onchange) {
   const [name, list] = [make("span"), make("select")];

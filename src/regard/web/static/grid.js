@@ -9,7 +9,7 @@
 //     onchoose({ site, head }, entered),           // entered: by a click or Enter, not by an arrow key
 //   });
 
-import { createButton, make } from "./controls.js";
+import { createButton, make, setBusy } from "./controls.js";
 import { createPaint, drawThumbnail } from "./tiles.js";
 import { createFormatter } from "./words.js";
 
@@ -81,11 +81,13 @@ class HeadGrid {
       if (!source || (button.painted === paint.name && button.source === source)) continue;
       if (performance.now() > until) {
         this.painting ??= requestAnimationFrame(() => { this.painting = undefined; this.paintSome(); });
+        setBusy(this.table, true);
         return;
       }
       drawThumbnail(button.firstChild, source, paint, Math.max(32, pixels));
       Object.assign(button, { painted: paint.name, source });
     }
+    setBusy(this.table, false);
   }
 
   build() {

@@ -1,6 +1,6 @@
 // All heads of all layers: small beside the map, large as a view of the whole model, and as a row for one token.
 
-import { createChoice, make } from "./controls.js";
+import { createChoice, make, setBusy } from "./controls.js";
 import { createEveryHead } from "./everyhead.js";
 import { createHeadGrid } from "./grid.js";
 import { shortenNames } from "./sites.js";
@@ -50,17 +50,19 @@ class HeadsView {
   /** The heads of a site and their mean, when its row comes into sight. */
   async load(place) {
     const [site, row] = [this.panel.sites[place], this.sites[place]];
-    row.asked ??= site.thumbnails().then((found) => {
-      Object.assign(row, found);
-      this.loaded();
-    }, (error) => { row.asked = undefined; this.panel.report(error); });
+    row.asked ??= site.thumbnails().then((found) => Object.assign(row, found), (error) => { row.asked = undefined; this.panel.report(error); })
+      .then(() => this.loaded());
+    setBusy(this.everyHead, this.isLoading);
     return row.asked;
   }
+
+  get isLoading() { return this.sites.some(({ asked, heads }) => asked && !heads); }
 
   loaded() {
     this.waiting ??= requestAnimationFrame(() => {
       this.waiting = undefined;
       if (this.of === this.panel.sites) this.show();
+      setBusy(this.everyHead, this.isLoading);
     });
   }
 

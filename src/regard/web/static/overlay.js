@@ -5,7 +5,7 @@
 //     opacity, outlined, onhover(region or undefined), onregion(region),  // the last four may be left out
 //   });
 
-import { make } from "./controls.js";
+import { make, setBusy } from "./controls.js";
 import { createFormatter } from "./words.js";
 
 const [COOL, HOT] = [[255, 221, 87], [214, 40, 40]]; // of weights that are small and large: ink stays darker than both
@@ -15,6 +15,8 @@ export function createOverlay(element, options) {
   const canvas = make("canvas", { className: "regard-overlay", role: "img" });
   element.append(canvas);
   const picture = new Image();
+  setBusy(canvas, true);
+  for (const kind of ["load", "error"]) picture.addEventListener(kind, () => setBusy(canvas, false));
   picture.addEventListener("load", draw);
   picture.src = state.image;
   if (state.onregion) followPointer(canvas, state, draw);
@@ -47,8 +49,10 @@ export function createOverlay(element, options) {
   function update(changes = {}) {
     Object.assign(state, changes);
     canvas.setAttribute("aria-label", createFormatter(state.language)("overlay", { name: state.name ?? "" }));
-    if (changes.image) picture.src = changes.image;
-    else draw();
+    if (changes.image) {
+      setBusy(canvas, true);
+      picture.src = changes.image;
+    } else draw();
   }
 
   update();

@@ -11,7 +11,7 @@
 
 import { createCellView } from "./cellview.js";
 import { isDark } from "./colors.js";
-import { make } from "./controls.js";
+import { make, setBusy } from "./controls.js";
 import { createDrawings } from "./drawings.js";
 import { createHeadsView } from "./heads.js";
 import { createPanelControls } from "./panelcontrols.js";
@@ -69,6 +69,7 @@ class AttentionPanel {
 
   hide() {
     this.turn += 1;
+    setBusy(this.element, false);
     this.element.hidden = true;
   }
 
@@ -101,6 +102,7 @@ class AttentionPanel {
     const turn = (this.turn += 1);
     const { site: place, head } = this.chosen;
     const site = this.sites[place];
+    setBusy(this.element, true);
     try {
       const [labels, source, axes] = await Promise.all([site.labels(), this.findSource(site, head), Promise.all(this.sites.map((one) => one.labels()))]);
       if (turn !== this.turn) return;
@@ -111,6 +113,8 @@ class AttentionPanel {
       this.render();
     } catch (error) {
       if (turn === this.turn) this.report(error);
+    } finally {
+      if (turn === this.turn) setBusy(this.element, false);
     }
   }
 

@@ -1,6 +1,6 @@
 // Ask a run about an image, a sound, a passage or a line of text, and see where it looked for each word.
 
-import { createButton, createChoice, make } from "../controls.js";
+import { createButton, createChoice, make, setBusy } from "../controls.js";
 import { createAttentionPanel } from "../panel.js";
 import { createFormatter } from "../words.js";
 import { postFile } from "./api.js";
@@ -146,7 +146,7 @@ class AskView {
     const asked = { run: run.name, content, example };
     session.asked = asked;
     const values = example ? { example: "yes" } : run.questioned ? { question: state.get("question") } : {};
-    this.form.toggleAttribute("aria-busy", true);
+    setBusy(this.form, true);
     try {
       const path = `runs/${encodeURIComponent(run.name)}/ask?${new URLSearchParams(values)}`;
       const answer = await postFile(path, example ? new Blob([]) : content);
@@ -155,10 +155,11 @@ class AskView {
       this.fill(answer);
       await this.show();
     } catch (error) {
-      if (session.asked === asked) delete session.asked;
+      if (session.asked !== asked) return; // something else was asked since
+      delete session.asked;
       this.report(error);
     } finally {
-      this.form.toggleAttribute("aria-busy", false);
+      if ((session.asked ?? asked) === asked) setBusy(this.form, false);
     }
   }
 

@@ -3,7 +3,7 @@
 //   const bar = createBar(context, { onsend(text), onstop(), onchange(changes, again), onagainst() });
 //   bar.setBusy(now); bar.setText(text); bar.grow();   // the last when it is on the page
 
-import { createButton, createChoice, make } from "../controls.js";
+import { createButton, createChoice, make, setBusy } from "../controls.js";
 import { createFormatter } from "../words.js";
 import { parsePlaces } from "./state.js";
 
@@ -141,7 +141,7 @@ export function createBar({ state, language, server, runs, run }, { onsend, onst
     setBusy(now) {
       busy = now;
       go.textContent = say(now ? "stop" : "translate");
-      form.toggleAttribute("aria-busy", now);
+      setBusy(form, now);
     },
   };
 }
