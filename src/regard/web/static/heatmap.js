@@ -216,13 +216,19 @@ class HeatMap {
   async showWeight() {
     const { row, column } = this.cursor;
     const answer = this.source.weight(row, column);
-    const weight = typeof answer?.then === "function" ? await answer.catch(() => undefined) : answer;
+    const late = typeof answer?.then === "function";
+    if (late) this.tellWeight(row, column, "…"); // never the last cell's weight at another cell
+    const weight = late ? await answer.catch(() => undefined) : answer;
     if (weight === undefined || this.cursor?.row !== row || this.cursor?.column !== column) return;
+    this.tellWeight(row, column, formatExactly(weight));
+    this.options.onhover?.({ row, column, weight });
+  }
+
+  tellWeight(row, column, weight) {
     const names = { row: labelAt(this.options.rows, row), column: labelAt(this.options.columns, column) };
-    const text = this.say("cell", { ...names, weight: formatExactly(weight) });
+    const text = this.say("cell", { ...names, weight });
     this.tip.textContent = text;
     this.readout.textContent = text;
-    this.options.onhover?.({ row, column, weight });
   }
 
   choose(cell) {
