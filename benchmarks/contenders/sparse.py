@@ -109,6 +109,12 @@ def hard(sizes: Sizes) -> Contender:
     return without_gradient(sizes, lambda *given: regard.attend(*given, aggregate=regard.Argmax()).output)
 
 
+def hard_learned(sizes: Sizes) -> Contender:
+    """The same with gradients."""
+    query, key, value = draw(sizes)
+    return Contender(lambda: regard.attend(query, key, value, aggregate=regard.Argmax()).output, (query, key, value))
+
+
 def soft(sizes: Sizes) -> Contender:
     """torch's soft attention."""
     return without_gradient(sizes, F.scaled_dot_product_attention)

@@ -1,14 +1,32 @@
 """A hard aggregate without a gradient takes values by the order of the scores, as its definition does by weights."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 
-from regard import Argmax, Causal, Full, Gaussian, Lengths, Mask, ScaledDot, Softmax, SoftmaxPlusOne, Sparsemax, attend
+from regard import (
+    Argmax,
+    Bilinear,
+    Causal,
+    Documents,
+    Full,
+    Gaussian,
+    Lengths,
+    Mask,
+    ScaledDot,
+    Softmax,
+    SoftmaxPlusOne,
+    Sparsemax,
+    Window,
+    attend,
+)
 from regard.algebra.masks import Mask as MaskPart
 from regard.compute.backends import stream
-from regard.compute.lowering import spans
+from regard.compute.kernels import native
+from regard.compute.lowering import hard, spans
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 MASKS = {
@@ -114,3 +132,103 @@ def test_many_blocks_are_one(monkeypatch: pytest.MonkeyPatch, picks: list[object
         wanted = attend(query, key, value, mask=Causal(), aggregate=Argmax(), backend="eager")
     assert len(picks) > 1
     torch.testing.assert_close(found.output, wanted.output, rtol=0, atol=0)
+
+
+needs_kernel = pytest.mark.skipif(native.load_library() is None, reason="no compiler here")
+MANY, KEYS = 37, 41  # queries that fill a vector and part of a second one
+LARGE_MASKS = {
+    "full": Full(),
+    "causal": Causal(),
+    "window": Window(3, 2),
+    "lengths": Lengths(torch.tensor([29, 0])).add_head_axis(),
+    "documents": Documents(torch.arange(KEYS) // 7),
+    "table": Mask.keep(torch.rand(B, 1, MANY, KEYS, generator=torch.Generator().manual_seed(5)) < 0.1),
+    "nothing": Mask.keep(torch.zeros(MANY, KEYS, dtype=torch.bool)),
+}
+
+
+def draw_many(dtype: torch.dtype = torch.float64) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    shapes = (B, H, MANY, D), (B, 1, KEYS, D), (B, H, KEYS, E)
+    return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_() for shape in shapes]
+
+
+@pytest.fixture
+def loops(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What the loop over products found."""
+    made: list[object] = []
+    find = hard.find_largest
+    monkeypatch.setattr(
+        hard, "find_largest", lambda *given, **options: made.append(find(*given, **options)) or made[-1]
+    )
+    return made
+
+
+@needs_kernel
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("name", LARGE_MASKS)
+def test_the_loop_finds_the_value_of_the_definition(dtype: torch.dtype, name: str, loops: list[object]) -> None:
+    tensors, options = draw_many(dtype), {"mask": LARGE_MASKS[name], "aggregate": Argmax()}
+    with torch.inference_mode():
+        found = attend(*tensors, **options)
+        wanted = attend(*(tensor.double() for tensor in tensors), backend="eager", **options)
+    assert loops
+    assert None not in loops
+    torch.testing.assert_close(found.output, wanted.output.to(dtype), rtol=0, atol=0)
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", LARGE_MASKS)
+def test_the_gradient_is_that_of_the_definition(name: str, loops: list[object]) -> None:
+    tensors = draw_many()
+    normalizer = Softmax(torch.tensor(0.7, dtype=torch.float64, requires_grad=True))
+    score = Bilinear(D, D).double()
+    learned = [*tensors, normalizer.temperature, *score.parameters()]
+    upstream = torch.randn(B, H, MANY, E, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+
+    def derive(backend: str) -> tuple[torch.Tensor, ...]:
+        options = {"mask": LARGE_MASKS[name], "aggregate": Argmax(), "normalizer": normalizer, "score": score}
+        output = attend(*tensors, **options, backend=backend).output
+        return output, *torch.autograd.grad(output, learned, upstream)
+
+    found, wanted = derive("rows"), derive("eager")
+    assert len(loops) == 1
+    for mine, defined in zip(found, wanted, strict=True):
+        torch.testing.assert_close(mine, defined, rtol=1e-9, atol=1e-10)
+
+
+@needs_kernel
+@pytest.mark.parametrize("mask", [Full(), Causal(), LARGE_MASKS["table"]], ids=["full", "causal", "table"])
+def test_second_derivatives_are_those_of_the_definition(mask: MaskPart, loops: list[object]) -> None:
+    tensors = draw_many()
+
+    def derive(backend: str) -> tuple[torch.Tensor, ...]:
+        output = attend(*tensors, mask=mask, aggregate=Argmax(), backend=backend).output
+        first = torch.autograd.grad(output.square().sum(), tensors, create_graph=True)
+        return torch.autograd.grad(sum(part.square().sum() for part in first), tensors)
+
+    for mine, defined in zip(derive("rows"), derive("eager"), strict=True):
+        torch.testing.assert_close(mine, defined, rtol=1e-8, atol=1e-8)
+    assert loops
+
+
+@needs_kernel
+def test_the_first_of_equal_products_is_taken(loops: list[object]) -> None:
+    query, key = torch.ones(MANY, D), torch.ones(KEYS, D)
+    key[5], key[17], key[40] = 2.0, 2.0, 2.0
+    with torch.inference_mode():
+        found = attend(query, key, torch.arange(KEYS).float()[:, None], aggregate=Argmax())
+    assert loops
+    assert (found.output == 5).all()
+
+
+@needs_kernel
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), 3e38], ids=str)
+@pytest.mark.parametrize("prepare", [torch.clone, lambda tensor: tensor.mT.contiguous().mT], ids=["rows", "columns"])
+def test_hidden_keys_are_not_chosen(broken: float, prepare: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    query, key, value = (prepare(tensor.detach()) for tensor in draw_many(torch.float32))
+    mask = Lengths(torch.tensor([[30], [20]]))
+    with torch.inference_mode():
+        clean = attend(query, key, value, mask=mask, aggregate=Argmax()).output
+        key[..., 30:, :], value[..., 30:, :] = broken, broken
+        assert torch.equal(attend(query, key, value, mask=mask, aggregate=Argmax()).output, clean)

@@ -14,6 +14,7 @@ from regard.compute.kernels.blocks import BlockOutput, run_blocks
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering.backend import Backend, BackendResult
 from regard.compute.lowering.conditions import FUSED, MAPPED, SEQUENTIAL, UnsupportedReason, explain_unsupported_fused
+from regard.compute.lowering.hard import fuse_hard
 from regard.compute.lowering.reasons import PartForms, Step
 from regard.compute.lowering.spans import cut_row_spans
 
@@ -27,6 +28,9 @@ class StreamBackend(Backend):
 
     def run(self, call: AttentionCall) -> BackendResult:
         """Compute in at least float32, and round once at the end."""
+        hard = fuse_hard(call)
+        if hard is not None:
+            return BackendResult(hard)
         block = partial(_run_block, call, partial(compute_wide_score, call.parts.score.stream))
         spans = cut_row_spans(call.parts, call.query, call.key)
         recomputed = len(spans) > 1 and torch.is_grad_enabled() and not torch.compiler.is_compiling()

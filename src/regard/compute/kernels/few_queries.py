@@ -33,7 +33,7 @@ def few_queries_attention(
     allowed: Bool[Tensor, "*#lead #query #key"] | None = None,
 ) -> Float[Tensor, "*lead query value"]:
     """Return the output, without a gradient. The compiled library must be loaded: it is not built for this alone."""
-    _check(query, key, value, allowed)
+    check_fit(query, key, value, allowed)
     if not tensor_memory.is_reachable(query, key, value, allowed):
         bias = None if allowed is None else torch.where(allowed, 0.0, float("-inf")).to(query.dtype)
         return fused_attention(query, key, value, scale=scale, bias=bias).output
@@ -77,7 +77,7 @@ def _call(
     return output
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> None:
+def check_fit(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> None:
     """Raise unless the sizes fit: our loop reads all tensors by the sizes of the first."""
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         got = f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"

@@ -85,6 +85,14 @@ def explicit_attention(
     query: FlashQuery, key: FlashKey, value: FlashKey, *, scale: float, causal: bool = False, bias: Tensor | None = None
 ) -> tuple[FlashQuery, FlashTotal]:
     """Return the same by the definition, in whole tables, which has derivatives of every order."""
+    weights, total = explicit_weights(query, key, scale=scale, causal=causal, bias=bias)
+    return weights @ value, total
+
+
+def explicit_weights(
+    query: FlashQuery, key: FlashKey, *, scale: float, causal: bool = False, bias: Tensor | None = None
+) -> tuple[Tensor, FlashTotal]:
+    """Return the table of weights, and the log totals."""
     scores = (query @ key.mT) * scale
     scores = scores if bias is None else scores + bias
     if causal:
@@ -93,7 +101,7 @@ def explicit_attention(
     empty = (scores == float("-inf")).all(-1, keepdim=True)
     total = scores.masked_fill(empty, 0.0).logsumexp(-1, keepdim=True)
     weights = (scores - total).exp().masked_fill(empty, 0.0)
-    return weights @ value, total.masked_fill(empty, float("-inf"))[..., 0]
+    return weights, total.masked_fill(empty, float("-inf"))[..., 0]
 
 
 def explicit_gradients(

@@ -25,6 +25,7 @@ template <class T> struct Lanes;
 template <> struct Lanes<float> {
     typedef float vector __attribute__((vector_size(register_bytes)));
     typedef float loose __attribute__((vector_size(register_bytes), aligned(4), may_alias));
+    typedef int32_t integer;
     typedef int32_t integers __attribute__((vector_size(register_bytes)));
     static constexpr int count = register_bytes / 4, mantissa = 23, bias = 127, terms = 7;
     // log 2 in two parts: the first has so few digits that its product with a whole exponent is exact.
@@ -34,6 +35,7 @@ template <> struct Lanes<float> {
 template <> struct Lanes<double> {
     typedef double vector __attribute__((vector_size(register_bytes)));
     typedef double loose __attribute__((vector_size(register_bytes), aligned(8), may_alias));
+    typedef int64_t integer;
     typedef int64_t integers __attribute__((vector_size(register_bytes)));
     static constexpr int count = register_bytes / 8, mantissa = 52, bias = 1023, terms = 13;
     static constexpr double log2_high = 0x1.62e42feep-1, log2_low = 0x1.a39ef35793c76p-33, exponent_limit = 700.0;
