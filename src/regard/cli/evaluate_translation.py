@@ -13,6 +13,7 @@ from rich.table import Table
 from regard.cli.output import JsonFlag, open_console
 from regard.cli.runs import LoadOptions, RunFolder, Split
 from regard.cli.translate import SearchFlags, SearchOptions
+from regard.datasets.output_files import replace_output
 
 if TYPE_CHECKING:
     from regard.tasks.translation import Translator
@@ -90,7 +91,8 @@ def save_translations(translations: Sequence[str], name: str, folder: Path | Non
     """Write the translations of a set, if a folder is given."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
+        with replace_output(folder / f"{name}.txt") as written:
+            written.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
 
 
 def report_to_json(report: "TranslationReport") -> dict[str, object]:

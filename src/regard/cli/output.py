@@ -11,6 +11,7 @@ from typing import IO, Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from regard.datasets.output_files import replace_output
 from regard.errors import wrong
 
 JsonFlag = Annotated[bool, Parameter(name="--json", negative="")]
@@ -68,7 +69,7 @@ def redirect_output(path: Path) -> Iterator[None]:
     if path.is_dir():
         raise wrong("output", f"{path}, which is a folder", "a file", f"write {path / 'answers.tsv'}")
     before: IO[Any] = sys.stdout
-    with path.open("w", encoding="utf-8") as file:
+    with replace_output(path) as written, written.open("w", encoding="utf-8") as file:
         sys.stdout = file
         try:
             yield

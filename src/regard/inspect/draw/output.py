@@ -7,6 +7,7 @@ from typing import Any, Literal
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from regard.datasets.output_files import replace_output
 from regard.errors import wrong
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -47,9 +48,10 @@ def save_figure(figure: Figure, path: Path | str, *, scale: int | float = 2, bac
         raise wrong(
             "scale", scale, f"a number above 0 and at most {LARGEST_SCALE}", "write 2 for a screen, 3 for print"
         )
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(STYLE), replace_output(path) as written:
         figure.savefig(
-            path,
+            written,
+            format=path.suffix.lower()[1:],
             dpi=scale * DOTS,
             bbox_inches="tight",
             pad_inches=MARGIN,

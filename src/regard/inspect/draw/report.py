@@ -9,6 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
+from regard.datasets.output_files import replace_output
 from regard.errors import wrong
 from regard.inspect.draw.bundle import bundle_script, read_static
 from regard.inspect.draw.chapters import COARSER, Chapter, ReportBuilder, count_cells
@@ -134,4 +135,5 @@ def save_report(page: str, path: Path | str) -> None:
     path = Path(path)
     if not path.parent.is_dir():
         raise wrong("output", path, "a folder that exists", f"make {path.parent} first")
-    path.write_text(page, encoding="utf-8", newline="\n")
+    with replace_output(path) as written:
+        written.write_text(page, encoding="utf-8", newline="\n")

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 
 from regard.algebra.shapes import Tensor
 from regard.datasets.bounds import get_bound, parse_json
+from regard.datasets.output_files import replace_output
 from regard.errors import InputError, RegardError, wrong
 from regard.inspect.recording.attention_map import AttentionMap, DenseMap, InterruptCheck, never_interrupt
 from regard.inspect.recording.difference import Difference
@@ -50,15 +51,12 @@ def write_recording(recording: Recording, path: Path) -> None:
         text.encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         raise wrong("metadata", f"something else ({error})", "what JSON can say", "use text, numbers, lists") from None
-    temporary = path.with_name(f".{path.name}.writing")
     try:
-        save_file(tensors, temporary, metadata={FORMAT: text})
-        temporary.replace(path)
+        with replace_output(path) as written:
+            save_file(tensors, written, metadata={FORMAT: text})
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or error
         raise wrong("path", f"{path} ({reason})", "a file that can be written", "check the folder") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_recording(
