@@ -19,7 +19,6 @@ from regard.compute.timing import summarize
 NAMES: tuple[str, ...] = get_args(What)
 LAYERS = "layers"
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024, 2048)
-PICTURE = "compare-layers.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,18 @@ def run_comparison(
 ) -> ComparisonResult:
     """One comparison by its command, with one thread."""
     command = [sys.executable, "-m", "regard", "compare", name, "--json", *more]
+    command += ["--output", str(folder / name_picture(name))]
     if name == LAYERS:
-        command += ["--output", str(folder / PICTURE), *(f"--lengths={length}" for length in lengths)]
+        command += [f"--lengths={length}" for length in lengths]
     done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE)
     result = ComparisonResult(name, describe_machine()._asdict(), get_date(), find_commit(), json.loads(done.stdout))
     write(asdict(result), folder / f"compare-{name}.json")
     return result
+
+
+def name_picture(name: str) -> str:
+    """Return the file of the picture of a comparison."""
+    return f"compare-{name}.svg"
 
 
 def load_results(folder: Path = FOLDER) -> list[ComparisonResult]:
@@ -79,7 +84,10 @@ def render_mechanisms(one: ComparisonResult) -> str:
         shown = " | ".join(f"{value:.4g}" for value in figures)
         rows.append(f"| {row['name']} | {shown} | {row['seconds']:.0f} |")
     note = [one.found["note"], ""] if one.found.get("note") else []
-    return "\n".join([f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", *note, describe_setting(one), ""])
+    picture = f"![dots: seeds; bars: medians](../benchmarks/results/{name_picture(one.name)})"
+    return "\n".join(
+        [f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", *note, picture, "", describe_setting(one), ""]
+    )
 
 
 def render_layers(one: ComparisonResult) -> str:
@@ -98,7 +106,7 @@ def render_layers(one: ComparisonResult) -> str:
             parts.append(f"| {' | '.join([name, str(one.found['widths'][name]), *figures, formula])} |")
         parts.append("")
     parts += [
-        f"![marks: measured; lines: the formulas](../benchmarks/results/{PICTURE})",
+        f"![marks: measured; lines: the formulas](../benchmarks/results/{name_picture(LAYERS)})",
         "",
         describe_setting(one),
         "",

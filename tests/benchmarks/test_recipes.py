@@ -104,8 +104,9 @@ def test_a_comparison_is_recorded_and_its_page_made(tmp_path: Path) -> None:
     text = comparisons.render_mechanisms(dataclasses.replace(one, machine=machine))
     assert "t: error on test, 3 seeds.\n" in text
     assert "| soft | 2.5 | 1 | 3 | 7 |\n" in text
+    assert "](../benchmarks/results/compare-soft-hard.svg)\n" in text
     assert "One core of P; torch 2, Python 3, S. 2026-01-02, commit abc." in text
     found = comparisons.run_comparison("layers", tmp_path, "--parameters=64", lengths=(4, 8))
     assert [found] == comparisons.load_results(tmp_path)
-    assert (tmp_path / comparisons.PICTURE).is_file()
+    assert (tmp_path / comparisons.name_picture("layers")).is_file()
     assert "| 4 | 8 | O(n) |" in comparisons.render_page([found])

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from regard.compute.timing import Spread, summarize
+from regard.compute.timing import Spread
+from regard.inspect.draw.ranges import draw_ranges
 from regard.models.complexity import (
     WIDTH,
     LayerCost,
@@ -18,7 +20,8 @@ from regard.models.complexity import (
     measure_cost,
     measure_longest_path,
 )
-from regard.tasks.comparison import COMPARISONS, Row, compare_variants, describe_findings
+from regard.tasks import noisy_retrieval
+from regard.tasks.comparison import COMPARISONS, Claim, compare_variants, describe_findings
 
 Regard = Callable[..., Any]
 FINDINGS = {"none": [10.0, 5.0, 20.0], "global": [50.0, 60.0, 40.0], "local": [90.0, 45.0, 95.0]}
@@ -81,7 +84,8 @@ def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
-def test_every_comparison_runs_from_every_seed(name: str) -> None:
+def test_every_comparison_runs_from_every_seed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noisy_retrieval, "measure_score", partial(noisy_retrieval.measure_score, few=2, many=2))
     short = {"training.stop.steps": "2", "data.items": "100"}
     comparison = COMPARISONS[name]
     rows = list(compare_variants(comparison, [1, 2], short))
@@ -90,12 +94,43 @@ def test_every_comparison_runs_from_every_seed(name: str) -> None:
     assert all(len(row.values) == 2 for row in rows)
 
 
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_claims_are_about_rows_that_exist(name: str) -> None:
+    comparison = COMPARISONS[name]
+    rows = {f"{one.name}; {own}" for one in comparison.variants for own in comparison.sets}
+    assert {row for claim in comparison.claims for row in (claim.high, claim.low)} <= rows
+
+
 def test_what_is_seen_is_said() -> None:
-    rows = [Row(name, values, summarize(values), summarize([1.0])) for name, values in FINDINGS.items()]
-    assert describe_findings(rows, "Look.") == (
-        "local has the most, 90; none the least, 10; no seed of the one is below one of the other. Look."
+    comparison = COMPARISONS["global-local"]._replace(claims=(), note="Look.")
+    assert describe_findings(FINDINGS, comparison) == (
+        "local 90 against none 10: No seed of the one reaches one of the other. Look."
     )
-    assert "some seed of the one is below" in describe_findings(rows[1:], "")
+    claims = [Claim("global", "none", "It sees all."), Claim("local", "global", "It is near.")]
+    assert describe_findings(FINDINGS, comparison._replace(claims=claims, note="")) == (
+        "global 50 against none 10: It sees all. "
+        "local 90 against global 50: some seed of the one is not above all of the other."
+    )
+
+
+def test_a_trained_retriever_finds_the_label_of_the_nearest_key() -> None:
+    task = noisy_retrieval.RetrievalTask(content=5, noise=0.0)
+    query, key, value, label = task.draw(7, 11, torch.Generator().manual_seed(3))
+    nearest = torch.cdist(query[:, None, :5], key)[:, 0].argmin(-1)
+    assert torch.equal(value[torch.arange(7), nearest].argmax(-1), label)
+    task = noisy_retrieval.RetrievalTask()
+    trained, new = (
+        noisy_retrieval.compute_accuracy(task, noisy_retrieval.train_retriever(task, 64, "scaled-dot", steps, 1), 16)
+        for steps in (400, 0)
+    )
+    assert trained > 90 > 25 > new
+
+
+def test_the_values_of_seeds_are_drawn() -> None:
+    figure = draw_ranges({"soft; a": [1.0, 3.0, 2.0], "soft; b": [4.0, 6.0, 5.0]}, "error")
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["soft; a", "soft; b"]
+    assert [list(line.get_xdata()) for line in axes.lines] == [[1, 3, 2], [2.0], [4, 6, 5], [5.0]]
 
 
 def test_a_shift_of_positions_is_a_rotation(regard: Regard) -> None:

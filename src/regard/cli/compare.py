@@ -20,7 +20,7 @@ UNITS = {
     "longest path": ("longest path", 1),
     "steps in a row": ("steps in a row", 1),
 }
-What = Literal["layers", "length", "bahdanau-luong", "soft-hard", "global-local", "global-local-inverted", "estimators"]
+What = Literal["layers", "length", "scores", "bahdanau-luong", "soft-hard", "global-local", "global-local-inverted"]
 
 
 def compare(
@@ -38,7 +38,7 @@ def compare(
     ----------
     what
         layers: time, operations, longest path and steps in a row against the length, beside the formulas. Others:
-        mechanisms that are trained on one task from several seeds; estimators: the gradients of hard attention.
+        mechanisms that are trained on one task from several seeds; soft-hard: the gradients of hard attention.
     parameters
         Of each layer, about.
     lengths
@@ -53,7 +53,7 @@ def compare(
     if what == "layers":
         compare_layers(parameters, lengths, as_json, figure_options or FigureOptions())
     else:
-        compare_mechanisms(what, seeds, as_json)
+        compare_mechanisms(what, seeds, as_json, figure_options or FigureOptions())
 
 
 def compare_layers(parameters: int, lengths: tuple[int, ...], as_json: bool, options: FigureOptions) -> None:
@@ -100,23 +100,28 @@ def format_number(value: float) -> str:
     return str(int(value)) if value == int(value) else f"{value:.2f}"
 
 
-def compare_mechanisms(what: str, seeds: int, as_json: bool) -> None:
-    """Train each mechanism from several seeds and print the median and the range of its metric."""
+def compare_mechanisms(what: str, seeds: int, as_json: bool, options: FigureOptions) -> None:
+    """Train each mechanism from several seeds, then draw and print the median and the range of its metric."""
+    from regard.inspect.draw.ranges import draw_ranges
     from regard.tasks.comparison import COMPARISONS, compare_variants, describe_findings
 
+    options.check()
     comparison, console = COMPARISONS[what], open_console()
     where = f" on {comparison.sets[0]}" if len(comparison.sets) == 1 else ""
     title = f"{comparison.task} {comparison.data}: {comparison.metric}{where}, {seeds} seeds"
     table = Table("", "median", "from", "to", "seconds", box=None, pad_edge=False, title=title, title_justify="left")
     rows: list[dict[str, Any]] = []
-    found = []
     for row in compare_variants(comparison, range(1, seeds + 1)):
-        found.append(row)
         figures = (row.metric.median, min(row.values), max(row.values))
         table.add_row(row.name, *(f"{figure:.4g}" for figure in figures), f"{row.seconds.median:.1f}")
         rows.append({"name": row.name, "values": row.values, "seconds": row.seconds.median})
+    values = {row["name"]: row["values"] for row in rows}
+    if options.output is not None:
+        figure = draw_ranges(values, comparison.metric, options.choose_title(), language=options.language)
+        options.save(figure, announced=not as_json)
+    seen = describe_findings(values, comparison)
     if as_json:
-        print(json.dumps({"title": title, "rows": rows, "note": comparison.note}))
+        print(json.dumps({"title": title, "rows": rows, "note": seen}))
     else:
         console.print(table)
-        console.print(f"\n{describe_findings(found, comparison.note)}")
+        console.print(f"\n{seen}")

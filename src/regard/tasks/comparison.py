@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -26,7 +27,11 @@ TRANSFORMER = LEARNED | {
 }
 LENGTHS = ("lengths 2 to 10", "lengths 11 to 16")  # those that were trained on, and longer ones
 LONG = {"data.longest": "20"}  # too much for one vector of 64 numbers
-RETRIEVAL = {"data.items": "3000", "training.stop.epochs": "30"}
+SCORES = ("dot", "scaled-dot", "bilinear", "additive", "concat", "cosine", "gaussian", "location")
+SETS = (
+    *(f"width {width}, 400 updates" for width in (16, 64, 512)),
+    *(f"{keys} keys, 3000 updates" for keys in (16, 32, 64)),
+)
 
 
 class Variant(NamedTuple):
@@ -37,10 +42,18 @@ class Variant(NamedTuple):
     values: Mapping[str, str]
 
 
+class Claim(NamedTuple):
+    """A row that lies above another from every seed, and the reason, which is told only if it does."""
+
+    high: str
+    low: str
+    reason: str
+
+
 class Comparison(NamedTuple):
     """Variants that differ in one thing, on one task, judged by one metric on some of its test sets.
 
-    Each variant is trained, unless `measure` computes the metric from its preset and a seed.
+    Each variant is trained, unless `measure` computes the metric on each set from its preset and a seed.
     """
 
     task: str
@@ -48,15 +61,23 @@ class Comparison(NamedTuple):
     sets: Sequence[str]
     metric: str
     variants: Sequence[Variant]
-    measure: Callable[[str, int], float] | None = None
+    measure: Callable[[str, int], Sequence[float]] | None = None
     note: str = ""  # what to look at
+    claims: Sequence[Claim] = ()  # what may be seen
 
 
-def measure_agreement(estimator: str, seed: int) -> float:
+def measure_agreement(estimator: str, seed: int) -> list[float]:
     """Call `measure_gradient_agreement`, which is imported only when it is needed."""
     from regard.tasks.captioning.gradient_agreement import measure_gradient_agreement
 
-    return measure_gradient_agreement(estimator, seed)
+    return [measure_gradient_agreement(estimator, seed)]
+
+
+def measure_retrieval(score: str, seed: int) -> list[float]:
+    """Call `measure_score`, which is imported only when it is needed."""
+    from regard.tasks.noisy_retrieval import measure_score
+
+    return measure_score(score, seed)
 
 
 COMPARISONS: Mapping[str, Comparison] = {
@@ -73,7 +94,40 @@ COMPARISONS: Mapping[str, Comparison] = {
             Variant("Luong, concat", "luong", GRU | LONG | {"model.attention.score": "concat"}),
             Variant("Transformer", None, TRANSFORMER | LONG),
         ],
-        note="One vector cannot hold a long sequence: see the model without attention at trained lengths.",
+        claims=[
+            Claim(
+                "Luong, general; lengths 2 to 20",
+                "no attention; lengths 2 to 20",
+                "One vector cannot hold a long sequence.",
+            ),
+            Claim(
+                "Bahdanau; lengths 21 to 31",
+                "Transformer; lengths 21 to 31",
+                "Beyond the trained lengths a recurrence goes on for a while; absolute positions are new at once.",
+            ),
+        ],
+    ),
+    "scores": Comparison(
+        "retrieval",
+        "from noise",
+        SETS,
+        "% right",
+        [Variant(name, name, {}) for name in SCORES],
+        measure_retrieval,
+        claims=[
+            Claim(
+                "scaled-dot; width 512, 400 updates",
+                "dot; width 512, 400 updates",
+                "Without the division by √d the first scores of wide vectors have a deviation of √512, about 23: "
+                "softmax is all but one-hot, and learns more slowly.",
+            ),
+            Claim(
+                "location; 16 keys, 3000 updates",
+                "location; 32 keys, 3000 updates",
+                "Location has no score for positions that it was not trained on (4 to 16 keys); the content of keys is "
+                "the same everywhere.",
+            ),
+        ],
     ),
     "bahdanau-luong": Comparison(
         "inversion",
@@ -87,18 +141,14 @@ COMPARISONS: Mapping[str, Comparison] = {
             ),
             Variant("Luong: general, after the cell", "luong", GRU),
         ],
-        note="Both learn the task. A cell that takes the context as an input goes on beyond the trained lengths.",
-    ),
-    "soft-hard": Comparison(
-        "next-vector",
-        "retrieval",
-        ["test"],
-        "error",
-        [
-            Variant("soft", None, RETRIEVAL),
-            Variant("hard (Gumbel, straight-through)", None, RETRIEVAL | {"model.aggregate": "gumbel-straight"}),
-            Variant("hard (argmax, straight-through)", None, RETRIEVAL | {"model.aggregate": "argmax"}),
+        claims=[
+            Claim(
+                "Bahdanau: additive, before the cell; lengths 11 to 16",
+                "Luong: general, after the cell; lengths 11 to 16",
+                "A cell that takes the context as an input goes on beyond the trained lengths.",
+            )
         ],
+        note="Trained lengths do not tell them apart.",
     ),
     "global-local": Comparison(
         "inversion",
@@ -110,7 +160,13 @@ COMPARISONS: Mapping[str, Comparison] = {
             Variant("local-m (monotonic)", "luong", LOCAL | {"model.attention.scope": "local-m"}),
             Variant("local-p (predicted)", "luong", LOCAL | {"model.attention.scope": "local-p"}),
         ],
-        note="Source and target have one order: local-m need not learn where to look.",
+        claims=[
+            Claim(
+                "local-m (monotonic); lengths 11 to 16",
+                "global; lengths 11 to 16",
+                "Source and target have one order: local-m need not learn where to look.",
+            )
+        ],
     ),
     "global-local-inverted": Comparison(
         "inversion",
@@ -124,7 +180,7 @@ COMPARISONS: Mapping[str, Comparison] = {
         ],
         note="The order is reversed: what local-m looks at is not what it needs.",
     ),
-    "estimators": Comparison(
+    "soft-hard": Comparison(
         "captioning",
         "scenes",
         ["the first words of two scenes"],
@@ -172,7 +228,7 @@ def measure_variant(
     """Return the metric of one variant from one seed on each set, and the seconds that it took."""
     start = time.process_time()
     if comparison.measure is not None:
-        values = [comparison.measure(variant.preset or variant.name, seed)]
+        values = list(comparison.measure(variant.preset or variant.name, seed))
     else:
         values = train_variant(comparison, variant, {**SHARED, **variant.values, **more, "seed": str(seed)})
     return values, time.process_time() - start
@@ -191,9 +247,18 @@ def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str,
     return [reports[name].metrics[comparison.metric] for name in comparison.sets]
 
 
-def describe_findings(rows: Sequence[Row], note: str) -> str:
-    """Return what is seen in one sentence: the best and the worst, and whether their ranges are apart."""
-    best, worst = (choose(rows, key=lambda row: row.metric.median) for choose in (max, min))
-    apart = min(best.values) > max(worst.values)
-    seen = f"{best.name} has the most, {best.metric.median:.4g}; {worst.name} the least, {worst.metric.median:.4g}"
-    return f"{seen}; {'no seed' if apart else 'some seed'} of the one is below one of the other. {note}".strip()
+def describe_findings(values: Mapping[str, Sequence[float]], comparison: Comparison) -> str:
+    """Return what is seen in the values of each row: the claims, or else the best row and the worst, and the note."""
+    if comparison.claims:
+        told = " ".join(describe_claim(values, claim) for claim in comparison.claims)
+    else:
+        best, worst = (choose(values, key=lambda row: median(values[row])) for choose in (max, min))
+        told = describe_claim(values, Claim(best, worst, "No seed of the one reaches one of the other."))
+    return f"{told} {comparison.note}".strip()
+
+
+def describe_claim(values: Mapping[str, Sequence[float]], claim: Claim) -> str:
+    """Return both medians, and the reason unless some seed contradicts it."""
+    holds = min(values[claim.high]) > max(values[claim.low])
+    sides = " against ".join(f"{name} {median(values[name]):.4g}" for name in (claim.high, claim.low))
+    return f"{sides}: {claim.reason if holds else 'some seed of the one is not above all of the other.'}"
