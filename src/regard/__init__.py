@@ -65,7 +65,7 @@ else:
             if name in _OTHERS or name in home.__all__:
                 globals()[name] = getattr(home, name)  # from now on found without this function
                 return globals()[name]
-        raise _load("layers.foreign_names").missing_name_error("regard", name, __getattr__("__all__"))
+        raise _load("algebra.foreign_names").missing_name_error("regard", name, __getattr__("__all__"))
 
     def __dir__() -> list[str]:
         return [*__getattr__("__all__"), "__version__"]

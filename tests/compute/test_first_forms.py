@@ -32,10 +32,10 @@ from regard import (
     attend,
     masked_softmax,
 )
+from regard.algebra.foreign_names import COUNTERPARTS
 from regard.algebra.masks import Table
 from regard.algebra.masks.base import as_mask
 from regard.layers import Attention, EncoderBlock, Rotary
-from regard.layers.foreign_names import COUNTERPARTS
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 QUERY, KEY, VALUE = (torch.randn(B, H, n, d, dtype=torch.float64) for n, d in ((L, D), (S, D), (S, E)))

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
+from regard.algebra.foreign_keywords import explain_call
+
 Class = TypeVar("Class", bound=type)
 
 
@@ -43,6 +45,8 @@ def list_as(
         entry = CatalogBuilder(build or build_plain, write, tuple(aliases.split()))
         entries = vars(part).get("catalog_entries", {})
         setattr(part, "catalog_entries", {name: entry, **entries})  # noqa: B010
+        if not entries:
+            setattr(part, "__init__", explain_call(part.__init__, part))  # type: ignore[misc]  # noqa: B010
         return part
 
     return add_entry

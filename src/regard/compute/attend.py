@@ -7,6 +7,7 @@ import torch
 
 from regard.algebra.aggregates import Aggregate, Soft
 from regard.algebra.biases import Bias
+from regard.algebra.foreign_keywords import explain_call
 from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.masks.lengths import resolve_query_lengths
 from regard.algebra.normalizers import Normalizer, Softmax
@@ -58,6 +59,7 @@ class CheckedPlan(NamedTuple):
     plan: Plan
 
 
+@explain_call
 def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     query: Queries,
     key: GroupedKeys,

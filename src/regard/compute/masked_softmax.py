@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from regard.algebra.foreign_keywords import explain_call
 from regard.algebra.masks import Full, Lengths, Mask
 from regard.algebra.masks.lengths import as_counts
 from regard.algebra.normalizers import Softmax
@@ -12,6 +13,7 @@ from regard.algebra.shapes import Distribution, Integer, Scores, Tensor, check_f
 KeyCounts = Integer[Tensor, "..."] | Sequence[Any]
 
 
+@explain_call
 def masked_softmax(scores: Scores, lengths: KeyCounts | Mask | None = None) -> Distribution:
     """Return the softmax of scores, `(batch, queries, keys)`, over the first keys of each sequence.
 

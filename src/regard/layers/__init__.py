@@ -1,9 +1,10 @@
 """Layers: modules that hold parameters and nothing else. State is passed in and out."""
 
+from regard.algebra.foreign_keywords import explain_calls as _explain_calls
+from regard.algebra.foreign_names import missing_name_error as _missing_name_error
 from regard.layers.attention import Attention
 from regard.layers.bidirectional import AttentionFlow, CoAttention, Trilinear
 from regard.layers.blocks import DecoderBlock, DecoderBlockState, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
-from regard.layers.foreign_names import missing_name_error as _missing_name_error
 from regard.layers.frequencies import (
     DynamicNtkScaling,
     FrequencyScaling,
@@ -62,6 +63,10 @@ __all__ = [
     "rotation",
     "sinusoids",
 ]
+
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        _explain_calls(globals()[_name])
 
 
 def __getattr__(name: str) -> object:

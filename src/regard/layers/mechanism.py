@@ -97,7 +97,10 @@ def choose_part(family: str, part: Any, kind: type, sizes: Sizes | None) -> Any:
         return build_named(family, part, sizes or Sizes(64, 64, 64), trained=sizes is not None)
     if part is not None and not isinstance(part, kind):
         expected = f"a {kind.__name__}, or its name in the catalog"
-        raise wrong_kind(family, describe(part), expected, "see `regard list` for all of them")
+        fix = "see `regard list` for all of them"
+        if isinstance(part, bool):  # what torch's module calls so
+            fix = f"leave it out, or write Attention(PackedProjections(64, heads=8, bias={part})) for linear maps"
+        raise wrong_kind(family, describe(part), expected, fix)
     return part
 
 
