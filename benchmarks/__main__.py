@@ -23,7 +23,7 @@ def main() -> int:
     if refusal:
         print(f"benchmarks: {refusal}", file=sys.stderr)
         return 2
-    folder = ASIDE if given.quick or given.tiny else FOLDER
+    folder = ASIDE if given.quick or given.tiny else FOLDER / "avx2" if given.avx2 else FOLDER
     failed = [name for name in given.names or NAMES if not _measure(name, folder, given)]
     if folder == FOLDER:
         report.write()
@@ -40,6 +40,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few rounds; the results go to build/, not to the tables")
     parser.add_argument("--tiny", action="store_true", help="tiny sizes, only to see that everything runs")
     parser.add_argument("--busy", action="store_true", help="measure on a busy machine too; the results say so")
+    parser.add_argument("--avx2", action="store_true", help="as if the processor had no AVX-512; kept in results/avx2")
     parser.add_argument("--threads", type=int, default=2)
     return parser.parse_args()
 
@@ -63,7 +64,7 @@ def _measure(name: str, folder: Path, given: argparse.Namespace) -> bool:
     command = [str(peers.find_python()), "-m", "benchmarks.worker", name, str(folder), "--threads", threads]
     command += ["--quick"] * given.quick + ["--tiny"] * given.tiny
     print(f"\n{name}", flush=True)
-    done = subprocess.run(command, cwd=ROOT, env=_build_environment(threads), check=False)
+    done = subprocess.run(command, cwd=ROOT, env=_build_environment(threads, avx2=given.avx2), check=False)
     if done.returncode:
         print(f"  failed with exit code {done.returncode}")
         return False
@@ -77,11 +78,28 @@ def _measure(name: str, folder: Path, given: argparse.Namespace) -> bool:
     return result.holds or bool(given.tiny)
 
 
-def _build_environment(threads: str) -> dict[str, str]:
+# What torch, oneDNN, MKL, CTranslate2 and our own kernels read.
+AVX2 = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "CT2_FORCE_CPU_ISA": "AVX2",
+    "REGARD_CXXFLAGS": "-march=haswell",
+}
+
+
+def _build_environment(threads: str, *, avx2: bool) -> dict[str, str]:
     """Fixed threads, this tree's regard, peers that neither call home nor warn about it."""
     fixed = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
-    return {**os.environ, **fixed, "PYTHONPATH": path, "KERAS_BACKEND": "torch", "HF_HUB_OFFLINE": "1"}
+    return {
+        **os.environ,
+        **fixed,
+        "PYTHONPATH": path,
+        "KERAS_BACKEND": "torch",
+        "HF_HUB_OFFLINE": "1",
+        **(AVX2 if avx2 else {}),
+    }
 
 
 def _show(result: Result, *, judge: bool) -> None:

@@ -63,6 +63,7 @@ def render_settings(found: list[Result]) -> str:
 def describe_setting(setting: Setting) -> str:
     """One setting in words."""
     cores = f"{setting.threads} threads on {setting.cores} cores of {setting.processor}"
+    cores += f", {setting.vectors}" if setting.vectors else ""
     versions = f"torch {setting.torch}, Python {setting.python}, {setting.system}"
     return f"{cores}; {versions}."
 

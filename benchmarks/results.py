@@ -100,6 +100,7 @@ class Setting:
     date: str
     commit: str
     quick: bool
+    vectors: str = ""  # the widest that torch used, AVX2 or AVX512; not known of older results
 
     @property
     def quiet(self) -> bool:

@@ -35,7 +35,8 @@ def measure(name: str, scale: Scale, threads: int) -> Result:
 def record_setting(threads: int, load: float, watch: LoadMonitor, *, quick: bool) -> Setting:
     """Return the machine, its load before and during a measurement, the day and the commit."""
     today = date.today().isoformat()
-    return Setting(*describe_machine(), threads, load, watch.measure_load(), today, find_commit(), quick)
+    vectors = torch.backends.cpu.get_cpu_capability()
+    return Setting(*describe_machine(), threads, load, watch.measure_load(), today, find_commit(), quick, vectors)
 
 
 def _measure_case(name: str, claim: Claim, index: int, scale: Scale) -> CaseResult:

@@ -1,9 +1,10 @@
-"""The multi-head layer with its weights looked at, against those that must leave the fused path to have any."""
+"""The multi-head layer with its weights looked at, against layers that are asked for the same of theirs."""
 
 from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders.multihead import (
     Sizes,
     keras_weights,
+    ours_dense,
     ours_summary,
     torch_summary,
     torch_weights,
@@ -12,28 +13,42 @@ from benchmarks.contenders.multihead import (
 )
 
 TORCH = "nn.MultiheadAttention with weights"
-LIMIT = (
-    "the looking: entropy and top 5 are a pass over all weights that the peer, which looks at nothing, does not"
-    " make; asked for the same, it is the slower one."
-)
 LOOKED = "the same, then entropy and top 5 of them"
+TINY = Sizes(batch=2, length=7, size=12, heads=3)
 
 
-def build_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
-    """One length. The peers give the weights; only the last computes from them what ours is asked for."""
+def name_case(length: int, looking: str, *, backward: bool) -> str:
+    """The name of a case."""
+    return f"4 × {length:,} × 512, 8 heads, {looking}, forward{' + backward' if backward else ''}"
+
+
+def build_summary_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
+    """Entropy and top 5. The peer looks at the weights that it gives; without the looking it is shown beside."""
     return TimeCase(
-        f"4 × {length:,} × 512, 8 heads, entropy and top 5, forward{' + backward' if backward else ''}",
+        name_case(length, "entropy and top 5", backward=backward),
         Sizes(batch=4, length=length, size=512, heads=8),
-        tiny=Sizes(batch=2, length=7, size=12, heads=3),
+        tiny=TINY,
         ours=ours_summary,
+        peers={LOOKED: torch_summary},
+        also={TORCH: torch_weights},
+        bounds=(Bound(LOOKED, least=1.5),),
+        backward=backward,
+    )
+
+
+def build_dense_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
+    """All weights as a table."""
+    return TimeCase(
+        name_case(length, "all weights", backward=backward),
+        Sizes(batch=4, length=length, size=512, heads=8),
+        tiny=TINY,
+        ours=ours_dense,
         peers={
             TORCH: torch_weights,
             "Keras": keras_weights,
             "x-transformers": x_transformers_weights,
             "transformers": transformers_weights,
         },
-        also={LOOKED: torch_summary},
-        limit=LIMIT,
         bounds=(Bound(TORCH, least=1.0),),
         backward=backward,
     )
@@ -41,5 +56,9 @@ def build_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
 
 CLAIM = Claim(
     "Multi-head layer, weights looked at",
-    (build_case(256, backward=False), build_case(256, backward=True), build_case(1024, backward=True)),
+    tuple(
+        build(length, backward=backward)
+        for build in (build_summary_case, build_dense_case)
+        for length, backward in ((256, False), (256, True), (1024, True))
+    ),
 )

@@ -18,6 +18,7 @@ from benchmarks.contenders.beam_search import SearchProblem
 from benchmarks.contenders.text import Text
 from regard.export import CTranslate2Translator, export
 from regard.layers.positions import sinusoids
+from regard.models.kernels.prepacked import Precision
 from regard.tasks.data import END, Vocabularies
 from regard.tasks.data.vocabulary import SPECIAL, TokenVocabulary
 from regard.tasks.translation import TranslationConfig, TranslationSearchOptions, Translator
@@ -30,18 +31,18 @@ NEVER = -1e4
 FOLDER = tempfile.TemporaryDirectory()
 
 
-def ours(task: SearchProblem) -> Contender:
+def ours(task: SearchProblem, precision: Precision = "float32") -> Contender:
     """Our translator by CTranslate2: texts in numbers, the search, scores by our rule, and words again."""
     search = TranslationSearchOptions(
         task.width, length_penalty=task.length, stop="full"
     )  # as CTranslate2 does it, with nothing to make up for
-    fast, texts = export_once(task), list_sentences(task)
+    fast, texts = export_once(task, precision), list_sentences(task)
     return Contender(lambda: count_tokens([one.best[0].tokens for one in fast.translate(texts, search)]))
 
 
-def direct(task: SearchProblem) -> Contender:
+def direct(task: SearchProblem, precision: Precision = "float32") -> Contender:
     """CTranslate2's own `translate_batch`, given the words."""
-    engine, rows = export_once(task).engine, [[*text.split(), SPECIAL[END]] for text in list_sentences(task)]
+    engine, rows = export_once(task, precision).engine, [[*text.split(), SPECIAL[END]] for text in list_sentences(task)]
     how = {"beam_size": task.width, "length_penalty": task.length}
     return Contender(lambda: count_tokens([one.hypotheses[0] for one in engine.translate_batch(rows, **how)]))
 
@@ -59,11 +60,11 @@ def count_tokens(hypotheses: list[list[str]]) -> Tensor:
 
 
 @functools.cache
-def export_once(task: SearchProblem) -> CTranslate2Translator:
-    """Our translator by CTranslate2, exported once."""
-    made, folder = build_translator(task), Path(FOLDER.name) / f"{task.shape.vocabulary}-{task.steps}"
+def export_once(task: SearchProblem, precision: Precision) -> CTranslate2Translator:
+    """Our translator by CTranslate2, exported once for each precision."""
+    made, folder = build_translator(task), Path(FOLDER.name) / f"{task.shape.vocabulary}-{task.steps}-{precision}"
     export(made, folder, "ct2")
-    return CTranslate2Translator(made, folder)
+    return CTranslate2Translator(made, folder, precision)
 
 
 def build_translator(task: SearchProblem) -> Translator:

@@ -60,6 +60,19 @@ def ours_summary(sizes: Sizes) -> Contender:
     return Contender(forward, collect_leaves(x, layer))
 
 
+def ours_dense(sizes: Sizes) -> Contender:
+    """Our layer, and the table of its weights."""
+    layer, x = Attention.from_torch(build_torch_module(sizes)), draw_sequence(sizes)
+
+    def forward() -> Tensor:
+        attended, _ = layer.attend_self(x)
+        with torch.no_grad():
+            attended.weights.dense()
+        return attended.output
+
+    return Contender(forward, collect_leaves(x, layer))
+
+
 def torch_plain(sizes: Sizes) -> Contender:
     """`nn.MultiheadAttention(need_weights=False)`."""
     return _build_plain(
