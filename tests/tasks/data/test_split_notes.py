@@ -60,7 +60,7 @@ def test_every_task_says_first_how_large_its_parts_are(
 ) -> None:
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     data = {"translation": text, "vqa": spots}.get(name)
-    config = import_task(name).configure(None, (str(data(tmp_path)),) if data else (), SMALL[name])
+    config = import_task(name).configure(None, (str(data(tmp_path)),) if data else (), SMALL.get(name, {}))
     first, *others = import_task(name).build_task(config).notes
     words = first.split(", ")
     assert [word.split(" for ")[1].split(" ")[0] for word in words[:3]] == ["training", "validation", "test"]
