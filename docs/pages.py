@@ -2,21 +2,27 @@
 
 A page is written twice, in docs/en and docs/zh. The code stands in the English one, as fenced `python` blocks that run
 one after another in one namespace, in an empty folder. If a block bound the name `figure`, `![caption](figure)` below
-it shows what was drawn. The Chinese page shows the same block with `{{ code 1 }}`. Outcomes are kept in
-build/docs/cache under a name made from the code and from all of src, so that only what could have changed runs again.
+it shows what was drawn. The Chinese page shows the same block with `{{ code 1 }}`, in its own words (wording.py): from
+the first block that differs, all run again. Outcomes are kept in build/docs/cache under a name made from the code and
+from all of src, so that only what could have changed runs again.
 """
 
+import ast
 import contextlib
 import hashlib
 import io
 import json
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from wording import find_english, find_unused, split_front, translate_code
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "build" / "docs" / "cache"
@@ -35,6 +41,26 @@ class Outcome(NamedTuple):
 
     printed: str
     figure: str | None
+
+
+class PageCode(NamedTuple):
+    """The blocks of a page as both languages show them."""
+
+    english: list[str]
+    chinese: list[str]
+
+    @property
+    def same(self) -> int:
+        """How many blocks, from the first, do the same in both: they run once."""
+        pairs = zip(self.english, self.chinese, strict=True)
+        return sum(1 for _ in takewhile(lambda pair: strip_comments(pair[0]) == strip_comments(pair[1]), pairs))
+
+
+class PageOutcome(NamedTuple):
+    """The outcomes of the blocks of a page in both languages."""
+
+    english: list[Outcome]
+    chinese: list[Outcome]
 
 
 def list_pages(language: str) -> list[str]:
@@ -64,38 +90,77 @@ def compute_source_digest() -> str:
     return digest.hexdigest()
 
 
-def run_page(name: str, source: str) -> list[Outcome]:
-    """Return the outcomes of all blocks of an English page, from the cache if nothing changed."""
+def read_code(name: str) -> PageCode:
+    """Return the blocks of a page in both languages."""
+    words, _ = split_front(read_page("zh", name))
     blocks = BLOCK.findall(read_page("en", name))
-    key = hashlib.sha256("\0".join([name, source, *blocks]).encode()).hexdigest()[:24]
+    unused = find_unused(blocks, words)
+    if unused:
+        raise PageError(
+            f"docs/zh/{name}: got words {unused}, expected strings or comments of its code; fix: correct them"
+        )
+    return PageCode(blocks, [translate_code(block, words) for block in blocks])
+
+
+def strip_comments(code: str) -> str:
+    """Return what a block does, without its comments and layout."""
+    return ast.unparse(ast.parse(code))
+
+
+def run_page(name: str, source: str) -> PageOutcome:
+    """Return the outcomes of all blocks of a page, from the cache if nothing changed."""
+    code = read_code(name)
+    key = hashlib.sha256("\0".join([name, source, *code.english, "", *code.chinese]).encode()).hexdigest()[:24]
     folder = CACHE / key
     if not (folder / "outcomes.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="regard-page-") as empty, contextlib.chdir(empty):
-            outcomes = list(run_blocks(name, blocks, folder))
+        outcomes = run_both(name, code, folder)
         (folder / "outcomes.json").write_text(json.dumps(outcomes), encoding="utf-8")
     kept = json.loads((folder / "outcomes.json").read_text(encoding="utf-8"))
-    return [Outcome(printed, figure and str(folder / figure)) for printed, figure in kept]
+    return PageOutcome(*([Outcome(said, drawn and str(folder / drawn)) for said, drawn in each] for each in kept))
 
 
-def run_blocks(name: str, blocks: list[str], folder: Path) -> Iterator[Outcome]:
-    """Run blocks in one namespace, and yield what each printed and drew."""
+def run_both(name: str, code: PageCode, folder: Path) -> PageOutcome:
+    """Run the blocks of a page, and again those that differ in Chinese, from what the blocks before had left."""
     import torch
-    from matplotlib.figure import Figure
 
     torch.manual_seed(0)
     space: dict[str, Any] = {"__name__": "__page__"}
-    shown = None
-    for number, block in enumerate(blocks, 1):
+    with tempfile.TemporaryDirectory(prefix="regard-page-") as place:
+        first, second = Path(place) / "first", Path(place) / "second"
+        first.mkdir()
+        with contextlib.chdir(first):
+            common = list(run_blocks(f"zh/{name}", code.chinese[: code.same], folder, space))  # shown there too
+        left, state = dict(space), torch.get_rng_state()
+        shutil.copytree(first, second)
+        with contextlib.chdir(first):
+            english = list(run_blocks(f"en/{name}", code.english, folder, space, code.same))
+        torch.set_rng_state(state)
+        with contextlib.chdir(second):
+            chinese = list(run_blocks(f"zh/{name}", code.chinese, folder, left, code.same))
+    return PageOutcome(common + english, common + chinese)
+
+
+def run_blocks(page: str, blocks: list[str], folder: Path, space: dict[str, Any], begun: int = 0) -> Iterator[Outcome]:
+    """Run blocks in one namespace from number `begun` on, and yield what each printed and drew."""
+    from matplotlib.figure import Figure
+
+    language, stem = page[:2], Path(page).stem
+    shown = space.get("figure")
+    for number, block in enumerate(blocks[begun:], begun + 1):
         printed = io.StringIO()
         try:
             with contextlib.redirect_stdout(printed):
-                exec(compile(block, f"docs/en/{name}, block {number}", "exec"), space)
+                exec(compile(block, f"docs/{page}, block {number}", "exec"), space)
         except Exception as error:
-            raise PageError(f"docs/en/{name}, block {number}: {type(error).__name__}: {error}") from error
+            raise PageError(f"docs/{page}, block {number}: {type(error).__name__}: {error}") from error
         figure = space.get("figure")
-        drawn = f"{Path(name).stem}-{number}.svg" if isinstance(figure, Figure) and figure is not shown else None
+        drawn = f"{stem}-{number}.{language}.svg" if isinstance(figure, Figure) and figure is not shown else None
         if drawn is not None:
+            if language == "zh" and (words := find_english(figure)):
+                raise PageError(
+                    f"docs/{page}, block {number}: got {words} in its figure, expected Chinese; fix: add words"
+                )
             save_figure(figure, folder / drawn)
         shown = figure
         yield Outcome(printed.getvalue(), drawn)
@@ -109,16 +174,17 @@ def save_figure(figure: Any, path: Path) -> None:
         figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
 
 
-def render_english(name: str, text: str, outcomes: list[Outcome], folder: Path) -> str:
+def render_english(name: str, outcomes: list[Outcome], folder: Path) -> str:
     """Return the page with outputs below its blocks and files for its figures, which are copied to `folder`."""
     blocks = iter(outcomes)
-    whole = BLOCK.sub(lambda found: found[0] + _show_printed(next(blocks)), text)
+    whole = BLOCK.sub(lambda found: found[0] + _show_printed(next(blocks)), read_page("en", name))
     return _show_figures(name, whole, BLOCK, outcomes, folder)
 
 
-def render_chinese(name: str, text: str, english: str, outcomes: list[Outcome], folder: Path) -> str:
-    """Return the Chinese page with the blocks of the English one."""
-    blocks = BLOCK.findall(english)
+def render_chinese(name: str, outcomes: list[Outcome], folder: Path) -> str:
+    """Return the Chinese page with the blocks of the English one, in its own words."""
+    _, text = split_front(read_page("zh", name))
+    blocks = read_code(name).chinese
     wanted = [int(number) for number in CODE.findall(text)]
     if wanted != list(range(1, len(blocks) + 1)):
         raise PageError(f"docs/zh/{name}: got code {wanted}, expected 1 to {len(blocks)}; fix: show each block once")

@@ -81,17 +81,18 @@ def make_pages() -> str:
     pages.compare_languages()
     shutil.rmtree(MADE, ignore_errors=True)
     blocks, figures, words = 0, 0, 0
-    for name, outcomes in run_pages():
-        english, chinese = pages.read_page("en", name), pages.read_page("zh", name)
+    for name, (english, chinese) in run_pages():
         folders = [(MADE / language / name).parent for language in ("en", "zh")]
         texts = (
-            pages.render_english(name, english, outcomes, folders[0]),
-            pages.render_chinese(name, chinese, english, outcomes, folders[1]),
+            pages.render_english(name, english, folders[0]),
+            pages.render_chinese(name, chinese, folders[1]),
         )
         for language, text in zip(("en", "zh"), texts, strict=True):
             write(MADE / language / name, results.fill_tables(text, language))
-        blocks, figures = blocks + len(outcomes), figures + sum(outcome.figure is not None for outcome in outcomes)
-        words += len(english.split()) + len(re.findall(r"[\u4e00-\u9fff]", chinese))
+        blocks, figures = blocks + len(english), figures + sum(outcome.figure is not None for outcome in english)
+        words += len(pages.read_page("en", name).split()) + len(
+            re.findall(r"[\u4e00-\u9fff]", pages.read_page("zh", name))
+        )
     write(MADE / "site.css", STYLE)
     for language in ("en", "zh"):
         write(MADE / language / "gallery.md", gallery.render_gallery(MADE / language, language))
@@ -101,7 +102,7 @@ def make_pages() -> str:
     return f"{count}; {names} names in the reference"
 
 
-def run_pages() -> list[tuple[str, list[pages.Outcome]]]:
+def run_pages() -> list[tuple[str, pages.PageOutcome]]:
     """Return the outcomes of every page; pages run side by side, those of tasks, which train a model, first."""
     names = sorted(pages.list_pages("en"), key=lambda name: not name.startswith("tasks/"))
     run = partial(pages.run_page, source=pages.compute_source_digest())

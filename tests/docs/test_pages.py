@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -9,6 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "docs"))  # where pages find their own modules
 
 
 def load(name: str) -> ModuleType:
@@ -65,27 +68,63 @@ def test_a_page_of_an_idea_or_task_is_complete(name: str) -> None:
         assert "{{ table tasks-" in text
 
 
-def test_what_a_block_prints_and_draws_is_shown_below_it(tmp_path: Path) -> None:
-    text = "# One\n\n```python\nprint(6 * 7)\n```\n\nthen\n\n```python\n{}```\n\n![a line](figure)\n"
-    draw = "from matplotlib.figure import Figure\nfigure = Figure()\n"
-    blocks = pages.BLOCK.findall(text.format(draw))
-    outcomes = [
-        pages.Outcome(printed, drawn and str(tmp_path / drawn))
-        for printed, drawn in pages.run_blocks("one.md", blocks, tmp_path)
-    ]
-    whole = pages.render_english("one.md", text.format(draw), outcomes, tmp_path / "made")
+DRAW = "from matplotlib.figure import Figure\nfigure = Figure()\nfigure.subplots().set(xlabel='keys')\n"
+ENGLISH = "# One\n\n```python\nprint(6 * 7)  # twice\n```\n\nthen\n\n```python\n{}```\n\n![a line](figure)\n"
+CHINESE = "---\nwords:\n  keys: 键\n  twice: 两次\n---\n\n# 一\n\n{{ code 1 }}\n\n{{ code 2 }}\n\n![线](figure)\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Write a page in both languages, as the only one that there is."""
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "CACHE", tmp_path / "cache")
+
+    def write_page(english: str, chinese: str) -> None:
+        for language, text in (("en", english), ("zh", chinese)):
+            path = tmp_path / "docs" / language / "one.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    return write_page
+
+
+def test_what_a_block_prints_and_draws_is_shown_below_it(tmp_path: Path, write: Callable[[str, str], None]) -> None:
+    write(ENGLISH.format(DRAW), CHINESE)
+    found = pages.run_page("one.md", "source")
+    whole = pages.render_english("one.md", found.english, tmp_path / "made")
     assert '```\n\n```text title="→"\n42\n```' in whole
-    assert "![a line](one-2.svg)" in whole
-    assert (tmp_path / "made" / "one-2.svg").exists()
-    chinese = "# 一\n\n{{ code 1 }}\n\n{{ code 2 }}\n\n![线](figure)\n"
-    assert "print(6 * 7)" in pages.render_chinese("one.md", chinese, text.format(draw), outcomes, tmp_path / "made")
+    assert "![a line](one-2.en.svg)" in whole
+    assert (tmp_path / "made" / "one-2.en.svg").exists()
+    assert pages.run_page("one.md", "source") == found  # from the cache
     with pytest.raises(pages.PageError, match="drew no figure"):
-        pages.render_english("one.md", text.format("1\n"), [outcomes[0], outcomes[0]], tmp_path / "made")
+        pages.render_english("one.md", [found.english[0]] * 2, tmp_path / "made")
+
+
+def test_code_and_figures_of_a_chinese_page_are_chinese(tmp_path: Path, write: Callable[[str, str], None]) -> None:
+    write(ENGLISH.format(DRAW), CHINESE)
+    assert pages.read_code("one.md").same == 1  # a comment does not make a block run again
+    found = pages.run_page("one.md", "source")
+    whole = pages.render_chinese("one.md", found.chinese, tmp_path / "made")
+    assert whole.startswith("# 一")
+    assert "print(6 * 7)  # 两次" in whole
+    assert "set(xlabel='键')" in whole
+    assert "add_chinese_font()" in whole
+    drawn = [(tmp_path / "made" / "one-2.zh.svg").read_bytes(), Path(found.english[1].figure).read_bytes()]
+    assert drawn[0] != drawn[1]
+
+
+def test_a_chinese_page_with_english_in_its_figure_is_an_error(write: Callable[[str, str], None]) -> None:
+    write(ENGLISH.format(DRAW), CHINESE.replace("  keys: 键\n", ""))
+    with pytest.raises(pages.PageError, match=r"docs/zh/one\.md, block 2: got \['keys'\] in its figure"):
+        pages.run_page("one.md", "source")
+    write(ENGLISH.format(DRAW), CHINESE.replace("keys", "kyes"))
+    with pytest.raises(pages.PageError, match=r"docs/zh/one\.md: got words \['kyes'\]"):
+        pages.run_page("one.md", "source")
 
 
 def test_a_block_that_fails_names_its_page(tmp_path: Path) -> None:
     with pytest.raises(pages.PageError, match=r"docs/en/one\.md, block 1: ZeroDivisionError"):
-        list(pages.run_blocks("one.md", ["1 / 0\n"], tmp_path))
+        list(pages.run_blocks("en/one.md", ["1 / 0\n"], tmp_path, {}))
 
 
 def test_formulas_become_mathml() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import rc_context, rcParams
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.ft2font import FT2Font
@@ -94,3 +95,13 @@ def test_no_warning_of_a_missing_glyph_on_writing(without_system: None, tmp_path
 def test_a_file_that_is_no_font_has_no_characters(tmp_path: Path) -> None:
     (tmp_path / "broken.ttf").write_bytes(b"no font")
     assert fonts.read_characters(tmp_path / "broken.ttf") == frozenset()
+
+
+def test_figures_of_matplotlib_write_chinese() -> None:
+    with rc_context():
+        assert len(rcParams["font.family"]) == 1
+        fonts.add_chinese_font()
+        figure = Figure()
+        assert len(rcParams["font.family"]) > 1
+        figure.subplots().set_title("注意力 attention")
+        assert not unwritten(figure)

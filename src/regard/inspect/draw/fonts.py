@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import category, name
 
+from matplotlib import rcParams
 from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager
 from matplotlib.ft2font import FT2Font
 
@@ -111,6 +112,11 @@ def choose_fonts(texts: Iterable[str], language: Language = "en") -> FontSet:
     if words & letters.missing:
         raise wrong("language", "zh", "a font with Chinese on this machine", f"install {CJK}")
     return letters
+
+
+def add_chinese_font() -> None:
+    """Let figures of matplotlib's own write Chinese: what its font does not have is taken from one that has it."""
+    rcParams["font.family"] = list(choose_fonts((), "zh").families)
 
 
 def find_fonts(wanted: set[str]) -> FontSet:
