@@ -16,7 +16,7 @@ def average(run: Path, *, count: int = 5, by: Literal["last", "best"] = "last", 
     by
         The last ones, or those with the best metric.
     output
-        Where the weights go; averaged.safetensors in the run folder where it is not given.
+        Where the weights go; averaged.safetensors in the run folder if it is not given.
     """
     from regard.tasks import import_task, read_config
     from regard.training import average_checkpoints

@@ -35,7 +35,7 @@ def bench(*, seconds: float = 15.0, threads: int | None = None) -> None:
     seconds
         About how long it takes.
     threads
-        How many torch may use; as many as it uses by itself where it is not given.
+        How many torch may use; as many as it uses by itself if it is not given.
     """
     import torch
 

@@ -57,7 +57,7 @@ def download(
     name
         One of those that regard data lists.
     folder
-        Where to put it; the folder of its name among those that are looked into, where it is not given.
+        Where to put it; the folder of its name among those that are looked into if it is not given.
     mirror
         Another address under which the same files lie. Sizes and sums must still be those of the authors.
     """

@@ -21,7 +21,7 @@ def evaluate(
     Parameters
     ----------
     data
-        Other data of the same kind, as for regard train; that of the run where it is not given.
+        Other data of the same kind, as for regard train; that of the run if it is not given.
     split
         Which part of the run's own data.
     as_json

@@ -29,7 +29,7 @@ class ComparisonOptions(LoadOptions):
     split: Split = "test"
     "Which part of the run's own text."
     tokenizer: Literal["13a", "none", "intl", "zh", "char"] | None = None
-    "Of BLEU: none for text that is in tokens already; that of the run where it is not given."
+    "Of BLEU: none for text that is in tokens already; that of the run if it is not given."
     detokenize: str | None = None
     "The language of Moses tokens, such as de: BLEU (13a) of the text put together from them is shown as well."
     output: Path | None = None
@@ -49,7 +49,7 @@ def evaluate(
     Parameters
     ----------
     data
-        Other text: two aligned files, a table, or a folder; that of the run where it is not given.
+        Other text: two aligned files, a table, or a folder; that of the run if it is not given.
     """
     from regard.tasks import import_task
     from regard.tasks.translation.metrics import detokenize_lines, score_translations

@@ -30,7 +30,7 @@ class CallOptions:
     dim: int = 64
     "Width of query and key."
     value: int | None = None
-    "Width of the values; that of the keys where it is not given."
+    "Width of the values; that of the keys if it is not given."
     batch: int = 1
     "How many sequences."
     heads: int = 8

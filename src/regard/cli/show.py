@@ -29,7 +29,7 @@ def show(run: RunFolder, *item: str, options: ShowRunFlags = None) -> None:
     Parameters
     ----------
     item
-        What to ask about, as for regard predict; an example of the held-out data where nothing is named.
+        What to ask about, as for regard predict; an example of the held-out data if nothing is named.
     """
     options = options or ShowRunOptions()
     options.check()

@@ -59,7 +59,7 @@ class TextOptions:
     input: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative="")] = None
     "Files to translate, one after another, beside those that follow the run; standard input where none is named."
     output: Path | None = None
-    "A file for the translations; standard output where it is not given."
+    "A file for the translations; standard output if it is not given."
     alignments: bool = False
     "After a tab, which source token each token looked at most, as 0-0 1-2 …; in JSON, all weights."
     as_json: JsonFlag = False

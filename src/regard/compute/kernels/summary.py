@@ -16,7 +16,7 @@ from regard.errors import wrong
 class RowSummary(NamedTuple):
     """Entropy of each row, mass of each column over the rows, and the largest weights with their columns.
 
-    `total` is the logarithm of what each row was divided by; −inf where it sees nothing.
+    `total` is the logarithm of what each row was divided by; −inf if it sees nothing.
     """
 
     entropy: Float[Tensor, "*lead row"]
@@ -36,8 +36,8 @@ def summarize(
 ) -> RowSummary:
     r"""Return entropy, received mass and the k largest of $w_{ij} = e^{c s_{ij} - t_i}$: $c$ = `scale`, $t$ = `total`.
 
-    Where no total is given, it is that of a softmax: $t_i = \log \sum_j e^{c s_{ij}}$. Row $i$ sees the first
-    `seen` + $i$ columns; all where it is None.
+    If no total is given, it is that of a softmax: $t_i = \log \sum_j e^{c s_{ij}}$. Row $i$ sees the first
+    `seen` + $i$ columns; all if it is None.
 
     >>> summarize(torch.zeros(1, 4), None, 1.0, 1).entropy
     tensor([1.3863])

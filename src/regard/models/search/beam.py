@@ -68,14 +68,14 @@ def beam_search(
 
 
 def take_best(several: list[list[Hypothesis]]) -> list[Hypothesis]:
-    """Return the best hypothesis of each sentence; raise if one has none because no score was a number."""
+    """Return the best hypothesis of each sentence; raise if one has none because its scores are NaN."""
     if not all(several):
         raise no_hypothesis()
     return [hypotheses[0] for hypotheses in several]
 
 
 def no_hypothesis() -> InputError:
-    """Return the error for a sentence without a hypothesis: no score was a number."""
+    """Return the error for a sentence without a hypothesis: its scores are NaN."""
     fix = "check the input and the weights, or train it again with a lower rate"
     return wrong("model", "scores that are not finite", "finite numbers", fix)
 

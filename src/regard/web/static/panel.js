@@ -57,7 +57,7 @@ class AttentionPanel {
     await this.refresh();
   }
 
-  /** The same layer stays chosen where there is one of that name. */
+  /** The same layer stays chosen if there is one of that name. */
   keepPlace(sites) {
     const { name } = this.site ?? {};
     if (name === undefined || this.passing || this.sites === sites) return;
@@ -140,7 +140,7 @@ class AttentionPanel {
     return { rows: joinPieces(rows, this.pieces.rows), columns: joinPieces(columns, this.pieces.columns) };
   }
 
-  /** A source as it is shown: of words, where they are asked for. */
+  /** A source as it is shown: of words, if they are asked for. */
   mergeWords(source) {
     if (!this.asWords || source.tiled) return source;
     if (!this.merged.has(source)) this.merged.set(source, mergeSource(source, this.pieces.rows, this.pieces.columns));

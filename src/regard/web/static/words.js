@@ -118,7 +118,7 @@ export function createFormatter(language) {
   return (name, values = {}) => WORDS[name][place].replace(/\{(\w+)\}/g, (_, value) => values[value]);
 }
 
-/** A site in the reader's language, where it is named as regard.tasks.translation.attention names it. */
+/** A site in the reader's language, if it is named as regard.tasks.translation.attention names it. */
 export function formatSiteName(name, say) {
   if (name === "attention") return say("attentionName");
   const [, side, layer = "", itself] = /^(encoder|decoder)( \d+)?(, itself)?$/.exec(name) ?? [];

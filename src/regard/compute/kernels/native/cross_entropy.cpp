@@ -17,7 +17,7 @@ template <class T> struct RowScan {
     int64_t place;     // where the largest is
 };
 
-// Adds the bias, where there is one, on the way.
+// Adds the bias, if there is one, on the way.
 template <class T> RowScan<T> scan_row(T* scores, const T* bias, int64_t size) {
     Vector<T> top = fill<T>(-std::numeric_limits<T>::infinity()), sums = fill<T>(0);
     int64_t at = 0;

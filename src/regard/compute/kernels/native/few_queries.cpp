@@ -42,7 +42,7 @@ template <class T> inline T dot(const T* left, const T* right, int64_t width) {
     return sum<T>(sums) + rest;
 }
 
-// The keys that a query may see. All of them, where there is no table.
+// The keys that a query may see. All of them, if there is no table.
 inline int64_t list_allowed_keys(const bool* allowed, int64_t keys, int64_t* seen) {
     int64_t count = 0;
     for (int64_t key = 0; key < keys; ++key) {

@@ -63,7 +63,7 @@ template <class T> T read_row(Work<T>& work, const T* scores, const uint8_t* all
     return largest;
 }
 
-// The row in hand times a factor, where it is wanted.
+// The row in hand times a factor, if it is wanted.
 template <class T> void copy_scaled(Work<T>& work, T scale, T* to) {
     constexpr int width = Lanes<T>::count;
     int64_t j = 0;

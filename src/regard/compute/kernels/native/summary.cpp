@@ -1,5 +1,5 @@
 // What one pass over rows of weights tells, the weights being exp(scale * score - total) and never written out. Totals
-// are found here where they are not given. summary.py has the definition.
+// are found here if they are not given. summary.py has the definition.
 
 #include <algorithm>
 #include <cmath>

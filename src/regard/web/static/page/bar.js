@@ -12,7 +12,7 @@ function listOptions({ beam }) {
   return { beam: [1, beam, 1], temperature: [0, 5, 0.1], seed: [0, 2147483647, 1], length: [0, 5, 0.1] };
 }
 
-/** An option within its bounds, and the sentence that says what was changed; undefined where nothing was. */
+/** An option within its bounds, and the sentence that says what was changed; undefined if nothing was. */
 function clampOption(name, value, [least, most, step], say) {
   const whole = step === 1 ? Math.round(value) : value;
   const clamped = Math.min(most, Math.max(least, whole));

@@ -27,7 +27,7 @@ export function createFileChooser(place, { name, hint, accept, onfile }) {
   };
 }
 
-/** The sentence for a file that is too large to be sent; undefined where it is not. */
+/** The sentence for a file that is too large to be sent; undefined if it is not. */
 export function findSizeError(file, most, fix) {
   if (file.size <= most) return undefined;
   return new Error(`file: got ${file.size.toLocaleString()} bytes, expected at most ${most.toLocaleString()}; fix: ${fix}`);
