@@ -123,10 +123,11 @@ def run_page(name: str, source: str) -> PageOutcome:
 def run_both(name: str, code: PageCode, folder: Path) -> PageOutcome:
     """Run the blocks of a page, and again those that differ in Chinese, from what the blocks before had left."""
     import torch
+    from matplotlib import rc_context
 
     torch.manual_seed(0)
     space: dict[str, Any] = {"__name__": "__page__"}
-    with tempfile.TemporaryDirectory(prefix="regard-page-") as place:
+    with rc_context(), tempfile.TemporaryDirectory(prefix="regard-page-") as place:
         first, second = Path(place) / "first", Path(place) / "second"
         first.mkdir()
         with contextlib.chdir(first):
