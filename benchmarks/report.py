@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import comparisons
@@ -120,12 +121,14 @@ def render_task_page(found: list[TaskResult]) -> str:
     return f"{head}\n\n{how}\n{where}\n\n{chr(10).join(rows)}\n"
 
 
-def render_page(found: list[Result]) -> str:
-    """docs/benchmarks.md, all of it."""
+def render_page(found: list[Result], narrow: Sequence[Result] = ()) -> str:
+    """docs/benchmarks.md, all of it; `narrow` are results of the same machine without AVX-512."""
     head = (
         f"# Benchmarks\n\n<!-- made by python -m benchmarks.report: do not edit -->\n\n{HOW}\n{render_summary(found)}\n"
     )
-    return "\n".join([head, *(_render_section(result) for result in found)])
+    settings = render_settings(list(narrow))
+    table = [f"## With AVX2\n\n{settings}\n\n{render_summary(list(narrow))}\n"] if narrow else []
+    return "\n".join([head, *table, *(_render_section(result) for result in found)])
 
 
 def _render_section(result: Result) -> str:
@@ -181,7 +184,7 @@ def render_files(root: Path = ROOT) -> dict[Path, str]:
     return {
         **{path: render_readme(text, readmes[path]) for path, text in texts.items()},  # type: ignore[arg-type]
         docs / "results.md": render_task_page(load_task_results()),
-        docs / "benchmarks.md": render_page(found),
+        docs / "benchmarks.md": render_page(found, load_results(FOLDER / "avx2")),
         docs / "compare.md": comparisons.render_page(comparisons.load_results()),
     }
 

@@ -72,6 +72,8 @@ def test_the_page_says_what_fell_short() -> None:
     page = report.render_page([RESULT])
     assert "| Additive, 2 × 3 × 5, forward | **50.0× (45.0 – 55.0)** faster than textbook | ≥ 40× |" in page
     assert report.NOTHING in report.render_page([])
+    assert "## With AVX2" not in page
+    assert "## With AVX2" in report.render_page([RESULT], [RESULT])
 
 
 def test_the_page_has_every_contender() -> None:
