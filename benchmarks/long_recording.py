@@ -155,18 +155,16 @@ def measure(given: argparse.Namespace) -> list[Entry]:
     return entries
 
 
+def build_time_check(entry: Entry, bound: float) -> Check:
+    """That something takes a person no longer than a bound."""
+    says = f"to the {entry.name}" if "first" in entry.name else f"for a {entry.name}"
+    return Check(says, entry.median, entry.low, entry.high, "most", bound, "s")
+
+
 def build_result(entries: list[Entry], given: argparse.Namespace, watch: LoadMonitor, load: float) -> Result:
     """In the form that all measurements have."""
     checks = [
-        Check(
-            f"to the {entry.name}" if "first" in entry.name else f"for a {entry.name}",
-            entry.median,
-            entry.low,
-            entry.high,
-            "most",
-            FIRST if "first" in entry.name else FRAME,
-            "s",
-        )
+        build_time_check(entry, FIRST if "first" in entry.name else FRAME)
         for entry in entries
         if entry.name != "observed"
     ]

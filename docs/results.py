@@ -3,16 +3,52 @@
 import json
 import re
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results"
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))  # for the formats of benchmarks
 TABLE = re.compile(r"^\{\{ table ([\w-]+) \}\}$", re.MULTILINE)
 HEADS = {
     "en": ("median", "from", "to", "recorded {date}, {processor}, torch {torch}"),
     "zh": ("中位数", "最小", "最大", "记录于 {date}，{processor}，torch {torch}"),
 }
+CLAIM_HEADS = {
+    "en": (
+        "median (quartiles)",
+        "ours must be",
+        "recorded {date}, {threads} threads, others kept {others} cores busy, {processor}",
+    ),
+    "zh": (
+        "中位数（四分位数）",
+        "我们的必须",
+        "记录于 {date}，{threads} 个线程，其他进程占用 {others} 个核，{processor}",
+    ),
+}
+NOTHING = {
+    "en": "Not recorded yet: `python -m benchmarks.{name}` measures it on a machine that does nothing else.",
+    "zh": "尚未记录：在空闲的机器上运行 `python -m benchmarks.{name}` 即可测量。",
+}
+PHRASES = {
+    " heads, ": " 个头，",
+    " heads of ": " 个头，",
+    " tokens": " 个词元",
+    ", bytes of the cell": "，单元格的字节数",
+    ", time to draw": "，画出所需的时间",
+    ", memory of the tab": "，标签页的内存",
+    "the page, ": "网页，",
+    "frame over all heads": "在所有头上移动时的一帧",
+    "first paint": "首次绘制",
+    "first map": "第一幅图",
+    "regard, panel": "regard 的面板",
+    "over ": "超过 ",
+    ": ": "：",
+}
 CHINESE = {
+    "Attention in a cell and on the page": "单元格里和网页上的注意力",
     "the same inputs and parameters: largest difference, relative": "同样的输入和参数：最大的相对差",
     "inversion copy: exact on lengths 9 to 13, 3 seeds": "复制任务：长度 9 至 13 上的完全一致率，3 个随机种子",
     "8 × 8 digits in three glimpses": "看三眼认 8 × 8 的数字",
@@ -96,9 +132,45 @@ def localize(text: str, language: str) -> str:
     return CHINESE.get(text, text.replace("without ", "不含 "))
 
 
+def localize_phrases(text: str, language: str) -> str:
+    """Return the name of a case or an amount in a language, phrase by phrase: it has numbers in it."""
+    for english, chinese in PHRASES.items() if language == "zh" else ():
+        text = text.replace(english, chinese)
+    return text
+
+
 def fill_tables(text: str, language: str) -> str:
     """Replace every `{{ table NAME }}` of a page."""
-    return TABLE.sub(lambda found: render_table(json.loads((RESULTS / f"{found[1]}.json").read_text()), language), text)
+    return TABLE.sub(lambda found: render_result(found[1], language), text)
+
+
+def render_result(name: str, language: str) -> str:
+    """Return the table of a recorded comparison, task or claim; of a claim that is not measured yet, how to do so."""
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        return NOTHING[language].format(name=name)
+    result = json.loads(path.read_text(encoding="utf-8"))
+    return render_claim(result, language) if "cases" in result else render_table(result, language)
+
+
+def render_claim(result: dict[str, Any], language: str) -> str:
+    """Return a row for each contender of each case of a claim, and the bound of ours."""
+    from benchmarks.formats import format_bound, format_entry
+    from benchmarks.results import Check, Entry
+
+    measured, bound, origin = CLAIM_HEADS[language]
+    lines = [f"| {localize(result['title'], language)} | {measured} | {bound} |", "|---|---|---|"]
+    for case in result["cases"]:
+        checks = {check["says"]: Check(**check) for check in case["checks"]}
+        for entry in (Entry(**values) for values in case["entries"]):
+            name = localize_phrases(f"{case['name']}: {entry.name}", language)
+            amount = localize_phrases(format_entry(entry, case["unit"]), language)
+            limits = [check for says, check in checks.items() if says.endswith(f" {entry.name}")]
+            wanted = "; ".join(f"{format_bound(check)}{'' if check.holds else ' ✗'}" for check in limits)
+            lines.append(f"| {name} | {amount} | {wanted} |")
+        missing = (localize_phrases(f"{case['name']}: {name}", language) for name in case["missing"])
+        lines += [f"| {name} | — | |" for name in missing]
+    return "\n".join([*lines, "", f"*{origin.format(**result['setting'])}*"])
 
 
 def render_table(result: dict[str, Any], language: str) -> str:

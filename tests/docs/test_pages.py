@@ -1,6 +1,7 @@
 """The written pages of the site: both languages, the same code, and what each must have. `make docs` runs the code."""
 
 import importlib.util
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -154,10 +155,35 @@ def test_recorded_tables_are_chinese_on_chinese_pages() -> None:
     results = load("results")
     shown = {name for page in NAMES for name in results.TABLE.findall(pages.read_page("zh", page))}
     assert len(shown) > 10
-    for name in sorted(shown - {"agreement"}):
+    recorded = {name for name in shown if (results.RESULTS / f"{name}.json").exists()}
+    for name in sorted(recorded - {"agreement"}):
         made = results.fill_tables(f"{{{{ table {name} }}}}", "zh")
         title, rows = made.splitlines()[0], made.splitlines()[2:-2]
         assert re.search(r"[\u4e00-\u9fff]", title), title
         names = [row.split(" | ")[0].strip("| ") for row in rows]
         proper = ("Bahdanau", "Luong", "Luong（general）", "Transformer-Tiny")
         assert [each for each in names if not re.search(r"[\u4e00-\u9fff]", each) and each not in proper] == []
+
+
+def test_a_claim_is_a_table_in_both_languages_and_says_how_to_measure_it_if_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = load("results")
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    assert "python -m benchmarks.viewers" in results.fill_tables("{{ table viewers }}", "zh")
+    entries = [
+        {"name": name, "median": median, "low": median, "high": median, "runs": 1, "over": over}
+        for name, median, over in (("regard, panel", 1.5, False), ("bertviz, head_view", 60.0, True))
+    ]
+    check = {"says": "of bertviz, head_view", "value": 0.6, "low": 0.6, "high": 0.6, "sense": "most", "bound": 0.5}
+    name = "12 × 12 heads, 64 tokens, time to draw"
+    case = {"name": name, "unit": "s", "entries": entries, "checks": [check], "missing": {"other": "no"}}
+    setting = {"date": "2026-11-18", "threads": 2, "others": 0.1, "processor": "x"}
+    record = {"title": "Attention in a cell and on the page", "setting": setting, "cases": [case]}
+    (tmp_path / "viewers.json").write_text(json.dumps(record), encoding="utf-8")
+    assert f"| {name}: bertviz, head_view | over 60.0 s | ≤ 0.5× ✗ |" in results.fill_tables(
+        "{{ table viewers }}", "en"
+    )
+    chinese = results.fill_tables("{{ table viewers }}", "zh")
+    assert "| 12 × 12 个头，64 个词元，画出所需的时间：regard 的面板 | 1.50 s |  |" in chinese
+    assert "：other | — |" in chinese

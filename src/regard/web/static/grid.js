@@ -15,7 +15,7 @@ import { createFormatter } from "./words.js";
 
 const CLEAR = 0.5; // of a head's weight follows a pattern that it is marked with
 const MARKS = { previous: "←", next: "→", first: "⇤", diagonal: "╲", uniform: "▦" };
-const PART = 8; // milliseconds of a frame that small pictures are painted in
+const PART = 20; // milliseconds of a frame that small pictures are painted in
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 export function createHeadGrid(element, options) {

@@ -50,9 +50,10 @@ function halveTable(table, down, right) {
   const columns = Math.ceil(table.columns / right);
   const values = new Float32Array(rows * columns);
   for (let row = 0; row < table.rows; row += 1) {
+    const [from, to] = [row * table.columns, (down > 1 ? row >> 1 : row) * columns];
     for (let column = 0; column < table.columns; column += 1) {
-      const place = Math.floor(row / down) * columns + Math.floor(column / right);
-      const value = table.values[row * table.columns + column];
+      const place = to + (right > 1 ? column >> 1 : column);
+      const value = table.values[from + column];
       if (Math.abs(value) > Math.abs(values[place])) values[place] = value;
     }
   }

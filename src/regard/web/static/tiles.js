@@ -1,7 +1,7 @@
 // Tiles of a source as painted canvases, kept while they are of use.
 
 import { buildPalette } from "./colors.js";
-import { computeAmount, SIZE } from "./source.js";
+import { SIZE } from "./source.js";
 
 const KEPT = 400; // painted tiles: 100 MB at most
 const packed = new Map(); // palettes as pixels: the same for every map
@@ -88,27 +88,27 @@ function packPixels(kind, dark) {
   return packed.get(known);
 }
 
-/** Paints a table, a pixel for each cell. */
+/** Paints a table, a pixel for each cell; `computeAmount` of source.js for all of them at once. */
 export function colorTable(canvas, table, paint, largest, largestOfRow) {
   Object.assign(canvas, { width: table.columns, height: table.rows });
   const context = canvas.getContext("2d");
   const picture = context.createImageData(table.columns, table.rows);
   const pixels = new Uint32Array(picture.data.buffer);
   for (let row = 0; row < table.rows; row += 1) {
-    const whole = paint.scale === "row" ? largestOfRow(row) : 1;
-    for (let column = 0; column < table.columns; column += 1) {
-      const cell = row * table.columns + column;
-      pixels[cell] = paint.pixels[Math.round(255 * computeShade(table.values[cell], paint, largest, whole))];
-    }
+    const whole = paint.scale === "row" ? largestOfRow(row) : paint.scale === "global" ? largest : 1;
+    colorRow(pixels, table.values, row * table.columns, (row + 1) * table.columns, whole, paint);
   }
   context.putImageData(picture, 0, 0);
 }
 
-function computeShade(value, paint, largest, whole) {
-  const amount = computeAmount(value, paint.scale, largest, whole, paint.difference);
-  const size = paint.difference ? Math.abs(amount * 2 - 1) : amount;
-  if (size < paint.threshold) return paint.difference ? 0.5 : 0;
-  return Math.min(1, Math.max(0, amount));
+function colorRow(pixels, values, first, end, whole, { difference, threshold, pixels: colors }) {
+  const [nothing, unit] = difference ? [127.5, 127.5] : [0, 255];
+  for (let cell = first; cell < end; cell += 1) {
+    const share = whole > 0 ? values[cell] / whole : 0;
+    const size = Math.abs(share); // NaN and infinities are drawn as nothing
+    const shade = size >= threshold && size < Infinity ? nothing + unit * share : nothing;
+    pixels[cell] = colors[Math.min(255, Math.max(0, Math.round(shade)))];
+  }
 }
 
 /** Paints all of a table in at most `most` pixels each way, as a small picture of it. */
