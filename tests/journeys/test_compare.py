@@ -20,7 +20,7 @@ from regard.models.complexity import (
     measure_cost,
     measure_longest_path,
 )
-from regard.tasks import noisy_retrieval
+from regard.tasks import noisy_retrieval, norm_depths
 from regard.tasks.comparison import COMPARISONS, Claim, compare_variants, describe_findings
 
 Regard = Callable[..., Any]
@@ -85,6 +85,7 @@ def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
 
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_every_comparison_runs_from_every_seed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(norm_depths, "measure_norm", partial(norm_depths.measure_norm, steps=2))
     monkeypatch.setattr(noisy_retrieval, "measure_score", partial(noisy_retrieval.measure_score, few=2, many=2))
     short = {"training.stop.steps": "2", "data.items": "100"}
     comparison = COMPARISONS[name]

@@ -20,7 +20,9 @@ UNITS = {
     "longest path": ("longest path", 1),
     "steps in a row": ("steps in a row", 1),
 }
-What = Literal["layers", "length", "scores", "bahdanau-luong", "soft-hard", "global-local", "global-local-inverted"]
+What = Literal[
+    "layers", "length", "scores", "norms", "bahdanau-luong", "soft-hard", "global-local", "global-local-inverted"
+]
 
 
 def compare(

@@ -80,6 +80,13 @@ def measure_retrieval(score: str, seed: int) -> list[float]:
     return measure_score(score, seed)
 
 
+def measure_depths(kind: str, seed: int) -> list[float]:
+    """Call `measure_norm`, which is imported only when it is needed."""
+    from regard.tasks.norm_depths import measure_norm
+
+    return measure_norm(kind, seed)
+
+
 COMPARISONS: Mapping[str, Comparison] = {
     "length": Comparison(
         "inversion",
@@ -127,6 +134,21 @@ COMPARISONS: Mapping[str, Comparison] = {
                 "Location has no score for positions that it was not trained on (4 to 16 keys); the content of keys is "
                 "the same everywhere.",
             ),
+        ],
+    ),
+    "norms": Comparison(
+        "sequences said backwards,",
+        "300 updates without a warm-up",
+        ("1 block", "4 blocks", "12 blocks"),
+        "% of letters right",
+        [Variant("norm first", "pre-norm", {}), Variant("norm last", "post-norm", {})],
+        measure_depths,
+        claims=[
+            Claim(
+                "norm first; 12 blocks",
+                "norm last; 12 blocks",
+                "A deep stack with the norm last does not learn at this rate from the start.",
+            )
         ],
     ),
     "bahdanau-luong": Comparison(
