@@ -29,10 +29,11 @@ def trace_files(score: Additive, query: torch.Tensor) -> list[str]:
         if event == "call" and code.co_filename.startswith(ROOT):
             visited[code.co_filename, code.co_name] = None
 
+    call, mask = inspect.unwrap(attend), Causal()  # what words refusals is not on the way
     before = sys.getprofile()
     sys.setprofile(visit)
     try:
-        inspect.unwrap(attend)(query, query, query, score=score, mask=Causal())  # what words refusals is not on the way
+        call(query, query, query, score=score, mask=mask)
     finally:
         sys.setprofile(before)
     return [file for file, _ in visited]
