@@ -28,7 +28,7 @@ class StreamBackend(Backend):
 
     def run(self, call: AttentionCall) -> BackendResult:
         """Compute in at least float32, and round once at the end."""
-        hard = fuse_hard(call)
+        hard = fuse_hard(call) if call.parts.aggregate.takes_largest else None
         if hard is not None:
             return BackendResult(hard)
         block = partial(_run_block, call, partial(compute_wide_score, call.parts.score.stream))
