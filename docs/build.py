@@ -1,11 +1,16 @@
-"""Write docs/catalog.md from the docstrings of the catalog; with `--check` only say whether it is up to date."""
+"""Write docs/catalog.md from the docstrings of the catalog, and the code of Chinese pages from the English ones.
+
+With `--check` only say whether they are up to date.
+"""
 
 import sys
 from pathlib import Path
 
+import pages
+
 from regard.cli.descriptions import describe_family, select_families
 
-TARGET = Path(__file__).parent / "catalog.md"
+DOCS = Path(__file__).parent
 
 
 def build_page() -> str:
@@ -25,12 +30,14 @@ def build_page() -> str:
 
 
 def main() -> None:
-    """Write the page, or exit 1 if it differs."""
-    text = build_page()
-    if "--check" not in sys.argv:
-        TARGET.write_text(text, encoding="utf-8")
-    elif TARGET.read_text(encoding="utf-8") != text:
-        sys.exit("docs/catalog.md: differs from the docstrings; fix: make docs")
+    """Write the pages, or exit 1 if one of them differs."""
+    made = {DOCS / "zh" / name: (pages.fill_code(name), "the English page") for name in pages.list_pages("zh")}
+    made[DOCS / "catalog.md"] = (build_page(), "the docstrings")
+    for path, (text, origin) in made.items():
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path.relative_to(DOCS.parent)}: differs from {origin}; fix: make docs")
 
 
 if __name__ == "__main__":

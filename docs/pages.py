@@ -2,9 +2,10 @@
 
 A page is written twice, in docs/en and docs/zh. The code stands in the English one, as fenced `python` blocks that run
 one after another in one namespace, in an empty folder. If a block bound the name `figure`, `![caption](figure)` below
-it shows what was drawn. The Chinese page shows the same block with `{{ code 1 }}`, in its own words (wording.py): from
-the first block that differs, all run again. Outcomes are kept in build/docs/cache under a name made from the code and
-from all of src, so that only what could have changed runs again.
+it shows what was drawn. The Chinese page has the same blocks in its own words (wording.py), so that it can be read
+where it lies; docs/build.py writes them there, in place of older ones or of a line `{{ code }}`. From the first block
+that differs, all run again. Outcomes are kept in build/docs/cache under a name made from the code and from all of src,
+so that only what could have changed runs again.
 """
 
 import ast
@@ -22,14 +23,14 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wording import find_english, find_unused, split_front, translate_code
+from wording import find_english, find_unused, split_words, translate_code
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "build" / "docs" / "cache"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"^!\[(.+)\]\(figure\)$", re.MULTILINE)
 LINE_END = re.compile(r"(?<=[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef”])\n *(?=[\u4e00-\u9fff“（《])")
-CODE = re.compile(r"^\{\{ code (\d+) \}\}$", re.MULTILINE)
+PLACE = re.compile(r"^```python\n.*?^```$|^\{\{ code \}\}$", re.MULTILINE | re.DOTALL)  # of a block
 
 
 class PageError(Exception):
@@ -92,7 +93,7 @@ def compute_source_digest() -> str:
 
 def read_code(name: str) -> PageCode:
     """Return the blocks of a page in both languages."""
-    words, _ = split_front(read_page("zh", name))
+    words, _ = split_words(read_page("zh", name))
     blocks = BLOCK.findall(read_page("en", name))
     unused = find_unused(blocks, words)
     if unused:
@@ -177,24 +178,27 @@ def save_figure(figure: Any, path: Path) -> None:
 
 def render_english(name: str, outcomes: list[Outcome], folder: Path) -> str:
     """Return the page with outputs below its blocks and files for its figures, which are copied to `folder`."""
-    blocks = iter(outcomes)
-    whole = BLOCK.sub(lambda found: found[0] + _show_printed(next(blocks)), read_page("en", name))
-    return _show_figures(name, whole, BLOCK, outcomes, folder)
+    return _show_outcomes(name, read_page("en", name), outcomes, folder)
+
+
+def fill_code(name: str) -> str:
+    """Return the Chinese page as it must be: with the blocks of the English one, in its own words."""
+    text, blocks = read_page("zh", name), read_code(name).chinese
+    places = len(PLACE.findall(text))
+    if places != len(blocks):
+        raise PageError(
+            f"docs/zh/{name}: got {places} blocks, expected {len(blocks)}; fix: write a line {{{{ code }}}} for each"
+        )
+    left = iter(blocks)
+    return PLACE.sub(lambda _: f"```python\n{next(left)}```", text)
 
 
 def render_chinese(name: str, outcomes: list[Outcome], folder: Path) -> str:
-    """Return the Chinese page with the blocks of the English one, in its own words."""
-    _, text = split_front(read_page("zh", name))
-    blocks = read_code(name).chinese
-    wanted = [int(number) for number in CODE.findall(text)]
-    if wanted != list(range(1, len(blocks) + 1)):
-        raise PageError(f"docs/zh/{name}: got code {wanted}, expected 1 to {len(blocks)}; fix: show each block once")
-    if BLOCK.search(text):
-        raise PageError(f"docs/zh/{name}: got a python block, expected {{{{ code 1 }}}}; fix: write code in docs/en")
-    whole = CODE.sub(
-        lambda found: f"```python\n{blocks[int(found[1]) - 1]}```{_show_printed(outcomes[int(found[1]) - 1])}", text
-    )
-    return _show_figures(name, join_lines(whole), BLOCK, outcomes, folder)
+    """Return the Chinese page with outputs and figures, as `render_english` does."""
+    if read_page("zh", name) != fill_code(name):
+        raise PageError(f"docs/zh/{name}: got code that is not the English page's; fix: python docs/build.py")
+    _, text = split_words(read_page("zh", name))
+    return _show_outcomes(name, join_lines(text), outcomes, folder)
 
 
 def join_lines(text: str) -> str:
@@ -206,9 +210,11 @@ def _show_printed(outcome: Outcome) -> str:
     return f'\n\n```text title="→"\n{outcome.printed.rstrip()}\n```' if outcome.printed.strip() else ""
 
 
-def _show_figures(name: str, text: str, block: re.Pattern[str], outcomes: list[Outcome], folder: Path) -> str:
-    """Replace every `(figure)` by the file that the block above it drew."""
-    ends = [found.end() for found in block.finditer(text)]
+def _show_outcomes(name: str, text: str, outcomes: list[Outcome], folder: Path) -> str:
+    """Write below every block what it printed, and replace every `(figure)` by the file that the block above it drew."""
+    blocks = iter(outcomes)
+    whole = BLOCK.sub(lambda found: found[0] + _show_printed(next(blocks)), text)
+    ends = [found.end() for found in BLOCK.finditer(whole)]
 
     def show(found: re.Match[str]) -> str:
         above = sum(end <= found.start() for end in ends)
@@ -220,4 +226,4 @@ def _show_figures(name: str, text: str, block: re.Pattern[str], outcomes: list[O
         target.write_bytes(Path(drawn).read_bytes())
         return f"![{found[1]}]({target.name})"
 
-    return FIGURE.sub(show, text)
+    return FIGURE.sub(show, whole)

@@ -1,7 +1,7 @@
 """The code of Chinese pages: the blocks of the English page with their words in Chinese, and so their figures.
 
-A Chinese page lists its words as front matter: `words:`, with a whole string or a whole comment of the code on each
-line. Our own drawings get `language="zh"`, and matplotlib's a font that has Chinese. All else stays as it is.
+A Chinese page ends with its words, in a comment `<!-- words: … -->` that a reader does not see: a whole string or a
+whole comment of the code on each line. Our own drawings get `language="zh"`, and matplotlib's a font that has Chinese. All else stays as it is.
 """
 
 import ast
@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-FRONT = re.compile(r"\A---\n(.*?)^---\n", re.MULTILINE | re.DOTALL)
+LIST = re.compile(r"^<!-- words:\n(.*?)^-->\n", re.MULTILINE | re.DOTALL)
 WORDS = re.compile(r"""(?P<mark>["'])(?P<string>(?:(?!(?P=mark)).)+)(?P=mark)|# (?P<comment>\S.*)$""", re.MULTILINE)
 PLAIN = "from matplotlib.figure import Figure\n"
 WITH_FONT = f"{PLAIN}from regard.inspect.draw.fonts import add_chinese_font\n\nadd_chinese_font()\n"
@@ -27,15 +27,11 @@ NAMES = {
 }  # fmt: skip
 
 
-def split_front(text: str) -> tuple[dict[str, str], str]:
-    """Return the words of a page, and the page without them; other front matter stays."""
-    found = FRONT.match(text)
-    front: dict[str, Any] = yaml.safe_load(found[1]) if found else {}
-    if not found or "words" not in front:
-        return {}, text
-    words = {str(key): str(value) for key, value in front.pop("words").items()}
-    rest = f"---\n{yaml.safe_dump(front, allow_unicode=True)}---\n" if front else ""
-    return words, rest + text[found.end() :].lstrip("\n")
+def split_words(text: str) -> tuple[dict[str, str], str]:
+    """Return the words of a page, and the page without them."""
+    found = LIST.search(text)
+    words: dict[str, Any] = yaml.safe_load(found[1]) if found else {}
+    return {str(key): str(value) for key, value in words.items()}, LIST.sub("", text)
 
 
 def translate_code(code: str, words: dict[str, str]) -> str:

@@ -49,7 +49,8 @@ def test_a_page_in_one_language_only_is_an_error(tmp_path: Path, monkeypatch: py
 def test_the_chinese_page_shows_every_block_and_picture(name: str) -> None:
     english, chinese = pages.read_page("en", name), pages.read_page("zh", name)
     blocks = pages.BLOCK.findall(english)
-    assert [int(each) for each in pages.CODE.findall(chinese)] == list(range(1, len(blocks) + 1))
+    assert chinese == pages.fill_code(name)
+    assert len(pages.BLOCK.findall(chinese)) == len(blocks)
     assert len(pages.FIGURE.findall(english)) == len(pages.FIGURE.findall(chinese))
     assert re.findall(r"\{\{ table .* \}\}", english) == re.findall(r"\{\{ table .* \}\}", chinese)
     assert english.count("```console") == chinese.count("```console")
@@ -71,7 +72,7 @@ def test_a_page_of_an_idea_or_task_is_complete(name: str) -> None:
 
 DRAW = "from matplotlib.figure import Figure\nfigure = Figure()\nfigure.subplots().set(xlabel='keys')\n"
 ENGLISH = "# One\n\n```python\nprint(6 * 7)  # twice\n```\n\nthen\n\n```python\n{}```\n\n![a line](figure)\n"
-CHINESE = "---\nwords:\n  keys: 键\n  twice: 两次\n---\n\n# 一\n\n{{ code 1 }}\n\n{{ code 2 }}\n\n![线](figure)\n"
+CHINESE = "# 一\n\n{{ code }}\n\n{{ code }}\n\n![线](figure)\n\n<!-- words:\n  keys: 键\n  twice: 两次\n-->\n"
 
 
 @pytest.fixture
@@ -105,8 +106,12 @@ def test_code_and_figures_of_a_chinese_page_are_chinese(tmp_path: Path, write: C
     write(ENGLISH.format(DRAW), CHINESE)
     assert pages.read_code("one.md").same == 1  # a comment does not make a block run again
     found = pages.run_page("one.md", "source")
+    with pytest.raises(pages.PageError, match=r"docs/zh/one\.md: got code .* fix: python docs/build\.py"):
+        pages.render_chinese("one.md", found.chinese, tmp_path / "made")
+    write(ENGLISH.format(DRAW), pages.fill_code("one.md"))
     whole = pages.render_chinese("one.md", found.chinese, tmp_path / "made")
     assert whole.startswith("# 一")
+    assert "words" not in whole
     assert "print(6 * 7)  # 两次" in whole
     assert "set(xlabel='键')" in whole
     assert "add_chinese_font()" in whole
@@ -121,6 +126,12 @@ def test_a_chinese_page_with_english_in_its_figure_is_an_error(write: Callable[[
     write(ENGLISH.format(DRAW), CHINESE.replace("keys", "kyes"))
     with pytest.raises(pages.PageError, match=r"docs/zh/one\.md: got words \['kyes'\]"):
         pages.run_page("one.md", "source")
+
+
+def test_a_chinese_page_that_lacks_a_block_is_an_error(write: Callable[[str, str], None]) -> None:
+    write(ENGLISH.format(DRAW), CHINESE.replace("{{ code }}\n", "", 1))
+    with pytest.raises(pages.PageError, match=r"docs/zh/one\.md: got 1 blocks, expected 2"):
+        pages.fill_code("one.md")
 
 
 def test_a_block_that_fails_names_its_page(tmp_path: Path) -> None:
