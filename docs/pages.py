@@ -211,7 +211,7 @@ def _show_printed(outcome: Outcome) -> str:
 
 
 def _show_outcomes(name: str, text: str, outcomes: list[Outcome], folder: Path) -> str:
-    """Write below every block what it printed, and replace every `(figure)` by the file that the block above it drew."""
+    """Write below each block what it printed, and replace every `(figure)` by the file that the block above drew."""
     blocks = iter(outcomes)
     whole = BLOCK.sub(lambda found: found[0] + _show_printed(next(blocks)), text)
     ends = [found.end() for found in BLOCK.finditer(whole)]

@@ -1,4 +1,4 @@
-"""Tables of the site from recorded results: `{{ table NAME }}` in a page shows benchmarks/results/NAME.json."""
+"""Tables of the site from recorded results: a line of a page that is a link to one of benchmarks/results."""
 
 import json
 import re
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))  # for the formats of benchmarks
-TABLE = re.compile(r"^\{\{ table ([\w-]+) \}\}$", re.MULTILINE)
+TABLE = re.compile(r"^\[.+\]\([./]+benchmarks/results/([\w-]+)\.json\)$", re.MULTILINE)
 HEADS = {
     "en": ("median", "from", "to", "recorded {date}, {processor}, torch {torch}"),
     "zh": ("中位数", "最小", "最大", "记录于 {date}，{processor}，torch {torch}"),
@@ -140,7 +140,7 @@ def localize_phrases(text: str, language: str) -> str:
 
 
 def fill_tables(text: str, language: str) -> str:
-    """Replace every `{{ table NAME }}` of a page."""
+    """Replace every line of a page that is a link to a result by its table."""
     return TABLE.sub(lambda found: render_result(found[1], language), text)
 
 

@@ -1,7 +1,8 @@
 """The code of Chinese pages: the blocks of the English page with their words in Chinese, and so their figures.
 
 A Chinese page ends with its words, in a comment `<!-- words: … -->` that a reader does not see: a whole string or a
-whole comment of the code on each line. Our own drawings get `language="zh"`, and matplotlib's a font that has Chinese. All else stays as it is.
+whole comment of the code on each line. Our own drawings get `language="zh"`, and matplotlib's a font that has Chinese.
+All else stays as it is.
 """
 
 import ast

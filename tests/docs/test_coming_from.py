@@ -67,7 +67,7 @@ def test_the_page_names_every_library(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for name in ("TensorFlow Addons", "AllenNLP", "OpenNMT-py", "JoeyNMT", "Keras", "ESPnet", "d2l", "x-transformers"):
         assert f"## {name}" in text
-    assert "{{ table agreement }}" in text
+    assert "(../../../benchmarks/results/agreement.json)" in text
 
 
 def test_tensorflow_addons_luong() -> None:

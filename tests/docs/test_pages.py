@@ -52,7 +52,9 @@ def test_the_chinese_page_shows_every_block_and_picture(name: str) -> None:
     assert chinese == pages.fill_code(name)
     assert len(pages.BLOCK.findall(chinese)) == len(blocks)
     assert len(pages.FIGURE.findall(english)) == len(pages.FIGURE.findall(chinese))
-    assert re.findall(r"\{\{ table .* \}\}", english) == re.findall(r"\{\{ table .* \}\}", chinese)
+    tables = [re.findall(r"^\[.+\](\(.*benchmarks/results/.*\))$", text, re.MULTILINE) for text in (english, chinese)]
+    assert tables[0] == tables[1]
+    assert len(tables[0]) == len(load("results").TABLE.findall(english))
     assert english.count("```console") == chinese.count("```console")
     assert len(re.findall(r"[\u4e00-\u9fff]", chinese)) > 100
 
@@ -67,7 +69,7 @@ def test_a_page_of_an_idea_or_task_is_complete(name: str) -> None:
         assert heading in text
     if name.startswith("tasks/"):
         assert "## Change and watch" in text
-        assert "{{ table tasks-" in text
+        assert "](../../../benchmarks/results/tasks-" in text
 
 
 DRAW = "from matplotlib.figure import Figure\nfigure = Figure()\nfigure.subplots().set(xlabel='keys')\n"
@@ -168,7 +170,7 @@ def test_recorded_tables_are_chinese_on_chinese_pages() -> None:
     assert len(shown) > 10
     recorded = {name for name in shown if (results.RESULTS / f"{name}.json").exists()}
     for name in sorted(recorded - {"agreement"}):
-        made = results.fill_tables(f"{{{{ table {name} }}}}", "zh")
+        made = results.fill_tables(f"[结果](../../../benchmarks/results/{name}.json)", "zh")
         title, rows = made.splitlines()[0], made.splitlines()[2:-2]
         assert re.search(r"[\u4e00-\u9fff]", title), title
         names = [row.split(" | ")[0].strip("| ") for row in rows]
@@ -181,7 +183,8 @@ def test_a_claim_is_a_table_in_both_languages_and_says_how_to_measure_it_if_it_i
 ) -> None:
     results = load("results")
     monkeypatch.setattr(results, "RESULTS", tmp_path)
-    assert "python -m benchmarks.viewers" in results.fill_tables("{{ table viewers }}", "zh")
+    link = "[result](../../../benchmarks/results/viewers.json)"
+    assert "python -m benchmarks.viewers" in results.fill_tables(link, "zh")
     entries = [
         {"name": name, "median": median, "low": median, "high": median, "runs": 1, "over": over}
         for name, median, over in (("regard, panel", 1.5, False), ("bertviz, head_view", 60.0, True))
@@ -192,9 +195,7 @@ def test_a_claim_is_a_table_in_both_languages_and_says_how_to_measure_it_if_it_i
     setting = {"date": "2026-11-18", "threads": 2, "others": 0.1, "processor": "x"}
     record = {"title": "Attention in a cell and on the page", "setting": setting, "cases": [case]}
     (tmp_path / "viewers.json").write_text(json.dumps(record), encoding="utf-8")
-    assert f"| {name}: bertviz, head_view | over 60.0 s | ≤ 0.5× ✗ |" in results.fill_tables(
-        "{{ table viewers }}", "en"
-    )
-    chinese = results.fill_tables("{{ table viewers }}", "zh")
+    assert f"| {name}: bertviz, head_view | over 60.0 s | ≤ 0.5× ✗ |" in results.fill_tables(link, "en")
+    chinese = results.fill_tables(link, "zh")
     assert "| 12 × 12 个头，64 个词元，画出所需的时间：regard 的面板 | 1.50 s |  |" in chinese
     assert "：other | — |" in chinese
