@@ -204,16 +204,22 @@ class BuiltTrial:
         self, found: AttentionResult, backend: str, reference: Reference
     ) -> tuple[str, float, float] | None:
         """Return name, error and allowed error of the first gradient that errs too much."""
-        budget = self.budget or ErrorBudget(0.0, 0.0, [0.0] * len(self.true.gradients))
         exposed = self.rows is not None and not bool(self.rows.all())
         if exposed or not found.output.requires_grad:
             return None
-        slopes = verification.compute_gradients(self.parts, self.dirty, found)
-        names = ["query", "key", "value", *("part" for tensor in self.parts.tensors() if tensor.requires_grad)]
-        for name, slope, true, own in zip(names, slopes, reference.gradients, budget.gradients, strict=True):
+        return self.compare_slopes(verification.compute_gradients(self.parts, self.dirty, found), backend, reference)
+
+    def compare_slopes(
+        self, slopes: Sequence[torch.Tensor | None], backend: str, reference: Reference
+    ) -> tuple[str, float, float] | None:
+        """Return the same for gradients at hand: those of query, key, value and, if they are given, of the parts."""
+        budget = self.budget or ErrorBudget(0.0, 0.0, [0.0] * len(self.true.gradients))
+        names = ["query", "key", "value", *["part"] * (len(slopes) - 3)]
+        for name, slope, true, own in zip(names, slopes, reference.gradients, budget.gradients, strict=False):
             if slope is None and true is None:
                 continue
-            if true is None or not torch.isfinite(true).all() or not math.isfinite(own):
+            true = torch.zeros_like(slope) if true is None else true  # type: ignore[arg-type]
+            if not torch.isfinite(true).all() or not math.isfinite(own):
                 continue
             slope = torch.zeros_like(true) if slope is None else slope
             error, allowed = find_worst(slope, true), self.allowed(own, true, backend, gradient=True)

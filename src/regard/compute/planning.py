@@ -22,6 +22,7 @@ PRECISION: dict[NumericalHazard, str] = {
     "digits": "{own} would lose digits: the terms of the score are much larger than the score",
     "range": "{own} would overflow or lose digits: the numbers differ too much in size",
 }
+STEEP = "{own} has too few digits for the gradients of steep weights"
 
 
 class PlanStep(NamedTuple):
@@ -56,7 +57,8 @@ class Plan(NamedTuple):
             steps["dropout"] = "noise addressed by pair", "a block recomputes what it drew and stores nothing"
         if self.precision is not None:
             name, own = (str(dtype).removeprefix("torch.") for dtype in (self.precision, facts.dtype))
-            steps["precision"] = name, PRECISION[facts.hazard].format(own=own)
+            steep = facts.hazard == "none" and not forms.centers_keys
+            steps["precision"] = name, (STEEP if steep else PRECISION[facts.hazard]).format(own=own)
         if facts.traced and backend.in_blocks:
             steps["backward"] = "stored, not recomputed", "the call is being traced by a compiler"
         return tuple(PlanStep(piece, *step) for piece, step in steps.items())
@@ -113,7 +115,9 @@ def make_plan(parts: Parts, facts: CallFacts, *, backend: BackendName = AUTO) ->
     if unreadable and facts.hazard == "none":  # numbers that cannot be read may be the worst
         facts = facts._replace(hazard="range")
     chosen, because = _choose_backend(parts, facts, backend)
-    precision = None if facts.traced else choose_compute_dtype(facts.dtype, facts.hazard, cancels=cancels)
+    steep = facts.grad and BACKENDS[chosen].widens_gradients(asked=backend != AUTO)
+    precision = choose_compute_dtype(facts.dtype, facts.hazard, cancels=cancels, steep=steep)
+    precision = None if facts.traced else precision
     return Plan(chosen, because, precision, collect_forms(parts, facts), facts)
 
 

@@ -26,6 +26,9 @@ class EagerBackend(Backend):
     def explain_choice(self, parts: Parts, facts: CallFacts) -> str:
         return MAPPED if facts.mapped else SEQUENTIAL
 
+    def widens_gradients(self, *, asked: bool) -> bool:
+        return not asked  # by name it is the definition, in the dtype of the tensors
+
     def estimate_memory(self, facts: CallFacts, pairs: int, table: int) -> int:
         return 2 * table
 

@@ -49,6 +49,9 @@ class StreamBackend(Backend):
         blocks = "blocks of whole rows" if whole_rows else "blocks of queries"
         return f"{explain_unsupported_fused(parts, facts)}; {blocks} bound the memory"
 
+    def widens_gradients(self, *, asked: bool) -> bool:
+        return True
+
     def explain_bias(self, forms: PartForms) -> Step:
         return "added block by block", "the scores of a block are at hand"
 

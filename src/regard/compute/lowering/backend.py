@@ -60,6 +60,13 @@ class Backend(ABC):
         """Return why `auto` should take it; None to leave the call to the backends after it on the list."""
         return None
 
+    def widens_gradients(self, *, asked: bool) -> bool:
+        """Return whether calls of half precision that want gradients are computed in float32, and rounded once.
+
+        `asked`: it was asked for by name.
+        """
+        return False
+
     def estimate_cost(self, parts: Parts, facts: CallFacts) -> PlanCost:
         """Estimate the cost of one forward pass."""
         lead, width, keys = math.prod(facts.lead), parts.mask.width, facts.keys

@@ -40,11 +40,16 @@ def loses_digits(form: DotForm, total: Tensor | None, own: torch.dtype) -> bool:
         return not bool((worst <= RATIO) & (terms.amax() <= LARGEST))
 
 
-def choose_compute_dtype(own: torch.dtype, hazard: NumericalHazard, *, cancels: bool) -> torch.dtype | None:
-    """Return the dtype to compute in; None for the dtype of the tensors themselves."""
+def choose_compute_dtype(
+    own: torch.dtype, hazard: NumericalHazard, *, cancels: bool, steep: bool
+) -> torch.dtype | None:
+    """Return the dtype to compute in; None for the dtype of the tensors themselves.
+
+    `steep`: gradients are wanted, and each step of the backward pass would be rounded to the dtype of the tensors.
+    """
     half = own in (torch.float16, torch.bfloat16)
     if hazard == "none":
-        return torch.float32 if cancels and half else None
+        return torch.float32 if half and (cancels or steep) else None
     if own == torch.float16 and not cancels:  # its largest squares are far from the largest float32
         return torch.float32
     return None if own == torch.float64 else torch.float64
