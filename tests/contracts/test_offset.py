@@ -21,13 +21,14 @@ SCORES = {
 PLACES = {
     "around 0": lambda x: x,
     "around 30": lambda x: x + 30,
+    "around 0 and 1e3": lambda x: x + 1e3 * (torch.arange(x.shape[-2])[:, None] % 3 == 0),
     "around 1e4": lambda x: x + 1e4,
     "around 0 and 1e4": lambda x: x + 1e4 * (torch.arange(x.shape[-2])[:, None] % 3 == 0),
     "around 0 and 1e8": lambda x: x + 1e8 * (torch.arange(x.shape[-2])[:, None] % 3 == 0),
     "of all sizes": lambda x: x * 10.0 ** (torch.arange(x.shape[-2])[:, None] % 7 - 3),
     "stretched": lambda x: x * 100,
 }
-EXTRA = 20  # units in the last place that torch's fused kernel takes from exponentials in float32
+EXTRA = {torch.float32: 20}  # units in the last place that torch's fused kernel takes from exponentials
 
 
 def points(place: str, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
@@ -56,7 +57,7 @@ def test_no_place_costs_digits(name: str, place: str, dtype: torch.dtype) -> Non
         true = attend(query.double(), key.double(), value.double(), backend="eager", **options).output
         rounding = torch.finfo(dtype).eps * float(true.abs().max())
         own = error(eager, true)
-        allowed = 2 * (rounding if own != own else own + rounding) + EXTRA * rounding
+        allowed = 2 * (rounding if own != own else own + rounding) + EXTRA.get(dtype, 0) * rounding
         if dtype == torch.float64:  # there the definition has nothing wider to be compared with
             allowed = verification.VALUE * max(1.0, float(true.abs().max()))
         for backend in ("auto", "sdpa", "local", "stream"):
@@ -66,6 +67,31 @@ def test_no_place_costs_digits(name: str, place: str, dtype: torch.dtype) -> Non
                 assert backend in ("sdpa", "local")
                 continue
             assert error(found.output, true) <= allowed, (mask, normalizer, backend, found.plan.explain())
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
+@pytest.mark.parametrize("normalizer", [Softmax(), SoftmaxPlusOne()], ids=repr)
+@pytest.mark.parametrize(("near", "far"), [(1e-3, 1e2), (1e-3, 1e3), (1e-3, 1e4), (1.0, 1e3)])
+def test_a_learned_bandwidth_keeps_the_digits_of_its_gradient(
+    near: float, far: float, normalizer: Softmax | SoftmaxPlusOne, dtype: torch.dtype
+) -> None:
+    """Distances that count are next to nothing beside the terms of the squares, which a fused kernel adds up."""
+    generator = torch.Generator().manual_seed(5)
+    sizes = (8, 3), (8, 3), (8, 2)
+    places = [near * torch.randn(*size, generator=generator, dtype=torch.float64) for size in sizes]
+    places = [place + far * (torch.arange(8)[:, None] % 3 == 0) for place in places[:2]] + [places[2] + far]
+
+    def differentiate(wide: torch.dtype, backend: str) -> Tensor:
+        bandwidth = torch.ones((), dtype=wide, requires_grad=True)
+        tensors = [place.to(dtype).to(wide) for place in places]
+        score = Gaussian(bandwidth=bandwidth)
+        output = attend(*tensors, score=score, normalizer=normalizer, backend=backend).output  # type: ignore[arg-type]
+        return torch.autograd.grad(output.sum(), bandwidth)[0]
+
+    true = differentiate(torch.float64, "eager")
+    own, found = (error(differentiate(dtype, backend), true) for backend in ("eager", "auto"))
+    rounding = torch.finfo(dtype).eps * max(1.0, float(true.abs()))
+    assert found <= 2 * (own + rounding) + 2 * EXTRA.get(dtype, 0) * rounding
 
 
 def test_the_plan_says_why_it_is_careful() -> None:
@@ -102,7 +128,7 @@ def test_alibi_is_as_exact_far_from_the_start_as_near_it(length: int) -> None:
     eager = attend(query, key, value, bias=bias, mask=Causal(), backend="eager").output
     true = attend(query.double(), key.double(), value.double(), bias=bias, mask=Causal(), backend="eager").output
     rounding = torch.finfo(torch.float32).eps * float(true.abs().max())
-    assert error(found, true) <= 2 * (error(eager, true) + rounding) + EXTRA * rounding
+    assert error(found, true) <= 2 * (error(eager, true) + rounding) + EXTRA[torch.float32] * rounding
 
 
 def test_gradients_keep_their_digits_too() -> None:

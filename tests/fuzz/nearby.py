@@ -2,13 +2,11 @@
 
 import torch
 
-from regard.algebra.normalizers import Entmax, Entmax15, Normalizer, Sparsemax
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Score
-from regard.algebra.terms import broadcast_per_head
 from regard.compute.attend import AttentionResult
 from regard.compute.verification import Reference, cast_parts, compute_reference
-from tests.fuzz.reference import CLONES, BuiltTrial
+from tests.fuzz.reference import CLONES, BuiltTrial, find_alpha
 
 
 class ShiftedScore(Score):
@@ -26,13 +24,21 @@ class ShiftedScore(Score):
         self.score.check(query, key)
 
 
-def find_alpha(normalizer: Normalizer) -> float | torch.Tensor | None:
-    """Return the α of a normalizer that gives some keys a weight of exactly 0; None of another."""
-    known = {Sparsemax: 2.0, Entmax15: 1.5}
-    alpha = normalizer.alpha if isinstance(normalizer, Entmax) else known.get(type(normalizer))
-    if alpha is None or not bool((torch.as_tensor(alpha) > 1).all()):
-        return None
-    return broadcast_per_head(alpha)
+@torch.no_grad()
+def is_decided_by_rounding(built: BuiltTrial, dtype: torch.dtype) -> bool:
+    """Return whether a rounding of the scores changes even the largest weight of a row beyond recognition.
+
+    The largest weight w of a row is (α−1)(s−τ) to the power 1/(α−1). A score that moves by r moves its slope w^(2−α) by
+    2(α−2) r / w^(α−1) of itself: seven equal keys and α = 20 make w^(α−1) = 9e-17, less than any rounding of a score.
+    """
+    alpha = find_alpha(built.exact.normalizer)
+    if alpha is None or not built.true.weights.numel():
+        return False
+    largest = built.true.weights.max(-1)
+    scores = built.compute_logits().expand(built.true.weights.shape).gather(-1, largest.indices[..., None])
+    moved = 2 * (torch.as_tensor(alpha) - 2) * 2 * torch.finfo(dtype).eps * scores.abs()
+    seen = largest.values[..., None] > 0
+    return bool((seen & (moved > largest.values[..., None] ** (alpha - 1))).any())
 
 
 def infer_scores(scores: torch.Tensor, weights: torch.Tensor, alpha: float | torch.Tensor) -> torch.Tensor:

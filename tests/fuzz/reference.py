@@ -8,6 +8,7 @@ import torch
 
 from regard.algebra.aggregates import Soft
 from regard.algebra.definition import weigh
+from regard.algebra.normalizers import Entmax, Entmax15, Normalizer, Sparsemax
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Score
@@ -112,21 +113,28 @@ class BuiltTrial:
     def _noise(self) -> list[float]:
         """Return how far one rounding of the scores' gradient moves the gradient of each tensor behind the scores.
 
-        The gradient of one score is a weight times a difference. The definition may find that difference to be
-        exactly 0, of a row with one key for example, where a kernel finds a rounding of 0. What is subtracted is the
-        same number for a whole row, so its rounding has one sign there, and signs of their own elsewhere.
+        The gradient of one score is a slope (its weight, or w^(2−α) of entmax) times a difference. The definition may
+        find that difference to be exactly 0, of a row with one key for example, where a kernel finds a rounding of 0.
+        What is subtracted is the same number for a whole row, so its rounding has one sign there, and signs of their
+        own elsewhere.
         """
-        weights, value = self.true.weights, self.wide[2].detach()
+        slopes, value = self._find_slopes(), self.wide[2].detach()
         size = float(value.abs().max() if value.numel() else 0.0) * math.sqrt(self.trial.value)
         wanted = [tensor for tensor in (*self.wide, *self.exact.tensors()) if tensor.requires_grad]
         noise = [0.0] * len(wanted)
-        signs = torch.randint(0, 2, weights.shape, generator=torch.Generator().manual_seed(5)) * 2 - 1
+        signs = torch.randint(0, 2, slopes.shape, generator=torch.Generator().manual_seed(5)) * 2 - 1
         # One sign for all: of few drawn ones, opposite ones may cancel in a tensor that rows share.
-        for table in (signs * weights, signs[..., :1] * weights, weights):
-            slopes = torch.autograd.grad((self.compute_logits() * table * size).sum(), wanted, allow_unused=True)
-            found = [0.0 if slope is None or not slope.numel() else float(slope.abs().max()) for slope in slopes]
+        for table in (signs * slopes, signs[..., :1] * slopes, slopes):
+            moved = torch.autograd.grad((self.compute_logits() * table * size).sum(), wanted, allow_unused=True)
+            found = [0.0 if slope is None or not slope.numel() else float(slope.abs().max()) for slope in moved]
             noise = [max(*both) for both in zip(found, noise, strict=True)]
         return [torch.finfo(self.dtype).eps * largest for largest in noise]
+
+    def _find_slopes(self) -> torch.Tensor:
+        """Return how steep each weight is in its score, up to what all of a row share."""
+        weights, alpha = self.true.weights, find_alpha(self.exact.normalizer)
+        slopes: torch.Tensor = weights if alpha is None else torch.where(weights > 0, weights ** (2 - alpha), 0.0)
+        return slopes
 
     def _measure_budget(self, dtype: torch.dtype, factor: float) -> ErrorBudget:
         """Return the errors of the definition on inputs that are multiplied by a factor."""
@@ -227,6 +235,15 @@ class BuiltTrial:
             if not error <= allowed and not overflows:
                 return f"gradient of {name}", error, allowed
         return None
+
+
+def find_alpha(normalizer: Normalizer) -> float | torch.Tensor | None:
+    """Return the α of a normalizer that gives some keys a weight of exactly 0; None of another."""
+    known = {Sparsemax: 2.0, Entmax15: 1.5}
+    alpha = normalizer.alpha if isinstance(normalizer, Entmax) else known.get(type(normalizer))
+    if alpha is None or not bool((torch.as_tensor(alpha) > 1).all()):
+        return None
+    return broadcast_per_head(alpha)
 
 
 def measure_errors(found: Reference, true: Reference) -> ErrorBudget:

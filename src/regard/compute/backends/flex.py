@@ -40,7 +40,7 @@ class FlexBackend(Backend):
         output = flex_attention(query, key, value, block_mask=mask, scale=1.0)
         if not isinstance(output, Tensor):
             raise TypeError(f"flex_attention: got {type(output).__name__}, expected a tensor; fix: use backend='sdpa'")
-        return BackendResult(output, lost_digits=loses_digits(raw, None, call.dtype))
+        return BackendResult(output, lost_digits=loses_digits(call, raw, None))
 
     def explain_unsupported(self, parts: Parts, facts: CallFacts) -> UnsupportedReason:
         reason = explain_unsupported_fused(parts, facts)

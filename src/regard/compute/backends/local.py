@@ -42,10 +42,10 @@ class LocalBackend(Backend):
         fused = fuse_window(call) or fuse_gathered(call)
         if fused is not None:
             output, form, total, raw = fused
-            return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
+            return BackendResult(output, None, form, total, loses_digits(call, raw, total))
         if call.parts.score.centers_keys and not tensor_memory.is_traced():
             raw, _ = compute_dot_form(call.parts, call.query, call.key, call.pairs())
-            if loses_digits(raw, None, call.dtype):
+            if loses_digits(call, raw, None):
                 return BackendResult(call.value, lost_digits=True)
         spans = cut_fused_spans(call.parts, call.queries, call.keys)
         learned = () if torch.compiler.is_compiling() else call.parts.tensors()

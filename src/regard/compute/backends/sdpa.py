@@ -19,7 +19,7 @@ class SDPABackend(Backend):
     def run(self, call: AttentionCall) -> BackendResult:
         square = call.queries == call.keys
         output, form, total, raw = fuse(call.parts, call.query, call.key, call.value, call.pairs(), square=square)
-        return BackendResult(output, None, form, total, loses_digits(raw, total, call.dtype))
+        return BackendResult(output, None, form, total, loses_digits(call, raw, total))
 
     def explain_unsupported(self, parts: Parts, facts: CallFacts) -> UnsupportedReason:
         return explain_unsupported_fused(parts, facts)
